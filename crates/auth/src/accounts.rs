@@ -5,7 +5,6 @@ use crate::authority::{Authority, Grant};
 use crate::backoff::Backoff;
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 use crate::directory::Directory;
-use crate::error::AccountError;
 use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
 use crate::password::Hashing;
 use crate::record::Record;
@@ -91,9 +90,9 @@ impl Accounts {
     ///
     /// # Errors
     /// Those of `decide` and `keep`; then nothing has changed.
-    pub fn change<E: From<AccountError>>(
+    pub fn change<E>(
         &self,
-        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
+        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, E>,
         keep: impl FnOnce(&[Record]) -> Result<(), E>,
     ) -> Result<Vec<Record>, E> {
         let _changing = self.changing.lock();
@@ -290,8 +289,11 @@ impl Accounts {
 }
 
 impl Accounts {
-    /// Whether a user may come from there.
-    fn come_from(&self, user: &User, from: IpAddr) -> Result<(), LoginRefused> {
+    /// Lets a user come from there.
+    ///
+    /// # Errors
+    /// [`LoginRefused::LoopbackOnly`].
+    pub fn come_from(&self, user: &User, from: IpAddr) -> Result<(), LoginRefused> {
         // Where a file says it of its user, it is for the file to say.
         let is_of_file = user.origin == Origin::ConfigurationFile;
         let settings = self.settings.load();

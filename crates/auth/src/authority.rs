@@ -22,6 +22,11 @@ pub trait Authority: Debug + Send + Sync {
     fn permits_topic(&self, vhost: &str, right: Right, exchange: &[u8], routing_key: &[u8])
     -> bool;
 
+    /// Whether another program is asked, which may take its time.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+
     /// When this comes to its end, in milliseconds since 1970.
     fn expires_ms(&self) -> Option<u64> {
         None
@@ -32,11 +37,27 @@ pub trait Authority: Debug + Send + Sync {
         false
     }
 
+    /// Asks again who the user is, unless that has been asked lately. May take long.
+    fn again(&self) -> Again {
+        Again::Same
+    }
+
     /// A text by which another node of the cluster, which takes this one's word, knows as much of the user. None if there is no such
     /// text.
     fn passport(&self) -> Option<String> {
         None
     }
+}
+
+/// Who a user is, asked again.
+#[derive(Debug)]
+pub enum Again {
+    /// The same as before.
+    Same,
+    /// The same user, who may do something else.
+    Changed(Arc<dyn Authority>),
+    /// It would not be let in any more.
+    Refused,
 }
 
 /// What a user may do who has logged in elsewhere, shared by all that it does here: what renews it holds everywhere at
@@ -60,6 +81,19 @@ impl Grant {
     /// Has somebody else say it from now on.
     pub fn renew(&self, authority: Arc<dyn Authority>) {
         self.current.store(Arc::new(authority));
+    }
+
+    /// Asks again who the user is, as [`Authority::again`], for all that it does here. Returns whether
+    /// it would still be let in.
+    pub fn ask_again(&self) -> bool {
+        match self.authority().again() {
+            Again::Same => true,
+            Again::Changed(authority) => {
+                self.renew(authority);
+                true
+            }
+            Again::Refused => false,
+        }
     }
 
     /// When it comes to its end unless it is renewed, in milliseconds since 1970.

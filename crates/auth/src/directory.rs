@@ -4,6 +4,7 @@
 use crate::bounds::{NAME_BYTES_MAX, PERMISSIONS_MAX, USERS_MAX};
 use crate::definitions::{PermissionRow, TopicPermissionRow};
 use crate::error::AccountError;
+use crate::password::PasswordHash;
 use crate::permission::{Permission, TopicPermission};
 use crate::record::{self, Record};
 use crate::user::{Origin, User};
@@ -92,18 +93,39 @@ impl Directory {
         .collect()
     }
 
-    /// Makes or changes a user.
+    /// Makes a user.
     ///
     /// # Errors
-    /// If its name can't be one, if it is a user of the configuration file, or if there are too many.
-    pub fn put_user(&self, user: User) -> Result<Record, AccountError> {
+    /// If its name can't be one, if there is one of this name, or if there are too many.
+    pub fn create_user(&self, user: User) -> Result<Record, AccountError> {
         check_name("user", &user.name)?;
-        match self.users.get(&user.name) {
-            Some(known) => refuse_file_user(known)?,
-            None if self.users.len() >= USERS_MAX => return Err(AccountError::TooManyUsers),
-            None => {}
+        if let Some(known) = self.users.get(&user.name) {
+            refuse_file_user(known)?;
+            return Err(AccountError::UserExists(user.name));
+        }
+        if self.users.len() >= USERS_MAX {
+            return Err(AccountError::TooManyUsers);
         }
         Ok(Record::User(Arc::new(User { origin: Origin::Runtime, ..user })))
+    }
+
+    /// Changes a user that exists, or makes one: `change` gets it as it is, or without a password,
+    /// tags and limits.
+    ///
+    /// # Errors
+    /// As [`Directory::create_user`] and [`Directory::change_user`].
+    pub fn put_user(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut User) -> Result<(), AccountError>,
+    ) -> Result<Record, AccountError> {
+        if self.users.contains_key(name) {
+            return self.change_user(name, change);
+        }
+        let mut user = User::new(name, PasswordHash::none());
+        change(&mut user)?;
+        user.name = name.to_owned();
+        self.create_user(user)
     }
 
     /// Changes a user that exists.

@@ -12,6 +12,12 @@ pub enum AccountError {
     /// There is no such user.
     #[error("user '{0}' does not exist")]
     NoUser(String),
+    /// There is such a user already.
+    #[error("user '{0}' exists already")]
+    UserExists(String),
+    /// The user has the tag `protected`, and is changed another way.
+    #[error("user '{0}' is protected")]
+    Protected(String),
     /// The user is in the configuration file.
     #[error("user '{0}' comes from the configuration file (auth.user); change it there")]
     InFile(String),

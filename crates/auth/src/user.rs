@@ -2,7 +2,7 @@
 
 use crate::error::AccountError;
 use crate::password::PasswordHash;
-use crate::tags::Tags;
+use crate::tags::{Tag, Tags};
 use std::fmt;
 
 /// Where a user comes from.
@@ -44,6 +44,17 @@ impl User {
             limits: UserLimits::default(),
             origin: Origin::Runtime,
             loopback_only: false,
+        }
+    }
+
+    /// Refuses to change a user with the tag `protected`.
+    ///
+    /// # Errors
+    /// [`AccountError::Protected`].
+    pub fn refuse_protected(&self) -> Result<(), AccountError> {
+        match self.tags.has(Tag::Protected) {
+            true => Err(AccountError::Protected(self.name.clone())),
+            false => Ok(()),
         }
     }
 

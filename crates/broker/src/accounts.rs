@@ -2,6 +2,7 @@
 
 use crate::broker::Broker;
 use crate::fault::Fault;
+use crate::gate;
 use crate::vhost::Admission;
 use courser_auth::{
     Access, AccountError, Accounts, Directory, Grant, Record as AccountRecord, User,
@@ -20,6 +21,8 @@ pub enum AccountsError {
     NoVhost(String),
     /// They are changed at the broker of another group only.
     NotHome(Fault),
+    /// The user on whose behalf it is to be made has been changed or deleted meanwhile.
+    NotPermitted,
     /// It can't be kept.
     Store(StoreError),
 }
@@ -30,6 +33,9 @@ impl fmt::Display for AccountsError {
             AccountsError::Refused(error) => error.fmt(f),
             AccountsError::NoVhost(name) => write!(f, "vhost '{name}' does not exist"),
             AccountsError::NotHome(fault) => f.write_str(&fault.explanation),
+            AccountsError::NotPermitted => {
+                f.write_str("the user who asks for this has been changed or deleted meanwhile")
+            }
             AccountsError::Store(error) => write!(f, "the change can't be kept: {error}"),
         }
     }
@@ -79,6 +85,7 @@ impl Broker {
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
         let member = self.members.join(user, limits)?;
+        gate::assert_outside("a permission is asked for");
         access.enter().map_err(Fault::not_allowed)?;
         Ok(admission.of_member(member, access))
     }
@@ -92,7 +99,7 @@ impl Broker {
     /// once, also for connections that are open.
     pub(crate) fn change_accounts(
         &self,
-        decide: impl FnOnce(&Directory) -> Result<Vec<AccountRecord>, AccountError>,
+        decide: impl FnOnce(&Directory) -> Result<Vec<AccountRecord>, AccountsError>,
     ) -> Result<Vec<AccountRecord>, AccountsError> {
         let shard = self.home();
         let changed = {

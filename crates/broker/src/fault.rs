@@ -84,6 +84,12 @@ impl Display for Resource<'_> {
 
 /// What a client hears when the store can't do what it should. Where the broker keeps its files is
 /// not for clients to know: details are in the log.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        store_fault(error)
+    }
+}
+
 pub(crate) fn store_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Full => Fault::new(506, error),
@@ -91,6 +97,9 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
         StoreError::Lost(_) => {
             Fault::internal_error("a message is lost; the broker's log says more")
         }
+        StoreError::Unread(_) => Fault::internal_error(
+            "a message can't be read at the moment; the broker's log says more",
+        ),
         StoreError::Failed(_) => {
             Fault::internal_error("the store has failed; the broker's log says more")
         }

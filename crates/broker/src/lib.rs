@@ -40,19 +40,22 @@ mod trace;
 mod transfer;
 mod vhost;
 mod wakes;
+mod work;
 
 pub use accounts::AccountsError;
 pub use broker::{Broker, Identity, ShardFault};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
 pub use fault::Fault;
 pub use limits::Limits;
-pub use outbox::{Outbox, OutboxState, Taken, wire};
+pub use outbox::{Outbox, OutboxState, Stalled, Taken, wire};
 pub use persistence::StateOfShard;
 pub use persistence::{RestoreError, names_in_log, shards_in_log};
 pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,
-    QueueStatus,
+    QueueStatus, Unread,
 };
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};
+#[doc(hidden)]
+pub use work::steps;

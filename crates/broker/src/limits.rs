@@ -1,5 +1,7 @@
 //! The bounds on everything that a client can make grow.
 
+use courser_codec::Frame;
+
 /// How much clients may ask of the broker. Whoever goes beyond is refused with a reason.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -27,6 +29,31 @@ pub struct Limits {
     /// consumers, but not below 10,000 messages a second, nor for consumers that take hardly any. Several
     /// queues whose publishers are slowed share them.
     pub pace_backlog: usize,
+    /// Bytes of the longest content header that a message may have when it is delivered: what fits the
+    /// largest frame that clients may agree to. Publishes have to leave room in it for what the broker
+    /// adds.
+    pub header_max_bytes: usize,
+    /// Bytes of the largest body that clients may publish.
+    pub message_max_bytes: u64,
+}
+
+/// What the broker adds to a content header with each delivery, at most: `x-delivery-count` or
+/// `x-stream-offset`.
+const ADDED_TO_DELIVERY_BYTES: usize = 64;
+/// What it adds to one that becomes a dead letter for the first time, at most, as long as there is a
+/// fourth of all room for it.
+const ADDED_TO_LETTER_BYTES: usize = 4096;
+
+impl Limits {
+    /// Bytes of the longest content header that the broker keeps a message with.
+    pub(crate) fn kept_header_max_bytes(&self) -> usize {
+        self.header_max_bytes.saturating_sub(ADDED_TO_DELIVERY_BYTES)
+    }
+
+    /// Bytes of the longest content header that a client may publish.
+    pub(crate) fn published_header_max_bytes(&self) -> usize {
+        self.header_max_bytes - ADDED_TO_LETTER_BYTES.min(self.header_max_bytes / 4)
+    }
 }
 
 impl Default for Limits {
@@ -43,6 +70,8 @@ impl Default for Limits {
             unacked_per_channel_max: 1_000_000,
             transaction_max_bytes: 128 * 1024 * 1024,
             pace_backlog: 4096,
+            header_max_bytes: 131_072 - Frame::OVERHEAD,
+            message_max_bytes: 16 * 1024 * 1024,
         }
     }
 }

@@ -6,7 +6,10 @@
 //! given back when it goes. Both together raise the memory alarm. What an alarm can't make shrink, as
 //! nobody consumes it, is refused before it alone could raise one.
 
+use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
+use crate::limits::Limits;
+use courser_codec::reply_code::RESOURCE_ERROR;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::mem::size_of;
 use std::sync::Arc;
@@ -26,39 +29,64 @@ pub(crate) enum Use {
     Places,
     /// What is remembered of messages to drop their repetitions.
     Deduplication,
+    /// What operators ask for, on its way to them.
+    Answers,
+    /// Messages and frames that have come in part.
+    Incomplete,
 }
 
-const USES: usize = 5;
+const USES: usize = 7;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
 const DEFINITIONS_MAX_LEAST: u64 = 1 << 20;
+
+/// What each connection may have of messages that have come in part, whatever others have: what one read leaves, and the
+/// beginning of a message.
+const INCOMPLETE_AT_ANY_TIME: usize = 256 * 1024;
 
 /// Bytes that are used, by their use.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: [AtomicU64; USES],
     total: AtomicU64,
+    /// Where the memory alarm begins.
+    high_bytes: u64,
     /// The most that definitions may use.
     definitions_max: u64,
-    /// The most that transactions, and that what is remembered to drop repetitions may use.
+    /// The most that transactions, that what is remembered to drop repetitions, and that sessions with
+    /// stream filters may use.
     share_max: u64,
+    /// The most that what has come in part may use.
+    incomplete_max: u64,
 }
 
 impl Memory {
-    /// Books for a broker whose memory alarm begins at `high_bytes`.
-    pub fn new(high_bytes: u64) -> Arc<Self> {
+    /// Books for a broker with these limits.
+    pub fn new(limits: &Limits) -> Arc<Self> {
+        let high_bytes = limits.memory_high_bytes;
         Arc::new(Memory {
             used: Default::default(),
             total: AtomicU64::new(0),
+            high_bytes,
             definitions_max: (high_bytes / 4).max(DEFINITIONS_MAX_LEAST),
             share_max: high_bytes / 4,
+            // A connection that is alone may use half of it: enough for one of the largest messages.
+            incomplete_max: (high_bytes / 2)
+                .max(2 * (limits.message_max_bytes + INCOMPLETE_AT_ANY_TIME as u64)),
         })
     }
 
     /// All bytes that are used.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that count towards the memory alarm. Messages that have come in part count for no more than half of what
+    /// raises it: a publisher that waits for its end can't send the rest of them.
+    pub fn alarming(&self) -> u64 {
+        let incomplete = self.used(Use::Incomplete);
+        self.total() - incomplete.saturating_sub(self.high_bytes / 2).min(self.total())
     }
 
     /// Bytes of one use.
@@ -82,6 +110,29 @@ impl Memory {
     /// Refuses to let transactions grow by `bytes` when all together have what they may.
     pub fn admit_transaction(&self, bytes: usize) -> Result<(), Fault> {
         self.admit(Use::Transactions, bytes, self.share_max, "open transactions")
+    }
+
+    /// Refuses what a consumer wants to have kept for it when all sessions together have what they may.
+    pub fn admit_consumer(&self, bytes: usize) -> Result<(), Fault> {
+        self.admit(Use::Sessions, bytes, self.share_max, "channels, consumers and stream filters")
+    }
+
+    /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
+    /// may have is what all of them together leave free, so that each newcomer still finds some room.
+    pub fn hold_incomplete(&self, charge: &mut Charge, bytes: usize) -> Result<(), Fault> {
+        let (before, most) = (charge.bytes(), self.incomplete_max);
+        let others = self.used(Use::Incomplete).saturating_sub(before as u64);
+        let grows = bytes > before.max(INCOMPLETE_AT_ANY_TIME);
+        if grows && 2 * bytes as u64 > most.saturating_sub(others) {
+            return Err(Fault::new(
+                RESOURCE_ERROR,
+                format_args!(
+                    "memory limit ({most} bytes) of messages that have come in part reached"
+                ),
+            ));
+        }
+        charge.set(bytes);
+        Ok(())
     }
 
     /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
@@ -125,6 +176,9 @@ impl Charge {
     /// Counts this many from now on.
     pub fn set(&mut self, bytes: usize) {
         let Some(memory) = &self.memory else { return };
+        if bytes == self.bytes {
+            return;
+        }
         let before = std::mem::replace(&mut self.bytes, bytes);
         let used = &memory.used[self.by as usize];
         if bytes >= before {
@@ -147,17 +201,34 @@ impl Drop for Charge {
 
 /// A queue or an exchange without its name and arguments.
 const NAMED_BYTES: usize = 1536;
-/// A binding without its key and arguments.
-const BINDING_BYTES: usize = 256;
+/// A binding without its key and arguments: an entry of its destination and one of its exchange's index.
+const BINDING_BYTES: usize = 768;
+/// A word of a topic: a node of the trie.
+const WORD_BYTES: usize = 160;
+/// A header that a binding asks for: an entry among those that bindings are found by.
+const HEADER_BYTES: usize = 256;
 
 /// What a queue or an exchange uses.
 pub(crate) fn named_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
     NAMED_BYTES + 2 * name.as_bytes().len() + table_bytes(arguments)
 }
 
-/// What a binding uses.
-pub(crate) fn binding_bytes(routing_key: &ShortString, arguments: &FieldTable) -> usize {
-    BINDING_BYTES + routing_key.as_bytes().len() + 2 * table_bytes(arguments)
+/// What a binding to an exchange that routes as this kind uses.
+pub(crate) fn binding_bytes(
+    kind: ExchangeKind,
+    routing_key: &ShortString,
+    arguments: &FieldTable,
+) -> usize {
+    let key = routing_key.as_bytes();
+    let (tables, index) = match kind {
+        ExchangeKind::Topic => {
+            (1, WORD_BYTES * (1 + key.iter().filter(|byte| **byte == b'.').count()))
+        }
+        // As they were given, as the index has them, and by name and value.
+        ExchangeKind::Headers => (4, HEADER_BYTES * arguments.len()),
+        _ => (1, 0),
+    };
+    BINDING_BYTES + key.len() + index + tables * table_bytes(arguments)
 }
 
 fn table_bytes(table: &FieldTable) -> usize {

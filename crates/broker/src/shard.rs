@@ -5,6 +5,7 @@
 //! is opened, restored, checkpointed, closed and removed by itself while the others run.
 
 use crate::gate::Gate;
+use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::timers::Timers;
 use courser_store::{ShardId, Store};
@@ -27,6 +28,8 @@ pub(crate) struct Shard {
     pub timers: Arc<Timers>,
     /// The broker's books of what clients make it hold.
     pub memory: Arc<Memory>,
+    /// Bytes of the longest content header that it keeps a message with.
+    pub header_max_bytes: usize,
     /// Numbers by which the log knows queues and exchanges.
     next_id: AtomicU64,
     /// The broker does not know its vhosts any more.
@@ -40,6 +43,7 @@ impl Shard {
         store: Arc<dyn Store>,
         timers: &Timers,
         memory: &Arc<Memory>,
+        limits: &Limits,
     ) -> Arc<Self> {
         let timers = timers.of_another_shard();
         Arc::new(Shard {
@@ -49,6 +53,7 @@ impl Shard {
             instance: timers.shard_instance(),
             timers: Arc::new(timers),
             memory: Arc::clone(memory),
+            header_max_bytes: limits.kept_header_max_bytes(),
             next_id: AtomicU64::new(1),
             closed: AtomicBool::new(false),
         })

@@ -9,7 +9,8 @@ use courser_store::Store;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// What a timer is for: everything that can be called later has at most one of each.
@@ -17,8 +18,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) enum TimerKind {
     /// A queue may have been unused for as long as it may be.
     Unused,
-    /// A queue has more messages than it may have.
-    Excess,
+    /// A queue has more to do than one section under its lock may, or could not read something.
+    Serve,
     /// The time of a queue's oldest message may be over.
     Expiry,
     /// A queue's consumer may have taken too long to acknowledge.
@@ -80,6 +81,51 @@ pub(crate) struct Timers {
     all: Arc<All>,
 }
 
+/// Those that were due at one time, of which each gets its turn before any that is due later. So one that is due again and
+/// again, as it never gets to its end, holds up no other.
+#[derive(Default)]
+struct Turn {
+    /// The last that had its turn.
+    last: Option<Key>,
+    /// What was due then.
+    until_ms: u64,
+}
+
+/// All armed timers, and whose turn it is.
+#[derive(Default)]
+struct Armed {
+    timers: BTreeMap<Key, Weak<dyn Timed>>,
+    turn: Turn,
+}
+
+impl Armed {
+    /// The next whose turn it is.
+    fn next_due(&mut self, now_ms: u64) -> Option<Key> {
+        let Turn { last, until_ms } = self.turn;
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.timers.range((after, Bound::Unbounded)).next();
+        let next = match next.filter(|(key, _)| key.0 <= until_ms.min(now_ms)) {
+            Some((key, _)) => *key,
+            // All have had their turn.
+            None => {
+                self.turn.until_ms = now_ms;
+                *self.timers.first_key_value().filter(|(key, _)| key.0 <= now_ms)?.0
+            }
+        };
+        self.turn.last = Some(next);
+        Some(next)
+    }
+}
+
+/// Timers are being served as long as it lives.
+pub(crate) struct Serving<'a>(&'a AtomicBool);
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 /// A timer that was due.
 pub(crate) struct Fired {
     pub deadline_ms: u64,
@@ -96,7 +142,12 @@ struct All {
     now_ms: AtomicU64,
     /// Shards that have been open.
     shards: AtomicU64,
-    armed: Mutex<BTreeMap<Key, Weak<dyn Timed>>>,
+    armed: Mutex<Armed>,
+    /// Turns that timers have had; and whether one has its turn now.
+    turns: AtomicU64,
+    is_serving: AtomicBool,
+    /// Since when what is due has not been served for too long; 0 if that is not so.
+    unserved_since_ms: AtomicU64,
     /// Those that were due while what they are for stood still.
     held: Mutex<Vec<Fired>>,
     /// Called when something has become due earlier than everything else.
@@ -117,7 +168,7 @@ impl Timers {
 
     /// Makes no timer of this shard fire any more.
     pub fn forget_shard(&self) {
-        self.all.armed.lock().retain(|(_, shard, ..), _| *shard != self.shard);
+        self.all.armed.lock().timers.retain(|(_, shard, ..), _| *shard != self.shard);
         self.all.held.lock().retain(|timer| timer.shard != self.shard);
     }
 
@@ -144,7 +195,8 @@ impl Timers {
     }
 
     /// Arms `timer`, which is the `kind` of the thing with the number `owner`, instead of what it
-    /// was armed for before.
+    /// was armed for before. One that is due at once comes behind all that have been due before, so
+    /// that what has much to do holds up nothing else.
     pub fn arm(
         &self,
         timer: &mut Timer,
@@ -152,16 +204,22 @@ impl Timers {
         (owner, kind): (u64, TimerKind),
         target: Weak<dyn Timed>,
     ) {
-        let before = timer.deadline_ms.replace(deadline_ms);
-        if before == Some(deadline_ms) {
+        let now_ms = self.now_ms();
+        let deadline_ms = deadline_ms.max(now_ms);
+        let before = timer.deadline_ms;
+        if before == Some(deadline_ms)
+            || deadline_ms == now_ms && before.is_some_and(|at| at < now_ms)
+        {
             return;
         }
+        timer.deadline_ms = Some(deadline_ms);
         let mut armed = self.all.armed.lock();
+        let timers = &mut armed.timers;
         if let Some(before) = before {
-            armed.remove(&(before, self.shard, owner, kind));
+            timers.remove(&(before, self.shard, owner, kind));
         }
-        let first = armed.first_key_value().is_none_or(|((first, ..), _)| deadline_ms < *first);
-        armed.insert((deadline_ms, self.shard, owner, kind), target);
+        let first = timers.first_key_value().is_none_or(|((first, ..), _)| deadline_ms < *first);
+        timers.insert((deadline_ms, self.shard, owner, kind), target);
         drop(armed);
         if first && let Some(call) = self.all.on_earlier.get() {
             call();
@@ -171,16 +229,44 @@ impl Timers {
     /// Makes a timer never fire.
     pub fn disarm(&self, timer: &mut Timer, (owner, kind): (u64, TimerKind)) {
         if let Some(before) = timer.deadline_ms.take() {
-            self.all.armed.lock().remove(&(before, self.shard, owner, kind));
+            self.all.armed.lock().timers.remove(&(before, self.shard, owner, kind));
         }
     }
 
-    /// Takes out the timer, of any shard, that is due longest.
+    /// Takes out a timer, of any shard, that is due: each has its turn before one that has had it has another.
     pub fn pop_due(&self, now_ms: u64) -> Option<Fired> {
         let mut armed = self.all.armed.lock();
-        let first = armed.first_entry().filter(|first| first.key().0 <= now_ms)?;
-        let ((deadline_ms, shard, owner, kind), target) = first.remove_entry();
+        let key = armed.next_due(now_ms)?;
+        let target = armed.timers.remove(&key)?;
+        self.all.turns.fetch_add(1, Ordering::Relaxed);
+        let (deadline_ms, shard, owner, kind) = key;
         Some(Fired { deadline_ms, shard, owner, kind, target })
+    }
+
+    /// Takes note that what is due is being served.
+    pub fn serve(&self) -> Serving<'_> {
+        self.all.is_serving.store(true, Ordering::Relaxed);
+        Serving(&self.all.is_serving)
+    }
+
+    /// How many turns timers have had, if one is due or being served.
+    pub fn turns_if_due(&self, now_ms: u64) -> Option<u64> {
+        let is_due = self.all.is_serving.load(Ordering::Relaxed)
+            || self.next_ms().is_some_and(|next_ms| next_ms <= now_ms);
+        is_due.then(|| self.all.turns.load(Ordering::Relaxed))
+    }
+
+    /// Since when what is due has not been served for too long.
+    pub fn unserved_since_ms(&self) -> Option<u64> {
+        match self.all.unserved_since_ms.load(Ordering::Relaxed) {
+            0 => None,
+            since_ms => Some(since_ms),
+        }
+    }
+
+    /// Says since when that is so.
+    pub fn note_unserved(&self, since_ms: Option<u64>) {
+        self.all.unserved_since_ms.store(since_ms.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Puts a timer that was due aside if `target`, which is what it is for, stands still.
@@ -209,7 +295,7 @@ impl Timers {
         if go_on.is_empty() {
             return;
         }
-        self.all.armed.lock().extend(go_on);
+        self.all.armed.lock().timers.extend(go_on);
         if let Some(call) = self.all.on_earlier.get() {
             call();
         }
@@ -217,7 +303,8 @@ impl Timers {
 
     /// When the next timer, of any shard, is due.
     pub fn next_ms(&self) -> Option<u64> {
-        self.all.armed.lock().first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
+        let armed = self.all.armed.lock();
+        armed.timers.first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
     }
 }
 

@@ -5,6 +5,7 @@
 //! What is traced is noted under the locks of a delivery and posted when none is held. A copy is for
 //! whoever looks on: it is not persistent, and where there is no room for it nobody hears of that.
 
+use crate::dead_letter::began_at;
 use crate::exchange::Envelope;
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
@@ -49,7 +50,7 @@ impl Traced {
         Traced::of(vhost, message, "publish.", message.exchange(), known)
     }
 
-    /// A message that a client gets from a queue; none if that is a copy itself.
+    /// A message that a client gets from a queue; none if that is a copy itself, or was one before it died.
     pub fn delivery(
         queue: &Queue,
         outbox: &Outbox,
@@ -57,7 +58,11 @@ impl Traced {
         message: &MessageRef<'_>,
         redelivered: bool,
     ) -> Option<Self> {
-        if message.exchange() == EXCHANGE.as_bytes() {
+        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        let headers = properties.headers().ok()?;
+        if message.exchange() == EXCHANGE.as_bytes()
+            || headers.is_some_and(|headers| began_at(&headers, EXCHANGE))
+        {
             return None;
         }
         let vhost = queue.namespace()?;
@@ -75,16 +80,21 @@ impl Traced {
         let properties = ContentHeader::parse(message.header).ok()?.properties;
         let keys = cc::keys(message.routing_key(), properties).ok()?;
         let keys = FieldValue::Array(keys.into_iter().map(text).collect());
-        let headers = known
+        let mut headers = known
             .with("exchange_name", text(message.exchange()))
             .with("routing_keys", keys)
             .with("properties", FieldValue::Table(printed(&properties.decode().ok()?)?))
             .with("node", NODE);
-        let entries = headers.to_entries();
-        let headers = Some(Table::from_entries(&entries));
-        let mut header = Vec::new();
         let size = message.body.len() as u64;
-        Properties { headers, ..Properties::default() }.encode_header(size, &mut header);
+        let mut header = content_header(size, &headers);
+        let header_max_bytes = vhost.shard().header_max_bytes;
+        let mut steps = SHORTENED.iter();
+        while header.len() > header_max_bytes
+            && let Some(step) = steps.next()
+        {
+            shorten(&mut headers, step);
+            header = content_header(size, &headers);
+        }
         // The name of a queue or an exchange may be as long as a key altogether.
         let mut key = [what.as_bytes(), whose].concat();
         key.truncate(255);
@@ -109,7 +119,7 @@ impl Traced {
         let Ok(content) = ContentHeader::parse(header) else { return };
         let keys = [message.routing_key()];
         let envelope = Envelope { keys: &keys, properties: content.properties };
-        let Some(route) = self.vhost.route_internally(EXCHANGE.as_bytes(), &envelope) else {
+        let Some(route) = self.vhost.route_internally(EXCHANGE.as_bytes(), &envelope, &[]) else {
             return;
         };
         if route.is_nowhere() {
@@ -118,7 +128,7 @@ impl Traced {
         let shard = self.vhost.shard();
         let copy = InternalPublish::to(&message, Arc::new(route), shard.timers.now_ms());
         // Without room on the disk for a stream there is one copy less.
-        drop(post(&*shard.store, &[copy], 0, &[], wakes));
+        drop(post(&*self.vhost, &[copy], 0, &[], wakes));
     }
 }
 
@@ -128,6 +138,39 @@ impl fmt::Debug for Traced {
             .field("address", &self.address.escape_ascii())
             .finish_non_exhaustive()
     }
+}
+
+fn content_header(size: u64, headers: &FieldTable) -> Vec<u8> {
+    let entries = headers.to_entries();
+    let headers = Some(Table::from_entries(&entries));
+    let mut header = Vec::new();
+    Properties { headers, ..Properties::default() }.encode_header(size, &mut header);
+    header
+}
+
+/// What makes way, one after the other, where all that is known does not fit a content header: lists, of
+/// which the beginning is left, and the message's own headers.
+const SHORTENED: [&str; 3] = ["routed_queues", "routing_keys", "properties"];
+/// What is left of a list.
+const LEFT_OF_LIST: usize = 8;
+
+fn shorten(headers: &mut FieldTable, what: &str) {
+    let shorter = match headers.remove(what) {
+        Some(FieldValue::Array(mut list)) => {
+            list.truncate(LEFT_OF_LIST);
+            FieldValue::Array(list)
+        }
+        Some(FieldValue::Table(mut properties)) => {
+            properties.remove("headers");
+            FieldValue::Table(properties)
+        }
+        Some(other) => other,
+        None => return,
+    };
+    if let Ok(name) = ShortString::try_from(what) {
+        headers.insert(name, shorter);
+    }
+    headers.insert(ShortString::from(ShortStr::from_static("shortened")), FieldValue::Bool(true));
 }
 
 /// What is known of the client.

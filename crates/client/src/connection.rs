@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use courser_codec::reply_code::REPLY_SUCCESS;
 use courser_codec::{FieldTable, Method, connection};
-use courser_connection::{CloseReason, ClosedBy};
+use courser_connection::ClosedBy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
@@ -15,7 +15,7 @@ use crate::channel::Channel;
 use crate::driver::drive;
 use crate::error::Error;
 use crate::options::Options;
-use crate::shared::Shared;
+use crate::shared::{CLOSED_BY_OWNER, Shared, closed_by_owner};
 use crate::uri::Uri;
 
 /// A connection to a server. Clones are the same connection.
@@ -44,16 +44,9 @@ impl Drop for Handle {
 
 /// Begins the end of a connection: what was handed over is sent, then `connection.close`.
 fn close(shared: &Shared) {
-    const TEXT: &str = "closed by its owner";
-    shared.change(|core| core.machine.close(REPLY_SUCCESS, TEXT, Instant::now()));
+    shared.change(|core| core.machine.close(REPLY_SUCCESS, CLOSED_BY_OWNER, Instant::now()));
     // Nothing comes any more, and what consumers hold must not keep the answer from being read.
-    shared.end(Error::ConnectionClosed(Arc::new(CloseReason {
-        by: ClosedBy::Local,
-        code: REPLY_SUCCESS,
-        text: TEXT.to_owned(),
-        class_id: 0,
-        method_id: 0,
-    })));
+    shared.end(Error::ConnectionClosed(Arc::new(closed_by_owner())));
     shared.wake();
 }
 
@@ -160,14 +153,16 @@ impl Connection {
     /// Closes the connection and everything on it.
     ///
     /// What was published is sent, and confirms that are outstanding are waited for, together at most as long as
-    /// [`Options::close_timeout`]; then the server has as long to answer. Consumers end, what they have can still be
-    /// taken.
+    /// [`Options::close_timeout`]; then the server has as long to answer. Consumers end: what they have is back in its
+    /// queue, or can still be taken if it counts as acknowledged.
     ///
     /// # Errors
-    /// Why the connection had ended before, if not by this function.
+    /// Why the connection had ended before, if not by this function. [`Error::NotConfirmed`] or
+    /// [`Error::CloseUnanswered`] when the connection is closed, and the server may not have all that was published.
     pub async fn close(&self) -> Result<(), Error> {
         let shared = self.shared();
-        let _ = tokio::time::timeout(shared.close_timeout, self.wait_for_confirms()).await;
+        let settled = tokio::time::timeout(shared.close_timeout, self.wait_for_confirms()).await;
+        let count = if settled.is_ok() { 0 } else { shared.inspect(|core| core.unconfirmed()) };
         close(shared);
         let mut finished = shared.finished.subscribe();
         // The sender is in `shared`, which is still there.
@@ -176,7 +171,11 @@ impl Connection {
             Error::ConnectionClosed(reason)
                 if reason.by == ClosedBy::Local && reason.code == REPLY_SUCCESS =>
             {
-                Ok(())
+                match shared.inspect(|core| core.machine.is_close_answered()) {
+                    false => Err(Error::CloseUnanswered),
+                    true if count > 0 => Err(Error::NotConfirmed { count }),
+                    true => Ok(()),
+                }
             }
             error => Err(error),
         }
@@ -213,6 +212,14 @@ impl Connection {
     #[must_use]
     pub fn blocked(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.shared().blocked.subscribe()
+    }
+
+    /// Whether the connection is not read at present, because consumers or returns hold more than the program has
+    /// allowed ([`ConsumeOptions::buffer_bytes`](crate::ConsumeOptions::buffer_bytes)). Everything on the connection
+    /// waits then, and a server ends a connection that takes nothing for long.
+    #[must_use]
+    pub fn stalled(&self) -> watch::Receiver<bool> {
+        self.shared().stalled.subscribe()
     }
 
     /// What the server says of itself: product, version, capabilities.

@@ -11,16 +11,20 @@ use crate::channel::Channel;
 use crate::error::Error;
 use crate::mailbox::Mailbox;
 use crate::message::{Message, Received, Returned};
+use crate::route::ConsumerKey;
 
 /// A consumer: the messages of a queue as a [`Stream`], or one by one by [`Consumer::next`].
 ///
 /// It ends with an error when channel or connection are closed by the server or break, or when the server cancels it;
-/// and without one when this side has cancelled it, or has closed channel or connection. What had come before can still
-/// be taken. Dropping it cancels the consumer and gives back to the queue what was not taken.
+/// and without one when this side has cancelled it, or has closed channel or connection.
+///
+/// What had come before can still be taken, but for one case: with the channel goes all that is to be acknowledged on it,
+/// which is back in its queue then. Dropping a consumer cancels it, and gives back to the queue what was not taken.
 #[derive(Debug)]
 pub struct Consumer {
     channel: Channel,
     mailbox: Arc<Mailbox<Received>>,
+    key: ConsumerKey,
     consumer_tag: String,
     auto_ack: bool,
 }
@@ -29,10 +33,11 @@ impl Consumer {
     pub(crate) fn new(
         channel: Channel,
         mailbox: Arc<Mailbox<Received>>,
-        consumer_tag: String,
+        key: ConsumerKey,
         auto_ack: bool,
     ) -> Self {
-        Self { channel, mailbox, consumer_tag, auto_ack }
+        let consumer_tag = key.tag.to_string();
+        Self { channel, mailbox, key, consumer_tag, auto_ack }
     }
 
     /// Its tag.
@@ -54,7 +59,7 @@ impl Consumer {
     /// # Errors
     /// When the channel is closed before the server has answered.
     pub async fn cancel(&self) -> Result<(), Error> {
-        self.channel.cancel(&self.consumer_tag).await
+        self.channel.cancel(&self.key).await
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Delivery, Error>>> {
@@ -77,8 +82,10 @@ impl Stream for Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        let left: Vec<u64> = self.mailbox.abandon().map(|received| received.delivery_tag).collect();
-        self.channel.forget_consumer(&self.consumer_tag, !self.auto_ack, &left);
+        self.channel.forget_consumer(&self.key, || {
+            let left = self.mailbox.abandon();
+            (!self.auto_ack).then(|| left.map(|received| received.delivery_tag).collect())
+        });
     }
 }
 

@@ -11,8 +11,8 @@ use courser_connection::client::{AssembledDelivery, Delivery as Incoming, Delive
 use crate::batch::{ConfirmSink, Confirmed, DeliverySink, RUN_MAX};
 use crate::confirm::Confirmation;
 use crate::error::Error;
-use crate::message::{Kept, Received, keep_assembled, keep_incoming};
-use crate::route::{Receiver, Reply, Route};
+use crate::message::{Kept, keep_assembled, keep_incoming};
+use crate::route::{Purpose, Receiver, Reply, Route};
 use crate::shared::{Core, Shared};
 
 /// What is gathered under the lock and done after it.
@@ -130,19 +130,17 @@ impl<'a> Turn<'a> {
             return Ok(());
         }
         let route = core.route(incoming.channel);
-        match route.and_then(|route| route.consumers.get(deliver.consumer_tag.as_bytes())) {
+        match route.and_then(|route| route.receiver(deliver.consumer_tag)) {
             Some(Receiver::Batches(sink)) => {
                 self.sink = Some(sink.clone());
                 self.run.reserve(RUN_MAX);
                 self.run.push(incoming);
             }
-            Some(Receiver::Stream(_)) => {
+            Some(Receiver::Stream { .. }) => {
                 self.keep(core, incoming.channel, deliver.consumer_tag, keep_incoming(&incoming));
             }
-            Some(Receiver::Gone { gives_back: true }) => {
-                give_back(core, incoming.channel, deliver.delivery_tag);
-            }
-            Some(Receiver::Gone { gives_back: false }) | None => {}
+            Some(Receiver::Gone { left: Some(left) }) => left.push(deliver.delivery_tag),
+            Some(Receiver::Gone { left: None }) | None => {}
         }
         Ok(())
     }
@@ -153,7 +151,7 @@ impl<'a> Turn<'a> {
             return;
         };
         let route = core.route(assembled.channel);
-        match route.and_then(|route| route.consumers.get(deliver.consumer_tag.as_bytes())) {
+        match route.and_then(|route| route.receiver(deliver.consumer_tag)) {
             Some(Receiver::Batches(sink)) => {
                 self.sink = Some(sink.clone());
                 self.large = Some(assembled);
@@ -168,25 +166,21 @@ impl<'a> Turn<'a> {
     fn keep(&mut self, core: &mut Core, channel: u16, tag: ShortStr<'_>, kept: Kept) {
         let Some(route) = core.route(channel) else { return };
         match kept {
-            Kept::Delivery(received) => match route.consumers.get(tag.as_bytes()) {
-                Some(Receiver::Stream(mailbox)) => {
+            Kept::Delivery(received) => match route.receiver(tag) {
+                Some(Receiver::Stream { mailbox, .. }) => {
                     let size_bytes = received.message.size_bytes();
-                    match mailbox.push(received, size_bytes) {
-                        Ok(waker) => self.wakers.extend(waker),
-                        Err(Received { delivery_tag, .. }) => {
-                            give_back(core, channel, delivery_tag)
-                        }
+                    // One that takes nothing more has ended with its channel, and the message is back in its queue.
+                    if let Ok(waker) = mailbox.push(received, size_bytes) {
+                        self.wakers.extend(waker);
                     }
                 }
-                Some(Receiver::Gone { gives_back: true }) => {
-                    give_back(core, channel, received.delivery_tag);
-                }
+                Some(Receiver::Gone { left: Some(left) }) => left.push(received.delivery_tag),
                 _ => {}
             },
             Kept::Got(received, left) => {
                 let reply = Reply::Message(Some(Box::new((received, left))));
                 let expects = (basic::CLASS_ID, basic::GetOk::METHOD_ID);
-                answer(core, channel, expects, reply);
+                self.answer(core, channel, expects, reply);
             }
             Kept::Returned(returned) => {
                 if let Some(returns) = &route.returns {
@@ -227,17 +221,11 @@ impl<'a> Turn<'a> {
             self.cancelled_by_server(core, channel, cancel);
             return;
         }
-        if let Method::BasicCancelOk(ok) = method
-            && let Some(route) = core.route(channel)
-            && let Some(receiver) = route.consumers.remove(ok.consumer_tag.as_bytes())
-        {
-            self.cancelled.push((receiver, None));
-        }
         let ids = match method {
             Method::BasicGetEmpty(_) => (basic::CLASS_ID, basic::GetOk::METHOD_ID),
             _ => (method.class_id(), method.method_id()),
         };
-        if !answer(core, channel, ids, Reply::from_method(method)) {
+        if !self.answer(core, channel, ids, Reply::from_method(method)) {
             let text = format!("COMMAND_INVALID - unexpected {}", method.name());
             core.machine.close(COMMAND_INVALID, &text, Instant::now());
             self.ended = Some(core.connection_error());
@@ -246,15 +234,51 @@ impl<'a> Turn<'a> {
 
     fn cancelled_by_server(&mut self, core: &mut Core, channel: u16, cancel: &basic::Cancel<'_>) {
         if let Some(route) = core.route(channel)
-            && let Some(receiver) = route.consumers.remove(cancel.consumer_tag.as_bytes())
+            && let Some(consuming) = route.consumers.remove(cancel.consumer_tag.as_bytes())
         {
             let consumer_tag = cancel.consumer_tag.to_string();
-            self.cancelled.push((receiver, Some(Error::ConsumerCancelled { consumer_tag })));
+            let error = Error::ConsumerCancelled { consumer_tag };
+            self.consumer_ended(core, channel, consuming.receiver, Some(error));
         }
         if !cancel.nowait {
             let ok = basic::CancelOk { consumer_tag: cancel.consumer_tag };
             ok.write_frame(channel, core.machine.output());
         }
+    }
+
+    /// Answers the oldest request of the channel. False if it waits for something else, or there is none.
+    fn answer(&mut self, core: &mut Core, channel: u16, ids: (u16, u16), reply: Reply) -> bool {
+        let Some(route) = core.route(channel) else { return true };
+        let Some(waiting) = route.waiting.pop_front() else { return false };
+        if waiting.expects != ids {
+            return false;
+        }
+        if let Purpose::Cancel(key) = &waiting.purpose
+            && let Some(receiver) = route.remove_consumer(key)
+        {
+            self.consumer_ended(core, channel, receiver, None);
+        }
+        // A program that has given up waiting needs no answer, but a message shall not be lost with it.
+        if let Err(Reply::Message(Some(got))) = waiting.answer.send(reply)
+            && let Purpose::Get { gives_back: true } = waiting.purpose
+        {
+            core.give_back(channel, &[got.0.delivery_tag]);
+        }
+        true
+    }
+
+    /// The server sends nothing more to a consumer.
+    fn consumer_ended(
+        &mut self,
+        core: &mut Core,
+        channel: u16,
+        receiver: Receiver,
+        error: Option<Error>,
+    ) {
+        if let Receiver::Gone { left: Some(left) } = &receiver {
+            core.give_back(channel, left);
+        }
+        self.cancelled.push((receiver, error));
     }
 
     /// Does what must not be done under the lock: calls handlers and wakes tasks.
@@ -283,24 +307,4 @@ impl<'a> Turn<'a> {
 fn is_same_consumer(first: &Incoming<'_>, channel: u16, deliver: basic::Deliver<'_>) -> bool {
     first.channel == channel
         && matches!(first.method, DeliveryMethod::Deliver(before) if before.consumer_tag == deliver.consumer_tag)
-}
-
-/// Answers the oldest request of the channel. False if it waits for something else, or there is none.
-fn answer(core: &mut Core, channel: u16, ids: (u16, u16), reply: Reply) -> bool {
-    let Some(route) = core.route(channel) else { return true };
-    match route.waiting.pop_front() {
-        Some(waiting) if waiting.expects == ids => {
-            // Who has given up waiting does not need it.
-            let _ = waiting.answer.send(reply);
-            true
-        }
-        _ => false,
-    }
-}
-
-/// Gives a message back to its queue that came for a consumer which nobody reads any more.
-fn give_back(core: &mut Core, channel: u16, delivery_tag: u64) {
-    let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
-    // If the channel is closed by now, the message is back in its queue anyway.
-    let _ = core.machine.request(channel, &Method::BasicNack(nack));
 }

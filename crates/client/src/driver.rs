@@ -41,7 +41,7 @@ pub(crate) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
     let result = poll_fn(|cx| driver.poll(cx)).await;
     let error = match result {
         Ok(()) => driver.shared.inspect(|core| core.connection_error()),
-        Err(error) => driver.shared.inspect(|core| lost(core, error)),
+        Err(error) => driver.shared.inspect(|core| lost(core, error, driver.is_reading)),
     };
     driver.shared.end(error);
     // The peer may be gone already.
@@ -49,13 +49,18 @@ pub(crate) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
 }
 
 /// A stream that broke: the reason that was given before counts, if there is one.
-fn lost(core: &crate::shared::Core, error: io::Error) -> Error {
+fn lost(core: &crate::shared::Core, error: io::Error, was_reading: bool) -> Error {
     if core.ended.is_some() || core.machine.close_reason().is_some() {
         return core.connection_error();
     }
     if error.kind() == io::ErrorKind::UnexpectedEof && core.machine.is_logging_in() {
         let hint = "the server has closed the stream during login; most likely it refuses user or password";
         return Error::lost(io::Error::new(io::ErrorKind::UnexpectedEof, hint));
+    }
+    if !was_reading {
+        let hint = "more waited for the program than buffer_bytes allows, so the connection was not read, \
+                    and a server ends such a connection";
+        return Error::lost(io::Error::new(error.kind(), format!("{error} ({hint})")));
     }
     Error::lost(error)
 }
@@ -166,6 +171,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         if may_read != self.is_reading {
             self.is_reading = may_read;
             self.shared.inspect(|core| core.machine.set_reading(may_read, Instant::now()));
+            self.shared.stalled.send_replace(!may_read);
         }
         if !may_read {
             return Poll::Pending;

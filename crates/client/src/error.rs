@@ -73,6 +73,18 @@ pub enum Error {
         /// Largest frame of the connection in bytes.
         frame_max: u32,
     },
+    /// The channel or connection is closed now, and the server has neither confirmed nor refused some of the publishes.
+    #[error("closed before the server had answered {count} publishes")]
+    NotConfirmed {
+        /// How many.
+        count: u64,
+    },
+    /// The connection is closed now, but the server has not answered the close: what was published last may not have
+    /// reached it.
+    #[error(
+        "the server has not answered the close of the connection; what was sent last may be lost"
+    )]
+    CloseUnanswered,
     /// All channel numbers of the connection are taken.
     #[error("all {channel_max} channels of the connection are in use")]
     NoChannelFree {

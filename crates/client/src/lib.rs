@@ -29,11 +29,19 @@
 //! - [`Error`] tells whether a channel or the connection is gone, by whom, with which code and text.
 //!
 //! # Back-pressure
-//! Publishing waits when the server does not keep up: the buffer to the socket is small, and TCP does the rest. Consumers
-//! have a buffer of a bounded number of bytes ([`ConsumeOptions::buffer_bytes`]); while it is full, the connection is
-//! not read. Everything on the connection waits then, also answers and confirms. So whoever consumes and waits for other
-//! things of the server in the same task sets a prefetch ([`Channel::qos`]) that fits into the buffer, or uses two
-//! connections.
+//! Publishing waits when the server does not keep up: the buffer to the socket is small, and TCP does the rest.
+//!
+//! A consumer that acknowledges has at most its prefetch of messages: [`DEFAULT_PREFETCH`], or what [`Channel::qos`] says.
+//! Without acknowledgements, or with a prefetch of 0, nothing but the connection itself holds the server back: while more
+//! than [`ConsumeOptions::buffer_bytes`] wait for the program, the connection is not read. Everything on it waits then, also
+//! answers, confirms and heartbeats, and a server ends a connection that takes nothing for long (RabbitMQ and Courser
+//! after some 30 s). [`Connection::stalled`] tells. Such a consumer has a connection of its own, and a program that keeps up.
+//!
+//! # Dropping futures
+//! A request is sent when its future is first polled; dropping the future afterwards takes nothing back, and the answer is
+//! ignored. [`Channel::consume`] ends the consumer then, [`Channel::get`] gives the message back. [`Channel::publish`]
+//! and [`Channel::send`] have sent nothing as long as they wait. Whatever waits for confirms, flushes or closes can be
+//! dropped and called again.
 //!
 //! # What it does not do
 //! It does not connect again: when a connection is lost, everything on it fails with the reason, and the program decides.
@@ -57,8 +65,8 @@ mod shared;
 mod uri;
 
 pub use channel::{
-    Channel, ConsumeOptions, DeleteQueueOptions, ExchangeKind, ExchangeOptions, QueueInfo,
-    QueueOptions,
+    Channel, ConsumeOptions, DEFAULT_PREFETCH, DeleteQueueOptions, ExchangeKind, ExchangeOptions,
+    QueueInfo, QueueOptions,
 };
 pub use confirm::{Confirm, Confirmation};
 pub use connection::Connection;

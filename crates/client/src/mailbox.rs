@@ -136,17 +136,25 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Nobody will take anything any more. Gives what is left.
+    /// Throws away what is there, as it is of no use any more.
+    pub fn clear(&self) {
+        drop(self.take_all(&mut self.inner.lock()));
+    }
+
+    /// Nothing will be taken any more. Gives what is left.
     pub fn abandon(&self) -> impl Iterator<Item = T> + use<T> {
         let mut inner = self.inner.lock();
         inner.is_abandoned = true;
-        inner.held_bytes = 0;
-        let items = std::mem::take(&mut inner.items);
-        let leaves = std::mem::take(&mut inner.is_over);
+        let items = self.take_all(&mut inner);
         drop(inner);
-        if leaves {
+        items.into_iter().map(|(item, _)| item)
+    }
+
+    fn take_all(&self, inner: &mut Inner<T>) -> VecDeque<(T, usize)> {
+        inner.held_bytes = 0;
+        if std::mem::take(&mut inner.is_over) {
             self.stall.leave();
         }
-        items.into_iter().map(|(item, _)| item)
+        std::mem::take(&mut inner.items)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use courser_codec::{Method, ShortString};
+use courser_codec::{Method, ShortStr, ShortString};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::{ConfirmSink, DeliverySink};
@@ -19,11 +20,29 @@ pub(crate) struct ChannelState {
     closed: OnceLock<Error>,
     /// Woken when no confirm is outstanding any more, and at the end.
     pub settled: Notify,
+    /// What the program has said of the prefetch of the channel's consumers to come.
+    pub prefetch: Mutex<Prefetch>,
+}
+
+/// How many messages the next consumer of a channel may have unacknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prefetch {
+    /// Any number: the program has said nothing, and nor has this crate.
+    Unset,
+    /// What this crate has set for a consumer with a buffer.
+    Default,
+    /// What the program has set; 0 is any number.
+    Own(u16),
 }
 
 impl ChannelState {
     pub fn new(number: u16) -> Self {
-        Self { number, closed: OnceLock::new(), settled: Notify::new() }
+        Self {
+            number,
+            closed: OnceLock::new(),
+            settled: Notify::new(),
+            prefetch: Mutex::new(Prefetch::Unset),
+        }
     }
 
     /// Sets why the channel is closed; only the first reason counts.
@@ -52,7 +71,9 @@ pub(crate) struct Route {
     /// Requests under way, in the order in which the server answers them.
     pub waiting: VecDeque<Waiting>,
     pub confirms: Confirms,
-    pub consumers: HashMap<ShortString, Receiver>,
+    pub consumers: HashMap<ShortString, Consuming>,
+    /// Consumers that this channel has had.
+    consumers_made: u64,
     pub returns: Option<Arc<Mailbox<Returned>>>,
     /// Whether the server takes publishes on this channel.
     pub is_flowing: bool,
@@ -63,6 +84,30 @@ pub(crate) struct Waiting {
     /// Class and method of the answer.
     pub expects: (u16, u16),
     pub answer: oneshot::Sender<Reply>,
+    pub purpose: Purpose,
+}
+
+/// What the answer to a request means for the channel, whether or not the program still waits for it.
+pub(crate) enum Purpose {
+    /// Nothing more.
+    Other,
+    /// A message comes, which goes back to its queue if the program has given up and it can be given back.
+    Get { gives_back: bool },
+    /// A consumer ends.
+    Cancel(ConsumerKey),
+}
+
+/// Which consumer of a channel: its tag, which another one may have later, and a number, which none has again.
+#[derive(Clone, Debug)]
+pub(crate) struct ConsumerKey {
+    pub tag: ShortString,
+    number: u64,
+}
+
+/// A consumer that the server knows of, or is asked for.
+pub(crate) struct Consuming {
+    number: u64,
+    pub receiver: Receiver,
 }
 
 /// An answer, made one's own.
@@ -99,21 +144,30 @@ impl Reply {
 #[derive(Clone)]
 pub(crate) enum Receiver {
     /// A [`Consumer`](crate::Consumer).
-    Stream(Arc<Mailbox<Received>>),
+    Stream { mailbox: Arc<Mailbox<Received>>, auto_ack: bool },
     /// A handler of the batch interface.
     Batches(Arc<DeliverySink>),
-    /// Nobody any more; `gives_back` says whether messages can be given back to the queue.
-    Gone { gives_back: bool },
+    /// None any more; these delivery tags are given back to the queue once the server sends no more, unless they count
+    /// as acknowledged.
+    Gone { left: Option<Vec<u64>> },
 }
 
 impl Receiver {
-    /// Nothing more will come.
+    /// Nothing more will come. What has come can be taken and acknowledged.
     pub fn end(&self, error: Option<Error>) {
         match self {
-            Self::Stream(mailbox) => mailbox.end(error),
+            Self::Stream { mailbox, .. } => mailbox.end(error),
             Self::Batches(sink) => sink.end(error),
             Self::Gone { .. } => {}
         }
+    }
+
+    /// The channel is gone, and with it all that is not acknowledged: that is back in its queue.
+    pub fn end_with_channel(&self, error: Option<Error>) {
+        if let Self::Stream { mailbox, auto_ack: false } = self {
+            mailbox.clear();
+        }
+        self.end(error);
     }
 }
 
@@ -155,18 +209,65 @@ impl Route {
             waiting: VecDeque::new(),
             confirms: Confirms::default(),
             consumers: HashMap::new(),
+            consumers_made: 0,
             returns: None,
             is_flowing: true,
         }
     }
 
-    /// The channel is closed. Whoever waits for something gets `error`; consumers end without one if this side has
-    /// closed it on purpose.
+    /// Remembers who gets a consumer's deliveries: under this tag, or one that is made up when it is empty.
+    ///
+    /// # Errors
+    /// When another consumer of the channel has the tag.
+    pub fn add_consumer(
+        &mut self,
+        wanted: ShortString,
+        receiver: Receiver,
+    ) -> Result<ConsumerKey, Error> {
+        let is_taken = |tag: &ShortString| self.consumers.contains_key(tag.as_bytes());
+        if is_taken(&wanted) {
+            return Err(Error::ConsumerTagInUse { consumer_tag: wanted.to_string() });
+        }
+        let mut tag = wanted;
+        let mut number = self.consumers_made + 1;
+        if tag.is_empty() {
+            loop {
+                tag = ShortStr::cut(&format!("c{number}")).into();
+                if !is_taken(&tag) {
+                    break;
+                }
+                number += 1;
+            }
+        }
+        self.consumers_made = number;
+        self.consumers.insert(tag.clone(), Consuming { number, receiver });
+        Ok(ConsumerKey { tag, number })
+    }
+
+    /// Who gets the deliveries with this tag.
+    pub fn receiver(&mut self, tag: ShortStr<'_>) -> Option<&mut Receiver> {
+        self.consumers.get_mut(tag.as_bytes()).map(|consuming| &mut consuming.receiver)
+    }
+
+    /// Who gets a consumer's deliveries, while the server may send some.
+    pub fn receiver_of(&mut self, key: &ConsumerKey) -> Option<&mut Receiver> {
+        let consuming = self.consumers.get_mut(key.tag.as_bytes())?;
+        (consuming.number == key.number).then_some(&mut consuming.receiver)
+    }
+
+    /// The server sends this consumer nothing more.
+    pub fn remove_consumer(&mut self, key: &ConsumerKey) -> Option<Receiver> {
+        self.receiver_of(key)?;
+        self.consumers.remove(key.tag.as_bytes()).map(|consuming| consuming.receiver)
+    }
+
+    /// The channel is closed. Everything that waits gets `error`; consumers end without one if this side has closed it
+    /// on purpose.
     pub fn close(self, error: &Error) {
         self.state.set_closed(error);
         let for_streams = (!is_on_purpose(error)).then(|| error.clone());
-        for receiver in self.consumers.values() {
-            receiver.end(for_streams.clone());
+        for consuming in self.consumers.values() {
+            consuming.receiver.end_with_channel(for_streams.clone());
         }
         if let Some(returns) = &self.returns {
             returns.end(for_streams);

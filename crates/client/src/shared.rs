@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use courser_codec::Method;
-use courser_connection::CloseReason;
+use courser_codec::reply_code::REPLY_SUCCESS;
+use courser_codec::{Method, basic};
 use courser_connection::client;
+use courser_connection::{CloseReason, ClosedBy};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::error::Error;
 use crate::mailbox::Stall;
-use crate::route::{ChannelState, Reply, Route, Waiting};
+use crate::route::{ChannelState, Purpose, Reply, Route, Waiting};
 
 /// Publishers wait while more than this is to be sent, in bytes. So at most this, one batch or message of each
 /// publisher, and what is being written are held.
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     /// Woken when there is room in the output again, or the connection has ended.
     pub room: Notify,
     pub stall: Arc<Stall>,
+    /// Whether the connection is not read, as more waits for the program than it allows.
+    pub stalled: watch::Sender<bool>,
     /// Why the server does not take publishes, while it does not.
     pub blocked: watch::Sender<Option<Arc<str>>>,
     /// Why the connection has ended, once it has.
@@ -74,6 +77,7 @@ impl Shared {
             core: Mutex::new(core),
             room: Notify::new(),
             stall: Arc::default(),
+            stalled: watch::Sender::new(false),
             blocked: watch::Sender::new(None),
             ended: watch::Sender::new(None),
             finished: watch::Sender::new(false),
@@ -121,6 +125,20 @@ impl Shared {
             is_first
         });
         self.room.notify_waiters();
+    }
+}
+
+/// What is said of a close on purpose, to the server too.
+pub(crate) const CLOSED_BY_OWNER: &str = "closed by its owner";
+
+/// The reason of a close on purpose.
+pub(crate) fn closed_by_owner() -> CloseReason {
+    CloseReason {
+        by: ClosedBy::Local,
+        code: REPLY_SUCCESS,
+        text: CLOSED_BY_OWNER.to_owned(),
+        class_id: 0,
+        method_id: 0,
     }
 }
 
@@ -191,6 +209,10 @@ impl Core {
         &mut self,
         opening: oneshot::Sender<()>,
     ) -> Result<Arc<ChannelState>, Error> {
+        // The machine does not know of a stream that broke.
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
+        }
         let number = self
             .machine
             .open_channel()
@@ -218,17 +240,51 @@ impl Core {
         method: &Method<'_>,
         expects: (u16, u16),
     ) -> Result<oneshot::Receiver<Reply>, Error> {
+        self.ask_for(state, method, expects, Purpose::Other)
+    }
+
+    /// The same for an answer that means something to the channel itself.
+    pub fn ask_for(
+        &mut self,
+        state: &ChannelState,
+        method: &Method<'_>,
+        expects: (u16, u16),
+        purpose: Purpose,
+    ) -> Result<oneshot::Receiver<Reply>, Error> {
         self.send(state, method)?;
         let (answer, reply) = oneshot::channel();
         if let Some(route) = self.route(state.number) {
-            route.waiting.push_back(Waiting { expects, answer });
+            route.waiting.push_back(Waiting { expects, answer, purpose });
         }
         Ok(reply)
     }
 
     /// Why nothing can be done on the channel.
     pub fn channel_error(&self, state: &ChannelState) -> Error {
-        state.check_open().err().unwrap_or_else(|| self.connection_error())
+        if let Err(error) = state.check_open() {
+            return error;
+        }
+        if self.ended.is_none() && self.machine.is_open() {
+            // This side has begun to close it, and the server has not answered yet.
+            let reason = Arc::new(closed_by_owner());
+            return Error::ChannelClosed { channel: state.number, reason };
+        }
+        self.connection_error()
+    }
+
+    /// Gives messages back to their queues.
+    pub fn give_back(&mut self, channel: u16, delivery_tags: &[u64]) {
+        for &delivery_tag in delivery_tags {
+            let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
+            // If the channel is closed by now, the message is back in its queue anyway.
+            let _ = self.machine.request(channel, &Method::BasicNack(nack));
+        }
+    }
+
+    /// How many publishes the server has not answered, on all channels.
+    pub fn unconfirmed(&self) -> u64 {
+        let open = self.routes.iter().flatten();
+        open.map(|route| self.machine.unconfirmed(route.state.number)).sum()
     }
 
     /// Why nothing can be done on the connection.
@@ -237,7 +293,7 @@ impl Core {
             return error.clone();
         }
         let reason = self.machine.close_reason().cloned().unwrap_or_else(|| CloseReason {
-            by: courser_connection::ClosedBy::Local,
+            by: ClosedBy::Local,
             code: 0,
             text: "the connection is not open".to_owned(),
             class_id: 0,

@@ -3,7 +3,7 @@
 //! Batches do not come through here: whoever serves appends them to [`JournalLog::serving`], which gives out positions at
 //! once, and [`Group::propose`](crate::Group::propose) makes an entry of what has gathered.
 
-use crate::{Entry, EntryId, EntryKind, LogError, PlaceError, Placed, ReplicaLog, Vote};
+use crate::{Entry, EntryId, EntryKind, LogError, PlaceError, Placed, ReplicaLog, Room, Vote};
 use bytes::Bytes;
 use courser_journal::replica::Replica;
 use courser_journal::{Journal, replica};
@@ -45,7 +45,8 @@ impl ReplicaLog for JournalLog {
     fn save_vote(&mut self, vote: &Vote) -> Result<(), LogError> {
         let Vote { term, voted_for, members, members_index } = vote.clone();
         let vote = replica::Vote { term, voted_for, members, members_index };
-        self.replica.save_vote(&vote).map_err(failed)
+        self.replica.queue_vote(&vote);
+        self.replica.failed().map_or(Ok(()), |failure| Err(failed(failure)))
     }
 
     fn before_first(&self) -> EntryId {
@@ -93,9 +94,17 @@ impl ReplicaLog for JournalLog {
         Ok(Bytes::copy_from_slice(self.entry(index)?.note()))
     }
 
-    fn has_room_for(&self, entries: &[Entry]) -> bool {
+    fn room_for(&self, entries: &[Entry]) -> Room {
         let entries: Vec<_> = entries.iter().map(entry_into).collect();
-        self.replica.has_room_for(&entries)
+        match self.replica.room_for(&entries) {
+            replica::Room::Ready => Room::Ready,
+            replica::Room::Coming => Room::Coming,
+            replica::Room::Full => Room::Full,
+        }
+    }
+
+    fn has_room_for_bare(&self) -> bool {
+        self.replica.has_room_for_note()
     }
 
     fn pause(&mut self, paused: bool) {
@@ -137,6 +146,10 @@ impl ReplicaLog for JournalLog {
 
     fn commit(&mut self, index: u64) -> Result<(), LogError> {
         self.replica.commit(index).map_err(failed)
+    }
+
+    fn applied(&mut self, index: u64) {
+        self.replica.applied(index);
     }
 
     fn lead(&mut self, term: u64) {

@@ -47,7 +47,7 @@ pub use entry::{Entry, EntryId, EntryKind, GroupNumber, NodeId};
 pub use error::{GroupError, ProposeError};
 pub use group::{Follower, Group};
 pub use journal::JournalLog;
-pub use log::{LogError, PlaceError, Placed, ReplicaLog, Vote};
+pub use log::{LogError, PlaceError, Placed, ReplicaLog, Room, Vote};
 pub use member::{
     Driver, GroupThread, Leadership, Member, MemberConfig, MemberError, Origin, Peers, Status,
 };

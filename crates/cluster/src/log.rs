@@ -16,10 +16,10 @@ pub trait ReplicaLog: 'static {
     /// What [`ReplicaLog::save_vote`] saved last.
     fn vote(&self) -> Vote;
 
-    /// Saves this instead; it is on the disk when this returns.
+    /// Has this saved instead. As an entry, it gets a ticket, see [`ReplicaLog::written`]: when that is synced it is on the disk.
     ///
     /// # Errors
-    /// When that is not certain. The log has failed then.
+    /// When the log has failed.
     fn save_vote(&mut self, vote: &Vote) -> Result<(), LogError>;
 
     /// The entry before the first one that can be read: [`EntryId::default`] in a log that has all.
@@ -38,8 +38,14 @@ pub trait ReplicaLog: 'static {
     /// before anything else is done with it.
     fn is_valid(&self, entry: &Entry) -> bool;
 
-    /// Whether [`ReplicaLog::append`] would find room for these entries. Asked before it is promised to keep them.
-    fn has_room_for(&self, _entries: &[Entry]) -> bool {
+    /// Whether [`ReplicaLog::append`] finds room for these entries. Asked before it is promised to keep them; waits for
+    /// no disk.
+    fn room_for(&self, _entries: &[Entry]) -> Room {
+        Room::Ready
+    }
+
+    /// Whether [`ReplicaLog::place_bare`] finds room. Asked before the engine makes an entry, which it takes back no more.
+    fn has_room_for_bare(&self) -> bool {
         true
     }
 
@@ -99,7 +105,7 @@ pub trait ReplicaLog: 'static {
     /// When that would cut something committed, or fails. The log has failed then.
     fn append(&mut self, entries: &[Entry]) -> Result<(), LogError>;
 
-    /// A ticket for everything that was placed or appended so far. Tickets never go back, also not when the log is
+    /// A ticket for everything that was placed, appended, cut or saved so far. Tickets never go back, also not when the log is
     /// cut.
     fn written(&self) -> u64;
 
@@ -116,12 +122,27 @@ pub trait ReplicaLog: 'static {
     /// When the log can't say where that is. It has failed then.
     fn commit(&mut self, index: u64) -> Result<(), LogError>;
 
+    /// Everything up to the entry at `index` was applied: the engine does not read it again, and changes of members in it are
+    /// saved. Said first after opening. What is behind it has to be found by another opening too.
+    fn applied(&mut self, _index: u64) {}
+
     /// This node serves in `term` from now on: batches may come.
     fn lead(&mut self, term: u64);
 
     /// This node does not serve any more. What was not placed is gone, and who waits for something to be durable is
     /// told that it will not be. Called before anything of another leader is appended.
     fn follow(&mut self);
+}
+
+/// Whether there is room for entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// There is.
+    Ready,
+    /// It is being made: the owner of the log calls [`Group::room`](crate::Group::room) when it is.
+    Coming,
+    /// There is none.
+    Full,
 }
 
 /// What a node has promised, and who takes part.

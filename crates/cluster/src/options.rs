@@ -18,6 +18,9 @@ pub struct Options {
     pub packet_bytes: u64,
     /// Packets of entries on the way to a follower that has not answered them.
     pub packets_in_flight: usize,
+    /// Bytes of entries that are read for followers in one tick, and one entry. Entries may be large, and this node's thread also
+    /// has to say that it leads.
+    pub read_bytes: u64,
     /// Bytes that may wait for a majority before nothing more is taken.
     pub uncommitted_bytes: u64,
 }
@@ -30,10 +33,9 @@ impl Options {
             seed: node.0,
             election_ticks: 10,
             heartbeat_ticks: 2,
-            // Together what is read at once for a follower that catches up, by the thread that also has to say that
-            // this node leads.
             packet_bytes: 128 << 10,
             packets_in_flight: 256,
+            read_bytes: 16 << 20,
             uncommitted_bytes: 256 << 20,
         }
     }

@@ -77,6 +77,23 @@ impl Packet {
         self.message.msg_type == OFFER
     }
 
+    /// Whether a leader sends it entries, or says which ones the others should have.
+    pub(crate) fn appends(&self) -> bool {
+        self.message.msg_type == MessageType::MsgAppend
+    }
+
+    /// Whether a node that gets it may lead by that.
+    pub(crate) fn helps_to_lead(&self) -> bool {
+        use MessageType::{MsgRequestPreVoteResponse, MsgRequestVoteResponse, MsgTimeoutNow};
+        let kind = self.message.msg_type;
+        matches!(kind, MsgTimeoutNow | MsgRequestVoteResponse | MsgRequestPreVoteResponse)
+    }
+
+    /// Whether it says only that a follower is there: it promises nothing that has to be on a disk.
+    pub(crate) fn only_answers(&self) -> bool {
+        self.message.msg_type == MessageType::MsgHeartbeatResponse
+    }
+
     /// Whether there are entries in it.
     pub fn has_entries(&self) -> bool {
         !self.message.entries.is_empty()

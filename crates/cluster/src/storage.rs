@@ -23,6 +23,8 @@ pub(crate) struct LogStorage<L> {
     pub changes: BTreeSet<u64>,
     /// The engine asks for what is committed: only terms and kinds are wanted.
     pub wants_names: Cell<bool>,
+    /// Bytes of entries that may still be read for followers before the next tick.
+    pub read_left: Cell<u64>,
     /// Those whose next entries are gone here.
     pub lacking: RefCell<BTreeSet<u64>>,
 }
@@ -52,7 +54,7 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
         low: u64,
         high: u64,
         max_size: impl Into<Option<u64>>,
-        _context: GetEntriesContext,
+        context: GetEntriesContext,
     ) -> raft::Result<Vec<EngineEntry>> {
         if low <= self.log.before_first().index {
             return Err(StorageError::Compacted.into());
@@ -63,9 +65,25 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
         if self.wants_names.get() {
             return self.names(low, high);
         }
-        let bytes_max = max_size.into().unwrap_or(u64::MAX);
-        let read = self.log.read(low, high, bytes_max);
-        let read = read.map_err(|error| StorageError::Other(error.into()))?;
+        let mut bytes_max = max_size.into().unwrap_or(u64::MAX);
+        let is_for_follower = context.can_async();
+        if is_for_follower {
+            let left = self.read_left.get();
+            if left == 0 {
+                // The follower gets them after its next answer.
+                return Err(StorageError::LogTemporarilyUnavailable.into());
+            }
+            bytes_max = bytes_max.min(left);
+        }
+        let read = self.log.read(low, high, bytes_max).map_err(|error| {
+            // A checkpoint may have let go of it meanwhile.
+            let is_gone = low <= self.log.before_first().index;
+            if is_gone { StorageError::Compacted } else { StorageError::Other(error.into()) }
+        })?;
+        if is_for_follower {
+            let bytes: usize = read.iter().map(|entry| entry.frame.len()).sum();
+            self.read_left.set(self.read_left.get().saturating_sub(bytes as u64));
+        }
         Ok(read.iter().map(to_engine).collect())
     }
 

@@ -234,6 +234,11 @@ impl<D: Default> Slots<D> {
         Failure::of(UNEXPECTED_FRAME, explanation, self.content_ids(channel))
     }
 
+    /// Bytes of memory that incomplete messages take.
+    pub fn content_bytes(&self) -> u64 {
+        self.content_bytes
+    }
+
     /// The error when incomplete messages take more than `held_max` bytes of memory.
     pub fn check_memory(&self, held_max: u64) -> Result<(), Failure> {
         let held = self.content_bytes;

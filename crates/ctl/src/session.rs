@@ -1,7 +1,7 @@
 //! A command on its way: the broker that it asks, and what is shown of it.
 
 use crate::client::{Client, body, good, segment};
-use crate::failure::{Failure, TEMPORARY, UNAVAILABLE};
+use crate::failure::{DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::format::Style;
 use crate::input::Input;
 use crate::spec::{Action, Body, Change, From, List, Output, Spec};
@@ -14,6 +14,9 @@ pub(crate) struct Session {
     pub client: Client,
     pub style: Style,
 }
+
+/// What is said where a list's path is not there, unless the list says something else.
+const NO_VHOST: (u8, &str) = (DATA, "Virtual host '{vhost}' does not exist");
 
 impl Session {
     /// Does what a command says.
@@ -59,8 +62,8 @@ impl Session {
         let path = format!("{}?columns={}", input.fill(list.path, segment), members(columns));
         let found = match (self.client.find(&path)?, list.missing) {
             (Some(found), _) => found,
-            (None, None) => Value::Array(Vec::new()),
-            (None, Some((code, text))) => {
+            (None, missing) => {
+                let (code, text) = missing.unwrap_or(NO_VHOST);
                 return Err(Failure::error(code, input.fill(text, str::to_owned)));
             }
         };
@@ -80,18 +83,13 @@ impl Session {
         let method = Method::from_bytes(change.method.as_bytes()).unwrap_or_default();
         let answer = self.client.call(method, &input.fill(change.path, segment), sent)?;
         if !answer.is_good() {
-            let reason = answer.reason();
-            let fits = change
-                .refusals
-                .iter()
-                .find(|one| one.status == answer.status && reason.contains(one.reason));
-            match fits.map(|one| one.failure) {
-                Some(None) => {}
-                Some(Some((code, text))) => {
-                    return Err(Failure::error(code, input.fill(text, str::to_owned)));
-                }
-                None => return good(answer).map(|_| Output::Nothing),
-            }
+            let fits = change.refusals.iter().find(|one| one.status == answer.status);
+            let Some(fits) = fits else { return good(answer).map(|_| Output::Nothing) };
+            let text = input.fill(fits.text, str::to_owned);
+            return match fits.code {
+                0 => Ok(Output::Text(text)),
+                code => Err(Failure::error(code, text)),
+            };
         }
         Ok(match change.done {
             "" => Output::Nothing,

@@ -80,7 +80,7 @@ pub(crate) struct List {
     pub default: &'static [&'static str],
     /// Whether the time that it may take is said first, as RabbitMQ does for long lists.
     pub is_long: bool,
-    /// What to say where the path is not there; without it, that is an empty list.
+    /// What to say where the path is not there; without it, that the vhost is not.
     pub missing: Option<(u8, &'static str)>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Change {
     pub method: &'static str,
     pub path: &'static str,
     pub body: Body,
-    /// What an answer means that is no success, by a part of its reason; the first that fits counts.
+    /// What an answer means that is no success.
     pub refusals: &'static [Refused],
     /// What is said when it is done.
     pub done: &'static str,
@@ -115,20 +115,19 @@ pub(crate) enum Body {
 /// A refusal that has a meaning of its own.
 pub(crate) struct Refused {
     pub status: u16,
-    /// A part of the reason; empty fits all.
-    pub reason: &'static str,
-    /// The code and the text; nothing if it is no failure.
-    pub failure: Option<(u8, &'static str)>,
+    /// What the command ends with; 0 if it is no failure.
+    pub code: u8,
+    pub text: &'static str,
 }
 
-/// A status whose reason does not matter.
+/// A status that is a failure with a code and a text of its own.
 pub(crate) const fn refused(status: u16, code: u8, text: &'static str) -> Refused {
-    Refused { status, reason: "", failure: Some((code, text)) }
+    Refused { status, code, text }
 }
 
-/// A status that is as good as success.
-pub(crate) const fn harmless(status: u16) -> Refused {
-    Refused { status, reason: "", failure: None }
+/// A status that is as good as success, which says why.
+pub(crate) const fn harmless(status: u16, text: &'static str) -> Refused {
+    Refused { status, code: 0, text }
 }
 
 /// What a command shows.

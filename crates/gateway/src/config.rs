@@ -276,6 +276,20 @@ impl EndpointConfig {
         Roster::of(self).logins
     }
 
+    /// Messages that a socket may hold for a peer.
+    pub(crate) fn send_messages(&self) -> u32 {
+        match self.socket {
+            // It drops what goes beyond, and its bytes are counted: see `Held`.
+            SocketKind::Xpub => self.high_water_messages,
+            _ => self.socket_messages(),
+        }
+    }
+
+    /// Bytes that a socket may hold for a peer, where the library would drop what is beyond its own bound of 2 MiB.
+    pub(crate) fn send_bytes(&self) -> Option<usize> {
+        (self.socket == SocketKind::Xpub).then_some(self.high_water_bytes)
+    }
+
     /// Messages that a socket may hold, so that their bytes stay below the bound too.
     pub(crate) fn socket_messages(&self) -> u32 {
         let by_bytes = self.high_water_bytes / self.max_message_bytes;

@@ -56,8 +56,10 @@ struct Office<'a> {
 async fn serve(link: &Link, socket: &Socket, last: &mut u64) -> Result<(), LinkError> {
     let (_connection, channel, queue) = link.with_queue().await?;
     channel.qos(link.config.prefetch).await?;
-    let options =
-        ConsumeOptions { buffer_bytes: link.config.high_water_bytes, ..ConsumeOptions::default() };
+    let options = ConsumeOptions {
+        buffer_bytes: Some(link.config.high_water_bytes),
+        ..ConsumeOptions::default()
+    };
     let mut requests = channel.consume(&queue, options).await?;
     let mut office = Office { link, channel, jobs: BTreeMap::new(), waiting: VecDeque::new() };
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);

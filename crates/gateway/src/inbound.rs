@@ -1,8 +1,8 @@
 //! PULL and SUB: messages from peers are published, with confirms.
 //!
-//! A message that the broker has not confirmed is kept, and published again after a refusal or a lost connection. As
-//! many as the high-water marks allow are under way; while they are, the socket is not read, and ZeroMQ holds the
-//! senders back.
+//! A message that the broker has not confirmed is kept, and published again after a refusal or a lost connection. One
+//! that costs the channel each time is dropped. As many as the high-water marks allow are under way; while they are, the
+//! socket is not read, and ZeroMQ holds the senders back.
 
 use crate::config::SocketKind;
 use crate::frames::{Mapped, to_amqp};
@@ -11,7 +11,8 @@ use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{
-    Channel, Confirm, Confirmation, Connection, Error, Outgoing, OwnedProperties, Returns,
+    Channel, CloseReason, Confirm, Confirmation, Connection, Error, Outgoing, OwnedProperties,
+    Returns,
 };
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,11 @@ use tokio::time::Instant;
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a routing key.
 const KEY_BYTES_MAX: usize = 255;
+/// Class and method of basic.publish.
+const PUBLISH: (u16, u16) = (60, 40);
+const CONTENT_TOO_LARGE: u16 = 311;
+const ACCESS_REFUSED: u16 = 403;
+const PRECONDITION_FAILED: u16 = 406;
 
 /// A message as it is published, kept until it is confirmed.
 struct Parcel {
@@ -48,7 +54,7 @@ struct Inbound<'a> {
 
 /// An open channel, and what is under way on it.
 struct Flight {
-    _connection: Connection,
+    connection: Connection,
     channel: Channel,
     exchange: String,
     returns: Returns,
@@ -57,8 +63,8 @@ struct Flight {
     /// When refused messages may be published again.
     retry_at: Instant,
     /// Messages that may be under way. One after a refusal: while a queue is full, more would be refused too, or get in
-    /// before those that were sent earlier. It stays at one as long as refused ones are left; from then on each that
-    /// is taken makes room for one more.
+    /// before those that were sent earlier; and of several it can't be told which has cost the channel. It stays at one
+    /// as long as refused ones are left; from then on each that is taken makes room for one more.
     window: usize,
 }
 
@@ -76,15 +82,62 @@ pub(crate) async fn run(link: Link, intake: Intake) {
     }
 }
 
+impl Flight {
+    /// Opens another channel after a refusal has cost the last one. From then on one message is under way at a time.
+    async fn reopen(&mut self) -> Result<(), LinkError> {
+        self.channel = self.connection.open_channel().await?;
+        self.returns = with_confirms(&self.channel).await?;
+        (self.unconfirmed_bytes, self.window) = (0, 1);
+        Ok(())
+    }
+}
+
+/// Has the broker confirm what is published on a channel. What it returns there.
+async fn with_confirms(channel: &Channel) -> Result<Returns, Error> {
+    channel.confirm_select().await?;
+    channel.returns()
+}
+
 impl Inbound<'_> {
     /// Publishes until the gateway stops; an error ends the connection, not the endpoint.
     async fn serve(&mut self) -> Result<(), LinkError> {
         let mut flight = self.connect().await?;
-        let done = self.run(&mut flight).await;
-        for (parcel, _) in flight.unconfirmed.drain(..) {
-            self.keep(parcel);
+        loop {
+            let done = self.run(&mut flight).await;
+            let refusal = done.as_ref().err().and_then(|error| self.refusal(error)).cloned();
+            if let Some(reason) = &refusal
+                && flight.unconfirmed.len() == 1
+            {
+                flight.unconfirmed.clear();
+                self.link.drop_refused(&reason.text);
+            }
+            for (parcel, _) in flight.unconfirmed.drain(..) {
+                self.keep(parcel);
+            }
+            if refusal.is_none() {
+                return done;
+            }
+            flight.reopen().await?;
         }
-        done
+    }
+
+    /// Why the broker has closed the channel, where that was for what one of the messages says. Other refusals are for
+    /// the operator to mend, and the messages wait until then.
+    fn refusal<'e>(&self, error: &'e LinkError) -> Option<&'e CloseReason> {
+        let LinkError::Amqp(Error::ChannelClosed { reason, .. }) = error else { return None };
+        if (reason.class_id, reason.method_id) != PUBLISH {
+            return None;
+        }
+        let is_of_message = match reason.code {
+            CONTENT_TOO_LARGE | PRECONDITION_FAILED => true,
+            // A sub socket's peers choose the routing keys.
+            ACCESS_REFUSED => {
+                self.link.config.socket == SocketKind::Sub
+                    && reason.text.contains("access to topic '")
+            }
+            _ => false,
+        };
+        is_of_message.then_some(&**reason)
     }
 
     /// Keeps a message for another attempt.
@@ -106,10 +159,9 @@ impl Inbound<'_> {
                 (connection, channel, exchange.clone())
             }
         };
-        channel.confirm_select().await?;
-        let returns = channel.returns()?;
+        let returns = with_confirms(&channel).await?;
         Ok(Flight {
-            _connection: connection,
+            connection,
             channel,
             exchange,
             returns,

@@ -144,6 +144,27 @@ impl Link {
         frames
     }
 
+    /// A message of a peer is dropped, as the broker refuses it for what it says.
+    pub fn drop_refused(&self, reason: &str) {
+        if let Some(suppressed) = self.refusals.may_say() {
+            let endpoint = self.config.name();
+            let text = "gateway: a message of a peer is dropped, as the broker refuses it";
+            tracing::warn!(endpoint, reason, suppressed, "{text}");
+        }
+        Metrics::add(&self.metrics.dropped, 1);
+    }
+
+    /// A message is dropped, as the peers together hold as many bytes as the endpoint may.
+    pub fn drop_for_slow_peers(&self) {
+        if let Some(suppressed) = self.refusals.may_say() {
+            let endpoint = self.config.name();
+            let text =
+                "gateway: a message is dropped, as peers hold high_water_bytes and take nothing";
+            tracing::warn!(endpoint, suppressed, "{text}");
+        }
+        Metrics::add(&self.metrics.dropped, 1);
+    }
+
     /// Says why a connection has ended, and waits some time before the next. False when the gateway stops.
     pub async fn may_retry(&self, error: &LinkError) -> bool {
         if self.is_stopping() || matches!(error, LinkError::Socket(_)) {

@@ -40,7 +40,8 @@ pub struct Snapshot {
     pub sent: u64,
     /// Bytes of these.
     pub sent_bytes: u64,
-    /// Messages that could not be carried: malformed, too large, or for a peer that is gone.
+    /// Messages that could not be carried: malformed, too large, with a topic that its user may not write to, for a peer
+    /// that is gone, or beyond what slow subscribers may hold.
     pub dropped: u64,
     /// Requests that were not answered in time.
     pub expired: u64,

@@ -26,8 +26,10 @@ pub(crate) async fn run(link: Link, socket: &Socket) {
 async fn serve(link: &Link, socket: &Socket) -> Result<(), LinkError> {
     let (_connection, channel, queue) = link.with_queue().await?;
     channel.qos(link.config.prefetch).await?;
-    let options =
-        ConsumeOptions { buffer_bytes: link.config.high_water_bytes, ..ConsumeOptions::default() };
+    let options = ConsumeOptions {
+        buffer_bytes: Some(link.config.high_water_bytes),
+        ..ConsumeOptions::default()
+    };
     let mut consumer = channel.consume(&queue, options).await?;
     while let Some(delivery) = consumer.next().await? {
         hand_over(link, socket, &delivery).await?;

@@ -8,21 +8,18 @@ use crate::frames::{Envelope, to_amqp};
 use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError};
 use crate::metrics::Metrics;
+use crate::replies::{ROOM_TIMEOUT, Replies};
 use bytes::Bytes;
 use courser_client::{
     Channel, ConsumeOptions, Delivery, Error, Message as AmqpMessage, Outgoing, OwnedProperties,
     QueueOptions, ShortString,
 };
-use omq_tokio::{Message, Socket, TrySendError};
-use std::collections::{BTreeMap, HashSet};
+use omq_tokio::{Message, Socket};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How often late requests are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a reply waits for room among those that are on their way to its peer. The replies of others wait with it.
-const ROOM_TIMEOUT: Duration = Duration::from_millis(500);
-/// Peers that are known not to read; more are not remembered.
-const SILENT_MAX: usize = 1024;
 
 /// Carries requests and replies until the gateway stops.
 pub(crate) async fn run(link: Link, mut intake: Intake, socket: &Socket) {
@@ -48,36 +45,39 @@ struct Asker {
 
 struct Desk<'a> {
     link: &'a Link,
-    socket: &'a Socket,
+    replies: Replies,
     channel: Channel,
     queue: String,
     reply_queue: ShortString,
     /// By number of the request, so the oldest comes first.
     askers: BTreeMap<u64, Asker>,
     last: u64,
-    /// Peers for which a reply has waited in vain, and none was sent since.
-    silent: HashSet<Bytes>,
 }
 
 async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), LinkError> {
     let (_connection, channel, queue) = link.with_queue().await?;
     let reply_queue = channel.queue_declare("", QueueOptions::exclusive()).await?.name;
     channel.qos(link.config.prefetch).await?;
-    let options =
-        ConsumeOptions { buffer_bytes: link.config.high_water_bytes, ..ConsumeOptions::default() };
+    let options = ConsumeOptions {
+        buffer_bytes: Some(link.config.high_water_bytes),
+        ..ConsumeOptions::default()
+    };
     let mut replies = channel.consume(&reply_queue, options).await?;
     let mut returns = channel.returns()?;
     let reply_queue = ShortString::try_from(reply_queue.as_str())
         .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
-    let (askers, silent) = (BTreeMap::new(), HashSet::new());
-    let mut desk = Desk { link, socket, channel, queue, reply_queue, askers, last: 0, silent };
+    let (askers, last) = (BTreeMap::new(), 0);
+    let on_their_way = Replies::new(socket, &link.metrics, ROOM_TIMEOUT);
+    let mut desk = Desk { link, replies: on_their_way, channel, queue, reply_queue, askers, last };
     let most = link.config.high_water_messages as usize;
+    let most_bytes = link.config.high_water_bytes;
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
     let done: Result<(), LinkError> = loop {
         let step = tokio::select! {
             _ = tick.tick() => { desk.expire(); Ok(()) }
-            reply = replies.next() => match reply {
-                Ok(Some(reply)) => desk.answer(&reply).await,
+            () = desk.replies.next_settled() => Ok(()),
+            reply = replies.next(), if desk.replies.waiting_bytes() < most_bytes => match reply {
+                Ok(Some(reply)) => desk.answer(&reply),
                 Ok(None) => Err(LinkError::QueueGone),
                 Err(error) => Err(error.into()),
             },
@@ -87,7 +87,7 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
                 Ok(None) => Ok(()),
                 Err(error) => Err(error.into()),
             },
-            request = intake.recv(), if desk.askers.len() < most => match request {
+            request = intake.recv(), if desk.open() < most => match request {
                 Ok(Received { identity, message }) => desk.ask(identity, &message).await,
                 Err(error) => Err(error.into()),
             },
@@ -98,10 +98,16 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
     };
     // The reply queue has gone with the connection.
     Metrics::add(&link.metrics.expired, desk.askers.len() as u64);
+    desk.replies.give_up();
     done
 }
 
 impl Desk<'_> {
+    /// Requests that are not answered, or whose replies have not left.
+    fn open(&self) -> usize {
+        self.askers.len() + self.replies.waiting()
+    }
+
     async fn ask(&mut self, identity: Bytes, message: &Message) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
         let Some(frames) = self.link.incoming(message) else { return Ok(()) };
@@ -135,42 +141,18 @@ impl Desk<'_> {
     }
 
     /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own replies.
-    async fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
-        let metrics = &self.link.metrics;
+    fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
         let asker = number_of(reply.message()).and_then(|number| self.askers.remove(&number));
         if let Some((content, _)) = self.link.outgoing(reply.message()) {
-            let mut sent = None;
-            if let Some(asker) = asker {
-                let message = Message::multipart(asker.address.into_iter().chain(content));
-                let size_bytes = message.byte_len();
-                sent = self.send(asker.identity, message).await.then_some(size_bytes);
-            }
-            match sent {
-                Some(size_bytes) => metrics.note_sent(size_bytes),
-                None => Metrics::add(&metrics.dropped, 1),
+            match asker {
+                Some(Asker { identity, address, .. }) => {
+                    let message = Message::multipart(address.into_iter().chain(content));
+                    self.replies.send(identity, message);
+                }
+                None => Metrics::add(&self.link.metrics.dropped, 1),
             }
         }
         Ok(reply.ack()?)
-    }
-
-    /// Sends to a peer. Where replies come faster than they leave, each waits for room; but for a peer that does not read,
-    /// only the first.
-    async fn send(&mut self, identity: Bytes, message: Message) -> bool {
-        match self.socket.try_send_to(&identity, message) {
-            Ok(()) => {
-                self.silent.remove(&identity);
-                true
-            }
-            Err(TrySendError::Full(message)) if !self.silent.contains(&identity) => {
-                let sending = self.socket.send_to(&identity, message);
-                let sent = matches!(tokio::time::timeout(ROOM_TIMEOUT, sending).await, Ok(Ok(())));
-                if !sent && self.silent.len() < SILENT_MAX {
-                    self.silent.insert(identity);
-                }
-                sent
-            }
-            Err(_) => false,
-        }
     }
 
     /// Forgets what was not answered in time. All have the same time, so the oldest are late first.

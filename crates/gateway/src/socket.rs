@@ -120,7 +120,8 @@ fn options(config: &EndpointConfig, budget: &Arc<Budget>) -> Result<Options, Err
     let mechanism = config.mechanism().map_err(|error| Error::Config(error.to_string()))?;
     let budget = Arc::clone(budget);
     Ok(Options {
-        send_hwm: config.socket_messages(),
+        send_hwm: config.send_messages(),
+        transmit_slot_cap: config.send_bytes(),
         recv_hwm: config.socket_messages(),
         // The library counts a slot of its own for each frame. What is too large then is for `Link::incoming` to drop.
         max_message_size: Some(config.max_message_bytes + FRAMES_MAX * size_of::<Payload>()),

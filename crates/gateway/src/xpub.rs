@@ -4,12 +4,14 @@
 //! pattern of words: what is bound covers at least what is subscribed, and the socket compares exactly. As with every
 //! publisher of ZeroMQ, a subscriber that does not keep up loses messages.
 
+use crate::held::Held;
 use crate::link::{Link, LinkError};
 use crate::subscriptions::{Budget, Subscriptions};
 use bytes::Bytes;
 use courser_client::{Channel, ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
 use omq_tokio::{Message, Socket};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -43,6 +45,9 @@ struct Source<'a> {
     exchange: String,
     subscriptions: Subscriptions<'a>,
     bound: HashSet<String>,
+    held: Arc<Held>,
+    /// A message was dropped because the peers take nothing; the next one does not wait once more.
+    is_full: bool,
 }
 
 async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), LinkError> {
@@ -59,12 +64,14 @@ async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), Link
     channel.qos(config.prefetch).await?;
     // Bindings wait for the broker's answers, so the connection must always be read: the prefetch bounds what comes.
     let consume = ConsumeOptions {
-        buffer_bytes: usize::from(config.prefetch).saturating_mul(config.high_water_bytes),
+        buffer_bytes: Some(usize::from(config.prefetch).saturating_mul(config.high_water_bytes)),
         ..ConsumeOptions::default()
     };
     let mut consumer = channel.consume(&queue, consume).await?;
     let (subscriptions, bound) = (Subscriptions::new(socket, budget), HashSet::new());
-    let mut source = Source { link, channel, queue, exchange, subscriptions, bound };
+    let held = Held::new(config.high_water_bytes);
+    let mut source =
+        Source { link, channel, queue, exchange, subscriptions, bound, held, is_full: false };
     source.carry(socket, &mut consumer).await
 }
 
@@ -95,7 +102,13 @@ impl Source<'_> {
                     look_at = Instant::now() + started.elapsed() * REST;
                 }
                 delivery = consumer.next() => match delivery? {
-                    Some(delivery) => self.hand_over(socket, &delivery).await?,
+                    Some(delivery) if self.has_room().await => {
+                        self.hand_over(socket, &delivery).await?;
+                    }
+                    Some(delivery) => {
+                        self.link.drop_for_slow_peers();
+                        delivery.ack()?;
+                    }
                     None => return Err(LinkError::QueueGone),
                 },
             }
@@ -108,11 +121,19 @@ impl Source<'_> {
                 let key = delivery.message().routing_key();
                 frames.insert(0, Bytes::copy_from_slice(key.as_bytes()));
             }
-            let message = Message::multipart(frames);
+            let frames = frames.into_iter().map(|frame| self.held.count(frame));
+            let message = Message::multipart(frames.collect::<Vec<_>>());
             self.link.metrics.note_sent(message.byte_len());
             socket.send(message).await?;
         }
         Ok(delivery.ack()?)
+    }
+
+    /// Whether the socket may have another message. Waits a moment for peers that fall behind.
+    async fn has_room(&mut self) -> bool {
+        let has_room = self.held.has_room() || (!self.is_full && self.held.wait_for_room().await);
+        self.is_full = !has_room;
+        has_room
     }
 
     /// Makes all bindings once more: they have gone if the exchange was deleted and made again, which nothing tells.

@@ -56,7 +56,7 @@ pub struct Core {
     pub upkeep: Mutex<Upkeep>,
     /// The maintenance thread waits here for something to do.
     pub upkeep_work: Condvar,
-    /// Held while segments are freed or made.
+    /// Held while segments are freed, and while none may be.
     pub upkeeping: Mutex<()>,
     /// Whether segments cannot be made for lack of room.
     pub full: AtomicBool,

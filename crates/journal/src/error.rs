@@ -189,6 +189,9 @@ pub enum CheckpointError {
     /// What it would contain is not committed, and nobody else is there to commit it.
     #[error("the log is not committed up to {0}")]
     Uncommitted(Lsn),
+    /// It would stand for an entry that consensus has not applied yet, and no other node is there to do it.
+    #[error("entry {0} is not applied")]
+    Unapplied(u64),
     /// The start lies before that of the last checkpoint, or after the end of the log.
     #[error("a checkpoint cannot start at {0}")]
     BadStart(Lsn),

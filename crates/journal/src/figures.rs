@@ -30,7 +30,7 @@ impl Done {
     pub fn wrote(&self, took: Duration, steps: &[Step]) {
         let pieces = steps.iter().filter_map(|step| match step {
             Step::Write(piece) => Some(piece.octets.len() as u64),
-            Step::Switch(_) => None,
+            Step::Switch(_) | Step::Cut(_) => None,
         });
         let (writes, bytes) = pieces.fold((0, 0), |(n, all), bytes| (n + 1, all + bytes));
         self.writes.fetch_add(writes, Relaxed);

@@ -52,4 +52,4 @@ pub use options::Options;
 pub use read::ReadCache;
 pub use recovery::{BatchInfo, Record, Recovery, Replayed};
 pub use shards::JournalShards;
-pub use store::{CheckpointCall, JournalStore, MalformedRecord, RecoverError};
+pub use store::{JournalStore, MalformedRecord, RecoverError};

@@ -86,7 +86,6 @@ impl Core {
 
     /// Frees what can be freed and makes the spare segments that are missing.
     pub fn maintain_once(&self) {
-        let _only_one = self.upkeeping.lock();
         if self.failed.get().is_some() {
             return;
         }
@@ -97,6 +96,7 @@ impl Core {
 
     /// Makes spare files of the segments that nothing needs any more, or removes them.
     fn free_segments(&self) -> Result<(), Failed> {
+        let _only_one = self.upkeeping.lock();
         let free = self.free_list();
         if free.is_empty() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Core {
         // Only then may they get another name: otherwise one file could have two after a crash.
         self.disk.sync_dir(&self.dir).map_err(|error| ("sync", self.dir.clone(), error))?;
         self.log.lock().spares.append(&mut spares);
-        self.space.notify_all();
+        self.tell_room();
         Ok(())
     }
 
@@ -141,8 +141,8 @@ impl Core {
         }
         let mut before = self.segments.before(self.latest.kept_from());
         before.retain(|segment| {
-            // Beyond its end something was written, so the next segment is on the disk.
-            if segment.end() >= written {
+            // Beyond its end something was written, so the next segment is on the disk. In a copy that is not cut off.
+            if segment.end() >= written.min(self.durable()) {
                 return false;
             }
             let free = segment.free_from().is_some_and(|lsn| self.is_released_for_good(lsn));
@@ -190,6 +190,7 @@ impl Core {
         log.wants_large.is_some() || (none_left && left < log.segment.capacity / 2)
     }
 
+    /// Not under [`Core::upkeeping`]: filling a file takes long.
     fn make_spares(&self) -> Result<(), Failed> {
         while let Some(capacity) = self.missing_spare() {
             let number = self.next_number();
@@ -209,13 +210,14 @@ impl Core {
                     if !self.full.swap(true, Relaxed) {
                         tracing::warn!(%error, "no room for another segment of the journal");
                     }
-                    self.space.notify_all();
                     drop(log);
+                    self.tell_room();
                     return self.disk.remove(&path).map_err(|error| ("remove", path, error));
                 }
                 Err(error) => return Err(("write to", path, error)),
             }
-            self.space.notify_all();
+            drop(log);
+            self.tell_room();
         }
         if self.full.swap(false, Relaxed) {
             tracing::info!("there is room for the journal again");

@@ -7,13 +7,14 @@ use crate::groups::inside::Inside;
 use crate::json::Columns;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::shares::Share;
 use bytes::Bytes;
 use courser_broker::admin::Admin;
 use hyper::{HeaderMap, Method};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::watch;
 
 /// What a handler answers.
 pub(crate) type Outcome = Result<Reply, Refusal>;
@@ -21,6 +22,7 @@ pub(crate) type Outcome = Result<Reply, Refusal>;
 /// A request that has found its route and whose sender may use it.
 pub(crate) struct Call {
     pub api: Arc<Api>,
+    pub admin: Admin,
     /// Who asks; nobody where no credentials are needed.
     pub caller: Option<Caller>,
     pub method: Method,
@@ -34,21 +36,25 @@ pub(crate) struct Call {
     pub headers: HeaderMap,
     pub body: Bytes,
     /// What the body takes up of the room for all of them.
-    pub _room: Option<OwnedSemaphorePermit>,
+    pub _room: Option<Share>,
     pub peer: SocketAddr,
     /// It came through TLS.
     pub is_tls: bool,
+    /// Says when the broker stops.
+    pub stopping: watch::Receiver<bool>,
 }
 
 impl Call {
+    /// The broker, on behalf of who asks.
     pub fn admin(&self) -> &Admin {
-        &self.api.admin
+        &self.admin
     }
 
     /// The same question, without what came with it, for who answers it bit by bit.
     pub fn later(&self) -> Call {
         Call {
             api: Arc::clone(&self.api),
+            admin: self.admin.clone(),
             caller: None,
             method: self.method.clone(),
             target: String::new(),
@@ -60,7 +66,13 @@ impl Call {
             _room: None,
             peer: self.peer,
             is_tls: self.is_tls,
+            stopping: self.stopping.clone(),
         }
+    }
+
+    /// The same request, whose permissions have been asked for.
+    pub fn unlimited(self) -> Call {
+        Call { caller: self.caller.as_ref().map(Caller::unlimited), ..self }
     }
 
     /// Whether a list is wanted row by row, to be merged with others.
@@ -83,6 +95,11 @@ impl Call {
     /// Who asks. Where a route needs nobody, this refuses.
     pub fn caller(&self) -> Result<&Caller, Refusal> {
         self.caller.as_ref().ok_or_else(Refusal::challenge)
+    }
+
+    /// The name of who asks, for what is counted by user.
+    pub fn user(&self) -> &str {
+        self.caller.as_ref().map_or("", Caller::name)
     }
 
     /// What stands in the path for a name of the pattern, as the bytes that it is.
@@ -181,19 +198,67 @@ impl Call {
     }
 }
 
+/// Parameters of a query, and columns that it names: each of them is compared with each member of each row.
+const PARAMETERS_MAX: usize = 64;
+const COLUMNS_MAX: usize = 256;
+/// Parameters that are the path of a column, and the characters of one.
+const PATHS: [&str; 2] = ["sort", "has"];
+const PATH_CHARS_MAX: usize = 256;
+
+/// Refuses a query that would have all rows of a list take long.
+pub(crate) fn check_query(query: &[(String, String)]) -> Result<(), Refusal> {
+    if query.len() > PARAMETERS_MAX {
+        let reason = format!("The query has more than {PARAMETERS_MAX} parameters");
+        return Err(Refusal::bad_request(reason));
+    }
+    for (name, value) in query {
+        if name == "columns" && value.split(',').count() > COLUMNS_MAX {
+            let reason = format!("columns names more than {COLUMNS_MAX} members");
+            return Err(Refusal::bad_request(reason));
+        }
+        if PATHS.contains(&name.as_str()) && value.chars().count() > PATH_CHARS_MAX {
+            let reason =
+                format!("{name} is longer than the {PATH_CHARS_MAX} characters of any column");
+            return Err(Refusal::bad_request(reason));
+        }
+    }
+    Ok(())
+}
+
+/// Values and names in a body, each of which takes many times the bytes that it is written with.
+const VALUES_MAX: usize = 100_000;
+
 /// A body as an object.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if matches!(body.trim_ascii(), b"" | b"null" | b"undefined") {
         return Ok(Map::new());
     }
+    if values(body) > VALUES_MAX {
+        let reason = format!("The body has more than {VALUES_MAX} values");
+        return Err(Refusal::bad_request(reason));
+    }
     match serde_json::from_slice(body) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(Value::Array(list)) if list.is_empty() => Ok(Map::new()),
         Ok(Value::String(_)) => Err(Refusal::bad_request(
             "The body is a JSON string where an object is expected; was it encoded twice?",
         )),
         Ok(_) | Err(_) => Err(Refusal::bad_request("not_json")),
     }
+}
+
+/// How many values and names a JSON text has: no fewer than these.
+fn values(body: &[u8]) -> usize {
+    let (mut values, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b':' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    values
 }
 
 fn only<'n>(
@@ -262,12 +327,22 @@ mod tests {
 
     #[test]
     fn bodies_that_say_nothing_are_empty_objects() {
-        for body in ["", " ", "null", "undefined", "{}", "[]"] {
+        for body in ["", " ", "null", "undefined", "{}"] {
             assert_eq!(object(body.as_bytes()), Ok(Map::new()), "{body:?}");
         }
         assert!(object(b"{").is_err());
         assert!(object(b"\"{}\"").is_err());
+        assert!(object(b"[]").is_err());
         assert!(object(b"[1]").is_err());
+    }
+
+    #[test]
+    fn bodies_of_more_values_than_memory_should_hold_are_refused() {
+        let numbers = |count: usize| format!("{{\"a\":[{}]}}", vec!["0"; count].join(","));
+        assert!(object(numbers(VALUES_MAX - 10).as_bytes()).is_ok());
+        assert!(object(numbers(VALUES_MAX).as_bytes()).is_err());
+        let text = format!("{{\"a\":\"\\\"{}\"}}", ",".repeat(2 * VALUES_MAX));
+        assert!(object(text.as_bytes()).is_ok(), "it is one value");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who asks, and what that user may see and do.
 
+use crate::asking::{Budget, GiveUp};
 use crate::oauth::renewal::Renewal;
 use crate::refusal::Refusal;
 use courser_auth::{
@@ -13,6 +14,8 @@ const NOT_MANAGEMENT: &str = "Not management user";
 const NOT_MONITOR: &str = "Not monitor user";
 const NOT_ADMINISTRATOR: &str = "Not administrator user";
 const NOT_PERMITTED: &str = "User not authorised to access object";
+/// Said instead of a list that lacks what could not be asked for.
+pub(crate) const NO_ANSWER: &str = "The program that knows what this user may do (auth_http) takes too long to answer; try again later";
 
 /// The name that the operator of this machine goes by. Nobody logs in with it: it is no user.
 const OPERATOR: &str = "(operator)";
@@ -29,13 +32,16 @@ pub(crate) struct Caller {
     pub renewal: Option<Arc<Renewal>>,
     /// Permissions of users do not count.
     is_operator: bool,
+    /// What may still be asked for this request, if another program is asked.
+    budget: Option<Arc<Budget>>,
 }
 
 impl Caller {
     pub fn new(user: Arc<User>, accounts: &Arc<Accounts>) -> Self {
         let directory = accounts.directory();
         let accounts = Arc::clone(accounts);
-        Caller { user, accounts, directory, grant: None, renewal: None, is_operator: false }
+        let (grant, renewal, is_operator, budget) = (None, None, false, None);
+        Caller { user, accounts, directory, grant, renewal, is_operator, budget }
     }
 
     /// Whoever has logged in.
@@ -56,6 +62,32 @@ impl Caller {
     /// Whether it is whoever the broker itself belongs to.
     pub fn is_operator(&self) -> bool {
         self.is_operator
+    }
+
+    /// Whether another program says what it may do.
+    pub fn is_known_elsewhere(&self) -> bool {
+        self.grant.as_ref().is_some_and(|grant| grant.authority().is_elsewhere())
+    }
+
+    /// Lets it ask no more than this; nothing more when what is returned is dropped.
+    pub fn limit(&mut self, budget: Budget) -> GiveUp {
+        let budget = Arc::new(budget);
+        self.budget = Some(Arc::clone(&budget));
+        GiveUp(budget)
+    }
+
+    /// The same user, for what goes on after the request has been answered.
+    pub fn unlimited(&self) -> Self {
+        Caller { budget: None, ..self.clone() }
+    }
+
+    /// Whether something could not be asked that had to be: what was found out is not all.
+    pub fn has_given_up(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.is_spent())
+    }
+
+    fn may_ask(&self) -> bool {
+        self.budget.as_ref().is_none_or(|budget| budget.allows_another())
     }
 
     pub fn name(&self) -> &str {
@@ -81,39 +113,55 @@ impl Caller {
     pub fn may_enter(&self, vhost: &str) -> bool {
         self.is_administrator()
             || match &self.grant {
-                Some(grant) => grant.authority().permits_vhost(vhost),
+                Some(grant) => self.may_ask() && grant.authority().permits_vhost(vhost),
                 None => self.directory.permission(self.name(), vhost).is_some(),
             }
     }
 
-    fn access(&self, vhost: &str) -> Access {
+    fn access(&self, vhost: &str) -> Result<Access, String> {
         match &self.grant {
-            Some(grant) => Access::granted(grant, vhost),
-            None => self.accounts.access(self.name(), vhost),
+            Some(_) if !self.may_ask() => Err(NO_ANSWER.to_owned()),
+            Some(grant) => Ok(Access::granted(grant, vhost)),
+            None => Ok(self.accounts.access(self.name(), vhost)),
         }
     }
 
-    /// Whether it is who it was when it asked: neither deleted, nor with another password or other tags; nor is what it
-    /// has logged in with at its end.
-    pub fn is_still_there(&self, now_ms: u64) -> bool {
-        if let Some(grant) = &self.grant {
-            return grant.expires_ms().is_none_or(|until| now_ms < until);
-        }
-        let unchanged = |user: &User| {
-            user.password == self.user.password && user.tags.iter().eq(self.user.tags.iter())
-        };
-        self.is_operator
-            || self.accounts.directory().user(self.name()).is_some_and(|user| unchanged(user))
-    }
-
-    /// As [`Caller::may_enter`], by what holds now.
-    pub fn may_still_enter(&self, vhost: &str) -> bool {
-        let of_directory = || self.accounts.directory().permission(self.name(), vhost).is_some();
-        self.is_administrator()
-            || match &self.grant {
-                Some(grant) => grant.authority().permits_vhost(vhost),
-                None => of_directory(),
+    /// The caller as it is now: asks the user's authority again, which may take long where that is another program.
+    ///
+    /// # Errors
+    /// When the user is gone, has another password, or would not be let in any more, or when what it has logged in with is at
+    /// its end.
+    pub fn again(&self, now_ms: u64) -> Result<Caller, Refusal> {
+        let user = match &self.grant {
+            Some(grant) => {
+                let is_over = grant.expires_ms().is_some_and(|until| until <= now_ms);
+                let is_let_in = !is_over && grant.ask_again();
+                is_let_in.then(|| Arc::clone(grant.authority().user()))
             }
+            None if self.is_operator => Some(Arc::clone(&self.user)),
+            None => {
+                let directory = self.accounts.directory();
+                let user = directory.user(self.name()).cloned();
+                user.filter(|now| now.password == self.user.password)
+            }
+        };
+        let user = user.ok_or_else(Refusal::challenge)?;
+        Ok(Caller { user, directory: self.accounts.directory(), ..self.clone() })
+    }
+
+    /// As [`Caller::again`], away from the threads that serve connections where it may take long.
+    pub async fn asked_again(&self, now_ms: u64) -> Result<Caller, Refusal> {
+        if !self.is_known_elsewhere() {
+            return self.again(now_ms);
+        }
+        let caller = self.clone();
+        let asking = tokio::task::spawn_blocking(move || caller.again(now_ms));
+        asking.await.unwrap_or_else(|_| Err(Refusal::challenge()))
+    }
+
+    /// The user in whose name accounts are changed, if it is one of them.
+    pub fn author(&self) -> Option<Arc<User>> {
+        (self.grant.is_none() && !self.is_operator).then(|| Arc::clone(&self.user))
     }
 
     pub fn need_login(&self) -> Result<(), Refusal> {
@@ -150,7 +198,7 @@ impl Caller {
         if self.is_operator {
             return Ok(());
         }
-        let mut access = self.access(vhost);
+        let mut access = self.access(vhost)?;
         access
             .enter()
             .and_then(|()| access.check(right, what))
@@ -168,7 +216,7 @@ impl Caller {
         if self.is_operator {
             return Ok(());
         }
-        let mut access = self.access(vhost);
+        let mut access = self.access(vhost)?;
         access.check_topic(right, exchange, key).map_err(|refusal| refusal.to_string())
     }
 }

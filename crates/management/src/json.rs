@@ -4,9 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_codec::{Decimal, FieldTable, FieldValue, ShortString};
 use serde_json::{Map, Number, Value};
+use std::sync::Arc;
 
-/// Tables in tables that a client may send as JSON.
+/// Tables in tables that a client may send as JSON, and entries of one: each new one is compared with all before it.
 const NESTING_MAX: usize = 32;
+const ENTRIES_MAX: usize = 1024;
 
 /// A JSON text that the broker keeps, as a value. A program that embeds the broker may have it keep
 /// something else, which is shown as the text that it is.
@@ -14,9 +16,9 @@ pub(crate) fn kept_value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-/// Which members of objects are wanted (`columns`): paths of names.
+/// Which members of objects are wanted (`columns`): paths of names, which all objects of a list share.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Columns(Option<Vec<Vec<String>>>);
+pub(crate) struct Columns(Option<Arc<[Vec<String>]>>);
 
 impl Columns {
     /// All members.
@@ -172,13 +174,14 @@ pub(crate) fn text_or_base64(bytes: &[u8]) -> (String, bool) {
 }
 
 /// An object as a table. What is empty may also be an empty list. `None` if a name in it is too
-/// long, or it is nested too deep.
+/// long, it has too many entries, or it is nested too deep.
 pub(crate) fn to_table(value: &Value) -> Option<FieldTable> {
     to_table_within(value, NESTING_MAX)
 }
 
 fn to_table_within(value: &Value, depth: usize) -> Option<FieldTable> {
     match value {
+        Value::Object(members) if members.len() > ENTRIES_MAX => None,
         Value::Object(members) => members
             .iter()
             .map(|(name, value)| {
@@ -243,6 +246,17 @@ mod tests {
         assert_eq!(from_table(&table), object);
         assert_eq!(to_table(&json!([])), Some(FieldTable::new()));
         assert_eq!(to_table(&json!([1])), None);
+    }
+
+    #[test]
+    fn what_has_too_many_entries_is_no_table() {
+        let object = |count: usize| -> Value {
+            (0..count).map(|nth| (nth.to_string(), Value::from(nth))).collect()
+        };
+        assert!(to_table(&object(ENTRIES_MAX)).is_some());
+        let more = object(ENTRIES_MAX + 1);
+        assert_eq!(to_table(&more), None);
+        assert_eq!(to_table(&json!({ "inner": more })), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! nobody asks, nothing runs.
 
 mod api;
+mod asking;
 mod audit;
 mod call;
 mod caller;
@@ -16,6 +17,7 @@ mod fetches;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;
+mod hosts;
 mod http;
 mod json;
 mod list;
@@ -24,8 +26,10 @@ mod login;
 mod metrics;
 mod oauth;
 mod openapi;
+mod packed;
 mod page;
 mod path;
+mod portions;
 mod process;
 mod rates;
 mod reference;
@@ -34,6 +38,7 @@ mod reply;
 mod routes;
 mod sessions;
 mod settings;
+mod shares;
 mod slow;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
@@ -41,13 +46,14 @@ pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
 pub use groups::{Groups, HOME, Later, Settled};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
-pub use metrics::{EndpointFigures, Exporter, LoginCounts, ServerFigures};
+pub use metrics::{EndpointFigures, Exporter, Ledger, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
     Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Readmit,
     ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
+use asking::ASKERS_MAX;
 use audit::Audit;
 use courser_broker::admin::Admin;
 use fetches::Fetches;
@@ -55,11 +61,13 @@ use groups::link::Links;
 use http::places::Places;
 use list::Sweeps;
 use login::Logins;
+use packed::Packed;
 use rates::Rates;
 use routes::Routes;
 use sessions::Sessions;
+use shares::Shares;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 /// The version of RabbitMQ whose API this is.
@@ -71,16 +79,23 @@ pub const QUORUM_CRITICAL: &str = "without this node, the cluster has no majorit
 /// Why a node with an alarm fails its check.
 pub const LOCAL_ALARMS: &str = "There are alarms in effect on the node";
 
-/// Requests that are answered at the same time; others wait.
+/// Requests that are answered at the same time, and those of one user; others wait.
 const ANSWERS_MAX: usize = 32;
+const USER_ANSWERS_MAX: usize = 16;
+/// Portions of longer work, such as a search in messages, that are done at the same time, and those of one
+/// user; others wait.
+const PORTIONS_MAX: usize = 4;
+const USER_PORTIONS_MAX: usize = 2;
 /// Requests that are answered from all groups at the same time; others wait.
 const GATHERS_MAX: usize = 32;
 /// Questions to whoever issues tokens at the same time, for logins; who asks one more is refused.
 const EXCHANGES_MAX: usize = 8;
-/// Connections on which events are followed.
+/// Connections on which events are followed, and those of one user; who asks for one more is refused.
 const FOLLOWERS_MAX: usize = 64;
-/// Bytes of requests that are read or answered at the same time; others wait.
+const USER_FOLLOWERS_MAX: usize = 16;
+/// Bytes of requests that are read or answered at the same time, and those of one user; others wait.
 const BODIES_BYTES_MAX: usize = 64 << 20;
+const USER_BODIES_BYTES_MAX: usize = 32 << 20;
 
 /// The HTTP API of a broker.
 pub struct Api {
@@ -93,17 +108,26 @@ pub struct Api {
     pub(crate) rates: Rates,
     pub(crate) sweeps: Sweeps,
     pub(crate) fetches: Fetches,
-    pub(crate) answers: Arc<Semaphore>,
+    pub(crate) answers: Arc<Shares>,
+    /// For work that takes longer than an answer.
+    pub(crate) portions: Arc<Shares>,
+    /// For requests whose users another program knows.
+    pub(crate) askers: Arc<Semaphore>,
     pub(crate) places: Arc<Places>,
     /// For connections from home.
     pub(crate) inside: Arc<Places>,
     pub(crate) links: Links,
     pub(crate) gathers: Arc<Semaphore>,
-    pub(crate) followers: Arc<Semaphore>,
+    /// Of these, for users whom another program knows.
+    pub(crate) asking_gathers: Arc<Semaphore>,
+    pub(crate) followers: Shares,
     /// For logins at whoever issues tokens.
     pub(crate) exchanges: Semaphore,
+    /// What strangers may read of this API, made once.
+    pub(crate) description: OnceLock<Packed>,
+    pub(crate) reference: OnceLock<Packed>,
     /// One permit a byte.
-    pub(crate) bodies: Arc<Semaphore>,
+    pub(crate) bodies: Shares,
 }
 
 impl Api {
@@ -119,14 +143,19 @@ impl Api {
             rates: Rates::default(),
             sweeps: Sweeps::default(),
             fetches: Fetches::default(),
-            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            answers: Arc::new(Shares::new(ANSWERS_MAX, USER_ANSWERS_MAX)),
+            portions: Arc::new(Shares::new(PORTIONS_MAX, USER_PORTIONS_MAX)),
+            askers: Arc::new(Semaphore::new(ASKERS_MAX)),
             places: Arc::default(),
             inside: Arc::default(),
             links: Links::default(),
             gathers: Arc::new(Semaphore::new(GATHERS_MAX)),
-            followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
+            asking_gathers: Arc::new(Semaphore::new(ASKERS_MAX)),
+            followers: Shares::new(FOLLOWERS_MAX, USER_FOLLOWERS_MAX),
             exchanges: Semaphore::new(EXCHANGES_MAX),
-            bodies: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            description: OnceLock::new(),
+            reference: OnceLock::new(),
+            bodies: Shares::new(BODIES_BYTES_MAX, USER_BODIES_BYTES_MAX),
         })
     }
 

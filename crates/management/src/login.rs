@@ -110,11 +110,16 @@ impl Logins {
         peer: SocketAddr,
         admin: &Admin,
     ) -> Result<Caller, Refusal> {
-        match self.decide(user, password, peer).await {
-            Ok(login) => {
-                keep_rehashed(admin, &login);
-                Ok(Caller::of_login(login, &self.accounts))
-            }
+        let mut decided = self.decide(user, password, peer).await;
+        if let Ok(login) = &decided
+            && login.rehashed.is_some()
+        {
+            keep_rehashed(admin, login);
+            // The user has another hash now, by this login or by another one at the same moment.
+            decided = self.ask(user, password, peer).await;
+        }
+        match decided {
+            Ok(login) => Ok(Caller::of_login(login, &self.accounts)),
             Err(LoginRefused::LoopbackOnly(_)) => {
                 Err(Refusal::not_authorised("User can only log in via localhost"))
             }
@@ -135,14 +140,22 @@ impl Logins {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
+    async fn ask(
+        &self,
+        user: &[u8],
+        password: &[u8],
+        peer: SocketAddr,
+    ) -> Result<Login, LoginRefused> {
+        (self.log_in)(user.to_vec(), Zeroizing::new(password.to_vec()), peer.ip()).await
+    }
+
     async fn decide(
         &self,
         user: &[u8],
         password: &[u8],
         peer: SocketAddr,
     ) -> Result<Login, LoginRefused> {
-        let password = Zeroizing::new(password.to_vec());
-        let decided = (self.log_in)(user.to_vec(), password, peer.ip()).await;
+        let decided = self.ask(user, password, peer).await;
         match &decided {
             Ok(_) => {
                 self.succeeded.fetch_add(1, Ordering::Relaxed);
@@ -162,9 +175,7 @@ fn wrong() -> Refusal {
 }
 
 fn keep_rehashed(admin: &Admin, login: &Login) {
-    if login.rehashed.is_some()
-        && let Err(error) = admin.keep_rehashed(login)
-    {
+    if let Err(error) = admin.keep_rehashed(login) {
         tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
     }
 }

@@ -25,8 +25,12 @@ const CLEANING_MS: u64 = 10_000;
 const GAP_MS: u64 = 1_000;
 /// The time after which a sample says nothing any more about now.
 const STALE_MS: u64 = 5 * 60_000;
-/// Samples that a range may ask for.
-const RANGE_MAX: u64 = 500;
+/// Samples that a range may ask for, and those of all rows of a list: ten minutes, five seconds apart, of
+/// the longest page.
+const RANGE_MAX: u64 = 501;
+const ROWS_SAMPLES_MAX: u64 = 121 * 500;
+/// The longest range: nothing is remembered as long as that.
+const AGE_MAX_S: u64 = 366 * 24 * 3600;
 
 /// What was seen of counters.
 #[derive(Default)]
@@ -63,22 +67,46 @@ pub(crate) struct Range {
     step_s: u64,
 }
 
+/// Groups of counters of which ranges may be asked for.
+const GROUPS: [&str; 4] = ["lengths", "msg_rates", "data_rates", "node_stats"];
+
 impl Range {
     /// The range of a group of counters (`lengths`, `msg_rates`, `data_rates`, `node_stats`).
     pub fn asked(call: &Call, group: &str) -> Result<Option<Self>, Refusal> {
         let read = |what: &str| call.query(&format!("{group}_{what}"));
         let (Some(age), Some(step)) = (read("age"), read("incr")) else { return Ok(None) };
-        let refuse = || {
+        let range = match (age.parse::<u64>(), step.parse::<u64>()) {
+            (Ok(age_s), Ok(step_s)) => Some(Range { age_s, step_s }),
+            _ => None,
+        };
+        let is_good = |range: &Range| {
+            let Range { age_s, step_s } = *range;
+            (1..=AGE_MAX_S).contains(&step_s) && age_s <= AGE_MAX_S && range.samples() <= RANGE_MAX
+        };
+        range.filter(is_good).map(Some).ok_or_else(|| {
             let reason = format!("Invalid range parameters: age {age}, incr {step}");
             Refusal::new(StatusCode::BAD_REQUEST, "bad_request", reason)
-        };
-        let (age_s, step_s) = (age.parse::<u64>(), step.parse::<u64>());
-        match (age_s, step_s) {
-            (Ok(age_s), Ok(step_s)) if step_s > 0 && age_s / step_s <= RANGE_MAX => {
-                Ok(Some(Range { age_s, step_s }))
-            }
-            _ => Err(refuse()),
+        })
+    }
+
+    /// Refuses ranges that are too long for so many rows.
+    pub fn check_rows(call: &Call, rows: usize) -> Result<(), Refusal> {
+        let mut samples = 0;
+        for group in GROUPS {
+            samples = Range::asked(call, group)?.map_or(0, Range::samples).max(samples);
         }
+        if samples * rows as u64 <= ROWS_SAMPLES_MAX {
+            return Ok(());
+        }
+        Err(Refusal::bad_request(format!(
+            "Invalid range parameters: {samples} samples of each of {rows} rows are more than the \
+             {ROWS_SAMPLES_MAX} of one list; ask for pages, or for a larger incr"
+        )))
+    }
+
+    /// How many samples of each counter there are.
+    fn samples(self) -> u64 {
+        self.age_s / self.step_s + 1
     }
 }
 
@@ -187,8 +215,7 @@ impl Seen {
             let known = self.samples.iter().rev().find(|sample| sample.at_ms <= at_ms);
             known.map_or(oldest_known, |sample| sample.values[nth])
         };
-        let count = range.age_s / range.step_s + 1;
-        let samples: Vec<(u64, u64)> = (0..count)
+        let samples: Vec<(u64, u64)> = (0..range.samples())
             .map(|back| newest_ms.saturating_sub(back * step_ms))
             .map(|at_ms| (at_ms, if at_ms == newest_ms { value } else { value_at(at_ms) }))
             .collect();

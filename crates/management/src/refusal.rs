@@ -65,6 +65,11 @@ impl Refusal {
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error", reason)
     }
 
+    /// Who has to be asked does not answer.
+    pub fn unavailable(reason: &str) -> Self {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+    }
+
     /// A member that has to be there.
     pub fn key_missing(names: &[&str]) -> Self {
         let missing: Vec<String> =
@@ -98,6 +103,7 @@ impl From<AccountsError> for Refusal {
             AccountsError::Refused(AccountError::NoUser(_)) => Refusal::not_found(),
             AccountsError::Refused(error) => error.into(),
             AccountsError::NotHome(fault) => fault.into(),
+            AccountsError::NotPermitted => Refusal::challenge(),
             AccountsError::NoVhost(_) => Refusal::bad_request("vhost_or_user_not_found"),
             AccountsError::Store(error) => Refusal::internal(error),
         }
@@ -109,6 +115,9 @@ impl From<AccountError> for Refusal {
         match error {
             AccountError::Pattern { error, .. } => {
                 Refusal::bad_request(json!(["invalid_regexp", error.to_string()]))
+            }
+            AccountError::Protected(_) => {
+                Refusal::bad_request("Protected users cannot be modified via the HTTP API")
             }
             AccountError::Random => Refusal::internal(AccountError::Random),
             error => Refusal::bad_request(error.to_string()),

@@ -1,6 +1,8 @@
 //! What is answered.
 
+use crate::call::{Call, Outcome};
 use crate::json::Fields;
+use crate::refusal::Refusal;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
@@ -17,6 +19,35 @@ pub(crate) trait Rows: Send {
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool>;
 }
 
+/// What takes more time or memory than an answer has as a rule: it is done portion by portion, between
+/// which others have their turn, and ends when its client has gone.
+pub(crate) trait Work: Send {
+    /// Bytes that its answer needs at most. They are there before it begins, and kept until it is sent.
+    fn room(&self) -> usize;
+
+    /// Does a portion. Returns the answer at the end.
+    ///
+    /// # Errors
+    /// When it can't be done.
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal>;
+}
+
+/// Work of one portion.
+struct Once {
+    room: usize,
+    work: fn(&Call) -> Outcome,
+}
+
+impl Work for Once {
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        (self.work)(call).map(Some)
+    }
+}
+
 /// What the body of an answer is.
 pub(crate) enum Body {
     Empty,
@@ -24,6 +55,8 @@ pub(crate) enum Body {
     /// JSON that goes out as it is made.
     Rows(Box<dyn Rows>),
     Text(Bytes, &'static str),
+    /// What is still to be done for it.
+    Work(Box<dyn Work>),
     /// What somebody else sends, for as long as that goes on.
     Live(mpsc::Receiver<io::Result<Bytes>>, &'static str),
 }
@@ -50,7 +83,7 @@ impl Reply {
     }
 
     /// 200 with JSON that is written already.
-    pub fn written(text: String) -> Self {
+    pub fn json_text(text: impl Into<Bytes>) -> Self {
         Reply::new(StatusCode::OK, Body::Json(text.into()))
     }
 
@@ -62,6 +95,16 @@ impl Reply {
     /// 200 with a list that is made row by row.
     pub fn rows(rows: impl Rows + 'static) -> Self {
         Reply::new(StatusCode::OK, Body::Rows(Box::new(rows)))
+    }
+
+    /// What `work` comes to.
+    pub fn work(work: impl Work + 'static) -> Self {
+        Reply::new(StatusCode::OK, Body::Work(Box::new(work)))
+    }
+
+    /// What `work` comes to, which needs so many bytes at most.
+    pub fn once(room: usize, work: fn(&Call) -> Outcome) -> Self {
+        Reply::work(Once { room, work })
     }
 
     /// 200 with what `pieces` brings.

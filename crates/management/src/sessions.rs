@@ -104,8 +104,11 @@ impl Sessions {
             open.remove(&key);
             return Ok(None);
         }
-        let is_local = peer.ip().to_canonical().is_loopback();
-        if !is_local && directory.user(&session.user).is_some_and(|user| user.loopback_only) {
+        let user = match &session.grant {
+            Some(grant) => Some(Arc::clone(grant.authority().user())),
+            None => directory.user(&session.user).cloned(),
+        };
+        if user.is_some_and(|user| api.settings.accounts.come_from(&user, peer.ip()).is_err()) {
             return Err(Refusal::not_authorised("User can only log in via localhost"));
         }
         session.used_ms = now_ms;

@@ -81,6 +81,8 @@ pub struct WebSocketEnds {
     pub local: SocketAddr,
     /// With TLS: what its handshake has said.
     pub tls: Option<Arc<ClientTls>>,
+    /// It was asked for by a name that need not be this machine's: users who may only come from here must not log in.
+    pub by_foreign_name: bool,
 }
 
 /// What concerns browsers.
@@ -93,6 +95,9 @@ pub struct Web {
     /// The origins, as `https://tools.example`, whose pages may use the API; `*` lets all of them read
     /// what needs no credentials.
     pub cors_origins: Vec<String>,
+    /// Names that the API is reached by. Where there are some, requests for other names with a dot in them are refused; where
+    /// there is none, users who may only come from this machine can't log in by such a name.
+    pub hosts: Vec<String>,
     /// Seconds for which browsers use nothing but TLS, once they have; 0 says nothing of that.
     pub hsts_max_age_s: u64,
     /// Seconds after which an unused session ends.
@@ -107,6 +112,7 @@ impl Default for Web {
             page: true,
             path_prefix: String::new(),
             cors_origins: Vec::new(),
+            hosts: Vec::new(),
             hsts_max_age_s: 0,
             session_idle_s: 8 * 3600,
             oauth: None,

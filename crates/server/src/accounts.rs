@@ -91,7 +91,7 @@ fn make_guest(broker: &Arc<Broker>, hashing: Hashing) -> Result<(), StartError> 
     let mut guest = User::new(GUEST, PasswordHash::new(GUEST.as_bytes(), hashing)?);
     guest.tags = Tags::administrator();
     let admin = broker.admin();
-    admin.put_user(guest)?;
+    admin.create_user(guest)?;
     admin.set_permission(GUEST, "/", Permission::all())?;
     tracing::info!(user = GUEST, "no users yet: created an administrator with password guest");
     Ok(())

@@ -1,10 +1,12 @@
-//! Definitions that the configuration names: made at each start, before anybody is served, or when they have changed.
+//! Definitions that the configuration names: made at each start, before anybody is served, or when they have changed. In a
+//! cluster, by the node that comes to lead.
 
 use crate::config::Management;
 use crate::server::StartError;
 use courser_auth::Hashing;
 use courser_broker::admin::Admin;
 use courser_management::{IMPORTED_HASH, ImportError};
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io;
@@ -24,28 +26,35 @@ pub enum DefinitionsError {
     Note(String),
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name; nothing if that is what was made the last time, and
-/// the settings say so.
+/// Refuses files that can't be read or are not JSON.
+///
+/// # Errors
+/// The first of them.
+pub(crate) fn check(settings: &Management) -> Result<(), StartError> {
+    for (file, text) in texts(&settings.load_definitions)? {
+        serde_json::from_slice::<IgnoredAny>(&text)
+            .map_err(|error| wrong(&file, io::Error::from(error).into()))?;
+    }
+    Ok(())
+}
+
+/// Makes what a file describes, or what all files of a folder do, by name; with `skips`, nothing if that is what was made the
+/// last time.
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.
 pub(crate) fn load(
     admin: &Admin,
-    settings: &Management,
+    path: &Path,
+    skips: bool,
     hashing: Hashing,
     groups: u16,
 ) -> Result<(), StartError> {
-    let path = &settings.load_definitions;
-    if path.as_os_str().is_empty() {
+    let texts = texts(path)?;
+    if texts.is_empty() {
         return Ok(());
     }
-    let wrong = |path: &Path, error| StartError::Definitions { path: path.to_owned(), error };
-    let mut texts = Vec::new();
-    for file in files(path).map_err(|error| wrong(path, error.into()))? {
-        let text = std::fs::read(&file).map_err(|error| wrong(&file, error.into()))?;
-        texts.push((file, text));
-    }
-    let hash = settings.skip_if_unchanged.then(|| hash(texts.iter().map(|(_, text)| text)));
+    let hash = skips.then(|| hash(texts.iter().map(|(_, text)| text)));
     if hash.is_some() && admin.global_parameter(IMPORTED_HASH) == hash {
         tracing::info!(path = %path.display(), "definitions are unchanged, and not imported again");
         return Ok(());
@@ -67,6 +76,23 @@ pub(crate) fn load(
         noted.map_err(|fault| wrong(path, DefinitionsError::Note(fault.to_string())))?;
     }
     Ok(())
+}
+
+fn wrong(path: &Path, error: DefinitionsError) -> StartError {
+    StartError::Definitions { path: path.to_owned(), error }
+}
+
+/// What is in the file, or in the files of the folder; nothing if none is named.
+fn texts(path: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, StartError> {
+    if path.as_os_str().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut texts = Vec::new();
+    for file in files(path).map_err(|error| wrong(path, error.into()))? {
+        let text = std::fs::read(&file).map_err(|error| wrong(&file, error.into()))?;
+        texts.push((file, text));
+    }
+    Ok(texts)
 }
 
 /// The hash of these texts, as a string of JSON.

@@ -1,12 +1,11 @@
 //! Who serves the clients that are let in: the broker of this process, or, at a node of a cluster, whichever node leads.
 
 use crate::cluster::Front;
-use crate::driver::{self, Shared};
+use crate::driver::{self, ClientStream, Shared};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::throttle::Throttles;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 /// Serves the clients that are let in.
@@ -50,7 +49,7 @@ impl Host {
     }
 
     /// Serves a client until its end. `name` is what the operator sees it by.
-    pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    pub async fn serve<S: ClientStream>(
         self: Arc<Self>,
         stream: S,
         peer: Peer,

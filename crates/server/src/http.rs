@@ -4,9 +4,11 @@ use crate::cluster::Front;
 use crate::config::HttpListen;
 use crate::listener::{LISTEN_BACKLOG, RETRY_INTERVAL, bind};
 use crate::open_files::OpenFiles;
+use crate::places::{Admission, Place, Places};
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
 use crate::tls::Acceptor;
+use courser_cluster::transport::keep_alive;
 use courser_management::{Api, ClientTls, Exporter};
 use std::io;
 use std::net::SocketAddr;
@@ -15,6 +17,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+
+/// Connections that may be in their TLS handshake, or before the header of their proxy, at the same time. One more gets
+/// the place of the oldest.
+const HANDSHAKES_MAX: usize = 256;
 
 /// Who answers.
 #[derive(Clone)]
@@ -121,7 +127,9 @@ impl HttpBound {
         open_files: OpenFiles,
         stopping: &watch::Receiver<bool>,
     ) {
+        let handshakes = Arc::new(Places::new(HANDSHAKES_MAX));
         let door = |acceptor: Option<&Arc<Acceptor>>| Door {
+            handshakes: Arc::clone(&handshakes),
             service: service.clone(),
             acceptor: acceptor.cloned(),
             proxies: self.proxies.clone(),
@@ -153,6 +161,7 @@ struct Door {
     service: HttpService,
     acceptor: Option<Arc<Acceptor>>,
     proxies: Proxies,
+    handshakes: Arc<Places>,
     open_files: OpenFiles,
     stopping: watch::Receiver<bool>,
 }
@@ -180,41 +189,69 @@ impl Door {
             tracing::debug!(%peer, "HTTP connection refused");
             return;
         }
-        let is_proxy = self.proxies.has(peer);
-        let (service, acceptor) = (self.service.clone(), self.acceptor.clone());
-        tokio::spawn(serve(service, acceptor, stream, peer, is_proxy, self.stopping.clone()));
+        let (service, stopping) = (self.service.clone(), self.stopping.clone());
+        let newcomer = Newcomer { stream, peer, is_proxy: self.proxies.has(peer) };
+        if self.acceptor.is_none() && !newcomer.is_proxy {
+            tokio::spawn(newcomer.serve_plain(service, stopping));
+            return;
+        }
+        let acceptor = self.acceptor.clone();
+        let admission = self.handshakes.admit(|place| {
+            tokio::spawn(newcomer.serve(service, acceptor, place, stopping)).abort_handle()
+        });
+        if admission == Admission::Replaced {
+            tracing::debug!(%peer, "too many TLS handshakes: the oldest makes room");
+        }
     }
 }
 
-async fn serve(
-    service: HttpService,
-    acceptor: Option<Arc<Acceptor>>,
-    mut stream: TcpStream,
-    mut peer: SocketAddr,
+/// A connection that was let in.
+struct Newcomer {
+    stream: TcpStream,
+    peer: SocketAddr,
     is_proxy: bool,
-    stopping: watch::Receiver<bool>,
-) {
-    if is_proxy {
-        peer = match proxies::client_of(&mut stream, peer).await {
-            Ok(client) => client,
-            Err(error) => {
-                return tracing::debug!(proxy = %peer, %error, "HTTP connection refused");
-            }
-        };
+}
+
+impl Newcomer {
+    async fn serve_plain(self, service: HttpService, stopping: watch::Receiver<bool>) {
+        // One that is gone already has nothing to be served.
+        let Ok(local) = self.stream.local_addr() else { return };
+        service.serve(self.stream, (self.peer, local), None, stopping).await;
     }
-    // Who is gone already has nothing to be served.
-    let Ok(local) = stream.local_addr() else { return };
-    let Some(acceptor) = acceptor else {
-        return service.serve(stream, (peer, local), None, stopping).await;
-    };
-    match acceptor.accept(stream).await {
-        Ok((stream, tls)) => service.serve(stream, (peer, local), Some(tls), stopping).await,
-        Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+
+    /// Serves it after its handshake, until whose end it has a place among those that are in theirs.
+    async fn serve(
+        mut self,
+        service: HttpService,
+        acceptor: Option<Arc<Acceptor>>,
+        place: Place,
+        stopping: watch::Receiver<bool>,
+    ) {
+        if self.is_proxy {
+            self.peer = match proxies::client_of(&mut self.stream, self.peer).await {
+                Ok(client) => client,
+                Err(error) => {
+                    return tracing::debug!(proxy = %self.peer, %error, "HTTP connection refused");
+                }
+            };
+        }
+        let Some(acceptor) = acceptor else {
+            drop(place);
+            return self.serve_plain(service, stopping).await;
+        };
+        let Newcomer { stream, peer, .. } = self;
+        let Ok(local) = stream.local_addr() else { return };
+        let accepted = acceptor.accept(stream).await;
+        drop(place);
+        match accepted {
+            Ok((stream, tls)) => service.serve(stream, (peer, local), Some(tls), stopping).await,
+            Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+        }
     }
 }
 
-/// Has short answers sent at once.
+/// Has short answers sent at once, and a connection end whose client has vanished.
 fn is_prompt(stream: &TcpStream) -> bool {
-    let set: io::Result<()> = stream.set_nodelay(true);
+    let set: io::Result<()> = stream.set_nodelay(true).and_then(|()| keep_alive(stream));
     set.is_ok()
 }

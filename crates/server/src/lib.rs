@@ -55,6 +55,8 @@ mod storage;
 mod throttle;
 mod timers;
 mod tls;
+mod turns;
+mod watchdog;
 mod websocket;
 mod workers;
 
@@ -73,7 +75,7 @@ pub use inside::NoPlace;
 pub use listener::Inherited;
 pub use log_lines::{Escaped, KeepLogLines};
 pub use open_files::raise_limit as raise_open_file_limit;
-pub use server::{Server, StartError};
+pub use server::{Server, StartError, Surroundings};
 pub use storage::{StopError, StoreFailed};
 pub use tls::TlsError;
 pub use workers::Workers;

@@ -10,6 +10,7 @@ use crate::places::{Admission, Place};
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
 use crate::tls::Acceptor;
+use courser_cluster::transport::keep_alive;
 use listenfd::ListenFd;
 use std::io;
 use std::net::SocketAddr;
@@ -254,7 +255,7 @@ impl Door {
     }
 
     fn admit(&self, stream: TcpStream, address: SocketAddr) {
-        if let Err(error) = stream.set_nodelay(true) {
+        if let Err(error) = stream.set_nodelay(true).and_then(|()| keep_alive(&stream)) {
             tracing::debug!(peer = %address, %error, "the connection was gone at once");
             return;
         }

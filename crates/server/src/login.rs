@@ -6,7 +6,8 @@ use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
 use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
-use courser_auth::{Accounts, Attempt, Authority, Grant, Login, LoginRefused, Step, Verified};
+use crate::turns::Turns;
+use courser_auth::{Accounts, Authority, Grant, Login, LoginRefused, Step};
 use courser_connection::{Credentials, Mechanism};
 use courser_management::OAuthClient;
 use courser_oauth::Token;
@@ -16,7 +17,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
@@ -73,7 +73,7 @@ struct Checks {
     elsewhere: Elsewhere,
     clock: Clock,
     /// One for each password that may be checked at the same time.
-    slots: Arc<Semaphore>,
+    turns: Turns,
 }
 
 /// A login that has begun.
@@ -93,8 +93,8 @@ impl Logins {
     pub fn new(accounts: &Arc<Accounts>, elsewhere: Elsewhere, clock: Clock) -> Self {
         // Half of the processors, so that guessing passwords does not keep all of them busy.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let slots = Arc::new(Semaphore::new((processors / 2).max(1)));
-        let checks = Arc::new(Checks { accounts: Arc::clone(accounts), elsewhere, clock, slots });
+        let turns = Turns::new((processors / 2).max(1));
+        let checks = Arc::new(Checks { accounts: Arc::clone(accounts), elsewhere, clock, turns });
         Logins { checks, succeeded: AtomicU64::new(0), failed: AtomicU64::new(0) }
     }
 
@@ -132,10 +132,8 @@ impl Logins {
         } else {
             match checks.begin(&user, &password, from) {
                 Step::Done(done) => return Begun::Decided(done.map_err(LoginError::from)),
-                Step::Verify(attempt) => {
-                    tokio::spawn(
-                        async move { checks.finish(attempt, &user, &password, from).await },
-                    )
+                Step::Verify(_) => {
+                    tokio::spawn(async move { checks.finish(&user, &password, from).await })
                 }
             }
         };
@@ -176,7 +174,7 @@ impl Logins {
         }
         match self.checks.begin(user, password, from) {
             Step::Done(done) => done,
-            Step::Verify(attempt) => self.checks.finish(attempt, user, password, from).await,
+            Step::Verify(_) => self.checks.finish(user, password, from).await,
         }
     }
 }
@@ -246,14 +244,22 @@ impl Checks {
 
     async fn finish(
         &self,
-        attempt: Attempt,
         user: &[u8],
         password: &[u8],
         from: IpAddr,
     ) -> Result<Login, LoginRefused> {
-        let Some(verified) = verify(Arc::clone(&self.slots), attempt).await else {
-            return Err(LoginRefused::NotChecked(shown(user)));
+        let not_checked = || LoginRefused::NotChecked(shown(user));
+        let turn = self.turns.take(from, &user[..user.len().min(NAME_MAX)]).await;
+        let turn = turn.ok_or_else(not_checked)?;
+        // What the user's other logins have come to meanwhile counts.
+        let attempt = match self.begin(user, password, from) {
+            Step::Done(done) => return done,
+            Step::Verify(attempt) => attempt,
         };
+        // Who gives up keeps the place until the thread is done.
+        let checking = tokio::task::spawn_blocking(move || (attempt.verify(), turn));
+        let (verified, mut turn) = checking.await.map_err(|_| not_checked())?;
+        turn.leave_place();
         let now_ms = self.clock.now_ms();
         let name = std::str::from_utf8(user).ok().filter(|name| name.len() <= NAME_MAX);
         let (Some(elsewhere), Some(name)) = (&self.elsewhere.program, name) else {
@@ -271,17 +277,6 @@ impl Checks {
             }
         }
     }
-}
-
-/// Waits for a slot, and checks a password on a thread that may be blocked.
-async fn verify(slots: Arc<Semaphore>, attempt: Attempt) -> Option<Verified> {
-    let slot = slots.acquire_owned().await.ok()?;
-    let work = move || {
-        let verified = attempt.verify();
-        drop(slot);
-        verified
-    };
-    tokio::task::spawn_blocking(work).await.ok()
 }
 
 impl Pending {
@@ -347,3 +342,36 @@ fn shown(name: &[u8]) -> String {
 
 /// Bytes of a user's name.
 const NAME_MAX: usize = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_auth::{AccountError, Directory, Hashing, PasswordHash, Settings, User};
+
+    #[tokio::test]
+    async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
+        let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
+        let accounts = Accounts::new(Directory::default(), settings);
+        let made = accounts.change(
+            |all| Ok(vec![all.create_user(User::new("u", PasswordHash::quick(b"right")?))?]),
+            |_| Ok::<(), AccountError>(()),
+        );
+        made.expect("a user");
+        let logins = Arc::new(Logins::new(&accounts, Elsewhere::default(), Clock::system()));
+        let guess = |password: &'static [u8]| {
+            let logins = Arc::clone(&logins);
+            let from = IpAddr::from([192, 0, 2, 1]);
+            tokio::spawn(async move { logins.log_in(b"u", password, from).await })
+        };
+        let guesses: Vec<_> = (0..50).map(|_| guess(b"wrong")).collect();
+        let mut checked = 0;
+        for one in guesses {
+            match one.await.expect("an answer") {
+                Err(LoginRefused::InvalidCredentials(_)) => checked += 1,
+                refused => assert!(matches!(refused, Err(LoginRefused::Wait { .. }))),
+            }
+        }
+        // Each more needs a second on the clock, then two, and so on.
+        assert!((5..10).contains(&checked), "{checked}");
+    }
+}

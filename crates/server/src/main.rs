@@ -289,7 +289,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     let _ = writeln!(io::stdout(), "{}", server.banner(&config));
     tell_system(&[NotifyState::Ready]);
     tokio::select! {
-        signal = stops.next() => tracing::info!(signal, "stopping: telling clients"),
+        signal = stops.first() => tracing::info!(signal, "stopping: telling clients"),
         never = reload_on_hangup(hangups, &server, config, arguments) => match never {},
         never = count_on_usr1(user1s, &server) => match never {},
         reason = server.failed() => {
@@ -297,11 +297,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     tell_system(&[NotifyState::Stopping]);
-    tokio::select! {
-        stopped = server.stop() => stopped?,
-        signal = stops.next() => tracing::warn!(signal, "stopping at once"),
-    }
-    Ok(())
+    Ok(server.stop().await?)
 }
 
 /// Tells the service manager, if one has started the broker, how far it is.

@@ -21,7 +21,7 @@ pub(crate) fn api(
     config: &Config,
     shared: &Arc<Shared>,
     around: &Around,
-    stop: &watch::Sender<bool>,
+    stop: &Arc<watch::Sender<bool>>,
 ) -> Arc<Api> {
     let listening = |protocol: &'static str, addresses: &[SocketAddr]| {
         let facts = |address: &SocketAddr| ListenerFacts { protocol, address: *address };
@@ -78,16 +78,21 @@ pub(crate) fn api(
         readmit: Some(readmit(&around.elsewhere)),
         audit_log: config.management.audit_log_in(&config.data_dir),
         audit_log_mode: config.file_mode(),
-        web: Web {
-            page: config.management.page,
-            path_prefix: config.management.path_prefix.clone(),
-            cors_origins: config.management.cors_origins.clone(),
-            hsts_max_age_s: config.management.hsts_seconds,
-            session_idle_s: config.management.session_idle_minutes.saturating_mul(60),
-            oauth: around.elsewhere.client.clone(),
-        },
+        web: web(config, around),
     };
     Api::new(shared.broker.admin(), settings)
+}
+
+fn web(config: &Config, around: &Around) -> Web {
+    Web {
+        page: config.management.page,
+        path_prefix: config.management.path_prefix.clone(),
+        cors_origins: config.management.cors_origins.clone(),
+        hosts: config.management.hosts.clone(),
+        hsts_max_age_s: config.management.hsts_seconds,
+        session_idle_s: config.management.session_idle_minutes.saturating_mul(60),
+        oauth: around.elsewhere.client.clone(),
+    }
 }
 
 /// Knows users again whom the node of home has let in, by what that says of them.

@@ -14,11 +14,13 @@ pub(crate) struct Peer {
     pub tls: Option<Arc<ClientTls>>,
     /// It has logged in to another broker of the cluster before, and was counted there.
     pub is_counted: bool,
+    /// A web page may have had its browser connect, under a name that need not be this machine's.
+    pub by_foreign_name: bool,
 }
 
 impl Peer {
     pub const fn new(address: SocketAddr, tls: Option<Arc<ClientTls>>) -> Self {
-        Peer { address, tls, is_counted: false }
+        Peer { address, tls, is_counted: false, by_foreign_name: false }
     }
 }
 

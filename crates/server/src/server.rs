@@ -11,7 +11,7 @@ use crate::listener::Inherited;
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::places::Places;
 use crate::service::{self, Around, Service};
-use crate::storage::{self, StopError, StoreFailed};
+use crate::storage::{self, Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, TlsError};
 use courser_auth::AccountError;
 use courser_broker::admin::Admin;
@@ -135,6 +135,15 @@ fn listen_hint(error: &io::Error) -> &'static str {
     }
 }
 
+/// What a broker has of its machine. By default, that is the machine's own.
+#[derive(Clone, Default)]
+pub struct Surroundings {
+    /// The time.
+    pub clock: Clock,
+    /// Where its data folder is; without one, the machine's disk, with the permissions that the settings want.
+    pub disk: Option<Arc<dyn Disk>>,
+}
+
 /// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
 pub struct Server {
     addresses: Addresses,
@@ -159,22 +168,27 @@ impl Server {
     /// # Errors
     /// Why there is no broker.
     pub async fn start_on(config: Config, inherited: Inherited) -> Result<Server, StartError> {
-        Self::begin(config, inherited, Clock::system()).await
+        Self::begin(config, inherited, Surroundings::default()).await
     }
 
-    /// As [`Server::start`], with a clock other than the machine's.
+    /// As [`Server::start`], with a clock or a disk other than the machine's.
     ///
     /// # Errors
     /// Why there is no broker.
-    pub async fn start_with_clock(config: Config, clock: Clock) -> Result<Server, StartError> {
-        Self::begin(config, Inherited::default(), clock).await
+    pub async fn start_within(
+        config: Config,
+        surroundings: Surroundings,
+    ) -> Result<Server, StartError> {
+        Self::begin(config, Inherited::default(), surroundings).await
     }
 
     async fn begin(
         config: Config,
         inherited: Inherited,
-        clock: Clock,
+        surroundings: Surroundings,
     ) -> Result<Server, StartError> {
+        let Surroundings { clock, disk } = surroundings;
+        let disk = disk.unwrap_or_else(|| config.disk());
         config.check_values()?;
         if config.cluster.is_on() {
             return Err(StartError::Clustered);
@@ -183,14 +197,14 @@ impl Server {
         // What is wrong with these is said before a long journal is replayed.
         let doors = Doors::bind(&config, inherited)?;
         let elsewhere = service::elsewhere(&config)?;
-        let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
-        Folder::refuse(&config.data_dir, &*config.disk())?;
+        let data_dir = DataDir::open(&config.data_dir, &*disk)?;
+        Folder::refuse(&config.data_dir, &*disk)?;
         config.limits.warn_of_memory();
         config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
-        let (broker, storage) = storage::open(&config, limits, seed, clock.now_ms())?;
+        let (broker, storage) = storage::open(&config, disk, limits, seed, clock.now_ms())?;
         service::prepare(&broker, &config)?;
         let around = Around {
             clock,
@@ -200,6 +214,7 @@ impl Server {
             elsewhere,
             cluster: None,
             front: Weak::new(),
+            ledger: Arc::default(),
         };
         let service = Service::start(broker, storage, &config, &around).await?;
         let stopping = service.stopping();
@@ -237,6 +252,14 @@ impl Server {
     /// Outside of a tokio runtime.
     pub fn connect(&self) -> Result<DuplexStream, NoPlace> {
         inside::connect(&self.service.shared, "in memory", self.service.stopping())
+    }
+
+    /// What connections share, and when they end, for tests that serve streams of their own.
+    #[cfg(test)]
+    pub(crate) fn serving(
+        &self,
+    ) -> (&Arc<crate::driver::Shared>, tokio::sync::watch::Receiver<bool>) {
+        (&self.service.shared, self.service.stopping())
     }
 
     /// What an operator may ask of the broker and do to it, for programs that embed it.

@@ -22,7 +22,7 @@ use crate::timers;
 use crate::tls::Acceptor;
 use crate::{management, metrics};
 use courser_broker::Broker;
-use courser_management::{Api, Cluster, Exporter};
+use courser_management::{Api, Cluster, Exporter, Ledger};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -39,6 +39,8 @@ pub(crate) struct Around {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// Where clients come to that node.
     pub front: Weak<Front>,
+    /// Totals of metrics, those of brokers that have ended included.
+    pub ledger: Arc<Ledger>,
 }
 
 /// A broker that serves. Dropping it ends it without ceremony.
@@ -46,10 +48,22 @@ pub(crate) struct Service {
     pub shared: Arc<Shared>,
     pub api: Arc<Api>,
     pub exporter: Arc<Exporter>,
+    /// Keeps the totals when it ends.
+    _counted: Counted,
     pub gateway: Option<Gateway>,
     pub checkpoints: Checkpoints,
-    stop: watch::Sender<bool>,
+    /// Who keeps the broker alive must not keep this, or it would never be gone.
+    stop: Arc<watch::Sender<bool>>,
     failure: watch::Receiver<Option<String>>,
+}
+
+/// A broker whose totals are kept when this goes, also while its metrics are still read.
+struct Counted(Arc<Exporter>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// Makes what the configuration wants to be there before anybody is served. Blocks until it is durable.
@@ -57,20 +71,48 @@ pub(crate) struct Service {
 /// # Errors
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
-    if broker.group() == 0 {
-        // Before the users that a broker without any would make.
-        // Those that are wanted and not there yet are founded once somebody leads home.
-        let admin = broker.admin();
-        let groups = admin.cluster_groups().last().map_or(1, |last| last.number + 1);
-        let groups =
-            if config.cluster.is_on() { groups.max(config.cluster.groups) } else { groups };
-        definitions::load(&admin, &config.management, config.auth.hashing(), groups)?;
-        accounts::set_up(broker, config)?;
-    } else {
-        // It has the users and vhosts that home gives it.
-        accounts::set_up_in_group(broker, config)?;
-    }
+    // Before the users that a broker without any would make.
+    load_definitions(broker, config)?;
+    set_up_accounts(broker, config)?;
     set_up(broker, config)
+}
+
+/// The same as far as it goes, for a node that comes to lead: all nodes may have the same mistake in their settings, and one after
+/// the other would end of it. Returns what can't be had.
+pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<StartError> {
+    let loaded = load_definitions(broker, &config);
+    // Users that the definitions could not bring are no reason to let `guest` in.
+    let set_up_users = if loaded.is_ok() { set_up_accounts } else { accounts::set_up_in_group };
+    let has_users = set_up_users(broker, &config);
+    let is_home = broker.group() == 0;
+    let is_there = |vhost: &str| !is_home || broker.vhost(vhost).is_some();
+    let is_set_up = set_up(broker, &config.without_policies_of_no_vhost(is_there));
+    [loaded, has_users, is_set_up].into_iter().filter_map(Result::err).collect()
+}
+
+/// Makes the definitions that the configuration names. In a cluster, the log has what was made of them when the lead moves, and
+/// what was changed since then.
+fn load_definitions(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    if broker.group() != 0 {
+        // It has the users and vhosts that home gives it.
+        return Ok(());
+    }
+    let admin = broker.admin();
+    let known = admin.cluster_groups().last().map_or(1, |last| last.number + 1);
+    let (groups, skips) = match config.cluster.is_on() {
+        // Those that are wanted and not there yet are founded once a node leads home.
+        true => (known.max(config.cluster.groups), true),
+        false => (known, config.management.skip_if_unchanged),
+    };
+    let path = &config.management.load_definitions;
+    definitions::load(&admin, path, skips, config.auth.hashing(), groups)
+}
+
+fn set_up_accounts(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    match broker.group() {
+        0 => accounts::set_up(broker, config),
+        _ => accounts::set_up_in_group(broker, config),
+    }
 }
 
 impl Service {
@@ -85,6 +127,7 @@ impl Service {
         around: &Around,
     ) -> Result<Self, StartError> {
         let (stop, stopping) = watch::channel(false);
+        let stop = Arc::new(stop);
         let (failed, failure) = watch::channel(None);
         broker.on_failure(move |reason| {
             failed.send_replace(Some(reason.to_owned()));
@@ -104,10 +147,11 @@ impl Service {
         });
         let gateway = gateway::start(config, &shared, &stopping).await?;
         let api = management::api(config, &shared, around, &stop);
-        let exporter = metrics::exporter(config, &api, gateway.as_ref());
+        let exporter = metrics::exporter(config, &api, &around.ledger, gateway.as_ref());
         timers::start(&shared.broker, around.clock.clone(), stopping);
         let checkpoints = storage.start_checkpoints();
-        Ok(Service { shared, api, exporter, gateway, checkpoints, stop, failure })
+        let _counted = Counted(Arc::clone(&exporter));
+        Ok(Service { shared, api, exporter, _counted, gateway, checkpoints, stop, failure })
     }
 
     /// Says when it ends.

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::server::StartError;
 use courser_broker::{Broker, Limits};
+pub use courser_journal::Disk;
 use courser_journal::JournalShards;
 use courser_store::{
     MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,
@@ -44,6 +45,7 @@ pub(crate) struct Storage {
 /// A broker with everything that it had before, and the shards of its data folder that it is on.
 pub(crate) fn open(
     config: &Config,
+    disk: Arc<dyn Disk>,
     limits: Limits,
     seed: u64,
     now_ms: u64,
@@ -51,7 +53,7 @@ pub(crate) fn open(
     let gauge = Arc::new(MemoryGauge::default());
     let spill_bytes = limits.memory_high_bytes / 2;
     let options = config.journal_options();
-    let (disk, for_store) = (config.disk(), Arc::clone(&gauge));
+    let for_store = Arc::clone(&gauge);
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
     open_on(&all, 0, gauge, limits, seed, now_ms)
 }

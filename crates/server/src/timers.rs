@@ -1,7 +1,9 @@
 //! The broker's clock: says what time it is, and calls the broker when something is due.
 
 use crate::clock::Clock;
+use crate::watchdog::Watchdog;
 use courser_broker::Broker;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -11,11 +13,12 @@ const SLEEP_MAX: Duration = Duration::from_secs(60);
 /// The same where something is: the clock may be set, which nobody is told of.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Runs the broker's timers until it is stopped.
+/// Runs the broker's timers until it is stopped, and has the watchdog check that they get on.
 pub(crate) fn start(broker: &Arc<Broker>, clock: Clock, stopping: watch::Receiver<bool>) {
     let earlier = Arc::new(Notify::new());
     let notified = Arc::clone(&earlier);
     broker.on_timer(move || earlier.notify_one());
+    Watchdog::new(broker, clock.clone()).start(stopping.clone());
     tokio::spawn(run(Arc::clone(broker), clock, notified, stopping));
 }
 
@@ -26,7 +29,9 @@ async fn run(
     mut stopping: watch::Receiver<bool>,
 ) {
     while matches!(stopping.has_changed(), Ok(false)) {
-        let due_ms = broker.tick(clock.now_ms());
+        // A panic is the fault of one timer, which is not armed any more. All others go on.
+        let ticked = catch_unwind(AssertUnwindSafe(|| broker.tick(clock.now_ms())));
+        let due_ms = ticked.unwrap_or_else(|_| Some(clock.now_ms()));
         let wait = match due_ms {
             Some(due_ms) => {
                 Duration::from_millis(due_ms.saturating_sub(clock.now_ms())).min(WAIT_MAX)

@@ -2,7 +2,11 @@
 //!
 //! What comes in may be cut in any way. What goes out are whole frames of AMQP, as not every client in a browser puts
 //! together what is cut. Text is an error. A socket that nothing is heard from is asked with a ping, and given up when it
-//! says nothing to that either: clients in browsers do without AMQP's heartbeats.
+//! says nothing to that either: clients in browsers do without AMQP's heartbeats. One that takes what waits for it is
+//! there, however slowly: the ping comes behind all that.
+
+mod frames;
+mod pings;
 
 use crate::cluster::{Front, Newcomer};
 use crate::driver::{self, Shared};
@@ -10,7 +14,9 @@ use crate::peer::Peer;
 use crate::places::{Admission, Place};
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
+use frames::{has_open_ok, whole_frames};
 use futures_util::{Sink, Stream};
+use pings::Pings;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -18,7 +24,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::{Instant, Sleep};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -35,26 +40,19 @@ const BODY_BYTES_PER_FRAME_BYTE: u64 = 256;
 const READ_BYTES: usize = 8 * 1024;
 /// Bytes that are put into one message, unless a frame is larger.
 const MESSAGE_BYTES: usize = 64 * 1024;
-/// Bytes of a frame of AMQP around its payload: kind, channel and size, and the end.
-const FRAME_HEADER_BYTES: usize = 7;
-const FRAME_END_BYTES: usize = 1;
-/// What a method frame of channel 0 with `connection.open-ok` begins with, but for its size.
-const METHOD_OF_CHANNEL_0: [u8; 3] = [1, 0, 0];
-const OPEN_OK: [u8; 4] = [0, 10, 0, 41];
-/// What a broker answers to a wrong protocol header is no frame.
-const PROTOCOL_HEADER: &[u8] = b"AMQP";
-const PROTOCOL_HEADER_BYTES: usize = 8;
 
 /// Serves the sockets that the HTTP API hands over, until the broker stops. Those whose vhosts are in another group of the
 /// cluster are passed on by `front`.
 pub(crate) fn serve(
     shared: &Arc<Shared>,
-    stop: &watch::Sender<bool>,
+    stop: &Arc<watch::Sender<bool>>,
     front: &Weak<Front>,
 ) -> ServeWebSocket {
-    // A receiver of its own would count among those that a stop waits for.
-    let (shared, stop, front) = (Arc::clone(shared), stop.clone(), Weak::clone(front));
+    // A receiver of its own would count among those that a stop waits for, and with the sender a broker that is dropped
+    // would never end.
+    let (shared, stop, front) = (Arc::clone(shared), Arc::downgrade(stop), Weak::clone(front));
     Arc::new(move |upgraded, ends| {
+        let Some(stop) = stop.upgrade() else { return };
         let (shared, stopping, front) = (Arc::clone(&shared), stop.subscribe(), front.upgrade());
         let peer = ends.peer;
         let admission = Arc::clone(&shared.places).admit(|place| {
@@ -76,7 +74,8 @@ async fn run(
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
-    let peer = Peer::new(ends.peer, ends.tls);
+    let by_foreign_name = ends.by_foreign_name;
+    let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
         let (client, home) = (Newcomer { peer, place, name }, (shared, stopping.clone()));
         return front.serve_at_home(Box::new(socket), client, home, stopping).await;
@@ -141,9 +140,7 @@ pub(crate) struct WebSocket<S> {
     received: Bytes,
     /// What is to be sent: whole frames, and the beginning of one.
     sending: BytesMut,
-    /// Something was heard since the last ping.
-    is_heard: bool,
-    ping: Pin<Box<Sleep>>,
+    pings: Pings,
     /// Why it ends, if not for the end of the AMQP connection.
     wrong: Option<(CloseCode, &'static str)>,
     is_close_sent: bool,
@@ -168,8 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             socket,
             received: Bytes::new(),
             sending: BytesMut::new(),
-            is_heard: true,
-            ping: Box::pin(tokio::time::sleep(PING_INTERVAL)),
+            pings: Pings::new(PING_INTERVAL),
             wrong: None,
             is_close_sent: false,
         }
@@ -183,7 +179,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
                 Some(Ok(message)) => message,
                 Some(Err(error)) => return Poll::Ready(Err(self.failed(error))),
             };
-            self.is_heard = true;
+            self.pings.heard();
             match message {
                 Message::Binary(bytes) => self.received = bytes,
                 Message::Text(_) => {
@@ -211,23 +207,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         into_io(error)
     }
 
-    /// Sends a ping where nothing was heard for a while; fails where nothing has come of the last one.
+    /// Sends a ping where nothing was heard for a while.
     fn poll_ping(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        while self.ping.as_mut().poll(cx).is_ready() {
-            if !self.is_heard {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer to a ping"));
-            }
-            self.is_heard = false;
-            self.ping.as_mut().reset(Instant::now() + PING_INTERVAL);
+        while self.pings.poll_due(cx).is_ready() {
             // Where the socket takes nothing, there is no need for more to find that out.
-            if let Poll::Ready(ready) = Pin::new(&mut self.socket).poll_ready(cx) {
-                ready.map_err(into_io)?;
+            if let Poll::Ready(ready) = self.poll_room(cx) {
+                ready?;
                 let ping = Message::Ping(Bytes::new());
                 Pin::new(&mut self.socket).start_send(ping).map_err(into_io)?;
+                self.pings.sent();
                 let _ = Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)?;
             }
         }
         Ok(())
+    }
+
+    /// Waits until the socket has taken all that was handed to it.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let room = Pin::new(&mut self.socket).poll_ready(cx);
+        self.pings.note_room(room.is_ready());
+        room.map_err(into_io)
     }
 
     /// Hands the frames that are complete to the socket.
@@ -246,32 +245,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     }
 }
 
-/// The complete frames that `bytes` begins with.
-fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let [_, _, _, size @ ..] = bytes.get(..FRAME_HEADER_BYTES)? else { return None };
-        let size = size.iter().fold(0, |size, byte| size << 8 | usize::from(*byte));
-        let (frame, rest) = bytes.split_at_checked(FRAME_HEADER_BYTES + size + FRAME_END_BYTES)?;
-        bytes = rest;
-        Some(frame)
-    })
-}
-
-/// Bytes of the complete frames that `bytes` begins with.
-fn whole_frames(bytes: &[u8]) -> usize {
-    if bytes.starts_with(PROTOCOL_HEADER) {
-        return if bytes.len() >= PROTOCOL_HEADER_BYTES { bytes.len() } else { 0 };
-    }
-    frames(bytes).map(<[u8]>::len).sum()
-}
-
-/// Whether the client is told that it is let in.
-fn has_open_ok(bytes: &[u8]) -> bool {
-    frames(bytes).any(|frame| {
-        frame.starts_with(&METHOD_OF_CHANNEL_0) && frame[FRAME_HEADER_BYTES..].starts_with(&OPEN_OK)
-    })
-}
-
 fn into_io(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
@@ -288,6 +261,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocket<S> {
         let message = self.poll_message(cx);
         if message.is_pending() {
             self.poll_ping(cx)?;
+            if self.pings.is_unanswered() {
+                let error = io::Error::new(io::ErrorKind::TimedOut, "no answer to a ping");
+                return Poll::Ready(Err(error));
+            }
         }
         if ready!(message)? {
             let count = self.received.len().min(buf.remaining());
@@ -313,7 +290,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         // One message at a time: the next waits until the socket has taken this one.
-        ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
+        ready!(self.poll_room(cx))?;
         let mut count = 0;
         for buf in bufs {
             let room = MESSAGE_BYTES - count;
@@ -330,7 +307,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)
+        // Also while nothing is read of who is held back: a ping to who is gone makes its system say so.
+        self.poll_ping(cx)?;
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        self.pings.note_room(flushed.is_ready());
+        flushed.map_err(into_io)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -350,24 +331,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frame(size: u8) -> Vec<u8> {
-        let mut frame = vec![1, 0, 0, 0, 0, 0, size];
-        frame.resize(FRAME_HEADER_BYTES + usize::from(size), 7);
-        frame.push(0xce);
-        frame
-    }
-
-    #[test]
-    fn only_whole_frames_go_out() {
-        let both = [frame(3), frame(0)].concat();
-        for cut in 0..=both.len() {
-            let whole = if cut == both.len() { both.len() } else { usize::from(cut >= 11) * 11 };
-            assert_eq!(whole_frames(&both[..cut]), whole, "{cut}");
-        }
-        assert_eq!(whole_frames(b"AMQP\0\0\x09"), 0);
-        assert_eq!(whole_frames(b"AMQP\0\0\x09\x01"), 8);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 //! fewer threads can use.
 //!
 //! The runtime has no means to change the number of its threads. A thread is held by a task that does not return: others take what is in its
-//! queue, and nobody wakes it.
+//! queue, and no thread wakes it. What others can't take is given to them first.
 
 use parking_lot::{Condvar, Mutex};
 use rustix::time::{ClockId, clock_gettime};
@@ -265,8 +265,10 @@ impl Watch {
         for _ in 0..more {
             let shared = Arc::clone(&self.shared);
             drop(self.runtime.spawn(async move {
-                // The task that this thread would run next, which nobody takes from it, makes way for this one, and others can take it.
-                drop(tokio::spawn(async {}));
+                // Others take neither the tasks that have yielded on this thread, which it wakes when it has nothing else to do, nor the
+                // one that it would run next. This puts all of them into its queue. The runtime starts another thread to go on here;
+                // in the rare case that it comes before this one is back, it serves in the place of this one, and none is held.
+                tokio::task::block_in_place(|| ());
                 shared.hold();
             }));
         }

@@ -210,7 +210,7 @@ impl Client {
             let mut wire = WireBuffer::default();
             let taken = self.session.outbox().take(&mut wire);
             wire.append_to(&mut bytes);
-            if wire.is_empty() {
+            if wire.is_empty() && taken.stalled.is_empty() {
                 break;
             }
             self.session.resume(taken.stalled);

@@ -346,3 +346,19 @@ fn an_offset_means_the_same_message_for_ever() {
     }
     println!("{seed} histories");
 }
+
+#[test]
+fn what_became_too_old_while_the_broker_was_away_leaves_when_it_is_back() {
+    let mut world = World::new(1);
+    let mut running = world.start();
+    world.declare(&mut running);
+    running.client.publish(PLAIN, "", "t", &[(1, 20)], true).expect("no fault");
+    running.store.journal().close().expect("no fault");
+    drop(running);
+    world.now_ms += 30 * 60_000;
+    let running = world.start();
+    // What has grown too old since is looked for once in a while: 75 seconds for an age of 20 minutes.
+    running.broker.tick(world.now_ms);
+    let vhost = running.broker.vhost("/").expect("always there");
+    assert_eq!(vhost.queue(b"t").expect("it is there").status().ready, 0);
+}

@@ -33,7 +33,7 @@ pub use change::Record;
 pub use figures::{Figures, SYNC_DURATIONS};
 pub use gauge::MemoryGauge;
 pub use location::Location;
-pub use log::{InPlace, Log, Sync, Waiter};
+pub use log::{InPlace, Log, Sync, Unlogged, Waiter};
 pub use lsn::{Lsn, Position};
 pub use memory::{MemoryShards, MemoryStore};
 pub use messages::{Messages, Reader};
@@ -57,6 +57,9 @@ pub enum StoreError {
     /// One message can't be read any more, because the disk has damaged it; all others can.
     #[error("a message is lost: {0}")]
     Lost(String),
+    /// A message can't be read at the moment, though it is not lost: another try may succeed.
+    #[error("a message can't be read: {0}")]
+    Unread(String),
     /// The store failed before and takes nothing more, because it can no longer promise to keep it.
     #[error("the store has failed: {0}")]
     Failed(String),

@@ -33,9 +33,8 @@ pub trait Log: Send + std::marker::Sync + 'static {
     ) -> Result<Lsn, StoreError>;
 
     /// Appends records that say that messages are done with, and lets go of these, which are at
-    /// `positions`. Done even without room, as
-    /// [`Messages::release_unlogged`](crate::Messages::release_unlogged) does it. Called when their
-    /// queues have them no more.
+    /// `positions`. Done even without room, by [`Log::unlogged`], where the store has that. Called when
+    /// their queues have them no more.
     ///
     /// # Errors
     /// When the log has failed.
@@ -45,6 +44,11 @@ pub trait Log: Send + std::marker::Sync + 'static {
         sync: Sync,
         positions: &[Position],
     ) -> Result<(), StoreError>;
+
+    /// Makes changes durable that find no room in the log. None where each change is in the log or has
+    /// not happened, as others have copies of the log: there an append without messages never fails with
+    /// [`StoreError::Full`].
+    fn unlogged(&self) -> Option<&dyn Unlogged>;
 
     /// The end of everything appended so far.
     fn end(&self) -> Lsn;
@@ -74,6 +78,17 @@ pub trait Log: Send + std::marker::Sync + 'static {
     fn figures(&self) -> Figures {
         Figures::default()
     }
+}
+
+/// Makes durable what the log has no room for: a checkpoint stands for it, which only this broker reads.
+pub trait Unlogged: Send + std::marker::Sync {
+    /// As [`Messages::release`](crate::Messages::release) for all of these, after an append that would
+    /// have said so, and has failed for want of room: the next checkpoint is made without them. Until
+    /// then a crash brings them back.
+    ///
+    /// Called when their queues have them no more. Without positions, it is another change of what
+    /// the broker holds that is in the same case.
+    fn release(&self, positions: &[Position]);
 }
 
 /// Who waits for something to be durable.

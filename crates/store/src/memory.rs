@@ -4,7 +4,7 @@ use crate::chunk::ChunkWriter;
 use crate::{
     CheckpointError, CheckpointReport, Location, Log, Lsn, MemoryGauge, MessageRef, Messages,
     OpenReport, OpenShard, Opened, Opening, Position, Progress, Reader, Record, Recovered, Role,
-    ShardError, ShardId, ShardState, Shards, Store, StoreError, Sync, Waiter,
+    ShardError, ShardId, ShardState, Shards, Store, StoreError, Sync, Unlogged, Waiter,
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -49,8 +49,6 @@ impl Messages for MemoryStore {
     fn hold(&self, _position: Position) {}
 
     fn release(&self, _positions: &[Position]) {}
-
-    fn release_unlogged(&self, _positions: &[Position]) {}
 }
 
 impl Log for MemoryStore {
@@ -79,6 +77,10 @@ impl Log for MemoryStore {
         _positions: &[Position],
     ) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn unlogged(&self) -> Option<&dyn Unlogged> {
+        None
     }
 
     fn when_durable(&self, _lsn: Lsn, waiter: Waiter) {

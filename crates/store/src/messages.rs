@@ -15,6 +15,16 @@ pub trait Messages: Send + Sync + 'static {
         locations: &mut Vec<Location>,
     ) -> Result<(), StoreError>;
 
+    /// Keeps one message as [`Messages::keep`] does, and gives its location.
+    ///
+    /// # Errors
+    /// The message is not kept then.
+    fn keep_one(&self, message: MessageRef<'_>) -> Result<Option<Location>, StoreError> {
+        let mut kept = Vec::new();
+        self.keep(&mut std::iter::once(message), &mut kept)?;
+        Ok(kept.pop())
+    }
+
     /// Something to read messages with, one after the other.
     fn reader(&self) -> Box<dyn Reader>;
 
@@ -24,14 +34,6 @@ pub trait Messages: Send + Sync + 'static {
     /// A queue is done with the messages at these positions; each queue that held one says so. Cheapest for those that
     /// follow each other in the log.
     fn release(&self, positions: &[Position]);
-
-    /// As [`Messages::release`] for all of these, after an append that would have said so, and has
-    /// failed for want of room: the store sees to it that what it holds becomes durable without them
-    /// when there is room. Until then a crash brings them back.
-    ///
-    /// Called when their queues have them no more. Without positions, it is another change of what
-    /// the broker holds that is in the same case.
-    fn release_unlogged(&self, positions: &[Position]);
 }
 
 /// Reads messages from a store. Messages that lie behind each other are read cheapest in order.
@@ -39,6 +41,7 @@ pub trait Reader: Send + std::fmt::Debug {
     /// The message at `location`.
     ///
     /// # Errors
-    /// When it can't be read: [`StoreError::Lost`] if others can.
+    /// When it can't be read: [`StoreError::Lost`] if it never will be, [`StoreError::Unread`] if
+    /// another try may succeed.
     fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError>;
 }

@@ -101,7 +101,7 @@ RSpec.describe ZMQ::Context do
 
     it 'closes sockets that this thread left open, which report ETERM from then on' do
       socket = context.socket(ZMQ::PULL)
-      expect(seconds { context.terminate }).to be < 5
+      expect(seconds { context.terminate }).to be < Sockets::SOON
       expect(socket).to be_closed
       expect(socket.recv_string(+'')).to eq(-1)
       expect(ZMQ::Util.errno).to eq(ZMQ::ETERM)
@@ -110,7 +110,7 @@ RSpec.describe ZMQ::Context do
 
     it 'closes sockets whose thread has ended' do
       Thread.new { context.socket(ZMQ::PULL) }.join
-      expect(seconds { context.terminate }).to be < 5
+      expect(seconds { context.terminate }).to be < Sockets::SOON
     end
 
     it 'ends the receive of another thread with ETERM and waits for it to close' do
@@ -160,7 +160,7 @@ RSpec.describe ZMQ::Context do
       100.times { |number| pusher.send_string(number.to_s) }
       pusher.close
       other.terminate
-      expect(Array.new(100) { puller.receive(timeout: 5) }).to eq((0..99).map(&:to_s))
+      expect(Array.new(100) { puller.receive(timeout: Sockets::SOON) }).to eq((0..99).map(&:to_s))
     end
   end
 
@@ -191,7 +191,7 @@ RSpec.describe ZMQ::Context do
         kept = puller
         expect(puller.get(:rcvhwm)).to eq(7)
         context.open(ZMQ::PUSH, connect: 'inproc://b') { |pusher| pusher << 'hello' }
-        expect(puller.receive(timeout: 5)).to eq('hello')
+        expect(puller.receive(timeout: Sockets::SOON)).to eq('hello')
       end
       expect(kept).to be_closed
     end
@@ -200,14 +200,14 @@ RSpec.describe ZMQ::Context do
       context.open(:pub, bind: 'inproc://p') do |publisher|
         context.open(:sub, connect: 'inproc://p', subscribe: %w[a b]) do |subscriber|
           %w[a1 c1 b1].each { |topic| publisher << topic }
-          expect(Array.new(2) { subscriber.receive(timeout: 5) }).to eq(%w[a1 b1])
+          expect(Array.new(2) { subscriber.receive(timeout: Sockets::SOON) }).to eq(%w[a1 b1])
         end
       end
     end
 
     it 'closes the socket where it cannot be set up' do
       expect { context.open(:pull, bind: 'nonsense') }.to raise_error(ZMQ::SocketError)
-      expect(seconds { context.terminate }).to be < 5
+      expect(seconds { context.terminate }).to be < Sockets::SOON
     end
 
     it 'raises for a type that does not exist' do

@@ -23,7 +23,7 @@ RSpec.describe 'under a fiber scheduler', :mri do
         Fiber.schedule { sleep(0.3) && pusher.send_string('late') }
         puller.recv_string(received)
       end
-      expect([received, count]).to match(['late', be > 5])
+      expect([received, count]).to match(['late', be > 1])
     end
   end
 
@@ -48,7 +48,7 @@ RSpec.describe 'under a fiber scheduler', :mri do
         :timeout
       end
     end
-    expect([results, count]).to match([[-1, ZMQ::EAGAIN, :timeout], be > 10])
+    expect([results, count]).to match([[-1, ZMQ::EAGAIN, :timeout], be > 1])
   end
 
   it 'a send that has to wait lets other fibers run' do
@@ -60,7 +60,7 @@ RSpec.describe 'under a fiber scheduler', :mri do
       Fiber.schedule { sleep(0.3) && puller = new_socket(ZMQ::PULL).connect!(place) }
       sent = pusher.send_string('hello')
     end
-    expect([sent, count, puller.receive(timeout: 5)]).to match([5, be > 5, 'hello'])
+    expect([sent, count, puller.receive(timeout: Sockets::SOON)]).to match([5, be > 1, 'hello'])
   end
 
   it 'fibers of one thread talk to each other' do
@@ -75,10 +75,10 @@ RSpec.describe 'under a fiber scheduler', :mri do
 
   it 'one fiber sends on a socket that another waits on' do
     dealer, router = connected(ZMQ::DEALER, ZMQ::ROUTER, transport: :tcp)
-    echo = Thread.new { 20.times { router.send_strings(router.receive_message(timeout: 5)) } }
+    echo = Thread.new { 20.times { router.send_strings(router.receive_message(timeout: Sockets::SOON)) } }
     received = []
     Reactor.run do
-      Fiber.schedule { 20.times { received << dealer.receive(timeout: 5) } }
+      Fiber.schedule { 20.times { received << dealer.receive(timeout: Sockets::SOON) } }
       Fiber.schedule { 20.times { |number| dealer.send_string(number.to_s) && sleep(0.005) } }
     end
     echo.join
@@ -97,7 +97,7 @@ RSpec.describe 'under a fiber scheduler', :mri do
       results << poller.poll << poller.readables.dup
     end
     [reader, writer].each(&:close)
-    expect([results, count]).to match([[0, 1, [puller]], be > 10])
+    expect([results, count]).to match([[0, 1, [puller]], be > 1])
   end
 
   it 'each_message ends with its timeout' do

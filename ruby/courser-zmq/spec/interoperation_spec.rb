@@ -35,8 +35,8 @@ RSpec.describe 'interoperation with the C API' do
   it 'REQ here, REP there' do
     printed = with_bound_peer(:REP, 'receive', 'send=an|answer', 'receive', 'echo') do |place|
       requester = new_socket(ZMQ::REQ).connect!(place)
-      expect(requester.request('a', 'question', timeout: 5)).to eq(%w[an answer])
-      expect(requester.request('again', timeout: 5)).to eq(%w[again])
+      expect(requester.request('a', 'question', timeout: Sockets::SOON)).to eq(%w[an answer])
+      expect(requester.request('again', timeout: Sockets::SOON)).to eq(%w[again])
     end
     expect(printed).to eq(%w[a|question again])
   end
@@ -44,7 +44,7 @@ RSpec.describe 'interoperation with the C API' do
   it 'REP here, REQ there' do
     replier = new_socket(ZMQ::REP)
     printed = with_connected_peer(:REQ, replier.bind!('tcp://127.0.0.1:*'), 'send=question', 'receive') do
-      expect(replier.receive_message(timeout: 5)).to eq(%w[question])
+      expect(replier.receive_message(timeout: Sockets::SOON)).to eq(%w[question])
       replier << %w[an answer]
     end
     expect(printed).to eq(%w[an|answer])
@@ -53,7 +53,7 @@ RSpec.describe 'interoperation with the C API' do
   it 'PULL here, PUSH there, and the other way round' do
     puller = new_socket(ZMQ::PULL)
     with_connected_peer(:PUSH, puller.bind!('tcp://127.0.0.1:*'), 'send=a', 'send=b|c|') do
-      expect(Array.new(2) { puller.receive_message(timeout: 5) }).to eq([%w[a], ['b', 'c', '']])
+      expect(Array.new(2) { puller.receive_message(timeout: Sockets::SOON) }).to eq([%w[a], ['b', 'c', '']])
     end
     printed = with_bound_peer(:PULL, 'receive', 'receive') do |place|
       pusher = new_socket(ZMQ::PUSH, linger: 5000).connect!(place)
@@ -67,7 +67,7 @@ RSpec.describe 'interoperation with the C API' do
     steps = ['number=17:1000', 'receive', 'send=other|x', 'send=topic.1|body']
     with_bound_peer(:XPUB, *steps) do |place|
       subscriber = new_socket(ZMQ::SUB, subscribe: 'topic').connect!(place)
-      expect(subscriber.receive_message(timeout: 5)).to eq(%w[topic.1 body])
+      expect(subscriber.receive_message(timeout: Sockets::SOON)).to eq(%w[topic.1 body])
     end
   end
 
@@ -75,7 +75,7 @@ RSpec.describe 'interoperation with the C API' do
     publisher = new_socket(ZMQ::XPUB)
     steps = ["option=#{ZMQ::SUBSCRIBE}:news", 'receive']
     printed = with_connected_peer(:SUB, publisher.bind!('tcp://127.0.0.1:*'), *steps) do
-      expect(publisher.receive(timeout: 5)).to eq("\x01news")
+      expect(publisher.receive(timeout: Sockets::SOON)).to eq("\x01news")
       publisher << %w[olds x] << %w[news y]
     end
     expect(printed).to eq(%w[news|y])
@@ -110,7 +110,7 @@ RSpec.describe 'interoperation with the C API' do
     steps = ["option=#{ZMQ::PLAIN_USERNAME}:ann", "option=#{ZMQ::PLAIN_PASSWORD}:secret",
              "number=#{ZMQ::HEARTBEAT_IVL}:50", 'send=let in']
     with_connected_peer(:PUSH, puller.bind!('tcp://127.0.0.1:*'), *steps) do
-      message = puller.receive_into(ZMQ::Message.new, timeout: 5)
+      message = puller.receive_into(ZMQ::Message.new, timeout: Sockets::SOON)
       expect([message.copy_out_string, message.gets('User-Id')]).to eq(['let in', 'ann'])
     end
   end
@@ -121,7 +121,7 @@ RSpec.describe 'interoperation with the C API' do
     options = { CURVE_SERVERKEY: server_keys[0], CURVE_PUBLICKEY: client_keys[0], CURVE_SECRETKEY: client_keys[1] }
     steps = options.map { |name, value| "option=#{ZMQ.const_get(name)}:#{value}" }
     with_connected_peer(:PUSH, puller.bind!('tcp://127.0.0.1:*'), *steps, 'send=secret') do
-      expect(puller.receive(timeout: 5)).to eq('secret')
+      expect(puller.receive(timeout: Sockets::SOON)).to eq('secret')
     end
   end
 end

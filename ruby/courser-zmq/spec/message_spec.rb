@@ -196,7 +196,7 @@ RSpec.describe ZMQ::Message do
     it 'is asked for by name' do
       first, second = connected(ZMQ::PAIR, ZMQ::PAIR, transport: :tcp)
       first.send_string('a')
-      message = second.receive_into(ZMQ::Message.new, timeout: 5)
+      message = second.receive_into(ZMQ::Message.new, timeout: Sockets::SOON)
       expect([message.gets(:'Socket-Type'), message.gets('Nonsense'), message.gets(nil)]).to eq(['PAIR', nil, nil])
       message.close
     end
@@ -204,7 +204,7 @@ RSpec.describe ZMQ::Message do
     it 'tells about the peer' do
       first, second = connected(ZMQ::PULL, ZMQ::PUSH, transport: :tcp)
       second.send_string('a')
-      message = first.receive_into(described_class.new, timeout: 5)
+      message = first.receive_into(described_class.new, timeout: Sockets::SOON)
       expect([message.gets('Socket-Type'), message.gets('Peer-Address'), message.gets('X')])
         .to eq(['PUSH', '127.0.0.1', nil])
       message.close
@@ -231,7 +231,7 @@ RSpec.describe ZMQ::Message do
       lonely = new_socket(ZMQ::PUSH)
       message.copy_in_string('again')
       expect([lonely.sendmsg(message, ZMQ::DONTWAIT), message.copy_out_string]).to eq([-1, 'again'])
-      expect(second.receive(timeout: 5)).to eq('text')
+      expect(second.receive(timeout: Sockets::SOON)).to eq('text')
       message.close
     end
   end

@@ -6,7 +6,7 @@ RSpec.describe ZMQ::Monitor do
 
   def names(monitor, *expected)
     seen = []
-    monitor.each_event(timeout: 5) do |event|
+    monitor.each_event(timeout: Sockets::SOON) do |event|
       seen << event.name
       break if (expected - seen).empty?
     end
@@ -26,7 +26,7 @@ RSpec.describe ZMQ::Monitor do
   it 'gives events with numbers, values and addresses' do
     server.monitor do |watched|
       place = server.bind!('tcp://127.0.0.1:*')
-      event = watched.next_event(timeout: 5)
+      event = watched.next_event(timeout: Sockets::SOON)
       expect(event.to_a).to match([ZMQ::EVENT_LISTENING, be_positive, place])
       expect([event.name, event.failure?, event.error]).to eq([:listening, false, nil])
       expect(event.to_s).to eq("listening #{place}")
@@ -38,7 +38,7 @@ RSpec.describe ZMQ::Monitor do
     other = new_socket(ZMQ::PULL)
     other.monitor do |watched|
       other.bind(place)
-      event = watched.each_event(timeout: 5).find(&:failure?)
+      event = watched.each_event(timeout: Sockets::SOON).find(&:failure?)
       expect([event.name, event.failure?, event.value, event.error])
         .to eq([:bind_failed, true, ZMQ::EADDRINUSE, 'Address already in use'])
     end
@@ -47,7 +47,7 @@ RSpec.describe ZMQ::Monitor do
   it 'tells only of what it was asked for' do
     watched = server.monitor(ZMQ::EVENT_ACCEPTED)
     client.connect!(server.bind!('tcp://127.0.0.1:*'))
-    expect(watched.next_event(timeout: 5).name).to eq(:accepted)
+    expect(watched.next_event(timeout: Sockets::SOON).name).to eq(:accepted)
     expect(watched.next_event(timeout: 0.1)).to be_nil
     watched.close
   end
@@ -63,27 +63,27 @@ RSpec.describe ZMQ::Monitor do
   it 'is closed once and says so' do
     watched = server.monitor
     expect([watched.closed?, watched.close, watched.closed?, watched.close]).to eq([false, nil, true, nil])
-    expect(watched.next_event(timeout: 1)).to be_nil
+    expect(watched.next_event(timeout: Sockets::SOON)).to be_nil
     expect(server.monitor.tap(&:close)).to be_closed
   end
 
   it 'ends with the socket' do
     watched = server.monitor
     server.close
-    expect(watched.next_event(timeout: 5).name).to eq(:monitor_stopped)
-    expect(watched.next_event(timeout: 5)).to be_nil
+    expect(watched.next_event(timeout: Sockets::SOON).name).to eq(:monitor_stopped)
+    expect(watched.next_event(timeout: Sockets::SOON)).to be_nil
     expect(watched).to be_closed
   end
 
   it 'gives way to the next one of the same socket, and does not end that' do
     first = server.monitor
     second = server.monitor
-    expect(first.next_event(timeout: 5).name).to eq(:monitor_stopped)
+    expect(first.next_event(timeout: Sockets::SOON).name).to eq(:monitor_stopped)
     first.close
     third = server.monitor
     second.close
     server.bind!('tcp://127.0.0.1:*')
-    expect([first.closed?, third.next_event(timeout: 5).name]).to eq([true, :listening])
+    expect([first.closed?, third.next_event(timeout: Sockets::SOON).name]).to eq([true, :listening])
     third.close
   end
 
@@ -94,7 +94,7 @@ RSpec.describe ZMQ::Monitor do
 
   it 'may be read by another thread' do
     watched = server.monitor
-    reader = Thread.new { watched.next_event(timeout: 5).name }
+    reader = Thread.new { watched.next_event(timeout: Sockets::SOON).name }
     server.bind!('tcp://127.0.0.1:*')
     expect(reader.value).to eq(:listening)
     watched.close
@@ -102,7 +102,7 @@ RSpec.describe ZMQ::Monitor do
 
   it 'does not keep the context from ending' do
     server.monitor
-    expect(seconds { context.terminate }).to be < 5
+    expect(seconds { context.terminate }).to be < Sockets::SOON
   end
 
   it 'calls an event that it does not know unknown' do

@@ -11,9 +11,9 @@ RSpec.describe 'socket patterns' do
         replier, requester = pair_of(ZMQ::REP, ZMQ::REQ)
         2.times do |round|
           requester.send_strings(['question', round.to_s])
-          expect(replier.receive_message(timeout: 5)).to eq(['question', round.to_s])
+          expect(replier.receive_message(timeout: Sockets::SOON)).to eq(['question', round.to_s])
           replier.send_strings(%w[an answer])
-          expect(requester.receive_message(timeout: 5)).to eq(%w[an answer])
+          expect(requester.receive_message(timeout: Sockets::SOON)).to eq(%w[an answer])
         end
       end
 
@@ -21,7 +21,7 @@ RSpec.describe 'socket patterns' do
         replier, requester = pair_of(ZMQ::REP, ZMQ::REQ)
         expect(requester.send_string('a')).to eq(1)
         expect([requester.send_string('b'), ZMQ::Util.errno]).to eq([-1, ZMQ::EFSM])
-        replier.receive(timeout: 5)
+        replier.receive(timeout: Sockets::SOON)
         replier.send_string('c')
         expect([replier.send_string('d'), ZMQ::Util.errno]).to eq([-1, ZMQ::EFSM])
       end
@@ -29,15 +29,15 @@ RSpec.describe 'socket patterns' do
       it 'DEALER and ROUTER carry envelopes' do
         router, dealer = pair_of(ZMQ::ROUTER, ZMQ::DEALER, connected: { identity: 'd' })
         dealer.send_strings(['', 'hello'])
-        expect(router.receive_message(timeout: 5)).to eq(['d', '', 'hello'])
+        expect(router.receive_message(timeout: Sockets::SOON)).to eq(['d', '', 'hello'])
         router.send_strings(['d', '', 'world'])
-        expect(dealer.receive_message(timeout: 5)).to eq(['', 'world'])
+        expect(dealer.receive_message(timeout: Sockets::SOON)).to eq(['', 'world'])
       end
 
       it 'XREQ and XREP are the same by their old names' do
         router, dealer = pair_of(ZMQ::XREP, ZMQ::XREQ)
         dealer.send_string('hello')
-        expect(router.receive_message(timeout: 5)[1..]).to eq(['hello'])
+        expect(router.receive_message(timeout: Sockets::SOON)[1..]).to eq(['hello'])
         expect([router.name, dealer.name]).to eq(%w[ROUTER DEALER])
       end
 
@@ -49,11 +49,11 @@ RSpec.describe 'socket patterns' do
       it 'PUB sends what SUB asked for' do
         publisher, subscriber = pair_of(ZMQ::XPUB, ZMQ::SUB)
         subscriber.subscribe('a', 'b.')
-        expect(Array.new(2) { publisher.receive(timeout: 5) }).to contain_exactly("\x01a", "\x01b.")
+        expect(Array.new(2) { publisher.receive(timeout: Sockets::SOON) }).to contain_exactly("\x01a", "\x01b.")
         %w[a1 b1 b.1 c].each { |topic| publisher.send_strings([topic, 'body']) }
-        expect(Array.new(2) { subscriber.receive_message(timeout: 5) }).to eq([%w[a1 body], %w[b.1 body]])
+        expect(Array.new(2) { subscriber.receive_message(timeout: Sockets::SOON) }).to eq([%w[a1 body], %w[b.1 body]])
         subscriber.unsubscribe('a')
-        expect(publisher.receive(timeout: 5)).to eq("\x00a".b)
+        expect(publisher.receive(timeout: Sockets::SOON)).to eq("\x00a".b)
       end
 
       it 'PUB drops what nobody asked for' do
@@ -66,9 +66,9 @@ RSpec.describe 'socket patterns' do
       it 'XSUB subscribes by messages' do
         publisher, subscriber = pair_of(ZMQ::XPUB, ZMQ::XSUB)
         subscriber.send_string("\x01a")
-        expect(publisher.receive(timeout: 5)).to eq("\x01a")
+        expect(publisher.receive(timeout: Sockets::SOON)).to eq("\x01a")
         publisher.send_string('abc')
-        expect(subscriber.receive(timeout: 5)).to eq('abc')
+        expect(subscriber.receive(timeout: Sockets::SOON)).to eq('abc')
       end
 
       it 'PUSH deals out to PULL sockets in turn' do
@@ -77,7 +77,7 @@ RSpec.describe 'socket patterns' do
         pullers = Array.new(3) { new_socket(ZMQ::PULL).connect!(place) }
         sleep 0.2
         6.times { |number| pusher.send_string(number.to_s) }
-        received = pullers.map { |puller| Array.new(2) { puller.receive(timeout: 5) } }
+        received = pullers.map { |puller| Array.new(2) { puller.receive(timeout: Sockets::SOON) } }
         expect(received.flatten).to match_array(%w[0 1 2 3 4 5])
       end
 
@@ -85,7 +85,7 @@ RSpec.describe 'socket patterns' do
         first, second = pair_of(ZMQ::PAIR, ZMQ::PAIR)
         first.send_string('to')
         second.send_string('fro')
-        expect([second, first].map { |socket| socket.receive(timeout: 5) }).to eq(%w[to fro])
+        expect([second, first].map { |socket| socket.receive(timeout: Sockets::SOON) }).to eq(%w[to fro])
       end
 
       it 'a message sent in one object is received in another' do
@@ -111,7 +111,7 @@ RSpec.describe 'socket patterns' do
       it 'threads share a socket under a mutex' do
         puller, pusher = pair_of(ZMQ::PULL, ZMQ::PUSH)
         mutex = Mutex.new
-        workers = Array.new(4) { Thread.new { mutex.synchronize { puller.receive(timeout: 5) } } }
+        workers = Array.new(4) { Thread.new { mutex.synchronize { puller.receive(timeout: Sockets::SOON) } } }
         4.times { pusher.send_string('booga') }
         expect(workers.map(&:value)).to eq(['booga'] * 4)
       end
@@ -123,9 +123,9 @@ RSpec.describe 'socket patterns' do
     stream = new_socket(ZMQ::STREAM)
     port = stream.bind!('tcp://127.0.0.1:*')[/\d+\z/].to_i
     client = TCPSocket.new('127.0.0.1', port)
-    peer, greeting = stream.receive_message(timeout: 5)
+    peer, greeting = stream.receive_message(timeout: Sockets::SOON)
     client.write('hello')
-    expect([greeting, stream.receive_message(timeout: 5)]).to eq(['', [peer, 'hello']])
+    expect([greeting, stream.receive_message(timeout: Sockets::SOON)]).to eq(['', [peer, 'hello']])
     stream.send_strings([peer, 'world'])
     expect(client.readpartial(10)).to eq('world')
     client.close
@@ -133,7 +133,7 @@ RSpec.describe 'socket patterns' do
 
   it 'PROBE_ROUTER makes a client known' do
     router, = connected(ZMQ::ROUTER, ZMQ::DEALER, connected: { probe_router: 1, identity: 'here' })
-    expect(router.receive_message(timeout: 5)).to eq(['here', ''])
+    expect(router.receive_message(timeout: Sockets::SOON)).to eq(['here', ''])
   end
 
   it 'CONFLATE keeps the newest message' do
@@ -148,6 +148,6 @@ RSpec.describe 'socket patterns' do
     pusher.send_string('a')
     sleep 0.3
     pusher.send_string('b')
-    expect(Array.new(2) { puller.receive(timeout: 5) }).to eq(%w[a b])
+    expect(Array.new(2) { puller.receive(timeout: Sockets::SOON) }).to eq(%w[a b])
   end
 end

@@ -9,7 +9,7 @@ RSpec.describe 'proxies' do
     ready.pop
     yield ends
     context.terminate
-    thread.join(5) or raise 'the proxy does not end'
+    thread.join(Sockets::SOON) or raise 'the proxy does not end'
   end
 
   def run_streamer(kind, ends, ready)
@@ -28,7 +28,7 @@ RSpec.describe 'proxies' do
           pusher = new_socket(ZMQ::PUSH).connect!(front)
           puller = new_socket(ZMQ::PULL).connect!(back)
           pusher.send_strings(%w[hello world])
-          expect(puller.receive_message(timeout: 5)).to eq(%w[hello world])
+          expect(puller.receive_message(timeout: Sockets::SOON)).to eq(%w[hello world])
         end
       end
 
@@ -39,7 +39,7 @@ RSpec.describe 'proxies' do
           pusher = new_socket(ZMQ::PUSH).connect!(front)
           puller = new_socket(ZMQ::PULL).connect!(back)
           pusher.send_string('hello')
-          expect([puller, witness].map { |socket| socket.receive(timeout: 5) }).to eq(%w[hello hello])
+          expect([puller, witness].map { |socket| socket.receive(timeout: Sockets::SOON) }).to eq(%w[hello hello])
         end
       end
 
@@ -55,7 +55,7 @@ RSpec.describe 'proxies' do
         sockets = [new_socket(ZMQ::PULL), new_socket(ZMQ::PUSH)]
         thread = Thread.new { kind.new(*sockets) }
         sleep 0.1
-        expect([sockets.first.close, thread.join(5)&.value.class]).to eq([0, kind])
+        expect([sockets.first.close, thread.join(Sockets::SOON)&.value.class]).to eq([0, kind])
       end
 
       it 'is ended by a kill, and its sockets can be used again' do
@@ -65,9 +65,9 @@ RSpec.describe 'proxies' do
         thread = Thread.new { kind.new(front, back) }
         sleep 0.3
         thread.kill
-        expect(thread.join(5)).to eq(thread)
+        expect(thread.join(Sockets::SOON)).to eq(thread)
         new_socket(ZMQ::PUSH).connect!(place) << 'hello'
-        expect(front.receive(timeout: 5)).to eq('hello')
+        expect(front.receive(timeout: Sockets::SOON)).to eq('hello')
       end
     end
   end
@@ -87,18 +87,18 @@ RSpec.describe 'proxies' do
 
     it 'passes messages, pauses, resumes and stops' do
       pusher << 'a'
-      expect(puller.receive(timeout: 5)).to eq('a')
+      expect(puller.receive(timeout: Sockets::SOON)).to eq('a')
       proxy.pause
       sleep 0.1
       pusher << 'b'
       expect { puller.receive(timeout: 0.2) }.to raise_error(ZMQ::TimeoutError)
       proxy.resume
-      expect(puller.receive(timeout: 5)).to eq('b')
+      expect(puller.receive(timeout: Sockets::SOON)).to eq('b')
       expect(proxy).to be_running
       expect(proxy.stop).to be_nil
       expect([proxy.running?, proxy.stop]).to eq([false, nil])
       pusher << 'c'
-      expect(front.receive(timeout: 5)).to eq('c')
+      expect(front.receive(timeout: Sockets::SOON)).to eq('c')
     end
 
     it 'refuses what is no socket, and commands when it is not running' do
@@ -108,7 +108,7 @@ RSpec.describe 'proxies' do
 
     it 'counts' do
       3.times { pusher << 'hello' }
-      3.times { puller.receive(timeout: 5) }
+      3.times { puller.receive(timeout: Sockets::SOON) }
       counts = proxy.statistics
       expect([counts.frontend_messages_in, counts.frontend_bytes_in]).to eq([3, 15])
       expect([counts.backend_messages_out, counts.backend_bytes_out, counts.frontend_messages_out]).to eq([3, 15, 0])
@@ -117,17 +117,17 @@ RSpec.describe 'proxies' do
     it 'counts also after it was paused and resumed' do
       2.times { proxy.pause.resume }
       pusher << 'hello'
-      expect(puller.receive(timeout: 5)).to eq('hello')
+      expect(puller.receive(timeout: Sockets::SOON)).to eq('hello')
       expect(proxy.statistics.frontend_messages_in).to eq(1)
     end
 
     it 'ends with the context' do
       expect(proxy.join(0.05)).to be_nil
       terminator = Thread.new { context.terminate }
-      expect(proxy.join(5)).to equal(proxy)
+      expect(proxy.join(Sockets::SOON)).to equal(proxy)
       [front, back, pusher, puller].each(&:close)
       proxy.stop
-      expect(terminator.join(5)).to eq(terminator)
+      expect(terminator.join(Sockets::SOON)).to eq(terminator)
     end
   end
 end

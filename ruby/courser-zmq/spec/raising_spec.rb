@@ -19,35 +19,36 @@ RSpec.describe ZMQ::Socket::Raising do
     place = puller.bind!('tcp://127.0.0.1:*')
     pusher = new_socket(ZMQ::PUSH).connect!(place).disconnect!(place).connect!(place)
     expect(pusher << 'a' << %w[b c]).to equal(pusher)
-    expect(Array.new(2) { puller.receive_message(timeout: 5) }).to eq([%w[a], %w[b c]])
+    expect(Array.new(2) { puller.receive_message(timeout: Sockets::SOON) }).to eq([%w[a], %w[b c]])
     expect(puller.unbind!(place)).to equal(puller)
   end
 
   describe '#send_message' do
     it 'sends strings and messages as parts' do
       message = ZMQ::Message.new('b')
-      expect(first.send_message('a', message, 'c', timeout: 5)).to equal(first)
+      expect(first.send_message('a', message, 'c', timeout: Sockets::SOON)).to equal(first)
       first.send_message('d')
       first << message
-      expect(Array.new(3) { second.receive_message(timeout: 5) }).to eq([%w[a b c], %w[d], ['']])
+      expect(Array.new(3) { second.receive_message(timeout: Sockets::SOON) }).to eq([%w[a b c], %w[d], ['']])
       message.close
     end
 
     it 'raises a TimeoutError when the time is up' do
       lonely = new_socket(ZMQ::PUSH)
-      expect(seconds { expect { lonely.send_message('a', timeout: 0.1) }.to raise_error(ZMQ::TimeoutError) }).to be < 2
+      expect { lonely.send_message('a', timeout: 0.1) }.to raise_error(ZMQ::TimeoutError)
       lonely.set!(sndtimeo: 50)
-      expect(seconds { expect { lonely.send_message('a') }.to raise_error(ZMQ::TimeoutError) }).to be_between(0.04, 0.5)
+      expect(seconds { expect { lonely.send_message('a') }.to raise_error(ZMQ::TimeoutError) })
+        .to be_between(0.04, Sockets::SOON)
       expect { lonely.send_message(ZMQ::Message.new('a')) }.to raise_error(ZMQ::TimeoutError, &:eagain?)
     end
 
     it 'waits for room as long as it may' do
       pusher = new_socket(ZMQ::PUSH)
       place = pusher.bind!(endpoint)
-      worker = Thread.new { pusher.send_message('a', timeout: 5) }
+      worker = Thread.new { pusher.send_message('a', timeout: Sockets::SOON) }
       sleep 0.2
       puller = new_socket(ZMQ::PULL).connect!(place)
-      expect(puller.receive(timeout: 5)).to eq('a')
+      expect(puller.receive(timeout: Sockets::SOON)).to eq('a')
       worker.join
     end
 
@@ -85,7 +86,7 @@ RSpec.describe ZMQ::Socket::Raising do
       message = ZMQ::Message.new
       expect([second.receive, second.more_parts?, second.receive_message]).to eq(['a', true, %w[b c]])
       expect(second.receive_into(message)).to equal(message)
-      expect([message.copy_out_string, second.receive_message(timeout: 1)]).to eq(['a', %w[b c]])
+      expect([message.copy_out_string, second.receive_message(timeout: Sockets::SOON)]).to eq(['a', %w[b c]])
       message.close
     end
 
@@ -94,7 +95,7 @@ RSpec.describe ZMQ::Socket::Raising do
         %i[receive receive_message].each do |operation|
           receive = -> { second.public_send(operation, timeout: timeout) }
           taken = seconds { expect(&receive).to raise_error(ZMQ::TimeoutError) }
-          expect(taken).to be_between(timeout * 0.95, timeout + 1)
+          expect(taken).to be_between(timeout * 0.95, Sockets::SOON)
         end
       end
       second.set!(rcvtimeo: 20)
@@ -104,7 +105,7 @@ RSpec.describe ZMQ::Socket::Raising do
 
     it 'give what comes in time' do
       worker = Thread.new { sleep(0.2) and first << 'late' }
-      expect(second.receive(timeout: 5)).to eq('late')
+      expect(second.receive(timeout: Sockets::SOON)).to eq('late')
       worker.join
     end
 
@@ -126,7 +127,7 @@ RSpec.describe ZMQ::Socket::Raising do
 
     it 'give large parts' do
       first << ('x' * 200_000)
-      expect(second.receive(timeout: 5).bytesize).to eq(200_000)
+      expect(second.receive(timeout: Sockets::SOON).bytesize).to eq(200_000)
     end
 
     it 'use two objects at most', :mri do
@@ -139,7 +140,7 @@ RSpec.describe ZMQ::Socket::Raising do
       replier = new_socket(ZMQ::REP)
       requester = new_socket(ZMQ::REQ).connect!(replier.bind!(endpoint))
       worker = Thread.new { replier << replier.receive_message.map(&:upcase) }
-      expect(requester.request('a', 'b', timeout: 5)).to eq(%w[A B])
+      expect(requester.request('a', 'b', timeout: Sockets::SOON)).to eq(%w[A B])
       worker.join
       expect { requester.request('a', timeout: 0.1) }.to raise_error(ZMQ::TimeoutError)
     end

@@ -11,15 +11,15 @@ RSpec.describe ZMQ::ZapHandler do
     client = new_socket(ZMQ::PUSH, **client_options)
     return false unless handshake?(server, client)
 
-    client.send_message('hello', timeout: 5)
-    @received = server.receive_into(ZMQ::Message.new, timeout: 5)
+    client.send_message('hello', timeout: Sockets::SOON)
+    @received = server.receive_into(ZMQ::Message.new, timeout: Sockets::SOON)
     true
   end
 
   def handshake?(server, client)
     server.monitor do |watched|
       client.connect!(server.bind!('tcp://127.0.0.1:*'))
-      watched.each_event(timeout: 1) do |event|
+      watched.each_event(timeout: Sockets::SOON) do |event|
         return true if event.name == :handshake_succeeded
         return false if event.failure?
       end
@@ -54,7 +54,7 @@ RSpec.describe ZMQ::ZapHandler do
       client = new_socket(ZMQ::PUSH, **plain('ann', 'wrong'))
       client.monitor(ZMQ::EVENT_HANDSHAKE_FAILED_AUTH) do |watched|
         client.connect!(server.bind!('tcp://127.0.0.1:*'))
-        event = watched.next_event(timeout: 5)
+        event = watched.next_event(timeout: Sockets::SOON)
         expect([event.name, event.value]).to eq([:handshake_failed_auth, 400])
       end
     end
@@ -132,11 +132,11 @@ RSpec.describe ZMQ::ZapHandler do
     handler.allow_null('open').start
     asker = new_socket(ZMQ::REQ).connect!(described_class::ENDPOINT)
     [['nonsense'], %w[2.0 1 open 127.0.0.1 x NULL], %w[1.0 1]].each do |frames|
-      expect(asker.request(*frames, timeout: 5)).to include('500')
+      expect(asker.request(*frames, timeout: Sockets::SOON)).to include('500')
     end
     request = ['1.0', '7', 'open', '127.0.0.1', '']
-    expect(asker.request(*request, 'NULL', timeout: 5)).to eq(['1.0', '7', '200', 'OK', '', ''])
-    expect(asker.request(*request, 'CURVE', 'short', timeout: 5)[2]).to eq('400')
+    expect(asker.request(*request, 'NULL', timeout: Sockets::SOON)).to eq(['1.0', '7', '200', 'OK', '', ''])
+    expect(asker.request(*request, 'CURVE', 'short', timeout: Sockets::SOON)[2]).to eq('400')
   end
 
   it 'is the only one of its context' do

@@ -25,7 +25,7 @@ RSpec.describe ZMQ::Socket do
 
     it 'leaves no native socket behind when its arguments are wrong' do
       expect(described_class.create(context, ZMQ::PUB, nil)).to be_nil
-      expect(seconds { context.terminate }).to be < 2
+      expect(seconds { context.terminate }).to be < Sockets::SOON
     end
 
     it 'tells why libzmq refused' do
@@ -64,7 +64,7 @@ RSpec.describe ZMQ::Socket do
       3.times { GC.start && sleep(0.05) }
       first, second = connected(ZMQ::PAIR, ZMQ::PAIR)
       first.send_string('a')
-      expect(second.receive(timeout: 5)).to eq('a')
+      expect(second.receive(timeout: Sockets::SOON)).to eq('a')
     end
   end
 

@@ -14,8 +14,9 @@ use dialect::Reading;
 const COMPILED_BYTES_MAX: usize = 256 << 10;
 /// Bytes that an engine may use to match one pattern faster.
 const CACHE_BYTES_MAX: usize = 256 << 10;
-/// Steps back before a match is given up.
+/// Steps back before a match is given up, and where one request looks at all names that there are.
 const BACKTRACK_STEPS_MAX: usize = 20_000;
+const BACKTRACK_STEPS_OF_LIST_MAX: usize = 1_000;
 
 /// Why a pattern can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +60,18 @@ impl Pattern {
     /// # Errors
     /// If it can't be compiled, or would be read otherwise than PCRE reads it.
     pub fn new(text: &str) -> Result<Self, PatternError> {
+        Pattern::within(text, BACKTRACK_STEPS_MAX)
+    }
+
+    /// As [`Pattern::new`], to be looked for in all names of a list: a match in one of them is given up sooner.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn of_list(text: &str) -> Result<Self, PatternError> {
+        Pattern::within(text, BACKTRACK_STEPS_OF_LIST_MAX)
+    }
+
+    fn within(text: &str, steps_max: usize) -> Result<Self, PatternError> {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::Length);
         }
@@ -75,7 +88,7 @@ impl Pattern {
                 }
             }
         }
-        backtracking(text).map(|regex| Pattern(Engine::Backtracking(Box::new(regex))))
+        backtracking(text, steps_max).map(|regex| Pattern(Engine::Backtracking(Box::new(regex))))
     }
 
     /// A pattern that is found nowhere.
@@ -111,9 +124,9 @@ fn linear(text: &str, unicode: bool) -> Result<regex::bytes::Regex, regex::Error
         .build()
 }
 
-fn backtracking(text: &str) -> Result<fancy_regex::Regex, PatternError> {
+fn backtracking(text: &str, steps_max: usize) -> Result<fancy_regex::Regex, PatternError> {
     fancy_regex::RegexBuilder::new(text)
-        .backtrack_limit(BACKTRACK_STEPS_MAX)
+        .backtrack_limit(steps_max)
         .delegate_size_limit(COMPILED_BYTES_MAX)
         .delegate_dfa_size_limit(CACHE_BYTES_MAX)
         .build()

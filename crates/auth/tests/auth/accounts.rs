@@ -20,7 +20,12 @@ pub(crate) fn change(
 }
 
 pub(crate) fn put(accounts: &Accounts, user: User) {
-    change(accounts, |directory| Ok(vec![directory.put_user(user)?])).expect("a user");
+    let name = user.name.clone();
+    let put = |one: &mut User| {
+        *one = user;
+        Ok(())
+    };
+    change(accounts, |directory| Ok(vec![directory.put_user(&name, put)?])).expect("a user");
 }
 
 pub(crate) fn permit(accounts: &Accounts, user: &str, [configure, write, read]: [&str; 3]) {
@@ -57,7 +62,7 @@ fn a_change_holds_for_an_access_that_is_in_use() {
 fn what_could_not_be_kept_has_not_happened() {
     let accounts = accounts();
     let kept = accounts.change(
-        |directory| Ok(vec![directory.put_user(user("a"))?]),
+        |directory| Ok(vec![directory.create_user(user("a"))?]),
         |_| Err(AccountError::Random),
     );
     assert_eq!(kept, Err(AccountError::Random));
@@ -100,8 +105,8 @@ fn what_is_not_there_can_not_be_changed() {
     assert_eq!(directory.delete_user("a"), Err(missing.clone()));
     assert_eq!(directory.set_permission("a", "/", Permission::all()), Err(missing.clone()));
     assert_eq!(directory.clear_permission("a", "/"), Err(missing));
-    assert!(directory.put_user(user("")).is_err());
-    assert!(directory.put_user(user(&"a".repeat(256))).is_err());
+    assert!(directory.create_user(user("")).is_err());
+    assert!(directory.create_user(user(&"a".repeat(256))).is_err());
 }
 
 #[test]
@@ -112,7 +117,7 @@ fn the_user_of_the_file_may_do_everything_and_is_changed_there_only() {
     assert_eq!(known.origin, Origin::ConfigurationFile);
     assert_eq!(directory.permission("file", "any"), Some(Permission::all()));
     let refused = AccountError::InFile("file".into());
-    assert_eq!(directory.put_user(user("file")).err(), Some(refused.clone()));
+    assert_eq!(directory.create_user(user("file")).err(), Some(refused.clone()));
     assert_eq!(directory.delete_user("file"), Err(refused.clone()));
     assert_eq!(directory.set_permission("file", "/", Permission::all()), Err(refused));
     assert!(directory.records().is_empty(), "it would be kept");
@@ -121,7 +126,7 @@ fn the_user_of_the_file_may_do_everything_and_is_changed_there_only() {
 #[test]
 fn a_user_of_the_same_name_made_at_run_time_goes_before_that_of_the_file() {
     let mut directory = Directory::default();
-    let record = directory.put_user(user("a")).expect("a user");
+    let record = directory.create_user(user("a")).expect("a user");
     directory.apply(record);
     assert_eq!(directory.add_file_user(user("a")), Ok(false));
     assert_eq!(directory.permission("a", "/"), None);

@@ -109,7 +109,7 @@ fn decide(directory: &Directory, command: Command) -> Vec<Record> {
             let mut user = User::new(name, PasswordHash::none());
             user.tags = Tags::new(tags).expect("tags");
             user.limits.max_connections = limit;
-            one(directory.put_user(user))
+            one(directory.create_user(user))
         }
         Command::Delete(name) => directory.delete_user(&name).unwrap_or_default(),
         Command::Permission(user, vhost, pattern) => {

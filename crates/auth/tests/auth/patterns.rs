@@ -37,6 +37,18 @@ fn what_backtracks_is_understood() {
 }
 
 #[test]
+fn a_pattern_for_a_list_is_given_up_sooner() {
+    let pattern = r"^(\w*)\w*-\1$";
+    let (long, short) = (format!("{}-a", "a".repeat(80)), b"aa-a");
+    let (patient, of_list) = (Pattern::new(pattern), Pattern::of_list(pattern));
+    let (patient, of_list) = (patient.expect("a pattern"), of_list.expect("a pattern"));
+    assert!(patient.matches(long.as_bytes()) && patient.matches(short));
+    assert!(!of_list.matches(long.as_bytes()) && of_list.matches(short));
+    let usual = Pattern::of_list("^(?!secret).*").expect("a pattern");
+    assert!(usual.matches(&[b'o'; 255]) && !usual.matches(b"secret.orders"));
+}
+
+#[test]
 fn a_possessive_quantifier_gives_nothing_back() {
     assert!(!matches("^a++ab$", "aaab"));
     assert!(!matches("^x*+x$", "xx"));

@@ -8,7 +8,38 @@ use crate::accounts::AccountsError;
 use courser_auth::{
     AccountError, Accounts, Directory, Login, Permission, Record, TopicPermission, User,
 };
+use parking_lot::Mutex;
 use std::sync::Arc;
+
+/// The user on whose behalf an [`Admin`] changes something, as it was when it was let in, or as it has made itself since.
+pub(super) struct Author(Mutex<Arc<User>>);
+
+impl Author {
+    pub fn new(user: Arc<User>) -> Self {
+        Author(Mutex::new(user))
+    }
+
+    /// Refuses changes of a user who has been deleted or changed meanwhile.
+    fn check(&self, all: &Directory) -> Result<(), AccountsError> {
+        let known = self.0.lock();
+        let is_same = |now: &Arc<User>| now.password == known.password && now.tags == known.tags;
+        match all.user(&known.name).is_some_and(is_same) {
+            true => Ok(()),
+            false => Err(AccountsError::NotPermitted),
+        }
+    }
+
+    /// Takes note of what the user has changed of itself, as an import may: what follows is still its own.
+    fn follow(&self, changed: &[Record]) {
+        let mut known = self.0.lock();
+        for record in changed {
+            match record {
+                Record::User(user) if user.name == known.name => *known = Arc::clone(user),
+                _ => {}
+            }
+        }
+    }
+}
 
 impl Admin {
     /// All users and permissions as they are now.
@@ -16,17 +47,38 @@ impl Admin {
         self.broker.accounts().directory()
     }
 
-    /// Makes a user, or replaces one of the same name, which keeps its permissions. Returns whether
-    /// it is new.
+    /// Makes a user.
     ///
     /// # Errors
-    /// If it can't be one, it comes from the configuration file, there are too many, or it can't be
-    /// kept.
-    pub fn put_user(&self, user: User) -> Result<bool, AccountsError> {
+    /// If there is one of this name, it can't be one, there are too many, or it can't be kept.
+    pub fn create_user(&self, user: User) -> Result<(), AccountsError> {
+        self.change(|all| Ok(vec![all.create_user(user)?]))
+    }
+
+    /// Changes a user, or makes one: `change` gets it as it is, or without a password, tags and
+    /// limits. One that is new may do what `permissions` say, by vhost. Returns whether it is new.
+    ///
+    /// # Errors
+    /// If it can't be one, it comes from the configuration file, `change` refuses, there is no vhost
+    /// of a permission, there are too many, or it can't be kept.
+    pub fn put_user(
+        &self,
+        name: &str,
+        permissions: &[(String, Permission)],
+        change: impl FnOnce(&mut User) -> Result<(), AccountError>,
+    ) -> Result<bool, AccountsError> {
         let mut is_new = false;
         self.change(|all| {
-            is_new = all.user(&user.name).is_none();
-            Ok(vec![all.put_user(user)?])
+            is_new = all.user(name).is_none();
+            let record = all.put_user(name, change)?;
+            let mut with_user = Directory::clone(all);
+            with_user.apply(record.clone());
+            let mut records = vec![record];
+            for (vhost, permission) in permissions.iter().filter(|_| is_new) {
+                self.vhost_is_there(vhost)?;
+                records.push(with_user.set_permission(name, vhost, permission.clone())?);
+            }
+            Ok(records)
         })?;
         Ok(is_new)
     }
@@ -48,10 +100,21 @@ impl Admin {
     /// # Errors
     /// If there is none, it comes from the configuration file, or it can't be kept.
     pub fn delete_user(&self, name: &str) -> Result<(), AccountsError> {
-        self.change(|all| all.delete_user(name))
+        self.change(|all| Ok(all.delete_user(name)?))
     }
 
-    /// Sets what a user may do in a vhost.
+    /// As [`Admin::delete_user`], unless the user has the tag `protected`.
+    ///
+    /// # Errors
+    /// Likewise, and [`AccountError::Protected`].
+    pub fn delete_unprotected_user(&self, name: &str) -> Result<(), AccountsError> {
+        self.change(|all| {
+            all.user(name).map_or(Ok(()), |user| user.refuse_protected())?;
+            Ok(all.delete_user(name)?)
+        })
+    }
+
+    /// Sets what a user may do in a vhost. Returns whether it could not enter that before.
     ///
     /// # Errors
     /// If there is no such user or vhost, the user comes from the configuration file, a pattern can't
@@ -61,20 +124,49 @@ impl Admin {
         user: &str,
         vhost: &str,
         permission: Permission,
-    ) -> Result<(), AccountsError> {
-        self.vhost_is_there(vhost)?;
-        self.change(|all| Ok(vec![all.set_permission(user, vhost, permission)?]))
+    ) -> Result<bool, AccountsError> {
+        let mut is_new = false;
+        self.change(|all| {
+            self.vhost_is_there(vhost)?;
+            is_new = all.permission(user, vhost).is_none();
+            Ok(vec![all.set_permission(user, vhost, permission)?])
+        })?;
+        Ok(is_new)
     }
 
-    /// Takes away what a user may do in a vhost: it can't enter it any more.
+    /// As [`Admin::set_permission`], where the user can't enter the vhost yet; else nothing changes.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn give_permission(
+        &self,
+        user: &str,
+        vhost: &str,
+        permission: Permission,
+    ) -> Result<(), AccountsError> {
+        self.change(|all| {
+            self.vhost_is_there(vhost)?;
+            let given = all.set_permission(user, vhost, permission)?;
+            Ok(if all.permission(user, vhost).is_none() { vec![given] } else { Vec::new() })
+        })
+    }
+
+    /// Takes away what a user may do in a vhost: it can't enter it any more. Returns whether it could.
     ///
     /// # Errors
     /// If there is no such user, it comes from the configuration file, or it can't be kept.
-    pub fn clear_permission(&self, user: &str, vhost: &str) -> Result<(), AccountsError> {
-        self.change(|all| Ok(all.clear_permission(user, vhost)?.into_iter().collect()))
+    pub fn clear_permission(&self, user: &str, vhost: &str) -> Result<bool, AccountsError> {
+        let mut was_there = false;
+        self.change(|all| {
+            let cleared = all.clear_permission(user, vhost)?;
+            was_there = cleared.is_some();
+            Ok(cleared.into_iter().collect())
+        })?;
+        Ok(was_there)
     }
 
-    /// Sets with which routing keys a user may publish and bind to a topic exchange.
+    /// Sets with which routing keys a user may publish and bind to a topic exchange. Returns whether
+    /// it had no such permission in the vhost before.
     ///
     /// # Errors
     /// As [`Admin::set_permission`].
@@ -84,12 +176,17 @@ impl Admin {
         vhost: &str,
         exchange: &str,
         permission: TopicPermission,
-    ) -> Result<(), AccountsError> {
-        self.vhost_is_there(vhost)?;
-        self.change(|all| Ok(vec![all.set_topic_permission(user, vhost, exchange, permission)?]))
+    ) -> Result<bool, AccountsError> {
+        let mut is_first = false;
+        self.change(|all| {
+            self.vhost_is_there(vhost)?;
+            is_first = all.topic_permissions(user, vhost).is_empty();
+            Ok(vec![all.set_topic_permission(user, vhost, exchange, permission)?])
+        })?;
+        Ok(is_first)
     }
 
-    /// Takes away the topic permissions of a user in a vhost: that of one exchange, or all.
+    /// Takes away the topic permissions of a user in a vhost: that of one exchange, or all. Returns whether there was one.
     ///
     /// # Errors
     /// As [`Admin::clear_permission`].
@@ -98,8 +195,14 @@ impl Admin {
         user: &str,
         vhost: &str,
         exchange: Option<&str>,
-    ) -> Result<(), AccountsError> {
-        self.change(|all| all.clear_topic_permissions(user, vhost, exchange))
+    ) -> Result<bool, AccountsError> {
+        let mut was_there = false;
+        self.change(|all| {
+            let cleared = all.clear_topic_permissions(user, vhost, exchange)?;
+            was_there = !cleared.is_empty();
+            Ok(cleared)
+        })?;
+        Ok(was_there)
     }
 
     /// Sets a limit of a user: `max-connections` or `max-channels`; a negative value lifts it. What
@@ -138,14 +241,18 @@ impl Admin {
 
     fn change(
         &self,
-        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountError>,
+        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountsError>,
     ) -> Result<(), AccountsError> {
         self.broker.check_is_home("a user or permission").map_err(AccountsError::NotHome)?;
         let mut before = None;
         let changed = self.broker.change_accounts(|all| {
+            self.author.as_ref().map_or(Ok(()), |author| author.check(all))?;
             before = Some(self.accounts());
             decide(all)
         })?;
+        if let Some(author) = &self.author {
+            author.follow(&changed);
+        }
         if let Some(before) = before {
             changed.iter().for_each(|record| self.tell_of_account(&before, record));
         }
@@ -197,10 +304,11 @@ impl Admin {
         }
     }
 
+    /// To be asked while the accounts are locked: a vhost that goes takes its permissions along then.
     fn vhost_is_there(&self, name: &str) -> Result<(), AccountsError> {
         match self.broker.vhost(name) {
-            Some(_) => Ok(()),
-            None => Err(AccountsError::NoVhost(name.to_owned())),
+            Some(vhost) if !vhost.is_deleted() => Ok(()),
+            _ => Err(AccountsError::NoVhost(name.to_owned())),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
-use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostLimits, VhostSettings};
+use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortStr, ShortString, Table, exchange};
 use courser_store::{Record, Sync};
@@ -48,15 +48,6 @@ pub struct NewBinding {
 }
 
 impl Admin {
-    /// Makes a vhost, or finds it, and gives it limits. It survives a restart. Returns whether it is
-    /// new.
-    ///
-    /// # Errors
-    /// When it is just being deleted, its name is none, or it can't be kept.
-    pub fn put_vhost(&self, name: &str, limits: VhostLimits) -> Result<bool, Fault> {
-        self.change_vhost(name, |settings| settings.limits = limits)
-    }
-
     /// Makes a vhost, or finds it, and changes what is said of it: limits, description, tags, the
     /// default type of its queues, whether it is traced and whether it can be deleted. It survives a
     /// restart. Returns whether it is new; then it is in group 0, or in that which `change` says.
@@ -84,14 +75,25 @@ impl Admin {
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
         check_vhost_name(name)?;
-        let known = self.broker.vhost(name);
-        if known.as_ref().is_some_and(|vhost| vhost.is_deleted()) {
-            return Err(vhost_deleted(name));
-        }
-        self.broker.change_vhost(name, groups, change)?;
-        let kind = if known.is_some() { EventKind::VhostChanged } else { EventKind::VhostCreated };
+        let (_, is_new) = self.broker.change_vhost(name, groups, change)?;
+        let kind = if is_new { EventKind::VhostCreated } else { EventKind::VhostChanged };
         self.tell(kind, name, name);
-        Ok(known.is_none())
+        Ok(is_new)
+    }
+
+    /// Changes what is said of a vhost that is there.
+    ///
+    /// # Errors
+    /// When there is no such vhost, and as [`Admin::change_vhost`].
+    pub fn change_known_vhost(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<(), Fault> {
+        let vhost = self.vhost_of_any_group(name)?;
+        self.broker.change_known_vhost(&vhost, change)?;
+        self.tell(EventKind::VhostChanged, name, name);
+        Ok(())
     }
 
     /// Of these groups, the one with the fewest vhosts, and the first of several; home if there are none.
@@ -121,21 +123,30 @@ impl Admin {
     pub fn delete_vhost(&self, name: &str) -> Result<(), Fault> {
         self.broker.check_is_home("a vhost")?;
         let vhost = self.vhost_of_any_group(name)?;
-        if vhost.settings().is_some_and(|settings| settings.protected) {
-            return Err(Fault::precondition_failed(format_args!(
+        self.remove_vhost(&vhost, |settings| match settings.protected {
+            false => Ok(()),
+            true => Err(Fault::precondition_failed(format_args!(
                 "Refusing to delete virtual host '{name}' because it is protected from deletion"
-            )));
-        }
-        self.remove_vhost(&vhost)?;
+            ))),
+        })?;
         self.tell(EventKind::VhostDeleted, name, name);
         Ok(())
     }
 
-    /// Deletes a vhost, whatever is said of it.
-    pub(super) fn remove_vhost(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+    /// Deletes a vhost if `condition` agrees to what is said of it.
+    pub(super) fn remove_vhost(
+        &self,
+        vhost: &Arc<Vhost>,
+        condition: impl FnOnce(&VhostSettings) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let name = vhost.name.as_str();
-        if !vhost.label.begin_deletion() {
-            return Err(vhost_deleted(name));
+        {
+            // What is said of it, its parameters and permissions are changed before this, or not any more.
+            let _defined = self.broker.defined.lock();
+            condition(&vhost.settings().unwrap_or_default())?;
+            if !vhost.label.begin_deletion() {
+                return Err(vhost_deleted(name));
+            }
         }
         // It may just be moved here.
         self.broker.forget_arrival(name)?;
@@ -291,13 +302,7 @@ impl Admin {
         refuse_line_breaks(binding.source.as_bytes())?;
         refuse_line_breaks(binding.destination.as_bytes())?;
         let mut wakes = Wakes::default();
-        let bound = {
-            let shard = Arc::clone(vhost.shard());
-            let _gate = shard.gate.read();
-            let bound = vhost.bind(request(&binding), NO_CONNECTION, &mut wakes);
-            shard.post_dead_letters(&mut wakes);
-            bound
-        };
+        let bound = vhost.bind(request(&binding), NO_CONNECTION, &mut wakes);
         wakes.wake_all();
         bound.map(drop)
     }
@@ -313,7 +318,8 @@ impl Admin {
         vhost.unbind(request(&binding), NO_CONNECTION).map(drop)
     }
 
-    /// Sets a policy, in place of the one of its name. It holds at once and survives a restart.
+    /// Sets a policy, in place of the one of its name. It holds at once and survives a restart. Returns
+    /// whether it is new.
     ///
     /// # Errors
     /// When there is no such vhost, something in it is wrong, or it can't be kept.
@@ -322,11 +328,11 @@ impl Admin {
         vhost: &str,
         kind: PolicyKind,
         policy: Policy,
-    ) -> Result<(), PolicyError> {
+    ) -> Result<bool, PolicyError> {
         let name = policy.name.clone();
-        self.broker.set_policy(vhost, kind, policy)?;
+        let is_new = self.broker.set_policy(vhost, kind, policy)?;
         self.tell(EventKind::PolicySet, vhost, name);
-        Ok(())
+        Ok(is_new)
     }
 
     /// Removes a policy. Returns whether it was there; one from the configuration stays.

@@ -6,7 +6,7 @@ use super::page::{Listing, View};
 use super::{Admin, QueueCounts};
 use crate::arguments::QueueType;
 use crate::fault::Fault;
-use crate::memory::Use;
+use crate::memory::{Charge, Use};
 use crate::monitor::TrafficCounts;
 use crate::outbox::Outbox;
 use crate::queue::{Queue, QueueStatus};
@@ -65,6 +65,21 @@ pub struct MemoryUses {
     pub places: u64,
     /// What is remembered of messages to drop their repetitions.
     pub deduplication: u64,
+    /// What operators ask for, on its way to them.
+    pub answers: u64,
+    /// Messages and frames that have come in part.
+    pub incomplete: u64,
+}
+
+/// Memory that counts as used until this goes.
+#[derive(Debug)]
+pub struct Held(Charge);
+
+impl Held {
+    /// Counts so many bytes from now on.
+    pub fn set(&mut self, bytes: usize) {
+        self.0.set(bytes);
+    }
 }
 
 impl Admin {
@@ -116,7 +131,14 @@ impl Admin {
             sessions: used(Use::Sessions),
             places: used(Use::Places),
             deduplication: used(Use::Deduplication),
+            answers: used(Use::Answers),
+            incomplete: used(Use::Incomplete),
         }
+    }
+
+    /// Counts memory that an answer to an operator takes, for as long as it does.
+    pub fn hold(&self, bytes: usize) -> Held {
+        Held(self.broker.memory.charge(Use::Answers, bytes))
     }
 }
 

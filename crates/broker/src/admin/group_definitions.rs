@@ -138,7 +138,7 @@ impl Admin {
             let settings = vhost.settings().unwrap_or_default();
             let stays = wanted.get(&vhost.name).is_some_and(|now| now.stay == settings.stay);
             if settings.group == self.broker.group() && !stays {
-                self.remove_vhost(&vhost)?;
+                self.remove_vhost(&vhost, |_| Ok(()))?;
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl Admin {
             Departure::QueueIsUseless => {
                 drop(vhost.delete_queue_if(queue, true, false, |_, _| {}, wakes));
             }
-            // A store that can't read has poisoned itself; its owner ends the broker.
+            // What fails is an append: the store is of no use any more, and its owner ends the broker.
             Departure::OthersMayGoOn => drop(queue.activate_next(&*shard.store, wakes)),
         }
         shard.post_dead_letters(wakes);
@@ -82,7 +82,7 @@ impl Admin {
     }
 
     fn set_paused(&self, vhost: &str, name: &[u8], on: bool) -> Result<bool, Fault> {
-        let (vhost, queue) = self.known_queue(vhost, name)?;
+        let (vhost, queue) = self.own_queue(vhost, name)?;
         let _change = vhost.begin_change()?;
         let (mut wakes, mut fed) = (Wakes::default(), Ok(()));
         let changed = {

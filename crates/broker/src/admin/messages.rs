@@ -5,7 +5,7 @@ use crate::fault::{Fault, Resource, store_fault};
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Peeked, Polled, Queue, Settled, Taking};
+use crate::queue::{Freed, Peeked, Poll, Polled, Queue, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -16,8 +16,10 @@ use std::sync::Arc;
 
 /// Messages that one call looks at or takes at most.
 pub const MESSAGES_MAX: usize = 1000;
-/// Bytes of bodies that one call copies, unless the first message alone is larger.
-const COPIED_BYTES_MAX: usize = 64 << 20;
+/// Bytes of bodies that one call copies, unless the first message alone is larger: of messages that it
+/// takes, and of those that it peeks at. A client that peeks at more calls again.
+const TAKEN_BYTES_MAX: usize = 64 << 20;
+const LOOKED_AT_BYTES_MAX: usize = 4 << 20;
 /// Messages that are moved in one append.
 const MOVED_AT_ONCE: usize = 256;
 /// Bytes of bodies that are moved in one append, unless the first message alone is larger.
@@ -57,10 +59,10 @@ pub enum GetMode {
 
 impl Admin {
     /// Shows messages that wait in a queue, behind `skip` others, without a change to any. Of each
-    /// body `body_bytes_max` bytes at most.
+    /// body `body_bytes_max` bytes at most. There may be more where fewer than `count` come, unless none do.
     ///
     /// # Errors
-    /// When the queue is not there, is a stream, or the store can't read.
+    /// When the queue is not there, is another connection's own, is a stream, or the store can't read.
     pub fn peek(
         &self,
         vhost: &str,
@@ -69,9 +71,9 @@ impl Admin {
         count: usize,
         body_bytes_max: usize,
     ) -> Result<Vec<MessageView>, Fault> {
-        let (vhost, queue) = self.known_queue(vhost, queue)?;
+        let (vhost, queue) = self.own_queue(vhost, queue)?;
         refuse_streams("peek", &vhost, &queue)?;
-        let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
+        let mut shown = Shown::new(body_bytes_max);
         let store = &*vhost.shard().store;
         let peeked =
             queue.peek(skip, count.min(MESSAGES_MAX), store, &mut |peeked| shown.add(peeked));
@@ -95,7 +97,7 @@ impl Admin {
         let (vhost, queue) = self.own_queue(vhost, queue)?;
         let _change = vhost.begin_change()?;
         refuse_streams("basic.get", &vhost, &queue)?;
-        let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
+        let mut shown = Shown { bytes_max: TAKEN_BYTES_MAX, ..Shown::new(body_bytes_max) };
         let taken =
             self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| shown.add(peeked));
         let mut wakes = Wakes::default();
@@ -105,9 +107,9 @@ impl Admin {
             let _gate = shard.gate.read();
             let store = &*shard.store;
             let settled = match mode {
-                _ if failed.is_some() => queue.requeue(taken.into_iter(), store, &mut wakes),
+                _ if failed.is_some() => queue.requeue(&taken, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
-                GetMode::Requeue => queue.requeue(taken.into_iter(), store, &mut wakes),
+                GetMode::Requeue => queue.requeue(&taken, store, &mut wakes),
                 GetMode::Reject => queue.reject(&taken, store, &mut wakes),
             };
             shard.post_dead_letters(&mut wakes);
@@ -121,7 +123,7 @@ impl Admin {
 
     /// Moves messages from the front of a queue to the end of another one in the same vhost: `count`
     /// of them, or all that there are now. Each is in one of the two, whatever crashes. Returns how
-    /// many have been moved: fewer when the other queue refuses more.
+    /// many have been moved: fewer when the other queue refuses more, or would drop the next one.
     ///
     /// # Errors
     /// When one of the queues is not there or is another connection's own, both are the same, the
@@ -136,14 +138,18 @@ impl Admin {
         let (vhost, source) = self.own_queue(vhost, from)?;
         let _change = vhost.begin_change()?;
         refuse_streams("move", &vhost, &source)?;
-        let target = vhost.queue_for(to, 0)?;
-        if Arc::ptr_eq(&source, &target) {
-            return Err(Fault::precondition_failed("a queue's messages can't be moved to itself"));
-        }
+        let target = || match vhost.queue_for(to, 0)? {
+            target if Arc::ptr_eq(&source, &target) => {
+                Err(Fault::precondition_failed("a queue's messages can't be moved to itself"))
+            }
+            target => Ok(target),
+        };
+        target()?;
         let most = count.unwrap_or(usize::MAX).min(source.status().ready);
         let mut moved = 0;
         while moved < most {
-            let some = self.move_some(&vhost, &source, &target, most - moved)?;
+            // It may have been deleted since the last portion.
+            let some = self.move_some(&vhost, &source, &target()?, most - moved)?;
             if some == 0 {
                 break;
             }
@@ -161,10 +167,20 @@ impl Admin {
         target: &Arc<Queue>,
         most: usize,
     ) -> Result<usize, Fault> {
-        // Whether there is room for the next one is only known when this one is there.
-        let at_once = if target.may_refuse() { 1 } else { MOVED_AT_ONCE };
-        if target.may_refuse() && target.is_full() {
-            return Ok(0);
+        let mut at_once = MOVED_AT_ONCE;
+        if target.may_refuse() || target.holds_no_two() {
+            // Whether the next one would be taken is only known when this one is there.
+            at_once = 1;
+            let (store, mut is_refused) = (&*vhost.shard().store, false);
+            let peeked = source.peek(0, 1, store, &mut |first| {
+                let message = &first.message;
+                is_refused = target.is_full(message.body.len()) || target.holds_same(message);
+                false
+            });
+            peeked.map_err(|error| source.fault(error))?;
+            if is_refused {
+                return Ok(0);
+            }
         }
         let route = Arc::new(Route::to(target));
         let (mut publishes, mut bytes, now_ms) = (Vec::new(), 0, self.broker.now_ms());
@@ -227,25 +243,16 @@ impl Admin {
         let mut wants_more = true;
         while wants_more && taken.len() < most && failed.is_none() {
             let _gate = shard.gate.read();
-            let polled = loop {
-                match queue.expire_before_poll(store, &mut wakes) {
-                    Ok(true) => shard.post_dead_letters(&mut wakes),
-                    Ok(false) => break Ok(()),
-                    Err(error) => break Err(error),
-                };
-            };
-            let polled = polled.and_then(|()| {
-                queue.poll((&holder, 0), store, &mut wakes, |sequence, polled| {
-                    let Polled { message, redelivered, .. } = polled;
-                    wants_more = each(Peeked { number: sequence, message, redelivered });
-                    taken.push(Settled { sequence, consumer: None });
-                    Taking::UntilAcked
-                })
+            let polled = queue.poll((&holder, 0), store, &mut wakes, &mut |sequence, polled| {
+                let Polled { message, redelivered, .. } = polled;
+                wants_more = each(Peeked { number: sequence, message, redelivered });
+                taken.push(Settled { sequence, freed: Freed::Nothing });
+                Taking::UntilAcked
             });
             shard.post_dead_letters(&mut wakes);
             match polled {
-                Ok(true) => {}
-                Ok(false) => break,
+                Ok(Poll::Offered | Poll::Again) => {}
+                Ok(Poll::Empty) => break,
                 Err(error) => failed = Some(error),
             }
         }
@@ -275,7 +282,8 @@ impl Admin {
 }
 
 /// Publishes what has been taken from a queue, and ends it there, in one append: a crash leaves each
-/// message in one place. What can't be published returns to the queue. Returns how many there are.
+/// message in one place. What can't be published, or would go to a queue that is deleted, returns to the
+/// queue. Returns how many have been published.
 pub(super) fn publish_taken(
     vhost: &Arc<Vhost>,
     source: &Arc<Queue>,
@@ -295,13 +303,19 @@ pub(super) fn publish_taken(
             positions.extend(logged);
             positions.sort_unstable();
         }
-        let posted = publishes
-            .and_then(|publishes| post(store, &publishes, source.id, &positions, &mut wakes));
+        let posted = publishes.and_then(|publishes| {
+            if publishes.iter().any(InternalPublish::is_for_a_deleted_queue) {
+                return Ok(false);
+            }
+            let moved: Vec<_> = publishes.into_iter().map(InternalPublish::moved).collect();
+            post(&**vhost, &moved, source.id, &positions, &mut wakes).map(|()| true)
+        });
         let moved = match posted {
-            Ok(()) => source.acknowledge(&taken, is_logged, store, &mut wakes),
+            Ok(true) => source.acknowledge(&taken, is_logged, store, &mut wakes).map(|()| count),
+            Ok(false) => source.requeue(&taken, store, &mut wakes).map(|()| 0),
             Err(error) => {
                 // They are where they were.
-                let returned = source.requeue(taken.into_iter(), store, &mut wakes);
+                let returned = source.requeue(&taken, store, &mut wakes);
                 returned.and(Err(error))
             }
         };
@@ -309,17 +323,23 @@ pub(super) fn publish_taken(
         moved
     };
     wakes.wake_all();
-    moved.map(|()| count)
+    moved
 }
 
 /// Copies of messages, as far as they have room.
 pub(super) struct Shown {
     pub messages: Vec<MessageView>,
-    pub bytes: usize,
-    pub body_bytes_max: usize,
+    bytes: usize,
+    bytes_max: usize,
+    body_bytes_max: usize,
 }
 
 impl Shown {
+    /// No copies yet; `body_bytes_max` bytes at most will be of each body.
+    pub(super) fn new(body_bytes_max: usize) -> Self {
+        Shown { messages: Vec::new(), bytes: 0, bytes_max: LOOKED_AT_BYTES_MAX, body_bytes_max }
+    }
+
     /// Adds a message. Returns whether there is room for another one.
     pub(super) fn add(&mut self, peeked: Peeked<'_>) -> bool {
         let Peeked { number, message, redelivered } = peeked;
@@ -336,8 +356,8 @@ impl Shown {
             body: Bytes::copy_from_slice(&message.body[..shown_bytes]),
             body_bytes: message.body.len(),
         });
-        self.bytes += shown_bytes;
-        self.bytes < COPIED_BYTES_MAX
+        self.bytes += shown_bytes + message.header.len();
+        self.bytes < self.bytes_max
     }
 }
 

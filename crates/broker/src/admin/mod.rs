@@ -35,7 +35,7 @@ pub use commands::{NewBinding, NewQueue};
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use durable::Durable;
 pub use exchanges::ExchangeView;
-pub use figures::{ChannelsView, ConnectionFigures, MemoryUses, QueueFigures};
+pub use figures::{ChannelsView, ConnectionFigures, Held, MemoryUses, QueueFigures};
 pub use groups::ClusterGroup;
 pub use messages::{GetMode, MESSAGES_MAX, MessageView};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
@@ -43,7 +43,7 @@ pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
-pub use relocate::{MoveTarget, MoveTo, Relocated, Selection};
+pub use relocate::{MoveTarget, MoveTo, Relocated, Relocation, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
 pub use streams::{StreamFollower, StreamPage};
 pub use transfer::{Arrival, Export, Import, LeftBehind};
@@ -73,6 +73,8 @@ use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::queue::Queue;
 use crate::vhost::Vhost;
+use accounts::Author;
+use courser_auth::User;
 use std::fmt;
 use std::sync::Arc;
 
@@ -80,12 +82,23 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Admin {
     broker: Arc<Broker>,
+    /// The user who asks for changes, if there is one.
+    author: Option<Arc<Author>>,
 }
 
 impl Broker {
     /// The interface for whoever operates the broker.
     pub fn admin(self: &Arc<Self>) -> Admin {
-        Admin { broker: Arc::clone(self) }
+        Admin { broker: Arc::clone(self), author: None }
+    }
+}
+
+impl Admin {
+    /// The same on behalf of a user, who has just been let in: users and permissions are changed as long as the user is there with
+    /// the same password and tags, which is looked at while they are locked.
+    pub fn on_behalf_of(&self, user: Arc<User>) -> Admin {
+        let author = Some(Arc::new(Author::new(user)));
+        Admin { broker: Arc::clone(&self.broker), author }
     }
 }
 
@@ -225,6 +238,12 @@ impl Admin {
     /// What is short, if publishers have to wait.
     pub fn alarms(&self) -> Alarms {
         self.broker.alarms()
+    }
+
+    /// Since when, in milliseconds since 1970, what is due at a certain time has not been served for too long: times to live,
+    /// delays, and whatever else the broker does by the clock.
+    pub fn timers_unserved_since_ms(&self) -> Option<u64> {
+        self.broker.timers.unserved_since_ms()
     }
 
     /// Bytes that waiting messages use.

@@ -7,6 +7,7 @@ use super::{Admin, Event, EventKind};
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
+use crate::persistence::scope::sizes;
 use std::fmt;
 
 /// Parameters that there may be, and global ones as many.
@@ -91,11 +92,13 @@ impl Admin {
     /// it can't be kept.
     pub fn set_parameter(&self, parameter: &Parameter) -> Result<bool, Fault> {
         let Parameter { vhost, component, name, value } = parameter;
-        let _change = self.known_vhost(vhost)?.begin_change()?;
+        let known = self.known_vhost(vhost)?;
+        let _change = known.begin_change()?;
         check_name("component", component)?;
         check_name("parameter", name)?;
         let key = definition::parameter_key(vhost, component, name);
-        let is_new = self.keep_value(key, definition::PARAMETER, value)?;
+        let is_there = || known.refuse_if_deleted();
+        let is_new = self.keep_value(key, definition::PARAMETER, value, is_there)?;
         self.tell_of_parameter(EventKind::ParameterSet, vhost, name, component);
         Ok(is_new)
     }
@@ -138,7 +141,7 @@ impl Admin {
         self.broker.check_is_home("a global parameter")?;
         check_name("parameter", name)?;
         let key = definition::global_parameter_key(name);
-        let is_new = self.keep_value(key, definition::GLOBAL_PARAMETER, value)?;
+        let is_new = self.keep_value(key, definition::GLOBAL_PARAMETER, value, || Ok(()))?;
         self.tell_of_parameter(EventKind::ParameterSet, "", name, "");
         Ok(is_new)
     }
@@ -161,23 +164,34 @@ impl Admin {
         String::from_utf8(self.broker.kept.get(key)?).ok()
     }
 
-    fn keep_value(&self, key: Vec<u8>, kind: u8, value: &str) -> Result<bool, Fault> {
+    /// Keeps a value if there is room, and `is_there` what it belongs to. Returns whether it is new.
+    fn keep_value(
+        &self,
+        key: Vec<u8>,
+        kind: u8,
+        value: &str,
+        is_there: impl FnOnce() -> Result<(), Fault>,
+    ) -> Result<bool, Fault> {
         if value.is_empty() || value.len() > VALUE_BYTES_MAX {
             return Err(Fault::precondition_failed(format_args!(
                 "the value of a parameter has 1 to {VALUE_BYTES_MAX} bytes"
             )));
         }
-        let before = self.broker.kept.get(&key);
-        let (parameters, bytes) = self.broker.kept.sizes(kind);
-        if before.is_none() && parameters >= PARAMETERS_MAX {
-            return Err(limit_reached(PARAMETERS_MAX, "parameters"));
-        }
-        let replaced = before.as_ref().map_or(0, Vec::len);
-        if bytes - replaced + value.len() > VALUES_BYTES_MAX {
-            return Err(limit_reached(VALUES_BYTES_MAX, "bytes of parameters"));
-        }
-        self.broker.define_for_broker(key, value.as_bytes()).map_err(store_fault)?;
-        Ok(before.is_none())
+        let (named, mut is_new) = (key.clone(), false);
+        self.broker.define_for_broker_if(key, value.as_bytes(), |kept| -> Result<(), Fault> {
+            is_there()?;
+            let before = kept.get(&named).map(Vec::len);
+            is_new = before.is_none();
+            let (parameters, bytes) = sizes(kept, kind);
+            if is_new && parameters >= PARAMETERS_MAX {
+                return Err(limit_reached(PARAMETERS_MAX, "parameters"));
+            }
+            if bytes - before.unwrap_or_default() + value.len() > VALUES_BYTES_MAX {
+                return Err(limit_reached(VALUES_BYTES_MAX, "bytes of parameters"));
+            }
+            Ok(())
+        })?;
+        Ok(is_new)
     }
 
     fn tell_of_parameter(&self, kind: EventKind, vhost: &str, name: &str, component: &str) {

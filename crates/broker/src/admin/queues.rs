@@ -4,7 +4,7 @@ use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
-use crate::queue::{ConnectionId, Queue, QueueStatus};
+use crate::queue::{ConnectionId, Queue, QueueStatus, Unread};
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
 use std::sync::Arc;
@@ -40,6 +40,11 @@ pub struct QueueView {
     pub consumers: usize,
     /// Clients get nothing from it for now.
     pub paused: bool,
+    /// How often, since the broker was started, a client could not be given a message whose content
+    /// header is longer than the frames that the client has agreed to.
+    pub unfit: u64,
+    /// There while it can't read what comes next, though that is not lost: it tries again every second.
+    pub unread: Option<Unread>,
     /// What is there of a stream.
     pub stream: Option<StreamView>,
     /// How many messages have come and gone.
@@ -127,6 +132,16 @@ impl QueueGlance<'_> {
         self.queue.is_paused()
     }
 
+    /// How often a client could not be given a message for its long content header.
+    pub fn unfit(&self) -> u64 {
+        self.queue.unfit()
+    }
+
+    /// Whether it can't read what comes next.
+    pub fn is_unread(&self) -> bool {
+        self.queue.unread().is_some()
+    }
+
     /// How many messages have come and gone.
     pub fn counts(&self) -> QueueCounts {
         self.queue.counts()
@@ -196,6 +211,8 @@ impl View for QueueView {
             consumers,
             counts: queue.counts(),
             paused: queue.is_paused(),
+            unfit: queue.unfit(),
+            unread: queue.unread(),
             stream: queue.stream().map(|stream| StreamView {
                 first_offset: stream.first_offset(),
                 next_offset: stream.next_offset(),

@@ -11,11 +11,15 @@ use crate::routing::{Route, cc};
 use crate::vhost::Vhost;
 use courser_codec::{ContentHeader, ShortString};
 use courser_store::MessageRef;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
 use std::sync::Arc;
 
-/// Messages that one call looks at; who wants more calls again.
+/// Messages, and bytes of bodies that a filter gets to see, that one move looks at.
 const LOOKED_AT_MAX: usize = 100_000;
+const LOOKED_AT_BYTES_MAX: usize = 1 << 30;
+/// Bytes of bodies that a filter gets to see in one portion, unless the first message alone is larger.
+const PORTION_BYTES_MAX: usize = 4 << 20;
 /// Messages, and bytes of their bodies, that go into one append.
 const AT_ONCE: usize = 256;
 const BYTES_AT_ONCE: usize = 1 << 20;
@@ -29,6 +33,8 @@ pub struct Selection<'a> {
     pub count: Option<usize>,
     /// Those that it returns true for.
     pub filter: Option<&'a dyn Fn(&MessageView) -> bool>,
+    /// Those behind so many others, which are not looked at.
+    pub skip: usize,
 }
 
 /// Where messages go.
@@ -64,32 +70,44 @@ pub struct Relocated {
     pub looked_at: usize,
     /// There are more that were not looked at, or the place that they go to has no more room.
     pub is_partial: bool,
+    /// Messages at the front of the queue that stay, those that were skipped included: where another
+    /// move goes on.
+    pub next: usize,
 }
 
-/// A move that is going on.
-struct Moving<'a> {
-    admin: &'a Admin,
+/// A move that goes on portion by portion. Between two of them, it holds nothing up.
+pub struct Relocation {
+    admin: Admin,
     vhost: Arc<Vhost>,
     source: Arc<Queue>,
-    selection: &'a Selection<'a>,
-    to: &'a MoveTo,
-    may_write: &'a dyn Fn(MoveTarget<'_>) -> bool,
+    to: MoveTo,
     is_trial: bool,
+    /// How many messages there were when it began: what comes in the meantime is not meant.
+    there: Option<usize>,
+    /// Bytes of bodies that the filter has seen.
+    seen_bytes: usize,
     done: Relocated,
-    /// Messages at the front of the queue that stay.
-    passed: usize,
+}
+
+/// A portion of a move.
+struct Moving<'a> {
+    relocation: &'a mut Relocation,
+    selection: &'a Selection<'a>,
+    /// The numbers that the selection names.
+    numbers: Option<FxHashSet<u64>>,
+    may_write: &'a dyn Fn(MoveTarget<'_>) -> bool,
 }
 
 /// What goes into one append.
 #[derive(Default)]
 struct Batch {
     /// The sizes of the bodies, by the messages' numbers.
-    chosen: FxHashMap<u64, u64>,
+    chosen: FxHashSet<u64>,
     publishes: FxHashMap<u64, InternalPublish>,
     bytes: usize,
     /// How many are chosen, or would be.
     count: usize,
-    /// Whether there is room for the next one is only known when this one is there.
+    /// Whether the next one would be taken is only known when this one is there.
     is_full: bool,
     has_no_room: bool,
 }
@@ -111,10 +129,25 @@ impl Admin {
         may_write: &dyn Fn(MoveTarget<'_>) -> bool,
         is_trial: bool,
     ) -> Result<Relocated, Fault> {
+        let mut relocation = self.relocation(vhost, from, to.clone(), is_trial)?;
+        while relocation.go_on(selection, may_write)? {}
+        Ok(relocation.done())
+    }
+
+    /// As [`Admin::relocate`], a portion at a time ([`Relocation::go_on`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn relocation(
+        &self,
+        vhost: &str,
+        from: &[u8],
+        to: MoveTo,
+        is_trial: bool,
+    ) -> Result<Relocation, Fault> {
         let (vhost, source) = self.own_queue(vhost, from)?;
-        let _change = vhost.begin_change()?;
         refuse_streams("move", &vhost, &source)?;
-        match to {
+        match &to {
             MoveTo::Queue(name) if Arc::ptr_eq(&source, &vhost.queue_for(name.as_bytes(), 0)?) => {
                 let same = "a queue's messages can't be moved to itself";
                 return Err(Fault::precondition_failed(same));
@@ -124,67 +157,98 @@ impl Admin {
             }
             _ => {}
         }
-        let (done, passed) = (Relocated::default(), 0);
-        let mut moving =
-            Moving { admin: self, vhost, source, selection, to, may_write, is_trial, done, passed };
-        moving.run()?;
-        self.broker.check_alarms();
-        Ok(moving.done)
+        let (admin, there, seen_bytes, done) = (self.clone(), None, 0, Relocated::default());
+        Ok(Relocation { admin, vhost, source, to, is_trial, there, seen_bytes, done })
+    }
+}
+
+impl Relocation {
+    /// What has come of it so far.
+    pub fn done(&self) -> Relocated {
+        self.done
+    }
+
+    /// Moves some more messages: those of one append, or looks at a portion of the queue. Returns
+    /// whether there is more to do.
+    ///
+    /// # Errors
+    /// When the queue or the place is not there any more, or the store fails.
+    pub fn go_on(
+        &mut self,
+        selection: &Selection<'_>,
+        may_write: &dyn Fn(MoveTarget<'_>) -> bool,
+    ) -> Result<bool, Fault> {
+        let vhost = Arc::clone(&self.vhost);
+        let _change = vhost.begin_change()?;
+        vhost.queue_for(self.source.name.as_bytes(), 0)?;
+        let numbers = selection.numbers.map(|numbers| numbers.iter().copied().collect());
+        let goes_on = Moving { relocation: self, selection, numbers, may_write }.go_on()?;
+        self.admin.broker.check_alarms();
+        Ok(goes_on)
+    }
+}
+
+impl fmt::Debug for Relocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relocation").field("done", &self.done).finish_non_exhaustive()
     }
 }
 
 impl Moving<'_> {
-    fn run(&mut self) -> Result<(), Fault> {
-        // What comes in the meantime is not meant.
-        let there = self.source.status().ready;
+    fn go_on(&mut self) -> Result<bool, Fault> {
+        let ready = self.relocation.source.status().ready;
+        let Relocation { there, done, seen_bytes, is_trial, .. } = &mut *self.relocation;
+        let (is_trial, seen_bytes) = (*is_trial, *seen_bytes);
+        let there = *there.get_or_insert_with(|| {
+            done.next = self.selection.skip;
+            ready.saturating_sub(self.selection.skip)
+        });
         let most = self.selection.count.unwrap_or(usize::MAX);
         let most = self.selection.numbers.map_or(most, |numbers| most.min(numbers.len()));
-        while self.done.moved < most && self.done.looked_at < there {
-            if self.done.looked_at >= LOOKED_AT_MAX {
-                self.done.is_partial = true;
-                return Ok(());
-            }
-            let room = most - self.done.moved;
-            let left = there - self.done.looked_at;
-            let batch = self.choose(room.min(AT_ONCE), left)?;
-            let has_no_room = batch.has_no_room;
-            let looked = self.done.looked_at;
-            if !self.is_trial && !batch.chosen.is_empty() {
-                self.publish(batch)?;
-            }
-            if has_no_room {
-                self.done.is_partial = true;
-                return Ok(());
-            }
-            if looked == 0 {
-                // Somebody else has taken everything.
-                return Ok(());
-            }
+        if done.moved >= most || done.looked_at >= there {
+            return Ok(false);
         }
-        Ok(())
+        if done.looked_at >= LOOKED_AT_MAX || seen_bytes >= LOOKED_AT_BYTES_MAX {
+            done.is_partial = true;
+            return Ok(false);
+        }
+        let (room, left) = (most - done.moved, there - done.looked_at);
+        let batch = self.choose(room.min(AT_ONCE), left)?;
+        let has_no_room = batch.has_no_room;
+        if !is_trial && !batch.chosen.is_empty() {
+            self.publish(batch)?;
+        }
+        let done = &mut self.relocation.done;
+        done.is_partial |= has_no_room;
+        // Without a message, others have taken everything.
+        Ok(!has_no_room && done.looked_at > 0)
     }
 
     /// Looks at messages until there are enough for one append.
     fn choose(&mut self, room: usize, left: usize) -> Result<Batch, Fault> {
-        let (vhost, source) = (Arc::clone(&self.vhost), Arc::clone(&self.source));
+        let (vhost, source) =
+            (Arc::clone(&self.relocation.vhost), Arc::clone(&self.relocation.source));
         let mut batch = Batch::default();
         let (mut failed, mut seen) = (None, 0);
         let store = &*vhost.shard().store;
-        let peeked = source.peek(self.passed, left.min(MESSAGES_MAX), store, &mut |peeked| {
+        let (next, seen_before) = (self.relocation.done.next, self.relocation.seen_bytes);
+        let peeked = source.peek(next, left.min(MESSAGES_MAX), store, &mut |peeked| {
             seen += 1;
-            self.done.looked_at += 1;
+            self.relocation.done.looked_at += 1;
             match self.add(peeked, &mut batch) {
                 Ok(true) => {}
-                Ok(false) => self.passed += 1,
+                Ok(false) => self.relocation.done.next += 1,
                 Err(fault) => failed = Some(fault),
             }
-            let is_enough = batch.count >= room || batch.bytes >= BYTES_AT_ONCE;
+            let is_enough = batch.count >= room
+                || batch.bytes >= BYTES_AT_ONCE
+                || self.relocation.seen_bytes - seen_before >= PORTION_BYTES_MAX;
             failed.is_none() && !is_enough && !batch.is_full && !batch.has_no_room
         });
         peeked.map_err(|error| source.fault(error))?;
         if seen == 0 {
             // There are fewer than there were.
-            self.done.looked_at += left;
+            self.relocation.done.looked_at += left;
         }
         failed.map_or(Ok(batch), Err)
     }
@@ -192,11 +256,12 @@ impl Moving<'_> {
     /// Adds a message if it is meant and has somewhere to go. Returns whether it leaves the queue.
     fn add(&mut self, peeked: Peeked<'_>, batch: &mut Batch) -> Result<bool, Fault> {
         let (number, message) = (peeked.number, peeked.message);
-        if self.selection.numbers.is_some_and(|numbers| !numbers.contains(&number)) {
+        if self.numbers.as_ref().is_some_and(|numbers| !numbers.contains(&number)) {
             return Ok(false);
         }
         if let Some(filter) = self.selection.filter {
-            let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max: usize::MAX };
+            self.relocation.seen_bytes += message.body.len();
+            let mut shown = Shown::new(usize::MAX);
             shown.add(peeked);
             if !shown.messages.first().is_some_and(filter) {
                 return Ok(false);
@@ -204,26 +269,33 @@ impl Moving<'_> {
         }
         let mut address = message.address.to_vec();
         let Some(route) = self.route(&message, &mut address)? else { return Ok(false) };
-        if route.queues.iter().any(|queue| Arc::ptr_eq(queue, &self.source)) {
+        if route.queues.iter().any(|queue| Arc::ptr_eq(queue, &self.relocation.source)) {
             // It would come back to where it is.
-            self.done.without_place += 1;
+            self.relocation.done.without_place += 1;
             return Ok(false);
         }
-        if route.may_refuse && route.queues.iter().any(|queue| queue.is_full()) {
+        if route.queues.iter().any(|queue| queue.holds_same(&message)) {
+            // It would be dropped there.
+            self.relocation.done.without_place += 1;
+            return Ok(false);
+        }
+        let body_bytes = message.body.len();
+        if route.may_refuse && route.queues.iter().any(|queue| queue.is_full(body_bytes)) {
             batch.has_no_room = true;
-            self.done.looked_at -= 1;
+            self.relocation.done.looked_at -= 1;
             return Ok(false);
         }
         batch.count += 1;
-        batch.is_full = route.may_refuse && !self.is_trial;
-        batch.bytes += message.body.len();
-        if self.is_trial {
-            self.done.moved += 1;
+        let is_picky = route.may_refuse || route.queues.iter().any(|queue| queue.holds_no_two());
+        batch.is_full = is_picky && !self.relocation.is_trial;
+        batch.bytes += body_bytes;
+        if self.relocation.is_trial {
+            self.relocation.done.moved += 1;
             return Ok(false);
         }
-        batch.chosen.insert(number, message.body.len() as u64);
+        batch.chosen.insert(number);
         let message = MessageRef { address: &address, ..message };
-        let now_ms = self.admin.broker.now_ms();
+        let now_ms = self.relocation.admin.broker.now_ms();
         let publish = InternalPublish::to(&message, Arc::new(route), now_ms);
         batch.publishes.insert(number, publish);
         Ok(true)
@@ -237,21 +309,21 @@ impl Moving<'_> {
     ) -> Result<Option<Route>, Fault> {
         let properties = ContentHeader::parse(message.header).map(|header| header.properties);
         let properties = properties.unwrap_or_default();
-        let queue = match self.to {
+        let queue = match &self.relocation.to {
             MoveTo::Queue(name) => Some(name.clone()),
             MoveTo::Origin if !message.recorded_deaths => None,
             MoveTo::Origin => properties.headers().ok().flatten().and_then(|all| died_in(&all)),
             MoveTo::Exchange(exchange, key) => {
                 let key = key.as_ref().map_or(message.routing_key(), ShortString::as_bytes);
                 if !(self.may_write)(MoveTarget::Exchange(exchange.as_bytes(), key)) {
-                    self.done.forbidden += 1;
+                    self.relocation.done.forbidden += 1;
                     return Ok(None);
                 }
                 let keys = cc::keys(key, properties)?;
                 let envelope = Envelope { keys: &keys, properties };
-                let route = self.vhost.route(exchange.as_bytes(), &envelope)?;
+                let route = self.relocation.vhost.route(exchange.as_bytes(), &envelope, &[])?;
                 if route.is_nowhere() {
-                    self.done.without_place += 1;
+                    self.relocation.done.without_place += 1;
                     return Ok(None);
                 }
                 address.clear();
@@ -263,13 +335,13 @@ impl Moving<'_> {
                 return Ok(Some(route));
             }
         };
-        let queue = queue.and_then(|name| self.vhost.queue_for(name.as_bytes(), 0).ok());
+        let queue = queue.and_then(|name| self.relocation.vhost.queue_for(name.as_bytes(), 0).ok());
         let Some(queue) = queue else {
-            self.done.without_place += 1;
+            self.relocation.done.without_place += 1;
             return Ok(None);
         };
         if !(self.may_write)(MoveTarget::Queue(queue.name.as_bytes())) {
-            self.done.forbidden += 1;
+            self.relocation.done.forbidden += 1;
             return Ok(None);
         }
         Ok(Some(Route::to(&queue)))
@@ -278,12 +350,17 @@ impl Moving<'_> {
     /// Takes the messages out of the queue, and publishes them.
     fn publish(&mut self, batch: Batch) -> Result<(), Fault> {
         let Batch { chosen, mut publishes, .. } = batch;
-        let holder = self.admin.holder(&self.vhost);
-        let within = self.passed + chosen.len();
-        let taken = self.source.take_chosen(&chosen, within, &holder);
+        let holder = self.relocation.admin.holder(&self.relocation.vhost);
+        let within = self.relocation.done.next + chosen.len();
+        let taken = self.relocation.source.take_chosen(&chosen, within, &holder);
+        let count = taken.len();
         let publishes = taken.iter().filter_map(|one| publishes.remove(&one.sequence)).collect();
-        let moved = publish_taken(&self.vhost, &self.source, taken, Ok(publishes));
-        self.done.moved += moved.map_err(store_fault)?;
+        let moved =
+            publish_taken(&self.relocation.vhost, &self.relocation.source, taken, Ok(publishes));
+        let moved = moved.map_err(store_fault)?;
+        self.relocation.done.moved += moved;
+        // Others return when a queue that they would go to is deleted.
+        self.relocation.done.is_partial |= moved < count;
         Ok(())
     }
 }

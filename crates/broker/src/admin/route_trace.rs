@@ -96,7 +96,7 @@ impl RoutedQueue {
         let to = queue.dead_letter_to();
         RoutedQueue {
             name: queue.name.clone(),
-            refuses: queue.may_refuse() && queue.is_full(),
+            refuses: queue.may_refuse() && queue.is_full(0),
             dead_letters: to.map(|to| (to.exchange.clone(), to.routing_key.clone())),
         }
     }
@@ -187,6 +187,9 @@ impl Tracing<'_> {
         bindings: &mut Vec<RoutedBinding>,
     ) {
         let room = SHOWN_BINDINGS_MAX.saturating_sub(bindings.len());
+        if room == 0 {
+            return;
+        }
         let between = super::bindings::between(self.vhost, exchange, destination);
         let between = between.into_iter().filter(|binding| self.may_let_through(exchange, binding));
         bindings.extend(between.take(room).map(|binding| RoutedBinding { binding, is_loop }));

@@ -130,7 +130,7 @@ fn read(
     count: usize,
     body_bytes_max: usize,
 ) -> Result<StreamPage, Fault> {
-    let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max };
+    let mut shown = Shown::new(body_bytes_max);
     let count = count.min(MESSAGES_MAX);
     let Some(stream) = queue.stream().filter(|_| count > 0) else {
         return Err(Fault::precondition_failed("a part of a stream has one message at least"));

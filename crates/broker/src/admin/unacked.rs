@@ -55,10 +55,10 @@ impl Admin {
             }
         }
         let total = found.len();
-        found.sort_by_key(|(view, _)| (view.since_ms, view.connection.clone(), view.delivery_tag));
+        found.sort_by(|(one, _), (other, _)| place(one).cmp(&place(other)));
         let mut found: Vec<_> = found.into_iter().skip(skip).take(count).collect();
         if queue.stream().is_none() {
-            let mut shown = Shown { messages: Vec::new(), bytes: 0, body_bytes_max: 0 };
+            let mut shown = Shown::new(0);
             let numbers = found.iter().map(|(_, number)| *number);
             let store = &*vhost.shard().store;
             let read = queue.peek_unacked(numbers, store, &mut |peeked| shown.add(peeked));
@@ -71,6 +71,11 @@ impl Admin {
         }
         Ok((total, found.into_iter().map(|(view, _)| view).collect()))
     }
+}
+
+/// Where a delivery stands among the others.
+fn place(view: &UnackedView) -> (Option<u64>, &str, u64) {
+    (view.since_ms, &view.connection, view.delivery_tag)
 }
 
 /// Adds what the channels of a connection have of a queue, and its number there.

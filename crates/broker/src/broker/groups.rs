@@ -93,7 +93,8 @@ impl Broker {
         })
     }
 
-    /// Changes what is said of a vhost. `change` gets the end of the log as well.
+    /// Changes what is said of a vhost that is not just being deleted. `change` gets the end of the log
+    /// as well.
     pub(crate) fn change_settings(
         &self,
         vhost: &Arc<Vhost>,
@@ -102,6 +103,7 @@ impl Broker {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
+        vhost.refuse_if_deleted()?;
         let end = home.store.end();
         vhost.change_settings(&home, |settings| change(settings, end))?;
         *defined = home.store.end();

@@ -1,16 +1,18 @@
 //! What all connections share: the vhosts, the store and the memory alarm.
 
+mod alarms;
 mod groups;
 mod shards;
 mod vhosts;
 
+pub use alarms::Alarms;
 pub use shards::ShardFault;
 
 use crate::counts::MessageCounts;
 use crate::limits::Limits;
 use crate::members::Members;
 use crate::memory::Memory;
-use crate::monitor::{Event, EventKind, Monitor};
+use crate::monitor::Monitor;
 use crate::outbox::Outbox;
 use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;
@@ -27,7 +29,6 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Wake, Waker};
 
 /// A running broker.
 pub struct Broker {
@@ -74,15 +75,6 @@ pub struct Broker {
     pub(crate) monitor: Arc<Monitor>,
 }
 
-/// What is short.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Alarms {
-    /// Messages take more memory than they may.
-    pub memory: bool,
-    /// The disk is nearly full.
-    pub disk: bool,
-}
-
 /// Timers that one call of [`Broker::tick`] lets fire.
 const TIMERS_PER_TICK: usize = 16;
 
@@ -124,9 +116,10 @@ impl Broker {
         seed: u64,
     ) -> Arc<Self> {
         let timers = Timers::default();
-        let memory = Memory::new(limits.memory_high_bytes);
+        let memory = Memory::new(&limits);
+        let home = Shard::new(ShardId::HOME, store, &timers, &memory, &limits);
         let broker = Arc::new_cyclic(|me| Broker {
-            shards: ArcSwap::from_pointee(vec![Shard::new(ShardId::HOME, store, &timers, &memory)]),
+            shards: ArcSwap::from_pointee(vec![home]),
             shards_write: Mutex::new(()),
             group,
             defined: Mutex::default(),
@@ -222,6 +215,7 @@ impl Broker {
     /// wait. Returns when it has to be called again, which may be at once.
     pub fn tick(&self, now_ms: u64) -> Option<u64> {
         self.set_time(now_ms);
+        let _serving = self.timers.serve();
         let mut wakes = Wakes::default();
         for _ in 0..TIMERS_PER_TICK {
             let Some(fired) = self.timers.pop_due(now_ms) else { break };
@@ -240,6 +234,17 @@ impl Broker {
         self.timers.next_ms()
     }
 
+    /// How many turns timers have had so far, if something is due at `now_ms` or being served: a number that stays the same
+    /// says that [`Broker::tick`] is not called, or does not get on.
+    pub fn turns_if_due(&self, now_ms: u64) -> Option<u64> {
+        self.timers.turns_if_due(now_ms)
+    }
+
+    /// Says since when, in milliseconds since 1970, what is due has not been served for too long; for operators.
+    pub fn note_unserved(&self, since_ms: Option<u64>) {
+        self.timers.note_unserved(since_ms);
+    }
+
     /// Has `call` called when [`Broker::tick`] has to be called earlier than it last said. It is
     /// called with locks held: all it may do is to wake whoever calls.
     pub fn on_timer(&self, call: impl Fn() + Send + Sync + 'static) {
@@ -251,23 +256,6 @@ impl Broker {
         self.next_connection.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What is short, if publishers have to wait: a reason for `connection.blocked`.
-    pub fn alarm(&self) -> Option<&'static str> {
-        let Alarms { memory, disk } = self.alarms();
-        match (memory, disk) {
-            (false, false) => None,
-            (true, false) => Some("low on memory"),
-            (false, true) => Some("low on disk"),
-            (true, true) => Some("low on memory & disk"),
-        }
-    }
-
-    /// What is short.
-    pub(crate) fn alarms(&self) -> Alarms {
-        let memory = self.memory_alarm.load(Ordering::Acquire);
-        Alarms { memory, disk: self.disk_alarm.load(Ordering::Acquire) }
-    }
-
     /// Bytes that waiting messages use, and all else that clients make the broker hold.
     pub fn memory_used_bytes(&self) -> u64 {
         self.gauge.used_bytes() + self.memory.total()
@@ -276,68 +264,6 @@ impl Broker {
     /// Bytes that waiting messages use.
     pub fn messages_bytes(&self) -> u64 {
         self.gauge.used_bytes()
-    }
-
-    /// Has the connection of `outbox` woken when no alarm is left. Returns the reason of the alarm,
-    /// or does nothing when there is none.
-    pub fn hold_back(&self, outbox: &Arc<Outbox>) -> Option<&'static str> {
-        self.alarm()?;
-        let mut held_back = self.held_back.lock();
-        let reason = self.alarm()?;
-        if !held_back.iter().any(|known| Arc::ptr_eq(known, outbox)) {
-            held_back.push(Arc::clone(outbox));
-        }
-        Some(reason)
-    }
-
-    /// Raises or ends the alarms by what is used now.
-    pub fn check_alarms(&self) {
-        self.check_failure();
-        let used = self.memory_used_bytes();
-        let memory = self.memory_alarm.load(Ordering::Relaxed);
-        // An alarm ends a little below its beginning, so that it does not flutter.
-        let high = self.limits.memory_high_bytes;
-        let short_of_memory = if memory { used > high / 10 * 9 } else { used > high };
-        let short_of_disk = self.shard_without_room().is_some();
-        let disk = self.disk_alarm.load(Ordering::Relaxed);
-        if (memory, disk) != (short_of_memory, short_of_disk) {
-            self.set_alarms();
-        }
-    }
-
-    #[cold]
-    fn set_alarms(&self) {
-        let mut woken = Vec::new();
-        let without_room = {
-            let mut held_back = self.held_back.lock();
-            // Read again under the lock, so that the last to come here leaves the truth behind.
-            let before = self.alarms();
-            let short_of_memory = self.memory_used_bytes() > self.limits.memory_high_bytes / 10 * 9;
-            self.memory_alarm.store(short_of_memory, Ordering::Release);
-            let without_room = self.shard_without_room();
-            self.disk_alarm.store(without_room.is_some(), Ordering::Release);
-            self.tell_of_alarms(before, self.alarms());
-            if self.alarm().is_none() {
-                woken = std::mem::take(&mut *held_back);
-            }
-            without_room
-        };
-        for outbox in woken {
-            outbox.wake();
-        }
-        if let Some(shard) = without_room {
-            shard.store.when_room(&Waker::from(Arc::new(RoomWatch(Weak::clone(&self.me)))));
-        }
-    }
-
-    fn tell_of_alarms(&self, before: Alarms, now: Alarms) {
-        let changes = [("memory", before.memory, now.memory), ("disk", before.disk, now.disk)];
-        for (what, was, is) in changes {
-            if was != is {
-                let kind = if is { EventKind::AlarmSet } else { EventKind::AlarmCleared };
-                self.monitor.events.tell(|| Event::new(self.now_ms(), kind, "", what));
-            }
-        }
     }
 
     /// Has `call` called, once, when the store has failed: nothing can be promised from then on.
@@ -356,11 +282,6 @@ impl Broker {
         }
     }
 
-    /// A shard that takes no more messages, if there is one.
-    fn shard_without_room(&self) -> Option<Arc<Shard>> {
-        self.shards.load().iter().find(|shard| !shard.store.has_room()).cloned()
-    }
-
     /// A name that nobody else has: `prefix` and 22 random characters.
     pub(crate) fn random_name(&self, prefix: &str) -> ShortString {
         const ALPHABET: &[u8; 64] =
@@ -369,16 +290,5 @@ impl Broker {
         let mut random = self.names.lock();
         name.extend((0..22).map(|_| ALPHABET[random.usize(0..ALPHABET.len())]));
         ShortString::new(&name).unwrap_or_default()
-    }
-}
-
-/// Woken when the store has room again.
-struct RoomWatch(Weak<Broker>);
-
-impl Wake for RoomWatch {
-    fn wake(self: Arc<Self>) {
-        if let Some(broker) = self.0.upgrade() {
-            broker.check_alarms();
-        }
     }
 }

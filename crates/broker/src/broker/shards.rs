@@ -71,7 +71,7 @@ impl Broker {
         if self.only_home.load(Ordering::Acquire) {
             return Err(ShardFault::OnlyHome(format!("shard {id}")));
         }
-        let shard = Shard::new(id, store, &self.timers, &self.memory);
+        let shard = Shard::new(id, store, &self.timers, &self.memory, &self.limits);
         // Known to the broker first: what is restored may be due at once.
         self.change_shards(|shards| shards.push(Arc::clone(&shard)));
         let names = self.placements().into_iter().filter(|(_, on)| *on == id);

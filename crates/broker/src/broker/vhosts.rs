@@ -12,27 +12,39 @@ impl Broker {
     /// # Errors
     /// When it can't be kept.
     pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
-        self.change_vhost(name, &[0], |settings| settings.limits = limits)
+        let (vhost, _) = self.change_vhost(name, &[0], |settings| settings.limits = limits)?;
+        Ok(vhost)
+    }
+
+    /// Changes what is said of a vhost that is there, but not where it is.
+    pub(crate) fn change_known_vhost(
+        &self,
+        vhost: &Arc<Vhost>,
+        change: impl FnOnce(&mut VhostSettings),
+    ) -> Result<(), Fault> {
+        self.check_is_home("a vhost")?;
+        self.change_in_place(vhost, change)
     }
 
     /// Makes a vhost, or finds it, and changes what is said of it. It survives a restart. A new one is
-    /// put in the one of `groups` with the fewest vhosts, unless `change` says another.
+    /// put in the one of `groups` with the fewest vhosts, unless `change` says another. Returns it, and
+    /// whether it is new.
     pub(crate) fn change_vhost(
         &self,
         name: &str,
         groups: &[u16],
         change: impl FnOnce(&mut VhostSettings),
-    ) -> Result<Arc<Vhost>, Fault> {
+    ) -> Result<(Arc<Vhost>, bool), Fault> {
         self.check_is_home("a vhost")?;
         if let Some(vhost) = self.vhost(name) {
             self.change_in_place(&vhost, change)?;
-            return Ok(vhost);
+            return Ok((vhost, false));
         }
         let _write = self.shards_write.lock();
         if let Some(vhost) = self.vhost(name) {
             // Somebody was faster.
             self.change_in_place(&vhost, change)?;
-            return Ok(vhost);
+            return Ok((vhost, false));
         }
         let group = self.group_with_fewest_vhosts(groups);
         let mut new = VhostSettings { group, ..VhostSettings::default() };
@@ -40,7 +52,7 @@ impl Broker {
         new.stay = stay_in(new.group, self.home().store.end());
         let vhost = self.make_vhost(name, new)?;
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
-        Ok(vhost)
+        Ok((vhost, true))
     }
 
     /// Makes a vhost that is not there. The caller holds `shards_write`.

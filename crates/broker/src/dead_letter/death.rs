@@ -71,6 +71,28 @@ pub(super) fn record(headers: &mut FieldTable, death: &Death<'_>) {
     put(headers, X_DEATH, FieldValue::Array(deaths));
 }
 
+/// Takes out what is least missed of a message's deaths: the keys that its publisher named besides, then
+/// the older half of the deaths. Returns whether there was anything.
+pub(super) fn shorten(headers: &mut FieldTable) -> bool {
+    let Some(FieldValue::Array(mut deaths)) = headers.remove(X_DEATH) else { return false };
+    let mut is_shorter = false;
+    for death in &mut deaths {
+        if let FieldValue::Table(death) = death
+            && let Some(FieldValue::Array(mut keys)) = death.remove("routing-keys")
+        {
+            is_shorter |= keys.len() > 1;
+            keys.truncate(1);
+            put(death, "routing-keys", FieldValue::Array(keys));
+        }
+    }
+    if !is_shorter && deaths.len() > 1 {
+        deaths.truncate(deaths.len() / 2);
+        is_shorter = true;
+    }
+    put(headers, X_DEATH, FieldValue::Array(deaths));
+    is_shorter
+}
+
 /// The queue that a message with these headers has died in last.
 pub(crate) fn died_in(headers: &Table<'_>) -> Option<ShortString> {
     let Ok(Some(Value::Array(deaths))) = headers.get(X_DEATH.as_bytes()) else { return None };
@@ -81,6 +103,12 @@ pub(crate) fn died_in(headers: &Table<'_>) -> Option<ShortString> {
     }
 }
 
+/// Whether a message with these headers was published to an exchange before it died for the first time.
+pub(crate) fn began_at(headers: &Table<'_>, exchange: &str) -> bool {
+    let first = headers.get(b"x-first-death-exchange");
+    matches!(first, Ok(Some(Value::LongStr(first))) if first == exchange.as_bytes())
+}
+
 /// Whether a message with these headers would come back to a queue in which it has died, without a
 /// consumer ever having refused it on the way: such a cycle would never end.
 pub(super) fn goes_in_circles(headers: &FieldTable, queue: &ShortString) -> bool {
@@ -89,6 +117,21 @@ pub(super) fn goes_in_circles(headers: &FieldTable, queue: &ShortString) -> bool
     let Some(index) = deaths.iter().position(died_here) else { return false };
     let was_refused = |death: &FieldValue| text_of(death, "reason") == Some(b"rejected");
     !deaths[..=index].iter().any(was_refused)
+}
+
+/// Whether a message with these headers has died in a queue.
+pub(super) fn has_died_in(headers: &FieldTable, queue: &[u8]) -> bool {
+    any_death(headers, "queue", queue)
+}
+
+/// Whether a message with these headers was published to an exchange before it died.
+pub(super) fn was_published_to(headers: &FieldTable, exchange: &[u8]) -> bool {
+    any_death(headers, "exchange", exchange)
+}
+
+fn any_death(headers: &FieldTable, key: &str, value: &[u8]) -> bool {
+    let Some(FieldValue::Array(deaths)) = headers.get(X_DEATH) else { return false };
+    deaths.iter().any(|death| text_of(death, key) == Some(value))
 }
 
 fn put_summary(headers: &mut FieldTable, which: &str, death: &Death<'_>) {

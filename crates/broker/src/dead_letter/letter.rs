@@ -17,13 +17,14 @@ pub(super) struct Rewritten {
 }
 
 impl Rewritten {
-    /// What `message`, which has died in `queue`, becomes.
+    /// What `message`, which has died in `queue`, becomes. Of its deaths it says as much as leaves the
+    /// content header with `header_max_bytes`.
     pub fn of(
         message: &MessageRef<'_>,
         queue: &Queue,
         to: &DeadLetterTo,
         reason: Reason,
-        now_ms: u64,
+        (now_ms, header_max_bytes): (u64, usize),
     ) -> Result<Self, DecodeError> {
         let content = ContentHeader::parse(message.header)?;
         let properties = content.properties.decode()?;
@@ -45,15 +46,11 @@ impl Rewritten {
             // The message goes where its queue says, and nowhere else.
             headers.remove("CC");
         }
-        let entries = headers.to_entries();
-        let properties = Properties {
-            headers: Some(Table::from_entries(&entries)),
-            expiration: None,
-            ..properties
-        };
-        // Class, weight and body size stay.
-        let mut header = message.header[..courser_codec::CONTENT_HEADER_FIXED_LEN].to_vec();
-        properties.encode(&mut header);
+        let properties = Properties { expiration: None, ..properties };
+        let mut header = with_headers(message.header, &properties, &headers);
+        while header.len() > header_max_bytes && death::shorten(&mut headers) {
+            header = with_headers(message.header, &properties, &headers);
+        }
         let mut address = Vec::new();
         let key = to.routing_key.as_ref().map_or(message.routing_key(), |key| key.as_bytes());
         for part in [to.exchange.as_bytes(), key] {
@@ -79,4 +76,13 @@ impl Rewritten {
             recorded_deaths: true,
         }
     }
+}
+
+/// The content header of a message with other properties and headers: class, weight and body size stay.
+fn with_headers(header: &[u8], properties: &Properties<'_>, headers: &FieldTable) -> Vec<u8> {
+    let entries = headers.to_entries();
+    let properties = Properties { headers: Some(Table::from_entries(&entries)), ..*properties };
+    let mut changed = header[..courser_codec::CONTENT_HEADER_FIXED_LEN].to_vec();
+    properties.encode(&mut changed);
+    changed
 }

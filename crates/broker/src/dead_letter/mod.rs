@@ -10,38 +10,70 @@
 mod death;
 mod letter;
 
-pub(crate) use death::{Reason, died_in};
+pub(crate) use death::{Reason, began_at, died_in};
 
 use crate::exchange::Envelope;
+use crate::gate;
 use crate::posting::{Logged, Routed};
 use crate::queue::{DeadLetterTo, Letter, Queue};
-use crate::routing::{Namespace, Route};
+use crate::routing::cc;
+use crate::routing::{Namespace, Route, Screening};
 use crate::shard::Shard;
 use crate::wakes::Wakes;
-use courser_codec::{ContentHeader, FieldValue};
+use courser_codec::ContentHeader;
 use courser_store::{Reader, Record, StoreError, Sync};
 use letter::Rewritten;
 
 /// Letters, and bytes of their bodies, that go into one append.
 const LETTERS_PER_APPEND: usize = 256;
 const APPEND_BYTES: usize = 1 << 20;
+/// Letters that are posted in one go, while others wait; timers of their queues go on with the rest.
+const LETTERS_AT_ONCE: usize = 4096;
 
-/// A letter on its way: what it has become, and where that goes.
+/// A letter that leaves its queue.
 struct Outgoing {
     number: u64,
-    rewritten: Option<(Rewritten, Route)>,
+    /// None if it can't be read any more.
+    departure: Option<Departure>,
+}
+
+/// What a letter has become, and where that goes.
+struct Departure {
+    rewritten: Rewritten,
+    route: Route,
+    reason: Reason,
+}
+
+impl Departure {
+    /// The route without the exchanges and queues that have had the message; `None` if none of them has.
+    fn narrow<'r>(
+        &'r self,
+        index: usize,
+        screening: &mut Screening<'r>,
+        vhost: &dyn Namespace,
+        to: &DeadLetterTo,
+    ) -> Option<Route> {
+        let properties = ContentHeader::parse(&self.rewritten.header).ok()?.properties;
+        let reroute = |had: &[u64]| {
+            let mut route = route_letter(vhost, to, &self.rewritten, had)?;
+            avoid_circles(&mut route, &self.rewritten, self.reason);
+            Some(route)
+        };
+        screening.narrow(index, &self.route, properties, reroute).ok().flatten()
+    }
 }
 
 impl Shard {
-    /// Publishes what has left queues, and what leaves others by that, and copies of what is traced. Called with the gate held
-    /// and without any lock.
-    /// Returns whether there was anything to publish.
+    /// Publishes what has left queues, and what leaves others by that, and copies of what is traced: a
+    /// bounded number of them. Called with the gate held and without any lock. Returns whether there was
+    /// anything to publish.
     #[inline]
     pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) -> bool {
-        let mut any = false;
+        let (mut any, mut left) = (false, LETTERS_AT_ONCE);
         loop {
             while let Some(queues) = wakes.take_lettered() {
-                queues.iter().for_each(|queue| self.post_all(queue, wakes));
+                gate::assert_inside("dead letters are posted");
+                queues.iter().for_each(|queue| self.post_letters(queue, &mut left, wakes));
                 any = true;
             }
             let traced = wakes.take_traced();
@@ -53,14 +85,15 @@ impl Shard {
     }
 
     #[cold]
-    fn post_all(&self, queue: &Queue, wakes: &mut Wakes) {
+    fn post_letters(&self, queue: &Queue, left: &mut usize, wakes: &mut Wakes) {
         // Another thread may be posting what left before. One of the two posts everything.
         let _order = queue.lock_posting();
         loop {
-            let letters = queue.take_letters(LETTERS_PER_APPEND);
+            let letters = queue.take_letters(LETTERS_PER_APPEND.min(*left));
+            *left -= letters.len();
             let mut rest = &letters[..];
             if rest.is_empty() {
-                return;
+                return queue.post_more_soon();
             }
             while !rest.is_empty() {
                 match self.post_some(queue, rest, wakes) {
@@ -94,9 +127,17 @@ impl Shard {
         let (mut bytes, mut taken, mut is_last) = (0, 0, false);
         for letter in letters {
             taken += 1;
-            let Some(rewritten) = self.rewrite(queue, letter, &to, &mut *reader)? else {
-                outgoing.push(Outgoing { number: letter.number, rewritten: None });
-                continue;
+            let rewritten = match self.rewrite(queue, letter, &to, &mut *reader) {
+                Ok(Some(rewritten)) => rewritten,
+                Ok(None) => {
+                    outgoing.push(Outgoing { number: letter.number, departure: None });
+                    continue;
+                }
+                Err(_) => {
+                    // Another try may read it; it holds up no other.
+                    stranded.push(letter.number);
+                    continue;
+                }
             };
             match find_route(&*vhost, &to, &rewritten, letter.reason) {
                 None => stranded.push(letter.number),
@@ -104,8 +145,8 @@ impl Shard {
                     bytes += rewritten.body.len();
                     // Whether there is room for the next one is only known when this one is there.
                     is_last = to.at_least_once && route.may_refuse;
-                    let rewritten = Some((rewritten, route));
-                    outgoing.push(Outgoing { number: letter.number, rewritten });
+                    let departure = Departure { rewritten, route, reason: letter.reason };
+                    outgoing.push(Outgoing { number: letter.number, departure: Some(departure) });
                 }
             }
             if is_last || bytes >= APPEND_BYTES {
@@ -116,7 +157,7 @@ impl Shard {
             queue.strand_dead(&stranded);
         }
         if !outgoing.is_empty() {
-            self.publish_letters(queue, &to, outgoing, wakes)?;
+            self.publish_letters(queue, &*vhost, &to, outgoing, wakes)?;
         }
         Ok(taken)
     }
@@ -136,21 +177,30 @@ impl Shard {
                 read => read?,
             },
         };
-        Ok(Rewritten::of(&message, queue, to, letter.reason, self.timers.now_ms()).ok())
+        let bounds = (self.timers.now_ms(), self.header_max_bytes);
+        Ok(Rewritten::of(&message, queue, to, letter.reason, bounds).ok())
     }
 
     /// Puts letters into the queues of their routes, and ends them in the queue they come from.
     fn publish_letters(
         &self,
         queue: &Queue,
+        vhost: &dyn Namespace,
         to: &DeadLetterTo,
         outgoing: Vec<Outgoing>,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let now_ms = self.timers.now_ms();
-        let rewritten = outgoing.iter().filter_map(|one| one.rewritten.as_ref());
-        let routed: Vec<Routed<'_>> = rewritten
-            .map(|(rewritten, route)| {
+        let departures = || outgoing.iter().filter_map(|one| one.departure.as_ref());
+        let mut screening = Screening::begin(departures().map(|one| &one.route), now_ms);
+        let narrowed: Vec<Option<Route>> = departures()
+            .enumerate()
+            .map(|(index, one)| one.narrow(index, &mut screening, vhost, to))
+            .collect();
+        let routed: Vec<Routed<'_>> = departures()
+            .zip(&narrowed)
+            .map(|(Departure { rewritten, route, .. }, narrowed)| {
+                let route = narrowed.as_ref().unwrap_or(route);
                 let message = rewritten.message(route.stamp(&rewritten.header, || now_ms));
                 let refusable = route.may_refuse && !to.at_least_once;
                 let (kept, persistent) = (rewritten.message(0), rewritten.persistent);
@@ -164,7 +214,8 @@ impl Shard {
         let settled = is_logged.then_some(settled);
         let logged = Logged::append(&*self.store, &routed, settled, Sync::Later)?;
         queue.forget_dead(&numbers, true, &*self.store)?;
-        logged.distribute(&routed, &*self.store, wakes);
+        let refused = logged.distribute(&routed, &*self.store, wakes);
+        screening.settle(|index| refused[index]);
         Ok(())
     }
 }
@@ -177,21 +228,39 @@ fn find_route(
     rewritten: &Rewritten,
     reason: Reason,
 ) -> Option<Route> {
-    let message = rewritten.message(0);
-    let mut keys = vec![message.routing_key()];
-    if let Some(FieldValue::Array(more)) = rewritten.headers.get("CC") {
-        keys.extend(more.iter().filter_map(FieldValue::as_long_str));
-    }
-    let properties = ContentHeader::parse(&rewritten.header).map(|header| header.properties);
-    let envelope = Envelope { keys: &keys, properties: properties.unwrap_or_default() };
-    let found = vhost.route_internally(to.exchange.as_bytes(), &envelope);
-    let mut route = found.unwrap_or_default();
-    let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full());
+    let mut route = route_letter(vhost, to, rewritten, &[]).unwrap_or_default();
+    // One that is larger than the room that is left is taken: it might wait forever.
+    let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full(0));
     if to.at_least_once && is_stuck {
         return None;
     }
+    avoid_circles(&mut route, rewritten, reason);
+    // Where it comes back to, it is no repetition.
+    let headers = &rewritten.headers;
+    let goes_the_same_way = death::was_published_to(headers, to.exchange.as_bytes());
+    route.screens.retain(|screen| match screen.is_queue {
+        true => !death::has_died_in(headers, screen.name.as_bytes()),
+        false => !goes_the_same_way && !death::was_published_to(headers, screen.name.as_bytes()),
+    });
+    Some(route)
+}
+
+/// The route of a letter without the exchanges of the numbers in `without`.
+fn route_letter(
+    vhost: &dyn Namespace,
+    to: &DeadLetterTo,
+    rewritten: &Rewritten,
+    without: &[u64],
+) -> Option<Route> {
+    let message = rewritten.message(0);
+    let properties = ContentHeader::parse(&rewritten.header).ok()?.properties;
+    let keys = cc::keys(message.routing_key(), properties).ok()?;
+    let envelope = Envelope { keys: &keys, properties };
+    vhost.route_internally(to.exchange.as_bytes(), &envelope, without)
+}
+
+fn avoid_circles(route: &mut Route, rewritten: &Rewritten, reason: Reason) {
     if reason != Reason::Rejected {
         route.retain(|queue| !death::goes_in_circles(&rewritten.headers, &queue.name));
     }
-    Some(route)
 }

@@ -8,6 +8,8 @@
 
 use super::{Destination, Envelope};
 use courser_codec::{FieldTable, FieldValue, ShortString, Value};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The argument of the exchange that names the header to hash.
 const HASH_HEADER: &str = "hash-header";
@@ -98,19 +100,22 @@ pub(crate) fn weight(routing_key: &[u8]) -> Result<u64, String> {
 pub(super) struct ConsistentHashIndex {
     hashed: Hashed,
     weighted: Vec<Weighted>,
+    /// Where each destination is.
+    places: FxHashMap<u64, usize>,
 }
 
-/// A destination with its binding keys; the first one that was bound counts.
+/// A destination with its weights and the binding keys that say them. The greatest one counts: a restart
+/// does not bring bindings back in the order in which they were made.
 struct Weighted {
     destination: Destination,
-    keys: Vec<ShortString>,
+    weights: BTreeSet<(u64, ShortString)>,
     seed: u64,
     weight: f64,
 }
 
 impl ConsistentHashIndex {
     pub fn new(hashed: Hashed) -> Self {
-        ConsistentHashIndex { hashed, weighted: Vec::new() }
+        ConsistentHashIndex { hashed, weighted: Vec::new(), places: FxHashMap::default() }
     }
 
     pub fn by_key_alone(&self) -> bool {
@@ -125,32 +130,44 @@ impl ConsistentHashIndex {
 
     pub fn add(&mut self, destination: &Destination, key: &ShortString) {
         let id = destination.id();
-        if let Some(known) = self.weighted.iter_mut().find(|known| known.destination.id() == id) {
-            known.keys.push(key.clone());
+        let known = self.places.get(&id).and_then(|at| self.weighted.get_mut(*at));
+        if let Some(known) = known {
+            known.weights.insert(weighing(key));
+            known.weigh();
             return;
         }
         let kind = if matches!(destination, Destination::Queue(_)) { 1 } else { 2 };
-        self.weighted.push(Weighted {
+        let mut weighted = Weighted {
             destination: destination.clone(),
-            keys: vec![key.clone()],
+            weights: BTreeSet::from([weighing(key)]),
             seed: mix(hash(destination.name().as_bytes()) ^ kind),
-            weight: weight_of(key),
-        });
+            weight: 0.0,
+        };
+        weighted.weigh();
+        self.places.insert(id, self.weighted.len());
+        self.weighted.push(weighted);
     }
 
     pub fn remove(&mut self, destination: u64, key: &ShortString) {
-        let at = self.weighted.iter().position(|known| known.destination.id() == destination);
-        let Some(at) = at else { return };
+        let Some(at) = self.places.get(&destination).copied() else { return };
         let known = &mut self.weighted[at];
-        known.keys.retain(|other| other != key);
-        match known.keys.first() {
-            Some(first) => known.weight = weight_of(first),
-            None => drop(self.weighted.swap_remove(at)),
+        known.weights.remove(&weighing(key));
+        known.weigh();
+        if known.weights.is_empty() {
+            self.weighted.swap_remove(at);
+            self.places.remove(&destination);
+            if let Some(moved) = self.weighted.get(at) {
+                self.places.insert(moved.destination.id(), at);
+            }
         }
     }
 }
 
 impl Weighted {
+    fn weigh(&mut self) {
+        self.weight = self.weights.last().map_or(0.0, |(weight, _)| *weight as f64);
+    }
+
     /// The lot of this destination for a message; the greatest one wins, in proportion to the
     /// weights.
     fn lot(&self, hash: u64) -> f64 {
@@ -161,8 +178,8 @@ impl Weighted {
 }
 
 /// Keys that are no weights were refused when they were bound.
-fn weight_of(key: &ShortString) -> f64 {
-    weight(key.as_bytes()).unwrap_or(1) as f64
+fn weighing(key: &ShortString) -> (u64, ShortString) {
+    (weight(key.as_bytes()).unwrap_or(1), key.clone())
 }
 
 /// A hash that no version and no restart changes (FNV-1a, mixed up).

@@ -1,37 +1,30 @@
 //! Fanout exchanges: every destination, once (AMQP 0-9-1, 3.1.3.2).
 
 use super::Destination;
+use super::destinations::Destinations;
 use rustc_hash::FxHashMap;
 
 /// Destinations, and by how many routing keys each is bound.
 #[derive(Default)]
 pub(super) struct FanoutIndex {
-    destinations: Vec<Destination>,
+    destinations: Destinations,
     keys: FxHashMap<u64, usize>,
 }
 
 impl FanoutIndex {
     pub fn as_slice(&self) -> &[Destination] {
-        &self.destinations
-    }
-
-    /// Puts the destinations into the order of their names, queues before exchanges.
-    pub fn sort_by_name(&mut self) {
-        self.destinations.sort_by(|a, b| {
-            let rank = |one: &Destination| matches!(one, Destination::Exchange(_));
-            (rank(a), a.name().as_bytes()).cmp(&(rank(b), b.name().as_bytes()))
-        });
+        self.destinations.as_slice()
     }
 
     pub fn matches(&self, found: &mut dyn FnMut(&Destination)) {
-        self.destinations.iter().for_each(found);
+        self.destinations.as_slice().iter().for_each(found);
     }
 
     pub fn add(&mut self, destination: &Destination) {
         let keys = self.keys.entry(destination.id()).or_default();
         *keys += 1;
         if *keys == 1 {
-            self.destinations.push(destination.clone());
+            self.destinations.add(destination);
         }
     }
 
@@ -40,7 +33,7 @@ impl FanoutIndex {
         *keys -= 1;
         if *keys == 0 {
             self.keys.remove(&destination);
-            self.destinations.retain(|known| known.id() != destination);
+            self.destinations.remove(destination);
         }
     }
 }

@@ -3,9 +3,12 @@
 //! A binding lies where a header that it needs would be looked for: by name and value, so that a
 //! message meets only those bindings that have something in common with it.
 
-use super::{BindingKey, Destination};
+use super::variants::digest;
+use super::{BindingKey, Destination, shrink, shrink_set};
+use crate::work;
 use courser_codec::{FieldTable, FieldValue, ShortString, Table};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// The argument of a binding that says how its other arguments are compared.
 pub(crate) const X_MATCH: &str = "x-match";
@@ -15,9 +18,11 @@ pub(super) struct HeadersIndex {
     bindings: FxHashMap<u64, HeadersBinding>,
     next_number: u64,
     /// Which bindings may match a message with such a header.
-    by_header: FxHashMap<Landmark, Vec<u64>>,
+    by_header: FxHashMap<Landmark, FxHashSet<u64>>,
     /// Those that match every message.
-    always: Vec<u64>,
+    always: FxHashSet<u64>,
+    /// The numbers of those to a destination that have arguments with this digest.
+    numbers: FxHashMap<(u64, u64), Vec<u64>>,
 }
 
 struct HeadersBinding {
@@ -81,40 +86,51 @@ impl HeadersIndex {
         self.next_number += 1;
         if !binding.any {
             // Where the fewest others are.
-            let crowd =
-                |at: &usize| self.by_header.get(&landmark(&binding.wanted[*at])).map(Vec::len);
+            let crowd = |at: &usize| {
+                self.by_header.get(&landmark(&binding.wanted[*at])).map(FxHashSet::len)
+            };
             binding.found_by = (0..binding.wanted.len()).min_by_key(crowd);
         }
         if binding.wanted.is_empty() && !binding.any {
-            self.always.push(number);
+            self.always.insert(number);
         }
         for landmark in binding.landmarks() {
-            self.by_header.entry(landmark).or_default().push(number);
+            self.by_header.entry(landmark).or_default().insert(number);
         }
+        self.numbers.entry(place(destination.id(), key)).or_default().push(number);
         self.bindings.insert(number, binding);
     }
 
     pub fn remove(&mut self, destination: u64, key: &BindingKey) {
-        let is_it = |binding: &HeadersBinding| {
-            binding.destination.id() == destination
-                && binding.key.routing_key == key.routing_key
-                && binding.key.arguments == key.arguments
+        let is_it = |number: &u64| {
+            work::count(1);
+            self.bindings.get(number).is_some_and(|binding| {
+                binding.key.routing_key == key.routing_key && binding.key.arguments == key.arguments
+            })
         };
-        let wanted = wanted(&key.arguments);
-        let by_header = wanted.iter().filter_map(|one| self.by_header.get(&landmark(one)));
-        let mut candidates = by_header.flatten().chain(&self.always);
-        let found = candidates.find(|number| self.bindings.get(number).is_some_and(is_it));
-        let Some(number) = found.copied() else { return };
+        let Entry::Occupied(mut alike) = self.numbers.entry(place(destination, key)) else {
+            return;
+        };
+        let Some(at) = alike.get().iter().position(is_it) else { return };
+        let number = alike.get_mut().swap_remove(at);
+        if alike.get().is_empty() {
+            alike.remove();
+        }
         let Some(binding) = self.bindings.remove(&number) else { return };
-        self.always.retain(|other| *other != number);
+        self.always.remove(&number);
+        shrink_set(&mut self.always);
         for landmark in binding.landmarks() {
             if let Some(numbers) = self.by_header.get_mut(&landmark) {
-                numbers.retain(|other| *other != number);
-                if numbers.is_empty() {
-                    self.by_header.remove(&landmark);
+                numbers.remove(&number);
+                match numbers.is_empty() {
+                    true => drop(self.by_header.remove(&landmark)),
+                    false => shrink_set(numbers),
                 }
             }
         }
+        shrink(&mut self.bindings);
+        shrink(&mut self.by_header);
+        shrink(&mut self.numbers);
     }
 }
 
@@ -146,6 +162,11 @@ impl HeadersBinding {
             None => self.wanted.iter().map(landmark).collect(),
         }
     }
+}
+
+/// What bindings to a destination are told apart by, but for few that have this in common.
+fn place(destination: u64, key: &BindingKey) -> (u64, u64) {
+    (destination, digest(&key.arguments))
 }
 
 fn landmark((name, value): &(ShortString, FieldValue)) -> Landmark {

@@ -4,6 +4,8 @@
 //! A durable exchange remembers persistent messages in the log, which knows the history as it knows a
 //! queue: by a number, under which messages come and are settled when they are too old.
 
+use super::Context;
+use crate::memory::{Charge, Use};
 use crate::queue::SPILLED;
 use crate::routing::cc;
 use courser_codec::{FieldTable, RawProperties, Value};
@@ -12,6 +14,7 @@ use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How many messages an exchange remembers unless it says something else.
@@ -36,7 +39,17 @@ pub(crate) struct History {
 #[derive(Default)]
 struct State {
     last: VecDeque<Location>,
+    /// Messages that were forgotten, which is the number of the first that is not.
+    forgotten: u64,
     closed: bool,
+    charge: Charge,
+}
+
+impl State {
+    /// Counts the places that there is room for.
+    fn count_memory(&mut self) {
+        self.charge.set(self.last.capacity() * size_of::<Location>());
+    }
 }
 
 /// A message that is about to be remembered.
@@ -46,6 +59,8 @@ pub(crate) struct RecentMessage<'m> {
     /// The content header as consumers get it.
     header: Cow<'m, [u8]>,
     persistent: bool,
+    /// Where it is kept, if it does not survive a restart.
+    transient: Option<Location>,
 }
 
 /// Whether a message with these properties is to be remembered.
@@ -57,15 +72,13 @@ pub(crate) fn is_remembered(properties: RawProperties<'_>) -> bool {
 
 impl History {
     /// An empty history, as long as these arguments, which have been found good, want it.
-    pub fn new(
-        number: u64,
-        durable: bool,
-        arguments: &FieldTable,
-        store: Arc<dyn Store>,
-    ) -> Arc<Self> {
+    pub fn new(number: u64, durable: bool, arguments: &FieldTable, context: Context) -> Arc<Self> {
         let asked = arguments.get(LENGTH).and_then(|length| length.as_integer());
         let length = asked.and_then(|length| usize::try_from(length).ok()).unwrap_or(USUAL_LENGTH);
-        Arc::new(History { number, durable, length, store, state: Mutex::default() })
+        let Context { store, memory, .. } = context;
+        let state = State { charge: memory.charge(Use::Places, 0), ..State::default() };
+        let state = Mutex::new(state);
+        Arc::new(History { number, durable, length, store, state })
     }
 
     /// Remembers one more message, instead of the oldest one.
@@ -76,6 +89,7 @@ impl History {
             return;
         }
         state.last.push_back(location);
+        state.count_memory();
         self.forget_oldest(&mut state);
     }
 
@@ -83,6 +97,7 @@ impl History {
     fn forget_oldest(&self, state: &mut State) {
         let excess = state.last.len().saturating_sub(self.length);
         let forgotten: Vec<Location> = state.last.drain(..excess).collect();
+        state.forgotten += forgotten.len() as u64;
         let survived = forgotten.iter().filter(|location| location.marks() & SPILLED == 0);
         let mut positions: Vec<Position> = survived.filter_map(Location::position).collect();
         positions.sort_unstable();
@@ -100,6 +115,7 @@ impl History {
     pub fn restore(&self, positions: impl Iterator<Item = Position>) {
         let mut state = self.state.lock();
         state.last.extend(positions.map(|position| Location::Log { position, marks: 0 }));
+        state.count_memory();
         self.forget_oldest(&mut state);
     }
 
@@ -118,21 +134,41 @@ impl History {
         let mut state = self.state.lock();
         state.closed = true;
         let last = std::mem::take(&mut state.last);
+        state.count_memory();
         last.iter().filter_map(Location::position).collect()
     }
 
-    /// Calls `each` with every message remembered, oldest first.
-    pub fn for_each(&self, each: &mut dyn FnMut(&MessageRef<'_>)) -> Result<(), StoreError> {
+    /// The numbers of the messages remembered now.
+    pub fn numbers(&self) -> Range<u64> {
+        let state = self.state.lock();
+        state.forgotten..state.forgotten + state.last.len() as u64
+    }
+
+    /// Calls `each` with the messages of these numbers that are still remembered, oldest first, until it
+    /// says that it is enough. Leaves the numbers of those that come after that.
+    pub fn read(
+        &self,
+        numbers: &mut Range<u64>,
+        each: &mut dyn FnMut(&MessageRef<'_>) -> bool,
+    ) -> Result<(), StoreError> {
         let mut reader = self.store.reader();
         // The lock keeps what lies in the log from being let go of while it is read.
-        for location in &self.state.lock().last {
-            match location.in_memory() {
+        let state = self.state.lock();
+        numbers.start = numbers.start.max(state.forgotten);
+        let mut wanted = true;
+        while wanted && let Some(number) = numbers.next() {
+            let Some(location) = state.last.get((number - state.forgotten) as usize) else {
+                // The exchange is gone.
+                numbers.start = numbers.end;
+                break;
+            };
+            wanted = match location.in_memory() {
                 Some(message) => each(&message),
                 None => match reader.read(location) {
-                    Err(StoreError::Lost(_)) => {}
+                    Err(StoreError::Lost(_)) => true,
                     read => each(&read?),
                 },
-            }
+            };
         }
         Ok(())
     }
@@ -167,6 +203,7 @@ impl<'m> RecentMessage<'m> {
             history: Arc::clone(history),
             message: *message,
             header: cc::shown(message.header),
+            transient: None,
         }
     }
 
@@ -182,25 +219,25 @@ impl<'m> RecentMessage<'m> {
         self.persistent.then(record)
     }
 
-    /// The message is remembered from now on. If it survives, its place is the next of `appended`.
-    pub fn admit_from(
-        self,
-        appended: &mut impl Iterator<Item = Location>,
-    ) -> Result<(), StoreError> {
-        if self.persistent {
-            appended.next().into_iter().for_each(|location| self.history.admit(location));
-            return Ok(());
-        }
-        let mut kept = Vec::new();
-        self.history.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
-        for mut location in kept {
-            if let Some(position) = location.position() {
-                self.history.store.hold(position);
-                *location.marks_mut() |= SPILLED;
-            }
-            self.history.admit(location);
+    /// Keeps the message if it does not survive a restart.
+    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if !self.persistent {
+            self.transient = store.keep_one(self.message())?;
         }
         Ok(())
+    }
+
+    /// The message is remembered from now on. If it survives, its place is the next of `appended`.
+    pub fn admit_from(self, appended: &mut impl Iterator<Item = Location>) {
+        if self.persistent {
+            return appended.next().into_iter().for_each(|location| self.history.admit(location));
+        }
+        let Some(mut location) = self.transient else { return };
+        if let Some(position) = location.position() {
+            self.history.store.hold(position);
+            *location.marks_mut() |= SPILLED;
+        }
+        self.history.admit(location);
     }
 }
 

@@ -58,9 +58,7 @@ impl Index {
             Index::Direct(index) => {
                 envelope.keys.iter().for_each(|key| index.matches(key, found));
             }
-            Index::Topic(index) => {
-                envelope.keys.iter().for_each(|key| index.matches(key, found));
-            }
+            Index::Topic(index) => index.matches(envelope.keys, found),
             Index::Fanout(index) => index.matches(found),
             Index::Headers(index) => index.matches(envelope.headers(), found),
             Index::ConsistentHash(index) => index.matches(envelope, found),

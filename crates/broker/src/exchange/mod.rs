@@ -2,6 +2,7 @@
 
 mod consistent_hash;
 pub(crate) mod delay;
+mod destinations;
 mod direct;
 mod envelope;
 mod fanout;
@@ -10,6 +11,7 @@ pub(crate) mod history;
 mod index;
 mod kind;
 mod retention;
+mod sources;
 mod spread;
 mod topic;
 mod variants;
@@ -19,6 +21,7 @@ pub(crate) use envelope::Envelope;
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 pub(crate) use retention::{Arrival, Context, Retention};
+pub(crate) use sources::Sources;
 pub(crate) use topic::topic_matches;
 
 use crate::arguments::ALTERNATE_EXCHANGE;
@@ -26,15 +29,17 @@ use crate::counts::SharedExchangeCounts;
 use crate::memory::{Charge, Use, named_bytes};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
+use crate::work;
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use delay::Delay;
 use history::History;
 use index::Index;
-use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use parking_lot::RwLock;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
+use std::hash::Hash;
 use std::sync::{Arc, Weak};
 use variants::Variants;
 
@@ -86,6 +91,20 @@ pub(crate) struct BindingKey {
     pub arguments: FieldTable,
 }
 
+/// Gives back memory of a map that had many more entries.
+fn shrink<K: Eq + Hash, V>(map: &mut FxHashMap<K, V>) {
+    if map.capacity() > 64 && map.len() < map.capacity() / 4 {
+        map.shrink_to(2 * map.len());
+    }
+}
+
+/// The same for a set.
+fn shrink_set<K: Eq + Hash>(set: &mut FxHashSet<K>) {
+    if set.capacity() > 64 && set.len() < set.capacity() / 4 {
+        set.shrink_to(2 * set.len());
+    }
+}
+
 /// Everything bound to an exchange.
 struct Bindings {
     by_destination: FxHashMap<u64, Bound>,
@@ -98,31 +117,6 @@ struct Bindings {
 struct Bound {
     destination: Destination,
     keys: FxHashMap<ShortString, Variants>,
-}
-
-/// The exchanges a queue or exchange is bound to, to find its bindings when it goes.
-#[derive(Debug, Default)]
-pub(crate) struct Sources(Mutex<Vec<ShortString>>);
-
-impl Sources {
-    pub fn add(&self, exchange: &ShortString) {
-        let mut known = self.0.lock();
-        if !known.contains(exchange) {
-            known.push(exchange.clone());
-        }
-    }
-
-    pub fn remove(&self, exchange: &ShortString) {
-        self.0.lock().retain(|name| name != exchange);
-    }
-
-    pub fn take(&self) -> Vec<ShortString> {
-        std::mem::take(&mut *self.0.lock())
-    }
-
-    pub fn all(&self) -> Vec<ShortString> {
-        self.0.lock().clone()
-    }
 }
 
 /// What the removal of bindings came to.
@@ -193,7 +187,7 @@ impl Exchange {
                 }
                 ExchangeKind::RecentHistory => {
                     let ExchangeSettings { durable, arguments, .. } = &settings;
-                    Retention::History(History::new(id, *durable, arguments, context.store))
+                    Retention::History(History::new(id, *durable, arguments, context))
                 }
                 _ => Retention::Nothing,
             },
@@ -296,9 +290,11 @@ impl Exchange {
         *count -= 1;
         if last {
             bound.keys.remove(&key.routing_key);
+            shrink(&mut bound.keys);
         }
         if bound.keys.is_empty() {
             by_destination.remove(&destination.id());
+            shrink(by_destination);
             destination.sources().remove(&self.name);
         }
         Removed { count: 1, none_left: by_destination.is_empty() }
@@ -317,6 +313,7 @@ impl Exchange {
         for (routing_key, variants) in bound.keys {
             let of_key = variants.len();
             removed += of_key;
+            work::count(of_key);
             for (nth, arguments) in variants.into_tables().into_iter().enumerate() {
                 let key = BindingKey { routing_key: routing_key.clone(), arguments };
                 index.remove(destination, &key, nth + 1 == of_key);
@@ -333,6 +330,7 @@ impl Exchange {
         let mut bindings = self.bindings.write();
         for (_, bound) in bindings.by_destination.drain() {
             for (routing_key, variants) in bound.keys {
+                work::count(variants.len());
                 for arguments in variants.into_tables() {
                     let routing_key = routing_key.clone();
                     each(&bound.destination, &BindingKey { routing_key, arguments });

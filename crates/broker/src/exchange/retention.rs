@@ -7,7 +7,7 @@ use crate::memory::Memory;
 use crate::routing::Namespace;
 use crate::shard::Shard;
 use crate::timers::Timers;
-use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
+use courser_store::{Location, MessageRef, Record, Store, StoreError};
 use std::sync::{Arc, Weak};
 
 /// What an exchange that keeps messages has to know of the world around it.
@@ -55,11 +55,16 @@ impl Arrival<'_> {
         }
     }
 
+    /// Keeps the message if it does not survive a restart here.
+    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        match self {
+            Arrival::Waits(newcomer) => newcomer.keep_transient(store),
+            Arrival::Remembered(memory) => memory.keep_transient(store),
+        }
+    }
+
     /// The message is kept from now on. If it survives, its place is the next of `appended`.
-    pub fn admit_from(
-        self,
-        appended: &mut impl Iterator<Item = Location>,
-    ) -> Result<(), StoreError> {
+    pub fn admit_from(self, appended: &mut impl Iterator<Item = Location>) {
         match self {
             Arrival::Waits(newcomer) => newcomer.admit_from(appended),
             Arrival::Remembered(memory) => memory.admit_from(appended),
@@ -108,23 +113,5 @@ impl Exchange {
                 Some(Arrival::Remembered(RecentMessage::new(history, message, persistent)))
             }
         }
-    }
-
-    /// Keeps a message that passes. Returns how far the store has to be durable for that. Called
-    /// with the shard's gate held.
-    pub(crate) fn keep(
-        &self,
-        message: &MessageRef<'_>,
-        persistent: bool,
-        sync: Sync,
-        store: &dyn Store,
-    ) -> Result<Lsn, StoreError> {
-        let Some(arrival) = self.prepare(message, persistent) else { return Ok(Lsn::default()) };
-        let (mut lsn, mut locations) = (Lsn::default(), Vec::new());
-        if let Some(record) = arrival.record() {
-            lsn = store.append(&[record], sync, &mut locations)?;
-        }
-        arrival.admit_from(&mut locations.into_iter())?;
-        Ok(lsn)
     }
 }

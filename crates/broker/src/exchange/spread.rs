@@ -4,6 +4,8 @@
 use super::Destination;
 use super::consistent_hash::{hash, mix};
 use super::fanout::FanoutIndex;
+use crate::work;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `x-random`: any destination, all of them equally often.
@@ -36,11 +38,15 @@ impl RandomIndex {
 /// `x-modulus-hash`: the hash of the routing key modulo the number of destinations, which stand in
 /// the order of their names.
 #[derive(Default)]
-pub(super) struct ModulusIndex(FanoutIndex);
+pub(super) struct ModulusIndex {
+    destinations: Vec<Destination>,
+    /// By how many routing keys each is bound.
+    keys: FxHashMap<u64, (Destination, usize)>,
+}
 
 impl ModulusIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
-        let destinations = self.0.as_slice();
+        let destinations = &self.destinations;
         if destinations.is_empty() {
             return;
         }
@@ -48,11 +54,34 @@ impl ModulusIndex {
     }
 
     pub fn add(&mut self, destination: &Destination) {
-        self.0.add(destination);
-        self.0.sort_by_name();
+        let (_, keys) =
+            self.keys.entry(destination.id()).or_insert_with(|| (destination.clone(), 0));
+        *keys += 1;
+        if *keys == 1
+            && let Err(at) = position(&self.destinations, destination)
+        {
+            self.destinations.insert(at, destination.clone());
+        }
     }
 
     pub fn remove(&mut self, destination: u64) {
-        self.0.remove(destination);
+        let Some((known, keys)) = self.keys.get_mut(&destination) else { return };
+        *keys -= 1;
+        if *keys == 0 {
+            if let Ok(at) = position(&self.destinations, known) {
+                self.destinations.remove(at);
+            }
+            self.keys.remove(&destination);
+        }
     }
+}
+
+/// Where a destination is, or has to be: in the order of names, queues before exchanges.
+fn position(sorted: &[Destination], destination: &Destination) -> Result<usize, usize> {
+    let rank = |one: &Destination| matches!(one, Destination::Exchange(_));
+    sorted.binary_search_by(|one| {
+        work::count(1);
+        let place = (rank(one), one.name().as_bytes());
+        place.cmp(&(rank(destination), destination.name().as_bytes()))
+    })
 }

@@ -3,7 +3,8 @@
 //! Patterns share a trie by words, so that matching costs what the routing key and the matching
 //! patterns are long, not how many patterns there are.
 
-use super::Destination;
+use super::destinations::Destinations;
+use super::{Destination, shrink};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Default)]
@@ -13,17 +14,87 @@ pub(super) struct TopicIndex {
 
 #[derive(Default)]
 struct Node {
-    words: FxHashMap<Box<[u8]>, Node>,
+    words: Words,
     one: Option<Box<Node>>,
     many: Option<Box<Node>>,
-    destinations: Vec<Destination>,
+    destinations: Destinations,
+}
+
+/// What follows a node, by the next word. Most patterns end in a chain, whose nodes are followed by one each: that one needs no
+/// map.
+#[derive(Default)]
+struct Words {
+    first: Option<Box<(Box<[u8]>, Node)>>,
+    /// Others than the first; empty where there is none.
+    others: Option<Box<FxHashMap<Box<[u8]>, Node>>>,
+}
+
+impl Words {
+    fn get(&self, word: &[u8]) -> Option<&Node> {
+        match &self.first {
+            Some(first) if *first.0 == *word => Some(&first.1),
+            _ => self.others.as_ref()?.get(word),
+        }
+    }
+
+    fn get_or_insert(&mut self, word: &[u8]) -> &mut Node {
+        let first = self.first.get_or_insert_with(|| Box::new((word.into(), Node::default())));
+        if *first.0 == *word {
+            return &mut first.1;
+        }
+        self.others.get_or_insert_default().entry(word.into()).or_default()
+    }
+
+    /// Removes the destination at the end of a pattern that goes on with `word`, and what leads to nothing then.
+    fn remove_below(&mut self, word: &[u8], destination: u64, rest: &[&[u8]]) {
+        match (&mut self.first, &mut self.others) {
+            (Some(first), _) if *first.0 == *word => {
+                if first.1.remove(destination, rest) {
+                    self.first = None;
+                }
+            }
+            (_, Some(others)) => {
+                if others.get_mut(word).is_some_and(|node| node.remove(destination, rest)) {
+                    others.remove(word);
+                    shrink(others);
+                }
+            }
+            (_, None) => {}
+        }
+        self.tidy();
+    }
+
+    /// Where only one is left, it is the first.
+    fn tidy(&mut self) {
+        let Some(others) = &mut self.others else { return };
+        if self.first.is_none() && others.len() == 1 {
+            self.first = others.drain().next().map(Box::new);
+        }
+        if others.is_empty() {
+            self.others = None;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_none()
+    }
 }
 
 impl TopicIndex {
-    pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {
-        // A key has at most 255 bytes, so at most 256 words, mostly few.
-        let words: Vec<&[u8]> = words(routing_key).collect();
-        Matching { words: &words, seen: FxHashSet::default() }.descend(&self.root, 0, found);
+    /// Calls `found` with the destinations of every pattern that matches one of the keys, once for each
+    /// pattern.
+    pub fn matches(&self, keys: &[&[u8]], found: &mut dyn FnMut(&Destination)) {
+        let mut ends = (keys.len() > 1).then(FxHashSet::default);
+        for key in keys {
+            // A key has at most 255 bytes, so at most 256 words, mostly few.
+            let words: Vec<&[u8]> = words(key).collect();
+            let mut matching = Matching { words: &words, seen: FxHashSet::default() };
+            matching.descend(&self.root, 0, &mut |end| {
+                if ends.as_mut().is_none_or(|ends| ends.insert(&raw const *end)) {
+                    end.destinations.as_slice().iter().for_each(&mut *found);
+                }
+            });
+        }
     }
 
     pub fn add(&mut self, destination: &Destination, pattern: &[u8]) {
@@ -32,10 +103,10 @@ impl TopicIndex {
             node = match word {
                 b"*" => node.one.get_or_insert_default(),
                 b"#" => node.many.get_or_insert_default(),
-                _ => node.words.entry(word.into()).or_default(),
+                _ => node.words.get_or_insert(word),
             };
         }
-        node.destinations.push(destination.clone());
+        node.destinations.add(destination);
     }
 
     pub fn remove(&mut self, destination: u64, pattern: &[u8]) {
@@ -77,7 +148,8 @@ struct Matching<'k> {
 }
 
 impl Matching<'_> {
-    fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Destination)) {
+    /// Calls `found` with the ends of the patterns that match.
+    fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Node)) {
         if let Some(many) = &node.many {
             for next in at..=self.words.len() {
                 if !self.seen.insert((&raw const **many, next)) {
@@ -87,10 +159,10 @@ impl Matching<'_> {
             }
         }
         let Some(word) = self.words.get(at) else {
-            node.destinations.iter().for_each(found);
+            found(node);
             return;
         };
-        if let Some(next) = node.words.get(*word) {
+        if let Some(next) = node.words.get(word) {
             self.descend(next, at + 1, found);
         }
         if let Some(one) = &node.one {
@@ -103,14 +175,10 @@ impl Node {
     /// Removes the destination at the end of `pattern`. Returns whether the node is now useless.
     fn remove(&mut self, destination: u64, pattern: &[&[u8]]) -> bool {
         match pattern.split_first() {
-            None => self.destinations.retain(|known| known.id() != destination),
+            None => self.destinations.remove(destination),
             Some((&b"*", rest)) => remove_below(&mut self.one, destination, rest),
             Some((&b"#", rest)) => remove_below(&mut self.many, destination, rest),
-            Some((word, rest)) => {
-                if self.words.get_mut(*word).is_some_and(|node| node.remove(destination, rest)) {
-                    self.words.remove(*word);
-                }
-            }
+            Some((word, rest)) => self.words.remove_below(word, destination, rest),
         }
         self.destinations.is_empty()
             && self.words.is_empty()

@@ -1,7 +1,9 @@
 //! Bindings of one destination that differ in nothing but their arguments. Most exchanges have one
 //! of a kind; a headers exchange has thousands, which are not to be compared one by one.
 
+use super::shrink;
 use crate::arguments::same_table;
+use crate::work;
 use courser_codec::{FieldTable, FieldValue};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
@@ -70,20 +72,33 @@ impl Variants {
             let moved = places.get_mut(&of_last).into_iter().flatten();
             moved.filter(|place| **place == last).for_each(|place| *place = at);
         }
-        Some(self.tables.swap_remove(at))
+        let removed = self.tables.swap_remove(at);
+        match &mut self.places {
+            Some(places) if self.tables.len() > FEW / 2 => shrink(places),
+            places => *places = None,
+        }
+        if self.tables.capacity() > FEW && self.tables.len() < self.tables.capacity() / 4 {
+            self.tables.shrink_to(2 * self.tables.len());
+        }
+        Some(removed)
     }
 
     fn position(&self, arguments: &FieldTable) -> Option<usize> {
         let is_it = |at: &usize| same_table(&self.tables[*at], arguments);
         match &self.places {
-            None => (0..self.tables.len()).find(is_it),
-            Some(places) => places.get(&digest(arguments))?.iter().copied().find(is_it),
+            None => (0..self.tables.len()).inspect(|_| work::count(1)).find(is_it),
+            Some(places) => places
+                .get(&digest(arguments))?
+                .iter()
+                .copied()
+                .inspect(|_| work::count(1))
+                .find(is_it),
         }
     }
 }
 
 /// The same number for tables that are the same, in whatever order.
-fn digest(table: &FieldTable) -> u64 {
+pub(super) fn digest(table: &FieldTable) -> u64 {
     table.iter().fold(0, |sum, (name, value)| {
         let mut hasher = FxHasher::default();
         hasher.write(name.as_bytes());

@@ -4,9 +4,10 @@ use super::{Blocked, DeliveryTimes, Slot, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
-use crate::queue::Queue;
+use crate::queue::{Freed, Queue};
+use crate::work;
 use courser_codec::ShortString;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -33,14 +34,15 @@ pub(crate) struct ChannelOut {
     by_tag: FxHashMap<ShortString, u32>,
     /// The slots of queues that were polled, by their numbers.
     polled: FxHashMap<u64, u32>,
-    /// Slots whose consumers were given nothing while a limit for the whole channel held, in the order
-    /// of their turns, each with a number of its own. Some may have gone.
-    starved: VecDeque<(u64, u32)>,
-    next_turn: u64,
+    /// Queues whose consumers were given nothing while a limit for the whole channel held, each once, in the
+    /// order of their turns.
+    starved: VecDeque<Arc<Queue>>,
+    /// Their numbers.
+    starving: FxHashSet<u64>,
     /// What all this uses.
     charge: Charge,
     /// How much consumers may leave unacknowledged, whatever the limit of the client.
-    unacked_max: u32,
+    pub(super) unacked_max: u32,
     /// There once there is anything to count.
     counts: Option<Box<ChannelCounts>>,
     /// Why its connection has to close it.
@@ -69,7 +71,7 @@ impl ChannelOut {
             by_tag: FxHashMap::default(),
             polled: FxHashMap::default(),
             starved: VecDeque::new(),
-            next_turn: 1,
+            starving: FxHashSet::default(),
             charge,
             unacked_max,
             counts: None,
@@ -80,9 +82,9 @@ impl ChannelOut {
     }
 
     /// Counts what it uses, after something has grown or shrunk.
-    fn count_memory(&mut self) {
+    pub(super) fn count_memory(&mut self) {
         let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
-        let waiting = self.starved.capacity() * size_of::<(u64, u32)>();
+        let waiting = self.starved.capacity() * 4 * size_of::<u64>();
         self.charge.set(CHANNEL_BYTES + slots + waiting + self.unacked.used_bytes());
     }
 
@@ -100,16 +102,16 @@ impl ChannelOut {
     #[inline]
     pub(super) fn check_credit(&mut self, index: u32) -> Result<(), Blocked> {
         let slot = self.slot(index).filter(|slot| !slot.ended).ok_or(Blocked::Gone)?;
-        let used_up = slot.prefetch != 0 && slot.in_flight >= slot.prefetch
-            || self.is_used_up()
-            || !self.flow_active;
-        if !used_up {
-            return Ok(());
+        // An acknowledgement, or the flow, releases it.
+        if slot.is_used_up() || !self.flow_active {
+            return Err(Blocked::NoCredit);
         }
-        if self.prefetch != 0 || self.is_used_up() {
-            self.starve(index);
+        if self.is_used_up() {
+            let queue = Arc::clone(&slot.queue);
+            self.starve(queue);
+            return Err(Blocked::Starved);
         }
-        Err(Blocked::NoCredit)
+        Ok(())
     }
 
     /// Whether the limit for the whole channel is reached. It holds for consumers without
@@ -119,41 +121,44 @@ impl ChannelOut {
         self.in_flight >= self.unacked_max || self.prefetch != 0 && self.in_flight >= self.prefetch
     }
 
-    /// Has a consumer wait for its turn to use the limit of the whole channel.
+    /// Whether the limit for the whole channel leaves room for a consumer of this queue, which waits for it
+    /// otherwise.
+    pub(crate) fn has_room_for(&mut self, queue: &Arc<Queue>) -> bool {
+        if self.is_used_up() {
+            self.starve(Arc::clone(queue));
+            return false;
+        }
+        // Its flow has all consumers asked when it goes on.
+        self.flow_active
+    }
+
+    /// Has the consumers of a queue wait for their turn to use the limit of the whole channel.
     #[cold]
-    fn starve(&mut self, index: u32) {
-        let Some(Some(slot)) = self.slots.get_mut(index as usize) else { return };
-        if slot.turn != 0 {
-            return;
-        }
-        slot.turn = self.next_turn;
-        self.starved.push_back((self.next_turn, index));
-        self.next_turn += 1;
-        if self.starved.len() > 2 * self.slots.len() + 16 {
-            let slots = &self.slots;
-            self.starved.retain(|(turn, index)| {
-                matches!(slots.get(*index as usize), Some(Some(slot)) if slot.turn == *turn)
-            });
-        }
-    }
-
-    /// How many consumers wait for their turn to use the limit of the whole channel, at most.
-    #[inline]
-    pub(crate) fn starved_len(&self) -> usize {
-        self.starved.len()
-    }
-
-    /// The queue of the consumer whose turn it is, if the limit of the whole channel leaves room. The
-    /// queue has to be asked for more.
-    pub(crate) fn next_starved(&mut self) -> Option<Arc<Queue>> {
-        while !self.is_used_up() {
-            let (turn, index) = self.starved.pop_front()?;
-            if let Some(slot) = self.slot_mut(index).filter(|slot| slot.turn == turn) {
-                slot.turn = 0;
-                return Some(Arc::clone(&slot.queue));
+    fn starve(&mut self, queue: Arc<Queue>) {
+        if self.starving.insert(queue.id) {
+            let capacity = self.starved.capacity();
+            self.starved.push_back(queue);
+            if self.starved.capacity() != capacity {
+                self.count_memory();
             }
         }
-        None
+    }
+
+    /// Whether consumers may wait for their turn to use the limit of the whole channel.
+    #[inline]
+    pub(crate) fn has_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// The queue whose turn it is, if the limit of the whole channel leaves room: it has to be asked for more.
+    pub(crate) fn next_starved(&mut self) -> Option<Arc<Queue>> {
+        if self.is_used_up() {
+            return None;
+        }
+        work::count(1);
+        let queue = self.starved.pop_front()?;
+        self.starving.remove(&queue.id);
+        Some(queue)
     }
 
     /// Notes that the latest delivery waits for an acknowledgement since `now_ms`.
@@ -174,21 +179,30 @@ impl ChannelOut {
         }
     }
 
-    /// Takes a settled delivery out of the accounts of its slot. Returns the queue it came from
-    /// and the key of its consumer there, if that may have more before others of the channel.
+    /// Takes a settled delivery out of the accounts of its slot. Returns the queue it came from, and what
+    /// that means for its consumer there.
     #[inline]
-    pub(crate) fn settled(&mut self, slot_index: u32) -> Option<(&Arc<Queue>, Option<u32>)> {
+    pub(crate) fn settled(&mut self, slot_index: u32) -> Option<(&Arc<Queue>, Freed)> {
         if self.unacked.has_changed() {
             self.count_memory();
         }
         let shares = self.prefetch != 0;
         let slot = self.slots.get_mut(slot_index as usize)?.as_mut()?;
+        let was_used_up = slot.is_used_up();
         slot.in_flight -= 1;
         if slot.consumer_tag.is_some() {
             self.in_flight -= 1;
         }
-        let may_have_more = slot.consumer_tag.is_some() && !slot.ended && !shares;
-        Some((&slot.queue, may_have_more.then_some(slot.consumer_key)))
+        let freed = match slot.consumer_tag.is_some() && !slot.ended {
+            true if !shares => Freed::MayHaveMore(slot.consumer_key),
+            true if was_used_up => Freed::MayHaveTurn(slot.consumer_key),
+            _ => Freed::Nothing,
+        };
+        if let Freed::MayHaveTurn(_) = freed {
+            let queue = Arc::clone(&slot.queue);
+            self.starve(queue);
+        }
+        Some((&self.slot(slot_index)?.queue, freed))
     }
 
     /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
@@ -212,6 +226,7 @@ impl ChannelOut {
             self.free = Vec::new();
             self.slots = Vec::new();
             self.starved = VecDeque::new();
+            self.starving = FxHashSet::default();
             self.polled = FxHashMap::default();
             self.by_tag = FxHashMap::default();
             self.count_memory();
@@ -255,7 +270,6 @@ impl ChannelOut {
             stream_offset: 0,
             prefetch: if no_ack { 0 } else { prefetch },
             in_flight: 0,
-            turn: 0,
             ended: false,
         });
         self.by_tag.insert(tag, index);
@@ -274,7 +288,6 @@ impl ChannelOut {
             stream_offset: 0,
             prefetch: 0,
             in_flight: 0,
-            turn: 0,
             ended: true,
         });
         self.polled.insert(queue.id, index);

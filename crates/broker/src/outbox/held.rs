@@ -3,9 +3,8 @@
 //! Nearly always there is none. While there is one, everything that its channel has to say goes
 //! behind it; other channels go on.
 
-use super::OutboxState;
+use super::{OutboxState, Stalled, Turn};
 use crate::outbox::wire::{self, WireBuffer};
-use crate::queue::Queue;
 use courser_store::Lsn;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ pub(super) struct Held {
     channels: BTreeMap<u16, VecDeque<Part>>,
     bytes: usize,
     /// Queues that have something for consumers on these channels.
-    stalled: Vec<Arc<Queue>>,
+    stalled: Stalled,
 }
 
 /// An answer and what follows it, up to the next answer that waits for longer.
@@ -62,11 +61,9 @@ impl Held {
         true
     }
 
-    /// Remembers to ask `queue` for more when something is released.
-    pub fn stall(&mut self, queue: &Arc<Queue>) {
-        if !self.stalled.iter().any(|known| Arc::ptr_eq(known, queue)) {
-            self.stalled.push(Arc::clone(queue));
-        }
+    /// Remembers to give something its turn when something is released.
+    pub fn stall(&mut self, turn: Turn) {
+        self.stalled.push(turn);
     }
 
     /// Moves what need not wait any more, as the store is durable up to `durable`, to the end of
@@ -86,8 +83,8 @@ impl Held {
         next
     }
 
-    /// Takes the queues to be asked for more.
-    pub fn take_stalled(&mut self) -> Vec<Arc<Queue>> {
+    /// Takes what is to be asked for more.
+    pub fn take_stalled(&mut self) -> Stalled {
         std::mem::take(&mut self.stalled)
     }
 }
@@ -120,9 +117,7 @@ impl OutboxState {
     pub(crate) fn release_answers(&mut self, durable: Lsn) -> Option<Lsn> {
         let held = self.held.as_mut()?;
         let next = held.release(durable, &mut self.wire);
-        for queue in held.take_stalled() {
-            self.stall(&queue);
-        }
+        self.stalled.append(held.take_stalled());
         if next.is_none() {
             self.held = None;
         }
@@ -146,7 +141,7 @@ impl OutboxState {
     pub(super) fn waits_behind_answer(&mut self, number: u16, slot: u32) -> bool {
         let Some(held) = self.held.as_mut().filter(|held| held.has(number)) else { return false };
         let slot = self.channels.get_mut(number).and_then(|channel| channel.slot(slot));
-        slot.into_iter().for_each(|slot| held.stall(&slot.queue));
+        slot.into_iter().for_each(|slot| held.stall(Turn::Queue(Arc::clone(&slot.queue))));
         true
     }
 }

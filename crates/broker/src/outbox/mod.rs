@@ -8,12 +8,15 @@ mod channel;
 mod delivery_times;
 mod held;
 mod slot;
+mod stalled;
 mod unacked;
 pub mod wire;
 
 pub(crate) use channel::ChannelOut;
 pub(crate) use delivery_times::DeliveryTimes;
 pub(crate) use slot::Slot;
+pub use stalled::Stalled;
+pub(crate) use stalled::Turn;
 pub(crate) use unacked::{Unacked, UnackedList};
 
 use crate::channels::Channels;
@@ -22,7 +25,8 @@ use crate::fault::Fault;
 use crate::memory::Charge;
 use crate::monitor::{Connection, ConnectionState};
 use crate::outbox::wire::{Delivery, WireBuffer};
-use crate::queue::{Polled, Queue};
+use crate::queue::Polled;
+use crate::work;
 use atomic_waker::AtomicWaker;
 use courser_codec::ShortString;
 use courser_store::MessageRef;
@@ -59,12 +63,10 @@ pub struct OutboxState {
     /// Somebody has put something in and has taken it on himself to wake the connection.
     wake_due: bool,
     closed: bool,
-    /// Queues that have more for this connection once it has sent what it has.
-    stalled: Vec<Arc<Queue>>,
+    /// What has more for this connection once it has sent what it has.
+    stalled: Stalled,
     /// What happened on channels that are closed, if anything.
     closed_counts: Option<Box<ChannelCounts>>,
-    /// A delivery that this connection's limits make impossible; ends the connection.
-    undeliverable: Option<String>,
     /// Why the connection has to be closed.
     fault: Option<Fault>,
 }
@@ -72,10 +74,8 @@ pub struct OutboxState {
 /// What comes with the bytes that are taken out of an outbox.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// Queues that were waiting for this and have to be asked for more.
-    pub stalled: Vec<Arc<Queue>>,
-    /// Why the connection has to end: something can't be delivered within its limits.
-    pub undeliverable: Option<String>,
+    /// What was waiting for this and has to be asked for more.
+    pub stalled: Stalled,
 }
 
 /// Why a consumer can be given nothing now.
@@ -83,6 +83,8 @@ pub struct Taken {
 pub(crate) enum Blocked {
     /// Its prefetch is used up, or the client stopped the flow: an ack or a flow will release it.
     NoCredit,
+    /// The limit for all consumers of its channel is used up: its channel will release it, or another one.
+    Starved,
     /// Its connection has enough to send: draining the outbox will release it.
     OutboxFull,
     /// An answer on its channel waits for the store, and will release it.
@@ -108,9 +110,8 @@ impl Outbox {
                 deliveries_bytes: 0,
                 wake_due: false,
                 closed: false,
-                stalled: Vec::new(),
+                stalled: Stalled::default(),
                 closed_counts: None,
-                undeliverable: None,
                 fault: None,
             }),
             waker: AtomicWaker::new(),
@@ -145,10 +146,7 @@ impl Outbox {
     pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
         state.take_wire(wire);
-        Taken {
-            stalled: std::mem::take(&mut state.stalled),
-            undeliverable: state.undeliverable.take(),
-        }
+        Taken { stalled: std::mem::take(&mut state.stalled) }
     }
 
     /// The channels that are to be closed for what has been found elsewhere, and why; channel 0 for
@@ -209,11 +207,16 @@ impl Outbox {
         state.wire.release();
         state.held = None;
         state.deliveries_bytes = 0;
-        state.stalled = Vec::new();
+        state.stalled = Stalled::default();
     }
 
     pub(crate) fn high_bytes(&self) -> usize {
         self.high_bytes
+    }
+
+    /// Whether it takes no more deliveries until some have been sent.
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().wire.len() >= self.high_bytes
     }
 }
 
@@ -233,7 +236,7 @@ impl OutboxState {
 
     /// As [`Outbox::take`], if bytes are all there is to be taken.
     pub(crate) fn take_plain(&mut self, wire: &mut WireBuffer) -> bool {
-        let plain = self.stalled.is_empty() && self.undeliverable.is_none();
+        let plain = self.stalled.is_empty();
         if plain {
             self.take_wire(wire);
         }
@@ -250,6 +253,11 @@ impl OutboxState {
         self.frame_max
     }
 
+    /// Whether a content header of so many bytes fits a frame of the client's.
+    pub(crate) fn fits(&self, header_len: usize) -> bool {
+        WireBuffer::fits(header_len, self.frame_max)
+    }
+
     /// Bytes that wait to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.wire.len()
@@ -262,7 +270,7 @@ impl OutboxState {
 
     /// Whether the connection has something to look at.
     pub(crate) fn has_news(&self) -> bool {
-        !self.wire.is_empty() || self.undeliverable.is_some()
+        !self.wire.is_empty()
     }
 
     /// True for the first to put something in since the connection last took it: he has to wake it.
@@ -276,7 +284,8 @@ impl OutboxState {
 
     /// The consumers on all channels.
     pub(crate) fn consumer_count(&mut self) -> usize {
-        self.channels.iter_mut().map(|(_, channel)| channel.consumer_count()).sum()
+        let channels = self.channels.iter_mut().inspect(|_| work::count(1));
+        channels.map(|(_, channel)| channel.consumer_count()).sum()
     }
 
     pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
@@ -340,15 +349,9 @@ impl OutboxState {
         self.channel(number).ok_or(Blocked::Gone)?.check_credit(slot)
     }
 
-    /// Remembers to ask `queue` for more when this outbox has been drained.
-    pub(crate) fn stall(&mut self, queue: &Arc<Queue>) {
-        if !self.stalled.iter().any(|known| Arc::ptr_eq(known, queue)) {
-            self.stalled.push(Arc::clone(queue));
-        }
-    }
-
     /// Encodes a delivery for the consumer in `slot`, which [`OutboxState::check`] has found ready.
-    /// Returns false when the message can't be put into frames that this client accepts.
+    /// Returns false when its content header does not fit a frame of this client's, or the channel is
+    /// gone.
     #[inline]
     pub(crate) fn deliver(
         &mut self,
@@ -358,11 +361,7 @@ impl OutboxState {
         redelivered: bool,
     ) -> bool {
         let frame_max = self.frame_max;
-        if !WireBuffer::fits(message, frame_max) {
-            self.undeliverable = Some(format!(
-                "a content header of {} bytes does not fit frame_max {frame_max}",
-                message.header.len(),
-            ));
+        if !WireBuffer::fits(message.header.len(), frame_max) {
             return false;
         }
         let Some(channel) = self.channels.get_mut(number) else { return false };

@@ -16,13 +16,17 @@ pub(crate) struct Slot {
     pub stream_offset: u64,
     pub(super) prefetch: u32,
     pub(super) in_flight: u32,
-    /// Its number among the starved; 0 if it is none of them.
-    pub(super) turn: u64,
     /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
     pub(super) ended: bool,
 }
 
 impl Slot {
+    /// Whether it has as much unacknowledged as it may by its own limit.
+    #[inline]
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.prefetch != 0 && self.in_flight >= self.prefetch
+    }
+
     /// Deliveries that wait for an acknowledgement.
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight

@@ -1,5 +1,6 @@
 //! The deliveries of a channel that wait for an acknowledgement, by delivery tag.
 
+use crate::work;
 use std::collections::VecDeque;
 
 /// One delivery that has not been acknowledged. The message itself is with its queue.
@@ -52,12 +53,29 @@ impl UnackedList {
         self.entries.capacity() * size_of::<(u64, Option<Unacked>)>()
     }
 
-    /// Puts deliveries back that were taken, in any order.
-    pub fn put_back(&mut self, taken: impl Iterator<Item = (u64, Unacked)>) {
-        self.entries.retain(|(_, unacked)| unacked.is_some());
-        self.entries.extend(taken.map(|(tag, unacked)| (tag, Some(unacked))));
-        self.entries.make_contiguous().sort_unstable_by_key(|(tag, _)| *tag);
-        self.live = self.entries.len();
+    /// Puts deliveries back that were taken, in any order. Takes no longer than taking them has: most
+    /// have left a gap, or were the oldest.
+    pub fn put_back(&mut self, mut taken: Vec<(u64, Unacked)>) {
+        taken.sort_unstable_by_key(|(tag, _)| *tag);
+        self.live += taken.len();
+        work::count(taken.len());
+        let mut without_gap = Vec::new();
+        for (tag, unacked) in taken.into_iter().rev() {
+            if self.entries.front().is_none_or(|(oldest, _)| tag < *oldest) {
+                self.entries.push_front((tag, Some(unacked)));
+                continue;
+            }
+            match self.entries.binary_search_by_key(&tag, |(tag, _)| *tag) {
+                Ok(gap) => self.entries[gap].1 = Some(unacked),
+                Err(_) => without_gap.push((tag, Some(unacked))),
+            }
+        }
+        if !without_gap.is_empty() {
+            // The gaps were dropped when they outnumbered the others, so all are not many more.
+            self.entries.extend(without_gap);
+            work::count(self.entries.len());
+            self.entries.make_contiguous().sort_unstable_by_key(|(tag, _)| *tag);
+        }
     }
 
     /// Takes the delivery with this tag.
@@ -114,6 +132,7 @@ impl UnackedList {
             self.entries.pop_front();
         }
         if self.entries.len() >= COMPACT_MIN_ENTRIES && self.live * 2 < self.entries.len() {
+            work::count(self.entries.len());
             self.entries.retain(|(_, unacked)| unacked.is_some());
             self.entries.shrink_to(self.live * 2);
         }

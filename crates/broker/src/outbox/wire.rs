@@ -79,9 +79,9 @@ impl WireBuffer {
         &mut self.bytes
     }
 
-    /// Whether the content header of `message` fits a frame of at most `frame_max` bytes.
-    pub fn fits(message: &MessageRef<'_>, frame_max: usize) -> bool {
-        message.header.len() + FRAME_OVERHEAD <= frame_max
+    /// Whether a content header of so many bytes fits a frame of at most `frame_max` bytes.
+    pub fn fits(header_len: usize, frame_max: usize) -> bool {
+        header_len + FRAME_OVERHEAD <= frame_max
     }
 
     /// Appends `basic.deliver` and the content of `message`.

@@ -46,7 +46,10 @@ pub(crate) const RESTORED: [(u8, Scope); 16] = [
 /// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
 /// are not on the home shard, the limits of those that are not open, and which ones are being moved.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+pub(crate) struct Kept(Mutex<Definitions>);
+
+/// Values by their keys.
+pub(crate) type Definitions = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl Kept {
     pub fn insert(&self, key: Vec<u8>, value: Vec<u8>) {
@@ -55,13 +58,6 @@ impl Kept {
 
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         self.0.lock().get(key).cloned()
-    }
-
-    /// How many definitions of a kind there are, and the bytes of their values.
-    pub fn sizes(&self, kind: u8) -> (usize, usize) {
-        let all = self.0.lock();
-        let of_kind = all.range(of_kind(kind));
-        of_kind.fold((0, 0), |(count, bytes), (_, value)| (count + 1, bytes + value.len()))
     }
 
     /// The definitions whose keys begin with `prefix`, without that.
@@ -84,6 +80,12 @@ impl Kept {
     }
 }
 
+/// How many definitions of a kind there are, and the bytes of their values.
+pub(crate) fn sizes(all: &Definitions, kind: u8) -> (usize, usize) {
+    let of_kind = all.range(of_kind(kind));
+    of_kind.fold((0, 0), |(count, bytes), (_, value)| (count + 1, bytes + value.len()))
+}
+
 /// The keys that begin with `kind`.
 pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let end = kind.checked_add(1).map_or(Bound::Unbounded, |next| Bound::Excluded(vec![next]));
@@ -92,11 +94,22 @@ pub(crate) fn of_kind(kind: u8) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
 
 impl Broker {
     pub(crate) fn define_for_broker(&self, key: Vec<u8>, value: &[u8]) -> Result<Lsn, StoreError> {
+        self.define_for_broker_if(key, value, |_| Ok(()))
+    }
+
+    /// The same if `check` agrees to what is kept before.
+    pub(crate) fn define_for_broker_if<E: From<StoreError>>(
+        &self,
+        key: Vec<u8>,
+        value: &[u8],
+        check: impl FnOnce(&Definitions) -> Result<(), E>,
+    ) -> Result<Lsn, E> {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         // Locked across the append, so that the log has the changes of a key in their order.
         let mut kept = self.kept.0.lock();
+        check(&kept)?;
         let record = Record::Defined { key: &key, value };
         let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
         kept.insert(key, value.to_vec());

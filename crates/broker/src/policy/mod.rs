@@ -237,6 +237,12 @@ impl Policies {
         Ok(())
     }
 
+    /// Whether there is a policy of this name, be it one from the configuration.
+    pub fn has(&self, kind: PolicyKind, name: &str) -> bool {
+        let is_there = |configured| self.by_name.contains_key(&(kind, configured, name.to_owned()));
+        is_there(false) || is_there(true)
+    }
+
     /// Removes a policy. Returns whether it was there.
     pub fn remove(&mut self, kind: PolicyKind, name: &str) -> bool {
         self.by_name.remove(&(kind, false, name.to_owned())).is_some()

@@ -1,14 +1,15 @@
-//! Messages that the broker publishes by itself: those whose time has come, and those of a history.
+//! Messages that the broker publishes by itself: those whose time has come, those of a history, and those
+//! that an operator moves.
 
 use super::{Logged, Routed};
 use crate::exchange::{Envelope, Exchange};
 use crate::routing::cc;
-use crate::routing::deduplication::Remembered;
-use crate::routing::{Namespace, Route};
+use crate::routing::{Namespace, Route, Screening};
 use crate::wakes::Wakes;
 use bytes::Bytes;
-use courser_codec::ContentHeader;
-use courser_store::{MessageRef, Position, Record, Store, StoreError, Sync};
+use courser_codec::{ContentHeader, RawProperties};
+use courser_store::{MessageRef, Position, Record, StoreError, Sync};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A message of the broker's own, and its way.
@@ -16,40 +17,46 @@ pub(crate) struct InternalPublish {
     address: Vec<u8>,
     header: Vec<u8>,
     body: Bytes,
-    persistent: bool,
     route: Arc<Route>,
+    /// The exchange that sends it on.
+    through: Option<Arc<Exchange>>,
     /// When it is published, if that has to be known; or 0.
     published_ms: u64,
     /// It is a dead letter that was kept on its way.
     recorded_deaths: bool,
+    /// It leaves another queue in the same append: its queues take it, also beyond their limits.
+    is_moved: bool,
 }
 
 impl InternalPublish {
-    /// A message that is published to `exchange`, by all its keys; none if it makes no sense. Queues
-    /// that drop what they have had remember it, which is noted in `remembered`.
-    pub fn route(
+    /// A message that comes to `exchange`, and goes through its bindings by all its keys; none if it
+    /// makes no sense.
+    pub fn arriving_at(
+        exchange: &Arc<Exchange>,
         message: &MessageRef<'_>,
         vhost: &dyn Namespace,
-        exchange: &Arc<Exchange>,
         now_ms: u64,
-        remembered: &mut Remembered,
     ) -> Option<Self> {
-        let properties = ContentHeader::parse(message.header).ok()?.properties;
-        let keys = cc::keys(message.routing_key(), properties).ok()?;
-        let envelope = Envelope { keys: &keys, properties };
-        let mut route = vhost.route_through(exchange, &envelope)?;
-        if let Some(left) = route.without_those_who_had(properties, now_ms, remembered).ok()? {
-            route = left;
-        }
-        let mut publish = InternalPublish::to(message, Arc::new(route), now_ms);
-        publish.header = cc::shown(message.header).into_owned();
-        Some(publish)
+        let route = route_through(exchange, message, vhost, &[])?;
+        let publish = InternalPublish::to(message, Arc::new(route), now_ms);
+        Some(InternalPublish { through: Some(Arc::clone(exchange)), ..publish })
     }
 
-    /// A message that takes this route.
+    /// The same of a message that `exchange` has had, and sends on now.
+    pub fn sent_on_by(
+        exchange: &Arc<Exchange>,
+        message: &MessageRef<'_>,
+        vhost: &dyn Namespace,
+        now_ms: u64,
+    ) -> Option<Self> {
+        let mut route = route_through(exchange, message, vhost, &[])?;
+        route.screens.retain(|screen| screen.place != exchange.id);
+        let publish = InternalPublish::to(message, Arc::new(route), now_ms);
+        Some(InternalPublish { through: Some(Arc::clone(exchange)), ..publish })
+    }
+
+    /// A message that takes this route, also where it has been before.
     pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
-        let properties = ContentHeader::parse(message.header).map(|header| header.properties);
-        let mode = properties.and_then(|properties| properties.delivery_mode());
         InternalPublish {
             address: message.address.to_vec(),
             header: message.header.to_vec(),
@@ -57,17 +64,44 @@ impl InternalPublish {
                 Some(body) => body.clone(),
                 None => Bytes::copy_from_slice(message.body),
             },
-            persistent: mode == Ok(Some(2)),
             published_ms: route.stamp(message.header, || now_ms),
             recorded_deaths: message.recorded_deaths,
+            is_moved: false,
+            through: None,
             route,
         }
     }
 
-    fn message(&self) -> MessageRef<'_> {
+    /// The same of a message that leaves its queue with the append of it: no queue may refuse it, as it
+    /// would be in none then.
+    pub fn moved(self) -> Self {
+        InternalPublish { is_moved: true, ..self }
+    }
+
+    /// Whether one of the queues of its route is deleted.
+    pub fn is_for_a_deleted_queue(&self) -> bool {
+        self.route.queues.iter().any(|queue| queue.is_deleted())
+    }
+
+    /// The same, of which no exchange on its way keeps a copy.
+    pub fn without_copies(mut self) -> Self {
+        Arc::make_mut(&mut self.route).keepers.clear();
+        self
+    }
+
+    fn properties(&self) -> RawProperties<'_> {
+        ContentHeader::parse(&self.header).map(|header| header.properties).unwrap_or_default()
+    }
+
+    fn is_persistent(&self) -> bool {
+        self.properties().delivery_mode() == Ok(Some(2))
+    }
+
+    /// The message with the content header that consumers get.
+    fn message<'a>(&'a self, header: &'a [u8]) -> MessageRef<'a> {
         MessageRef {
             address: &self.address,
-            header: &self.header,
+            header,
             body: &self.body,
             shared_body: Some(&self.body),
             published_ms: self.published_ms,
@@ -75,26 +109,89 @@ impl InternalPublish {
         }
     }
 
-    fn routed(&self) -> Routed<'_> {
-        let (message, persistent) = (self.message(), self.persistent);
-        let refusable = self.route.may_refuse;
-        Routed { message, kept: message, route: &self.route, persistent, refusable }
+    /// The route without the exchanges and queues that have had the message; `None` if none of them has.
+    fn narrow<'r>(
+        &'r self,
+        index: usize,
+        screening: &mut Screening<'r>,
+        vhost: &dyn Namespace,
+    ) -> Option<Route> {
+        let through = self.through.as_ref()?;
+        let message = self.message(&self.header);
+        let reroute = |had: &[u64]| route_through(through, &message, vhost, had);
+        // What makes no sense has no route.
+        screening.narrow(index, &self.route, self.properties(), reroute).ok().flatten()
     }
+}
+
+fn route_through(
+    exchange: &Arc<Exchange>,
+    message: &MessageRef<'_>,
+    vhost: &dyn Namespace,
+    without: &[u64],
+) -> Option<Route> {
+    let properties = ContentHeader::parse(message.header).ok()?.properties;
+    let keys = cc::keys(message.routing_key(), properties).ok()?;
+    vhost.route_through(exchange, &Envelope { keys: &keys, properties }, without)
+}
+
+/// Puts messages into the queues of their routes, in one append if they are not too large for that: one by
+/// one otherwise, and one that is too large with all copies that exchanges on its way keep, without these.
+/// Called as [`post`].
+pub(crate) fn post_in_parts(
+    vhost: &dyn Namespace,
+    publishes: Vec<InternalPublish>,
+    wakes: &mut Wakes,
+) -> Result<(), StoreError> {
+    let together = post(vhost, &publishes, 0, &[], wakes);
+    let Err(StoreError::TooLarge(_)) = together else { return together };
+    for publish in publishes {
+        match post(vhost, std::slice::from_ref(&publish), 0, &[], wakes) {
+            Err(StoreError::TooLarge(_)) => {
+                post(vhost, &[publish.without_copies()], 0, &[], wakes)?
+            }
+            posted => posted?,
+        }
+    }
+    Ok(())
 }
 
 /// Puts messages into the queues of their routes. In the same append, the place with the number
 /// `from` is done with the messages at the ascending positions `settled`. Called with the broker's
 /// gate held and without any lock.
 pub(crate) fn post(
-    store: &dyn Store,
+    vhost: &dyn Namespace,
     publishes: &[InternalPublish],
     from: u64,
     settled: &[Position],
     wakes: &mut Wakes,
 ) -> Result<(), StoreError> {
-    let routed: Vec<Routed<'_>> = publishes.iter().map(InternalPublish::routed).collect();
+    let store = &*vhost.shard().store;
+    let screened = publishes.iter().filter(|publish| publish.through.is_some());
+    let now_ms = vhost.shard().timers.now_ms();
+    let mut screening = Screening::begin(screened.map(|publish| &*publish.route), now_ms);
+    let narrow = |(index, publish): (usize, _)| {
+        InternalPublish::narrow(publish, index, &mut screening, vhost)
+    };
+    let narrowed: Vec<Option<Route>> = publishes.iter().enumerate().map(narrow).collect();
+    let shown: Vec<Cow<'_, [u8]>> = publishes.iter().map(|one| cc::shown(&one.header)).collect();
+    let ways = publishes.iter().zip(&narrowed).zip(&shown);
+    let routed: Vec<Routed<'_>> = ways
+        .map(|((publish, narrowed), shown)| {
+            let route = narrowed.as_ref().unwrap_or(&publish.route);
+            Routed {
+                message: publish.message(shown),
+                kept: publish.message(&publish.header),
+                route,
+                persistent: publish.is_persistent(),
+                refusable: route.may_refuse && !publish.is_moved,
+            }
+        })
+        .collect();
     let settled =
         (!settled.is_empty()).then_some(Record::Settled { queue: from, positions: settled });
-    Logged::append(store, &routed, settled, Sync::Later)?.distribute(&routed, store, wakes);
+    let logged = Logged::append(store, &routed, settled, Sync::Later)?;
+    let refused = logged.distribute(&routed, store, wakes);
+    screening.settle(|index| refused[index]);
     Ok(())
 }

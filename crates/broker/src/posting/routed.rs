@@ -1,13 +1,17 @@
 //! Messages whose ways are known, each its own: into the log together, and from there to the queues.
-//! So go transactions, dead letters and what the broker publishes by itself. A client's plain publishes
-//! go in runs of one route instead ([`PublishRun`]), without a look at each message.
+//! So go transactions, dead letters, what the broker publishes by itself, and publishes that take more
+//! than the plain way. A client's plain publishes go in runs of one route instead ([`PublishRun`]),
+//! without a look at each message.
 
 use super::PublishRun;
 use crate::exchange::Arrival;
+use crate::gate;
+use crate::queue::Queue;
 use crate::routing::{Route, lock_streams};
 use crate::wakes::Wakes;
 use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
+use std::sync::Arc;
 
 /// A message and its way.
 pub(crate) struct Routed<'m> {
@@ -28,6 +32,11 @@ impl<'m> Routed<'m> {
         self.persistent && !self.route.durable.is_empty()
     }
 
+    /// Whether it goes into the log: to survive, or for the streams among its queues.
+    fn is_logged(&self) -> bool {
+        !self.route.logged(self.survives()).is_empty()
+    }
+
     /// What makes it survive in its queues, if it does in any.
     fn record(&self) -> Option<Record<'m>> {
         let survives = self.survives();
@@ -36,25 +45,45 @@ impl<'m> Routed<'m> {
         (!queues.is_empty()).then_some(record)
     }
 
+    /// The message, ready for its queues, but for its place.
+    fn run(&self) -> PublishRun<'m> {
+        let mut run = PublishRun::default();
+        run.set_refusable(self.refusable);
+        run.push(self.message);
+        if self.refusable && self.route.refuses_all() {
+            run.refuse_all();
+        }
+        run
+    }
+
+    /// The queues that `run`, which is this message, is put into.
+    pub fn queues(&self, run: &PublishRun<'_>) -> &'m [Arc<Queue>] {
+        if run.has_refused() { &[] } else { &self.route.queues }
+    }
+
     fn arrivals(&self) -> impl Iterator<Item = Arrival<'m>> {
         let keepers = self.route.keepers.iter();
         keepers.filter_map(|retention| retention.prepare(&self.kept, self.persistent))
     }
 }
 
-/// Messages that are in the log as far as they have to be, and in no queue yet.
+/// Messages that are kept as far as they have to be, and in no queue yet.
 pub(crate) struct Logged<'m> {
     /// Where the log ends with them; its beginning if there was nothing to log.
     pub lsn: Lsn,
-    locations: std::vec::IntoIter<Location>,
+    runs: std::vec::IntoIter<PublishRun<'m>>,
     arrivals: Vec<Arrival<'m>>,
+    /// The places of those arrivals that are in the log.
+    locations: std::vec::IntoIter<Location>,
     /// What goes into a stream has its place by its place in the log.
     _order: Vec<MutexGuard<'m, ()>>,
 }
 
 impl<'m> Logged<'m> {
-    /// Appends messages to the log, in one piece with `settled`: what is done with by that. Called with
-    /// the shard's gate held and without any lock.
+    /// Keeps messages that need not survive, and appends the others to the log, in one piece with
+    /// `settled`: what is done with by that. Unless it is a message alone for one queue, nothing behind it
+    /// needs room.
+    /// Called with the shard's gate held and without any lock.
     ///
     /// # Errors
     /// If the store does not take them; then nothing has happened.
@@ -64,57 +93,78 @@ impl<'m> Logged<'m> {
         settled: impl IntoIterator<Item = Record<'s>>,
         sync: Sync,
     ) -> Result<Self, StoreError> {
-        let arrivals: Vec<Arrival<'m>> = routed.iter().flat_map(Routed::arrivals).collect();
+        gate::assert_inside("messages are appended");
+        let mut runs: Vec<PublishRun<'m>> = routed.iter().map(Routed::run).collect();
+        let mut arrivals: Vec<Arrival<'m>> = routed.iter().flat_map(Routed::arrivals).collect();
+        for arrival in &mut arrivals {
+            arrival.keep_transient(store)?;
+        }
         let mut records: Vec<Record<'_>> = Vec::with_capacity(routed.len() + 1);
-        records.extend(routed.iter().filter_map(Routed::record));
+        let taken = routed.iter().zip(&runs).filter(|(one, run)| !one.queues(run).is_empty());
+        records.extend(taken.filter_map(|(one, _)| one.record()));
         records.extend(arrivals.iter().filter_map(Arrival::record));
         for record in settled {
             records.push(record);
         }
+        let is_alone = records.is_empty() && arrivals.len() + runs.len() == 1;
+        let mut transient = runs.iter_mut().zip(routed).filter(|(_, one)| !one.is_logged());
+        let kept = transient.try_for_each(|(run, one)| match one.queues(run).len() {
+            0 => Ok(()),
+            // It is kept by its queue, if that has to.
+            1 if is_alone => Ok(()),
+            _ => run.keep_for_several(store),
+        });
         let order = lock_streams(routed.iter().map(|one| one.route));
-        let (mut lsn, mut locations) = (Lsn::default(), Vec::new());
-        if !records.is_empty() {
-            lsn = store.append(&records, sync, &mut locations)?;
-        }
+        let mut locations = Vec::new();
+        let appended = kept.and_then(|()| match records.is_empty() {
+            true => Ok(Lsn::default()),
+            false => store.append(&records, sync, &mut locations),
+        });
         drop(records);
-        Ok(Logged { lsn, locations: locations.into_iter(), arrivals, _order: order })
+        if appended.is_err() {
+            runs.iter_mut().for_each(|run| run.let_go(store));
+        }
+        let lsn = appended?;
+        let mut locations = locations.into_iter();
+        for (run, one) in runs.iter_mut().zip(routed) {
+            if !one.queues(run).is_empty() && one.is_logged() {
+                run.set_locations(locations.by_ref().take(1).collect(), one.survives());
+            }
+        }
+        Ok(Logged { lsn, runs: runs.into_iter(), arrivals, locations, _order: order })
     }
 
     /// The next of the messages, ready for its queues. To be called for each, in order.
-    pub fn run(&mut self, routed: &Routed<'m>) -> PublishRun<'m> {
-        let mut run = PublishRun::default();
-        run.set_refusable(routed.refusable);
-        run.push(routed.message);
-        let survives = routed.survives();
-        if !routed.route.logged(survives).is_empty() {
-            run.set_locations(self.locations.by_ref().take(1).collect(), survives);
-        }
-        run
+    pub fn next_run(&mut self) -> PublishRun<'m> {
+        self.runs.next().unwrap_or_default()
     }
 
     /// Has exchanges on the way keep the messages. To be called when all of them are in their queues.
-    ///
-    /// # Errors
-    /// If one can't be kept; the others are.
-    pub fn keep(mut self) -> Result<(), StoreError> {
-        let mut kept = Ok(());
+    pub fn keep(mut self) {
         for arrival in self.arrivals {
-            kept = kept.and(arrival.admit_from(&mut self.locations));
+            arrival.admit_from(&mut self.locations);
         }
-        kept
     }
 
-    /// Puts the messages into their queues, and has exchanges on the way keep them.
-    pub fn distribute(mut self, routed: &[Routed<'m>], store: &dyn Store, wakes: &mut Wakes) {
+    /// Puts the messages into their queues, and has exchanges on the way keep them. Returns which of them
+    /// a queue has refused.
+    pub fn distribute(
+        mut self,
+        routed: &[Routed<'m>],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Vec<bool> {
+        let mut refused = Vec::with_capacity(routed.len());
         for one in routed {
-            let mut run = self.run(one);
-            for queue in &one.route.queues {
-                // What can't be kept for want of room is transient, or the store has failed and its
-                // owner ends the broker.
+            let mut run = self.next_run();
+            for queue in one.queues(&run) {
+                // The store has failed, if anything, and its owner ends the broker.
                 drop(queue.publish(&mut run, store, wakes));
             }
             run.let_go(store);
+            refused.push(run.is_refused(0));
         }
-        drop(self.keep());
+        self.keep();
+        refused
     }
 }

@@ -187,6 +187,19 @@ impl<'m> PublishRun<'m> {
         Ok(())
     }
 
+    /// Copies all messages into the store before the first of several queues gets them: there is room for
+    /// all of these or for none.
+    pub fn keep_for_several(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if self.kept.is_empty() {
+            self.keep_from(0, store)?;
+            self.guarded = self.spilled;
+            if self.guarded {
+                self.kept.iter().filter_map(Location::position).for_each(|at| store.hold(at));
+            }
+        }
+        Ok(())
+    }
+
     /// Empties it for the next run.
     pub fn clear(&mut self) {
         self.messages.clear();

@@ -1,6 +1,7 @@
 //! Messages that wait, oldest first: a queue's, or those of one priority.
 
 use super::packed::Packed;
+use super::sizes::Sizes;
 use crate::memory::Charge;
 use courser_store::{Location, Position};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,8 @@ pub(super) struct Backlog {
     packed_bytes: usize,
     /// How many in `returned` are counted.
     returned_charged: usize,
+    /// There where bytes are bounded.
+    sizes: Option<Box<Sizes>>,
     charge: Charge,
 }
 
@@ -53,7 +56,8 @@ impl Backlog {
         let open = self.oldest.capacity() + self.newest.capacity();
         let packed = self.packed.capacity() * size_of::<Packed>() + self.packed_bytes;
         let returned = self.returned_charged * RETURNED_BYTES;
-        self.charge.set(open * size_of::<Location>() + packed + returned);
+        let sizes = self.sizes.as_ref().map_or(0, |sizes| sizes.used_bytes());
+        self.charge.set(open * size_of::<Location>() + packed + returned + sizes);
     }
 
     /// The number of the next message.
@@ -79,8 +83,75 @@ impl Backlog {
         sequence
     }
 
-    /// Adds a new message at the end.
-    pub fn push(&mut self, location: Location) {
+    /// Bytes of the bodies that wait, where they are counted.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.sizes.as_ref().map_or(0, |sizes| sizes.total_bytes())
+    }
+
+    /// Bytes of the oldest message's body, where they are counted and known.
+    pub fn front_bytes(&self) -> Option<u32> {
+        let returned = self.returned.first_key_value().map(|(sequence, _)| *sequence);
+        self.sizes.as_ref()?.of(returned, self.len)
+    }
+
+    /// Counts bytes from now on: of what waits already as far as [`Backlog::read_sizes`] has read it.
+    pub fn count_bytes(&mut self) {
+        self.sizes = Some(Box::new(Sizes::without(self.returned.keys().copied())));
+        self.count_memory();
+    }
+
+    /// Whether bytes are counted, and some have yet to be read.
+    pub fn lacks_sizes(&self) -> bool {
+        self.sizes.as_ref().is_some_and(|sizes| sizes.lacks_some(self.len))
+    }
+
+    /// Counts the bytes of messages that have yet to be read, the newest first, so that what is beyond a
+    /// limit is always older. `size_of` reads; no more than `most`. Returns how many those were.
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
+        let Backlog { returned, oldest, packed, newest, len, sizes: Some(sizes), .. } = self else {
+            return 0;
+        };
+        let mut read = 0;
+        while read < most && sizes.unread_of(*len) > 0 {
+            let last = sizes.unread_of(*len) - 1;
+            let behind = last.checked_sub(oldest.len());
+            let (page, end) = match behind {
+                None => (None, last + 1),
+                Some(behind) => (packed.get(behind / PAGE_LOCATIONS), behind % PAGE_LOCATIONS + 1),
+            };
+            let first = end.saturating_sub(most - read);
+            let mut run = Vec::with_capacity(end - first);
+            match (behind, page) {
+                (None, _) => run.extend(oldest.range(first..end).map(&mut *size_of)),
+                (_, None) => run.extend(newest.range(first..end).map(&mut *size_of)),
+                (_, Some(page)) => page.for_each_in(first..end, &mut |one| run.push(size_of(one))),
+            }
+            read += run.len();
+            run.into_iter().rev().for_each(|bytes| sizes.push_front(bytes));
+        }
+        while read < most
+            && let Some(sequence) = sizes.pop_unread()
+        {
+            let bytes = returned.get(&sequence).map_or(0, &mut *size_of);
+            sizes.put_back(sequence, Some(bytes));
+            read += 1;
+        }
+        self.count_memory();
+        read
+    }
+
+    /// Counts bytes no more.
+    pub fn count_no_bytes(&mut self) {
+        self.sizes = None;
+        self.count_memory();
+    }
+
+    /// Adds a new message at the end, with a body of so many bytes.
+    pub fn push(&mut self, location: Location, bytes: u32) {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.push(bytes);
+        }
         if self.len == 0 {
             self.first = self.next_sequence;
         }
@@ -103,8 +174,11 @@ impl Backlog {
         }
     }
 
-    /// Puts a message back where it was.
-    pub fn put_back(&mut self, sequence: u64, location: Location) {
+    /// Puts a message back where it was, with a body of so many bytes if that is known.
+    pub fn put_back(&mut self, sequence: u64, location: Location, bytes: Option<u32>) {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.put_back(sequence, bytes);
+        }
         debug_assert!(self.len == 0 || sequence < self.first);
         self.returned.insert(sequence, location);
         if self.returned.len() > self.returned_charged {
@@ -129,6 +203,9 @@ impl Backlog {
             return self.pop_returned();
         }
         let location = self.oldest.pop_front()?;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.pop(self.len);
+        }
         let sequence = self.first;
         self.first += 1;
         self.len -= 1;
@@ -140,6 +217,9 @@ impl Backlog {
 
     fn pop_returned(&mut self) -> Option<(u64, Location)> {
         let popped = self.returned.pop_first();
+        if let (Some(sizes), Some((sequence, _))) = (&mut self.sizes, &popped) {
+            sizes.pop_returned(*sequence);
+        }
         if self.returned.is_empty() {
             self.returned_charged = 0;
             self.count_memory();
@@ -172,7 +252,8 @@ impl Backlog {
 
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Backlog {
-        let rest = Backlog::starting_at(self.next_sequence, self.charge.another());
+        let mut rest = Backlog::starting_at(self.next_sequence, self.charge.another());
+        rest.sizes = self.sizes.as_ref().map(|_| Box::default());
         std::mem::replace(self, rest)
     }
 

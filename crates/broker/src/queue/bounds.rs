@@ -6,14 +6,15 @@ use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::posting::PublishRun;
-use crate::timers::TimerKind;
 use crate::wakes::Wakes;
-use courser_store::{Location, Store, StoreError, Sync};
+use crate::work;
+use courser_store::{Location, Store, StoreError};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Messages that one section under the lock drops; the next section follows at once.
 const DROPPED_AT_ONCE: usize = 1024;
+/// Messages whose sizes one section under the lock reads; the next section follows at once.
+const SIZES_READ_AT_ONCE: usize = 128;
 
 /// The most that may wait in a queue. Only messages that wait count, and of them only the bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,15 @@ impl State {
     fn held(&self) -> usize {
         self.ready.len() + self.dying.len()
     }
+
+    /// Whether the queue is over its limit and has to drop its oldest messages.
+    #[inline]
+    pub(super) fn has_excess(&self) -> bool {
+        Queue::bounds(self).is_some_and(|bounds| {
+            bounds.overflow == Overflow::DropHead
+                && bounds.exceeded_by(self.ready.len(), self.ready.bytes())
+        })
+    }
 }
 
 impl Queue {
@@ -72,7 +82,7 @@ impl Queue {
         let refuses = bounds.overflow != Overflow::DropHead && run.is_refusable();
         for index in next..run.len() {
             let Some(message) = run.message(index) else { break };
-            let bytes = state.ready_bytes + message.body.len() as u64;
+            let bytes = state.ready.bytes() + message.body.len() as u64;
             if refuses && bounds.exceeded_by(state.held() + 1, bytes) {
                 run.refuse(index);
                 if bounds.overflow == Overflow::RejectPublishDlx {
@@ -89,88 +99,64 @@ impl Queue {
             run.keep_from(index, store)?;
             if let Some(location) = run.location(index, store) {
                 let rank = state.ready.rank(Some(message));
-                state.ready.push(location, rank);
-                state.ready_bytes = bytes;
+                state.ready.push(location, rank, message.body.len());
             }
         }
-        self.drop_excess(state, settling, store, wakes)
+        Ok(())
     }
 
-    /// Drops the oldest messages until no more wait than may, or has it done at once after this.
+    /// Drops the oldest messages until no more wait than may, or as many as one section drops.
+    #[inline]
     pub(super) fn drop_excess(
         self: &Arc<Self>,
         state: &mut State,
         settling: &mut Settling,
-        store: &dyn Store,
         wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let bounds = Self::bounds(state).filter(|bounds| bounds.overflow == Overflow::DropHead);
-        let Some(bounds) = bounds else { return Ok(()) };
-        let mut dropped = 0;
-        while bounds.exceeded_by(state.ready.len(), state.ready_bytes) && dropped < DROPPED_AT_ONCE
-        {
-            if bounds.bytes.is_some() {
-                state.ready_bytes -= self.head_bytes(state, store)?.min(state.ready_bytes);
+    ) {
+        for _ in 0..DROPPED_AT_ONCE {
+            if !state.has_excess() {
+                break;
             }
             let Some((_, location)) = state.ready.pop() else { break };
             self.bury(state, location, Reason::MaxLen, settling, wakes);
-            dropped += 1;
-        }
-        if dropped == DROPPED_AT_ONCE {
-            let key = (self.id, TimerKind::Excess);
-            self.timers.arm(&mut state.excess, self.timers.now_ms(), key, self.timed());
-        }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Bytes of the oldest message's body; none if it is lost.
-    fn head_bytes(&self, state: &mut State, store: &dyn Store) -> Result<u64, StoreError> {
-        let Some((_, location)) = state.ready.front() else { return Ok(0) };
-        match read(location, &mut state.reader, store) {
-            Err(StoreError::Lost(_)) => Ok(0),
-            message => Ok(message?.body.len() as u64),
         }
     }
 
-    /// Counts the bytes that wait, where they are bounded: reads every message.
-    pub(super) fn count_bytes(&self, state: &mut State, store: &dyn Store) {
-        state.ready_bytes = 0;
-        if Self::bounds(state).is_none_or(|bounds| bounds.bytes.is_none()) {
-            return;
+    /// Counts the bytes that wait where they are bounded, and only there.
+    pub(super) fn count_bytes(state: &mut State) {
+        let are_bounded = Self::bounds(state).is_some_and(|bounds| bounds.bytes.is_some());
+        match (are_bounded, state.ready.counts_bytes()) {
+            (true, false) => state.ready.count_bytes(),
+            (false, true) => state.ready.count_no_bytes(),
+            (true, true) | (false, false) => {}
         }
+    }
+
+    /// Reads how large messages are that were there before bytes were bounded or have come back: some of
+    /// them. Until all have been read, only the bytes of the others are bounded.
+    #[cold]
+    pub(super) fn read_sizes(state: &mut State, store: &dyn Store) {
         let mut reader = None;
-        let mut bytes = 0;
-        state.ready.for_each(&mut |location| {
+        let read = state.ready.read_sizes(SIZES_READ_AT_ONCE, &mut |location| {
             // One that can't be read is found out when its turn comes.
-            bytes += read(location, &mut reader, store).map_or(0, |message| message.body.len());
+            read(location, &mut reader, store).map_or(0, |message| message.body.len() as u32)
         });
-        state.ready_bytes = bytes as u64;
+        work::count(read);
     }
 
     /// A message that was delivered returns to its place.
-    pub(super) fn put_back(
-        &self,
-        state: &mut State,
-        sequence: u64,
-        mut location: Location,
-        store: &dyn Store,
-    ) {
+    pub(super) fn put_into_place(state: &mut State, sequence: u64, mut location: Location) {
         *location.marks_mut() |= REDELIVERED;
-        if Self::bounds(state).is_some_and(|bounds| bounds.bytes.is_some())
-            && let Ok(message) = read(&location, &mut state.reader, store)
-        {
-            state.ready_bytes += message.body.len() as u64;
-        }
-        state.ready.put_back(sequence, location);
+        let bytes = location.in_memory().map(|message| message.body.len() as u32);
+        state.ready.put_back(sequence, location, bytes);
     }
 
-    /// Whether what is published now would be refused.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether a message with a body of so many bytes would be refused if it was published now.
+    pub(crate) fn is_full(&self, body_bytes: usize) -> bool {
         let state = self.state.lock();
         Self::bounds(&state).is_some_and(|bounds| {
-            bounds.overflow != Overflow::DropHead
-                && bounds.exceeded_by(state.held() + 1, state.ready_bytes)
+            let bytes = state.ready.bytes() + body_bytes as u64;
+            bounds.overflow != Overflow::DropHead && bounds.exceeded_by(state.held() + 1, bytes)
         })
     }
 
@@ -183,22 +169,7 @@ impl Queue {
             && !self.takes_specially
             && Self::bounds(&state).is_some_and(|bounds| {
                 bounds.overflow == Overflow::RejectPublish
-                    && bounds.exceeded_by(state.held() + 1, state.ready_bytes)
+                    && bounds.exceeded_by(state.held() + 1, state.ready.bytes())
             })
-    }
-
-    /// There was more to drop than one section may.
-    pub(super) fn go_on_dropping(
-        self: &Arc<Self>,
-        fired_ms: u64,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        state.excess.fired(fired_ms);
-        self.drop_excess(&mut state, &mut settling, store, wakes)?;
-        drop(state);
-        self.settle(settling, Sync::Later, store)
     }
 }

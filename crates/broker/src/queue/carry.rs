@@ -19,7 +19,8 @@ pub(crate) struct Lines {
 impl Queue {
     /// What it has. Dead letters that have not arrived elsewhere are in it, as after a restart.
     pub(crate) fn lines(&self) -> Lines {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        state.return_passed_over();
         let mut lines: Vec<Entries> =
             state.ready.lines().into_iter().map(Logged::into_entries).collect();
         let mut letters = Logged::default();
@@ -57,9 +58,7 @@ impl Queue {
             notes.enter(message, &location);
         }
         let rank = ready.rank(Some(*message));
-        ready.push(location, rank);
-        // Right only where they are bounded, which is where it is looked at.
-        state.ready_bytes += message.body.len() as u64;
+        ready.push(location, rank, message.body.len());
         self.backlog.store(state.ready.len(), Ordering::Relaxed);
     }
 

@@ -7,6 +7,7 @@ use super::Queue;
 use super::single_active::SingleActive;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
+use crate::work;
 use courser_codec::basic;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -62,6 +63,9 @@ impl Queue {
     }
 }
 
+/// What a channel is known by here: its connection and its number.
+pub(super) type ChannelKey = (usize, u16);
+
 /// Where a consumer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -69,6 +73,8 @@ pub(super) enum Place {
     Ring,
     /// It has no credit, or its connection has enough to send: in the ring of its connection.
     Blocked,
+    /// The limit for all consumers of its channel is used up: in the ring of its channel.
+    Starved,
     /// Another one is the single active consumer.
     Waiting,
 }
@@ -77,6 +83,10 @@ impl Consumer {
     pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i64) -> Self {
         let (place, previous, next) = (Place::Waiting, 0, 0);
         Consumer { outbox, channel, slot, no_ack, priority, place, previous, next }
+    }
+
+    pub(super) fn channel_key(&self) -> ChannelKey {
+        (address(&self.outbox), self.channel)
     }
 
     /// Ends it, as `queue` gives it nothing any more, and tells its client if it wants to know.
@@ -109,6 +119,8 @@ pub(crate) struct Consumers {
     turns: BTreeMap<i64, u32>,
     /// The one that has been blocked longest, for each connection that has any.
     blocked: FxHashMap<usize, u32>,
+    /// For each channel whose limit was used up, and for each priority, the one that has waited longest.
+    pub(super) starved: BTreeMap<ChannelKey, BTreeMap<i64, u32>>,
     /// The key of the exclusive consumer, if there is one.
     pub exclusive: Option<u32>,
     /// There if only one consumer at a time is to get messages.
@@ -179,6 +191,8 @@ impl Consumers {
         self.unlink(key);
         let consumer = self.all.get_mut(key as usize)?.take()?;
         self.free.push(key);
+        // It may have had its turn for others.
+        self.promote(consumer.channel_key());
         if self.exclusive == Some(key) {
             self.exclusive = None;
         }
@@ -203,31 +217,51 @@ impl Consumers {
     #[inline]
     pub fn next(&self) -> Option<(u32, bool)> {
         let (_, key) = self.turns.last_key_value()?;
-        Some((*key, self.get(*key)?.next == *key))
+        let consumer = self.get(*key)?;
+        Some((*key, consumer.next == *key && !self.is_followed(consumer)))
     }
 
-    /// Ends the turn of the consumer that [`Consumers::next`] named.
+    /// Ends the turn of a consumer: the next one of its ring follows.
     #[inline]
-    pub fn rotate(&mut self) {
-        let Some((_, key)) = self.turns.last_key_value() else { return };
-        let Some(next) = self.get(*key).map(|consumer| consumer.next) else { return };
-        if next != *key
-            && let Some(mut highest) = self.turns.last_entry()
-        {
-            highest.insert(next);
+    pub fn rotate(&mut self, key: u32) {
+        let Some(consumer) = self.get(key) else { return };
+        let (priority, next) = (consumer.priority, consumer.next);
+        if next != key {
+            advance(self.turns.get_mut(&priority), key, next);
         }
     }
 
-    /// Takes the consumer that [`Consumers::next`] named out of the ring.
-    pub fn block_next(&mut self) {
-        let Some((key, _)) = self.next() else { return };
-        self.unlink(key);
-        self.link(key, Place::Blocked);
+    /// Makes it the turn of a consumer in the rings that `takes` it, of those with the highest priority the
+    /// next one. Returns which one that is, if there is one, and how many have been asked.
+    #[cold]
+    pub fn pass_turn(&mut self, takes: impl Fn(&Consumer) -> bool) -> (Option<u32>, u64) {
+        let mut asked = 0;
+        for (_, first) in self.turns.iter_mut().rev() {
+            let mut key = *first;
+            while let Some(Some(consumer)) = self.all.get(key as usize) {
+                asked += 1;
+                if takes(consumer) {
+                    *first = key;
+                    return (Some(key), asked);
+                }
+                key = consumer.next;
+                if key == *first {
+                    break;
+                }
+            }
+        }
+        (None, asked)
+    }
+
+    /// Whether a consumer has a place.
+    pub(super) fn is_at(&self, key: u32, place: Place) -> bool {
+        self.get(key).is_some_and(|consumer| consumer.place == place)
     }
 
     /// Puts a blocked consumer back into the ring, at the end.
     pub fn unblock(&mut self, key: u32) {
-        if self.get(key).is_some_and(|consumer| consumer.place == Place::Blocked) {
+        work::count(1);
+        if self.is_at(key, Place::Blocked) {
             self.unlink(key);
             self.link(key, Place::Ring);
         }
@@ -253,13 +287,16 @@ impl Consumers {
     }
 
     /// Puts a consumer that is in no ring at the end of that of its new place.
-    fn link(&mut self, key: u32, place: Place) {
+    pub(super) fn link(&mut self, key: u32, place: Place) {
         let Some(consumer) = self.get_mut(key) else { return };
         consumer.place = place;
-        let (priority, outbox) = (consumer.priority, address(&consumer.outbox));
+        let (priority, channel) = (consumer.priority, consumer.channel_key());
         let first = match place {
             Place::Ring => *self.turns.entry(priority).or_insert(key),
-            Place::Blocked => *self.blocked.entry(outbox).or_insert(key),
+            Place::Blocked => *self.blocked.entry(channel.0).or_insert(key),
+            Place::Starved => {
+                *self.starved.entry(channel).or_default().entry(priority).or_insert(key)
+            }
             Place::Waiting => return,
         };
         let last = match self.get(first) {
@@ -271,18 +308,23 @@ impl Consumers {
     }
 
     /// Takes a consumer out of the ring that it is in, if any.
-    fn unlink(&mut self, key: u32) {
+    pub(super) fn unlink(&mut self, key: u32) {
         let Some(consumer) = self.get_mut(key) else { return };
         let place = std::mem::replace(&mut consumer.place, Place::Waiting);
         let (previous, next) = (consumer.previous, consumer.next);
-        let (priority, outbox) = (consumer.priority, address(&consumer.outbox));
+        let (priority, channel) = (consumer.priority, consumer.channel_key());
         let is_alone = next == key;
         match place {
             Place::Waiting => return,
             Place::Ring if is_alone => drop(self.turns.remove(&priority)),
-            Place::Blocked if is_alone => drop(self.blocked.remove(&outbox)),
+            Place::Blocked if is_alone => drop(self.blocked.remove(&channel.0)),
+            Place::Starved if is_alone => self.starve_none(channel, priority),
             Place::Ring => advance(self.turns.get_mut(&priority), key, next),
-            Place::Blocked => advance(self.blocked.get_mut(&outbox), key, next),
+            Place::Blocked => advance(self.blocked.get_mut(&channel.0), key, next),
+            Place::Starved => {
+                let rings = self.starved.get_mut(&channel);
+                advance(rings.and_then(|rings| rings.get_mut(&priority)), key, next);
+            }
         }
         self.join(previous, next);
     }
@@ -305,6 +347,6 @@ fn advance(first: Option<&mut u32>, key: u32, next: u32) {
 }
 
 /// What a connection is known by here.
-fn address(outbox: &Arc<Outbox>) -> usize {
+pub(super) fn address(outbox: &Arc<Outbox>) -> usize {
     Arc::as_ptr(outbox).addr()
 }

@@ -1,16 +1,20 @@
 //! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
 
 use super::settle::Settling;
-use super::{DeadLetterTo, Queue, Settled, State};
+use super::{DeadLetterTo, Queue, State};
 use crate::dead_letter::Reason;
+use crate::memory::Charge;
 use crate::routing::Namespace;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
+use crate::work;
 use courser_store::{Location, Position, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+/// What a letter takes in the books, which are maps with free places.
+const LETTER_BYTES: usize = 2 * (size_of::<(u64, Dead)>() + size_of::<Letter>());
 /// How long letters wait that could not be delivered.
 const RETRY_MS: u64 = 1000;
 /// Letters that are tried again at once.
@@ -29,32 +33,53 @@ pub(crate) struct Letter {
 /// to find them in it.
 #[derive(Debug, Default)]
 pub(super) struct Dying {
-    by_number: BTreeMap<u64, Dead>,
-    /// Those that nobody has in hands yet, in the order in which they left.
+    /// Those that are posted, or about to be.
+    under_way: BTreeMap<u64, Dead>,
+    /// Those that could not be delivered: they are tried again when the timer fires, the first first.
+    stranded: BTreeMap<u64, Dead>,
+    /// Those that nothing posts yet, in the order in which they left.
     unposted: VecDeque<Letter>,
     next_number: u64,
     retry: Timer,
+    charge: Charge,
 }
 
 #[derive(Debug)]
 struct Dead {
     location: Location,
     reason: Reason,
-    /// Nobody has it in hands: it is tried again when the timer fires.
-    stranded: bool,
 }
 
 impl Dying {
-    fn has_stranded(&self) -> bool {
-        self.by_number.values().any(|dead| dead.stranded)
+    /// Empty books, whose memory is charged.
+    pub fn new(charge: Charge) -> Self {
+        Dying { charge, ..Dying::default() }
+    }
+
+    /// Counts the room for so many letters as there are.
+    fn count_memory(&mut self) {
+        let room = if self.len() == 0 { 0 } else { self.len().next_power_of_two() };
+        self.charge.set(room * LETTER_BYTES);
     }
 
     pub fn len(&self) -> usize {
-        self.by_number.len()
+        self.under_way.len() + self.stranded.len()
+    }
+
+    /// Takes those that nothing posts now.
+    pub fn take_stranded(&mut self) -> impl ExactSizeIterator<Item = Location> + use<> {
+        let stranded = std::mem::take(&mut self.stranded);
+        self.count_memory();
+        stranded.into_values().map(|dead| dead.location)
     }
 
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
-        self.by_number.values().map(|dead| &dead.location)
+        self.under_way.values().chain(self.stranded.values()).map(|dead| &dead.location)
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
     }
 }
 
@@ -84,11 +109,11 @@ impl Queue {
         if !is_letter {
             return settling.add(location);
         }
-        let number = state.dying.next_number;
-        state.dying.next_number += 1;
-        let dead = Dead { location: location.clone(), reason, stranded: false };
-        state.dying.by_number.insert(number, dead);
+        let number = state.dying.next_number();
+        let dead = Dead { location: location.clone(), reason };
+        state.dying.under_way.insert(number, dead);
         state.dying.unposted.push_back(Letter { number, location, reason });
+        state.dying.count_memory();
         wakes.push_lettered(self);
     }
 
@@ -109,33 +134,10 @@ impl Queue {
         letters
     }
 
-    /// Deliveries that their consumers refuse for good.
-    pub(crate) fn reject(
-        self: &Arc<Self>,
-        settled: &[Settled],
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        for one in settled {
-            if let Some(location) = state.unacked.remove(one.sequence) {
-                self.bury(&mut state, location, Reason::Rejected, &mut settling, wakes);
-            }
-            if let Some(consumer) = one.consumer {
-                state.consumers.unblock(consumer);
-            }
-        }
-        state.unacked.shrink_if_empty();
-        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
-        drop(state);
-        self.settle(settling, Sync::Later, store)
-    }
-
     /// The ascending positions of dead letters that are in the log.
     pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<Position> {
         let state = self.state.lock();
-        let dead = numbers.iter().filter_map(|number| state.dying.by_number.get(number));
+        let dead = numbers.iter().filter_map(|number| state.dying.under_way.get(number));
         let mut positions: Vec<Position> =
             dead.filter_map(|dead| dead.location.position()).collect();
         drop(state);
@@ -152,12 +154,14 @@ impl Queue {
     ) -> Result<(), StoreError> {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
+        work::count(numbers.len());
         for number in numbers {
-            if let Some(dead) = state.dying.by_number.remove(number) {
+            if let Some(dead) = state.dying.under_way.remove(number) {
                 settling.add(dead.location);
             }
         }
-        if state.dying.has_stranded() {
+        state.dying.count_memory();
+        if !state.dying.stranded.is_empty() {
             // There was a way for these; the next ones may find it as well.
             self.retry_after(0, &mut state.dying);
         }
@@ -175,10 +179,9 @@ impl Queue {
         let dying = &mut state.dying;
         for number in numbers {
             // Behind the others: there may be a way for these.
-            if let Some(dead) = dying.by_number.remove(number) {
-                let next = dying.next_number;
-                dying.next_number += 1;
-                dying.by_number.insert(next, Dead { stranded: true, ..dead });
+            if let Some(dead) = dying.under_way.remove(number) {
+                let last = dying.next_number();
+                dying.stranded.insert(last, dead);
             }
         }
         self.retry_after(RETRY_MS, dying);
@@ -186,25 +189,38 @@ impl Queue {
 
     fn retry_after(&self, wait_ms: u64, dying: &mut Dying) {
         let deadline_ms = self.timers.now_ms().saturating_add(wait_ms);
-        let key = (self.id, TimerKind::DeadLetters);
-        self.timers.arm(&mut dying.retry, deadline_ms, key, self.timed());
+        if dying.retry.deadline_ms().is_none_or(|at| deadline_ms < at) {
+            let key = (self.id, TimerKind::DeadLetters);
+            self.timers.arm(&mut dying.retry, deadline_ms, key, self.timed());
+        }
     }
 
-    /// Hands out some of the dead letters that could not be delivered before.
+    /// There are more letters than are posted in one go: the rest follows at once.
+    pub(crate) fn post_more_soon(&self) {
+        let mut state = self.state.lock();
+        if !state.dying.unposted.is_empty() {
+            self.retry_after(0, &mut state.dying);
+        }
+    }
+
+    /// Has letters posted that were left, and some of those that could not be delivered before.
     pub(super) fn retry_dead(self: &Arc<Self>, fired_ms: u64, wakes: &mut Wakes) {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
         dying.retry.fired(fired_ms);
-        let Dying { by_number, unposted, .. } = &mut *dying;
-        let stranded = by_number.iter_mut().filter(|(_, dead)| dead.stranded);
-        for (number, dead) in stranded.take(RETRIED_AT_ONCE) {
-            dead.stranded = false;
-            let (number, reason) = (*number, dead.reason);
-            let location = dead.location.clone();
-            unposted.push_back(Letter { number, location, reason });
+        let Dying { under_way, stranded, unposted, .. } = &mut *dying;
+        if unposted.is_empty() {
+            for _ in 0..RETRIED_AT_ONCE {
+                let Some((number, dead)) = stranded.pop_first() else { break };
+                let (location, reason) = (dead.location.clone(), dead.reason);
+                unposted.push_back(Letter { number, location, reason });
+                under_way.insert(number, dead);
+            }
+        }
+        if !unposted.is_empty() {
             wakes.push_lettered(self);
         }
-        if dying.has_stranded() {
+        if !stranded.is_empty() {
             self.retry_after(RETRY_MS, dying);
         }
     }

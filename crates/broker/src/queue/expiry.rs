@@ -12,9 +12,8 @@ use crate::dead_letter::Reason;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, Properties};
-use courser_store::{Location, MessageRef, Reader, Store, StoreError, Sync};
+use courser_store::{Location, MessageRef, Reader, Store, StoreError};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Messages that one section under the lock lets expire; the next section follows at once.
 pub(super) const EXPIRED_AT_ONCE: usize = 256;
@@ -99,6 +98,7 @@ impl Queue {
 
     /// Lets what has expired at the head leave, a bounded number of messages, and sees to it that
     /// the next one is looked at in time. Returns whether the new head has expired as well.
+    #[inline]
     pub(super) fn expire(
         self: &Arc<Self>,
         state: &mut State,
@@ -107,9 +107,7 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<bool, StoreError> {
         let Some(moment) = self.moment(state) else { return Ok(false) };
-        let more = self.expire_at(moment, state, settling, store, wakes)?;
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        Ok(more)
+        self.expire_at(moment, state, settling, store, wakes)
     }
 
     fn expire_at(
@@ -143,7 +141,6 @@ impl Queue {
                 continue;
             }
             let message = message?;
-            let size_bytes = message.body.len() as u64;
             let deadline_ms = moment.deadline_ms(&message);
             if deadline_ms.is_none_or(|deadline_ms| deadline_ms > moment.now_ms) {
                 expiry.seen = Some(sequence);
@@ -159,7 +156,6 @@ impl Queue {
                 break;
             }
             if let Some((_, location)) = ready.pop() {
-                state.ready_bytes = state.ready_bytes.saturating_sub(size_bytes);
                 self.bury(state, location, Reason::Expired, settling, wakes);
             }
         }
@@ -192,23 +188,6 @@ impl Queue {
         }
     }
 
-    /// Lets some of what has expired at the head leave. Returns whether there is more of it.
-    pub(crate) fn expire_before_poll(
-        self: &Arc<Self>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<bool, StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        if !state.expiry.watching {
-            return Ok(false);
-        }
-        let more = self.expire(&mut state, &mut settling, store, wakes)?;
-        drop(state);
-        self.settle(settling, Sync::Later, store)?;
-        Ok(more)
-    }
-
     /// The head's time may be over.
     pub(super) fn look_at_head(
         self: &Arc<Self>,
@@ -216,15 +195,10 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        state.expiry.timer.fired(fired_ms);
-        state.expiry.seen = None;
-        if !self.expire(&mut state, &mut settling, store, wakes)? {
-            self.feed_waiting(&mut state, &mut settling, store, wakes)?;
-        }
-        drop(state);
-        self.settle(settling, Sync::Later, store)
+        self.section(store, wakes, |state| {
+            state.expiry.timer.fired(fired_ms);
+            state.expiry.seen = None;
+        })
     }
 
     pub(super) fn end_expiry(&self, state: &mut State) {

@@ -1,45 +1,34 @@
 //! How messages and consumers meet.
 
-use super::backlog::REDELIVERED;
-use super::consumers::{Consumer, Consumers};
-use super::expiry::read;
+use super::consumers::{Consumer, Consumers, Place};
 use super::handed_out::HandedOut;
-use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::source::{Next, Publishing, Source, Waiting};
 use super::{Queue, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts};
 use crate::dead_letter::Reason;
-use crate::outbox::{Blocked, Outbox};
+use crate::outbox::{Blocked, Outbox, Turn as Due};
 use crate::posting::PublishRun;
 use crate::trace::Traced;
 use crate::wakes::Wakes;
+use crate::work;
 use courser_store::{MessageRef, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Turns and messages of one section under the lock; the next section follows at once.
+const FED_AT_ONCE: u64 = 8192;
+
 /// What came of a consumer's turn.
 struct Turn {
     handed: Handed,
-    /// It can take no more for now.
-    blocked: bool,
-}
-
-/// The oldest message, and what `basic.get-ok` says of it.
-pub(crate) struct Polled<'a> {
-    pub message: MessageRef<'a>,
-    pub redelivered: bool,
-    /// Messages behind it.
-    pub left: usize,
-}
-
-/// What becomes of a message offered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taking {
-    ForGood,
-    UntilAcked,
-    Nothing,
+    /// Why it can take no more for now, if so.
+    blocked: Option<Blocked>,
+    /// Bytes of the next message's content header, which does not fit its frames.
+    unfit: Option<usize>,
+    /// Why the turn ended early, if it did.
+    failed: Option<StoreError>,
 }
 
 impl Queue {
@@ -88,41 +77,56 @@ impl Queue {
             drop(state);
             return self.settle(settling, Sync::Later, store);
         }
-        self.count_published(&mut state, run, wakes);
+        let taken_in = self.take_run::<APART>(&mut state, run, &mut settling, store, wakes);
+        self.serve(&mut state, &mut settling, store, wakes);
+        drop(state);
+        // Also what has been settled before something failed.
+        let settled = self.settle(settling, Sync::Later, store);
+        taken_in.and(settled)
+    }
+
+    /// Takes in the messages of a run: hands out what consumers can take, and keeps the rest.
+    #[inline]
+    fn take_run<const APART: bool>(
+        self: &Arc<Self>,
+        state: &mut State,
+        run: &mut PublishRun<'_>,
+        settling: &mut Settling,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        self.count_published(state, run, wakes);
         let State { ready, consumers, unacked, counts, .. } = &mut *state;
         let mut next = 0;
         if ready.is_empty() {
             let unacked_before = if APART { unacked.len() } else { 0 };
             let mut source = Publishing { run, next, store, ready };
-            self.feed(consumers, &mut source, (unacked, counts), &mut settling, wakes)?;
+            self.feed(consumers, &mut source, (unacked, counts), settling, wakes)?;
             next = source.next;
             if APART {
                 state.leave_passed(run, next, unacked_before);
             }
         }
+        state.expiry.watching |= run.may_expire();
         let bounds = state.traits.as_ref().and_then(|traits| traits.bounds);
         if let Some(bounds) = bounds {
-            self.enqueue_within(bounds, &mut state, next, run, &mut settling, store, wakes)?;
-        } else if next < run.len() {
+            return self.enqueue_within(bounds, state, next, run, settling, store, wakes);
+        }
+        if next < run.len() {
             let State { ready, .. } = &mut *state;
             run.keep_from(next, store)?;
             for index in next..run.len() {
                 if let Some(location) = run.location(index, store) {
+                    // Its bytes count only where they are bounded.
                     let rank = ready.rank(run.message(index));
-                    ready.push(location, rank);
+                    ready.push(location, rank, 0);
                 }
             }
-            self.backlog.store(ready.len(), Ordering::Relaxed);
         }
-        state.expiry.watching |= run.may_expire();
-        if state.expiry.watching {
-            self.expire(&mut state, &mut settling, store, wakes)?;
-        }
-        drop(state);
-        self.settle(settling, Sync::Later, store)
+        Ok(())
     }
 
-    /// Hands messages from `source` to consumers until either runs out.
+    /// Hands messages from `source` to consumers until either runs out, or it is enough for one section.
     fn feed(
         self: &Arc<Self>,
         consumers: &mut Consumers,
@@ -134,26 +138,47 @@ impl Queue {
         if self.is_paused() {
             return Ok(());
         }
-        let mut handed = 0;
+        let (mut handed, mut turns, mut failed) = (0, 0, None);
         let mut deliveries = DeliveryCounts::default();
-        while !source.is_empty() {
-            let Some((key, alone)) = consumers.next() else { break };
+        // One for what does not fit the frames of the one whose turn it is.
+        let mut chosen = None;
+        while !source.is_empty() && turns + handed < FED_AT_ONCE && failed.is_none() {
+            let next = chosen.take().map(|key| (key, false)).or_else(|| consumers.next());
+            let Some((key, alone)) = next else { break };
             let Some(consumer) = consumers.get(key) else { break };
-            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes)?;
+            let is_followed = consumers.is_followed(consumer);
+            let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes);
+            turns += 1;
             handed += turn.handed.messages;
+            failed = turn.failed;
             deliveries.add_handed(consumer.no_ack, &turn.handed);
-            if turn.blocked {
-                consumers.block_next();
-            } else if turn.handed.messages > 0 {
+            if let Some(header_len) = turn.unfit {
+                match self.pass_on(header_len, consumers, source, unacked) {
+                    Ok((next, asked)) => (chosen, turns) = (next, turns + asked),
+                    Err(error) => failed = Some(error),
+                }
+                continue;
+            }
+            match turn.blocked {
+                Some(Blocked::Starved) => consumers.leave_ring(key, Place::Starved),
+                Some(why) => {
+                    consumers.leave_ring(key, Place::Blocked);
+                    if is_followed && why == Blocked::NoCredit {
+                        self.promote_other(key, consumers);
+                    }
+                }
                 // Who got nothing, as all has expired, keeps its turn.
-                consumers.rotate();
+                None if turn.handed.messages == 0 => {}
+                None if is_followed => self.make_way(key, consumers),
+                None => consumers.rotate(key),
             }
         }
+        work::count(turns as usize);
         if handed > 0 {
             self.consumed.fetch_add(handed, Ordering::Relaxed);
             self.count_deliveries(counts, &deliveries, wakes);
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
@@ -166,8 +191,8 @@ impl Queue {
         unacked: &mut HandedOut,
         settling: &mut Settling,
         wakes: &mut Wakes,
-    ) -> Result<Turn, StoreError> {
-        let mut turn = Turn { handed: Handed::default(), blocked: false };
+    ) -> Turn {
+        let mut turn = Turn { handed: Handed::default(), blocked: None, unfit: None, failed: None };
         let high_bytes = consumer.outbox.high_bytes();
         let traced = self.is_traced();
         let (number, slot) = (consumer.channel, consumer.slot);
@@ -179,23 +204,29 @@ impl Queue {
             };
             if let Err(blocked) = ready {
                 if blocked == Blocked::OutboxFull {
-                    outbox.stall(self);
+                    outbox.stall(Due::Queue(Arc::clone(self)));
                 }
-                turn.blocked = true;
+                turn.blocked = Some(blocked);
                 break;
             }
-            if !consumer.no_ack {
-                source.prepare_keep()?;
+            if !consumer.no_ack
+                && let Err(error) = source.prepare_keep()
+            {
+                turn.failed = Some(error);
+                break;
             }
             let next = match source.peek() {
                 Ok(Some(next)) => next,
                 Ok(None) => break,
                 Err(StoreError::Lost(_)) => {
                     // It must not stop those behind it.
-                    settling.positions.extend(source.pass());
+                    settling.positions.extend(source.pass_lost());
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    turn.failed = Some(error);
+                    break;
+                }
             };
             if next.expired {
                 source.pass_expired();
@@ -203,7 +234,9 @@ impl Queue {
             }
             let Next { message, redelivered, .. } = next;
             if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
-                turn.blocked = true;
+                let header_len = message.header.len();
+                turn.unfit = (!outbox.fits(header_len)).then_some(header_len);
+                turn.blocked = turn.unfit.is_none().then_some(Blocked::Gone);
                 break;
             }
             turn.handed.add(message.body.len(), redelivered);
@@ -230,12 +263,12 @@ impl Queue {
         if outbox.has_news() && outbox.claim_wake() {
             wakes.push(&consumer.outbox);
         }
-        Ok(turn)
+        turn
     }
 
     /// Notes a copy of a message that a client gets.
     #[cold]
-    fn trace(
+    pub(super) fn trace(
         &self,
         outbox: &Outbox,
         channel: u16,
@@ -249,6 +282,7 @@ impl Queue {
     }
 
     /// Hands waiting messages to whoever can take them.
+    #[inline]
     pub(super) fn feed_waiting(
         self: &Arc<Self>,
         state: &mut State,
@@ -256,144 +290,29 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        if state.ready.is_empty() {
+        if state.ready.is_empty() || state.consumers.next().is_none() || self.is_paused() {
             return Ok(());
         }
         let moment = self.moment(state);
-        let State { ready, reader, consumers, unacked, ready_bytes, notes, counts, .. } = state;
+        let State { ready, reader, consumers, unacked, notes, counts, .. } = state;
         let open = reader.get_or_insert_with(|| store.reader());
         let mut waiting = Waiting {
             ready,
             reader: &mut **open,
             moment,
             expired: Vec::new(),
-            ready_bytes,
-            peeked_bytes: 0,
+            unconsumed: 0,
             header: Vec::new(),
             notes: notes.as_deref_mut(),
         };
-        self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes)?;
+        let fed = self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes);
         let expired = waiting.expired;
         if ready.is_empty() {
             *reader = None;
         }
-        self.backlog.store(ready.len(), Ordering::Relaxed);
-        if moment.is_some() {
-            for location in expired {
-                self.bury(state, location, Reason::Expired, settling, wakes);
-            }
-            self.expire(state, settling, store, wakes)?;
+        for location in expired {
+            self.bury(state, location, Reason::Expired, settling, wakes);
         }
-        Ok(())
-    }
-
-    /// The connection of some consumers can send again, or the flow of its channels was resumed.
-    pub(crate) fn resume(
-        self: &Arc<Self>,
-        outbox: &Arc<Outbox>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        state.consumers.unblock_outbox(outbox);
-        self.feed_and_settle(state, store, wakes)
-    }
-
-    pub(super) fn feed_and_settle(
-        self: &Arc<Self>,
-        mut state: MutexGuard<'_, State>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
-        drop(state);
-        self.settle(settling, Sync::Later, store)
-    }
-
-    /// Offers the oldest message, for a `basic.get` by `holder`, to `with`, which says what becomes of
-    /// it. Returns whether there was one. What has expired has to have been dropped before, see
-    /// [`Queue::expire_before_poll`].
-    pub(crate) fn poll(
-        self: &Arc<Self>,
-        holder: (&Arc<Outbox>, u16),
-        store: &dyn Store,
-        wakes: &mut Wakes,
-        with: impl FnOnce(u64, Polled<'_>) -> Taking,
-    ) -> Result<bool, StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        self.renew_lease(&mut state);
-        let State { ready, reader, notes, .. } = &mut *state;
-        let reader = reader.get_or_insert_with(|| store.reader());
-        while let Some((_, location)) = ready.front()
-            && location.in_memory().is_none()
-            && let Err(StoreError::Lost(_)) = reader.read(location)
-        {
-            // It must not stop those behind it.
-            let lost = ready.pop().and_then(|(_, lost)| lost.position());
-            if let (Some(position), Some(notes)) = (lost, &mut *notes) {
-                notes.leave_position(position);
-            }
-            settling.positions.extend(lost);
-        }
-        let Some((sequence, location)) = ready.pop() else {
-            state.reader = None;
-            self.count_got_empty(&mut state, wakes);
-            drop(state);
-            self.settle(settling, Sync::Later, store)?;
-            return Ok(false);
-        };
-        // What is behind it and has expired is not left.
-        let watching = state.expiry.watching;
-        if watching && let Err(error) = self.expire(&mut state, &mut settling, store, wakes) {
-            state.ready.put_back(sequence, location);
-            return Err(error);
-        }
-        let State { ready, reader, unacked, ready_bytes, notes, .. } = &mut *state;
-        let left = ready.len();
-        let mut message = match read(&location, reader, store) {
-            Ok(message) => message,
-            Err(error) => {
-                state.ready.put_back(sequence, location);
-                return Err(error);
-            }
-        };
-        let redelivered = location.marks() & REDELIVERED != 0;
-        let size_bytes = message.body.len() as u64;
-        let (count, mut header) = (count_of(&location, notes.as_deref()), Vec::new());
-        if count > 0 && put_count(&message, count, &mut header).is_ok() {
-            message.header = &header;
-        }
-        let taking = with(sequence, Polled { message, redelivered, left });
-        if taking != Taking::Nothing && self.is_traced() {
-            self.trace(holder.0, holder.1, &message, redelivered, wakes);
-        }
-        match taking {
-            Taking::UntilAcked => unacked.insert(sequence, location, holder),
-            Taking::ForGood => {
-                if let Some(notes) = notes {
-                    notes.leave(&location);
-                }
-                settling.add(location);
-            }
-            Taking::Nothing => ready.put_back(sequence, location),
-        }
-        if taking != Taking::Nothing {
-            *ready_bytes = ready_bytes.saturating_sub(size_bytes);
-            self.backlog.store(left, Ordering::Relaxed);
-            self.consumed.fetch_add(1, Ordering::Relaxed);
-            let mut got = DeliveryCounts::default();
-            got.add_got(taking == Taking::ForGood, redelivered, size_bytes as usize);
-            self.count_deliveries(&mut state.counts, &got, wakes);
-            if left == 0 {
-                state.reader = None;
-            }
-        }
-        // It may return, or has not gone.
-        state.expiry.watching |= watching && taking != Taking::ForGood;
-        drop(state);
-        self.settle(settling, Sync::Later, store)?;
-        Ok(true)
+        fed
     }
 }

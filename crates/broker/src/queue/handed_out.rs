@@ -9,7 +9,7 @@ use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use courser_store::Location;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -21,10 +21,16 @@ const KEPT_PLACES: usize = 1024;
 pub(super) struct HandedOut {
     locations: FxHashMap<u64, Location>,
     watch: Option<Box<Watch>>,
+    /// The numbers of those that are set aside, as their content headers do not fit the frames of any
+    /// consumer that could take them: behind the bytes of these, so that the shortest is the first.
+    aside: BTreeSet<(usize, u64)>,
     charge: Charge,
-    /// For how many messages room is charged.
-    charged: usize,
+    /// For how many messages room is charged, and for how many of these that are set aside.
+    charged: (usize, usize),
 }
+
+/// What the number of a message that is set aside uses, in a tree's nodes that are half full.
+const ASIDE_BYTES: usize = 2 * size_of::<(usize, u64)>();
 
 /// Who has a message.
 struct Holder {
@@ -40,10 +46,12 @@ impl HandedOut {
 
     /// Counts the room for so many messages.
     #[cold]
-    fn count_memory(&mut self, messages: usize) {
-        self.charged = messages;
+    fn count_memory(&mut self, messages: usize, aside: usize) {
+        self.charged = (messages, aside);
         // Number, place and control byte, in a table of which an eighth stays free.
-        self.charge.set(messages * (size_of::<(u64, Location)>() + 1) * 8 / 7);
+        let entry = (size_of::<(u64, Location)>() + 1) * 8 / 7;
+        let watched = if self.watch.is_some() { WATCHED_BYTES } else { 0 };
+        self.charge.set(messages * (entry + watched) + aside * ASIDE_BYTES);
     }
 
     #[inline]
@@ -53,13 +61,47 @@ impl HandedOut {
         location: Location,
         (outbox, channel): (&Arc<Outbox>, u16),
     ) {
-        self.locations.insert(sequence, location);
-        if self.locations.len() > self.charged {
-            self.count_memory(self.locations.len().next_power_of_two());
-        }
+        self.hold(sequence, location);
         if let Some(watch) = &mut self.watch {
             watch.begin(sequence, Holder { outbox: Arc::downgrade(outbox), channel });
         }
+    }
+
+    /// Notes where a message is that no client has: there is no time within which it has to be acknowledged.
+    #[inline]
+    pub fn hold(&mut self, sequence: u64, location: Location) {
+        self.locations.insert(sequence, location);
+        let (messages, aside) = self.charged;
+        if self.locations.len() > messages {
+            self.count_memory(self.locations.len().next_power_of_two(), aside);
+        }
+    }
+
+    /// Sets a message aside that has a content header of so many bytes.
+    pub fn set_aside(&mut self, sequence: u64, location: Location, header_len: usize) {
+        self.hold(sequence, location);
+        self.aside.insert((header_len, sequence));
+        let (messages, aside) = self.charged;
+        if self.aside.len() > aside {
+            self.count_memory(messages, self.aside.len().next_power_of_two());
+        }
+    }
+
+    /// Whether any are set aside.
+    #[inline]
+    pub fn has_aside(&self) -> bool {
+        !self.aside.is_empty()
+    }
+
+    /// Takes one of those that are set aside whose content header `fits`, if there is any: its number and its
+    /// place.
+    pub fn take_aside(&mut self, fits: impl Fn(usize) -> bool) -> Option<(u64, Location)> {
+        let (_, sequence) = self.aside.first().copied().filter(|(len, _)| fits(*len))?;
+        self.aside.pop_first();
+        if self.aside.is_empty() {
+            self.count_memory(self.charged.0, 0);
+        }
+        Some((sequence, self.remove(sequence)?))
     }
 
     #[inline]
@@ -90,9 +132,12 @@ impl HandedOut {
     /// Gives memory back once nothing is handed out.
     #[inline]
     pub fn shrink_if_empty(&mut self) {
-        if self.locations.is_empty() && self.charged > KEPT_PLACES {
+        if self.locations.is_empty() && self.charged.0 > KEPT_PLACES {
             self.locations.shrink_to(KEPT_PLACES);
-            self.count_memory(KEPT_PLACES);
+            if let Some(watch) = &mut self.watch {
+                watch.shrink();
+            }
+            self.count_memory(KEPT_PLACES, 0);
         }
     }
 
@@ -113,10 +158,14 @@ impl HandedOut {
         target: impl FnOnce() -> Weak<dyn Timed>,
     ) {
         match (&mut self.watch, timeout_ms) {
-            (Some(watch), Some(timeout_ms)) => watch.timeout_ms = timeout_ms,
+            (Some(watch), Some(timeout_ms)) => {
+                watch.timeout_ms = timeout_ms;
+                watch.arm_for_oldest();
+            }
             (Some(watch), None) => {
                 watch.timers.disarm(&mut watch.timer, (queue, TimerKind::AckTimeout));
                 self.watch = None;
+                self.count_memory(self.charged.0, self.charged.1);
             }
             (None, None) => {}
             (None, Some(timeout_ms)) => {
@@ -130,6 +179,7 @@ impl HandedOut {
                     order: VecDeque::new(),
                     next_number: 0,
                 }));
+                self.count_memory(self.charged.0, self.charged.1);
             }
         }
     }
@@ -182,6 +232,10 @@ struct Delivery {
     holder: Holder,
 }
 
+/// What it takes to watch a message: its last delivery in a table, and deliveries up to twice as many as
+/// there are messages.
+const WATCHED_BYTES: usize = (size_of::<(u64, u64)>() + 1) * 8 / 7 + 2 * size_of::<Delivery>();
+
 /// Fewer deliveries than this are not worth sweeping.
 const SWEEP_MIN: usize = 64;
 
@@ -200,10 +254,24 @@ impl Watch {
         }
     }
 
+    /// Nothing is handed out: gives memory back.
+    fn shrink(&mut self) {
+        self.current.shrink_to(KEPT_PLACES);
+        self.order.clear();
+        self.order.shrink_to(KEPT_PLACES);
+    }
+
     fn arm(&mut self, since_ms: u64) {
         let deadline_ms = since_ms.saturating_add(self.timeout_ms);
         let key = (self.queue, TimerKind::AckTimeout);
         self.timers.arm(&mut self.timer, deadline_ms, key, Weak::clone(&self.target));
+    }
+
+    /// Arms the timer for the delivery that is out longest, or was.
+    fn arm_for_oldest(&mut self) {
+        if let Some(oldest) = self.order.front() {
+            self.arm(oldest.at_ms);
+        }
     }
 
     fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<Holder> {

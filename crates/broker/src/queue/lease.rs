@@ -12,10 +12,23 @@ pub(super) struct Lease {
     used_ms: u64,
 }
 
+impl State {
+    /// Whether the queue's lease is over: it has no consumer, and was last used long enough ago.
+    pub(super) fn is_unused(&self, now_ms: u64) -> bool {
+        let expires_ms = self.traits.as_ref().and_then(|traits| traits.expires_ms);
+        let over = |after_ms| now_ms >= self.lease.used_ms.saturating_add(after_ms);
+        self.consumers.len() == 0 && expires_ms.is_some_and(over)
+    }
+}
+
 impl Queue {
-    /// It is used now: by a declare.
-    pub(crate) fn touch(&self) {
-        self.renew_lease(&mut self.state.lock());
+    /// It is used now: by a declare. Returns whether it is still there.
+    pub(crate) fn touch(&self) -> bool {
+        let mut state = self.state.lock();
+        if !state.deleted {
+            self.renew_lease(&mut state);
+        }
+        !state.deleted
     }
 
     /// Begins the lease anew.
@@ -49,7 +62,7 @@ impl Queue {
         if state.consumers.len() > 0 {
             state.lease.used_ms = now_ms;
         }
-        if now_ms >= state.lease.used_ms.saturating_add(expires_ms) {
+        if state.is_unused(now_ms) {
             return true;
         }
         self.arm_lease(&mut state, expires_ms);

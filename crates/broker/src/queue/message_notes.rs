@@ -5,6 +5,7 @@
 
 use super::settle::Settling;
 use super::{Queue, State};
+use crate::memory::Charge;
 use crate::posting::PublishRun;
 use crate::routing::deduplication::{Key, Marker};
 use crate::wakes::Wakes;
@@ -35,7 +36,11 @@ impl Place {
 pub(super) struct MessageNotes {
     present: Option<Present>,
     counts: FxHashMap<Place, u64>,
+    charge: Charge,
 }
+
+/// Places that are kept once nothing is noted.
+const KEPT_PLACES: usize = 1024;
 
 /// The messages in a queue that say what identifies them, delivered ones included.
 #[derive(Debug)]
@@ -47,11 +52,21 @@ struct Present {
 
 impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
-    pub fn of(arguments: &FieldTable) -> Option<Box<Self>> {
+    pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Box<Self>> {
         let marker = Marker::of_what_is_present(arguments)?;
         let (keys, by_place) = Default::default();
         let present = Some(Present { marker, keys, by_place });
-        Some(Box::new(MessageNotes { present, counts: FxHashMap::default() }))
+        Some(Box::new(MessageNotes { present, counts: FxHashMap::default(), charge }))
+    }
+
+    /// Counts what the tables have room for: entries and control bytes, of which an eighth stays free.
+    fn count_memory(&mut self) {
+        let present = self.present.as_ref().map_or(0, |present| {
+            present.keys.capacity() * (size_of::<Key>() + 1)
+                + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
+        });
+        let counts = self.counts.capacity() * (size_of::<(Place, u64)>() + 1);
+        self.charge.set((present + counts) * 8 / 7);
     }
 
     fn key(&self, message: &MessageRef<'_>) -> Option<Key> {
@@ -67,8 +82,15 @@ impl MessageNotes {
         let is_new = present.keys.insert(key);
         if is_new {
             present.by_place.insert(Place::of(location), key);
+            self.count_memory();
         }
         is_new
+    }
+
+    /// Whether there is a message of the same already.
+    fn has(&self, message: &MessageRef<'_>) -> bool {
+        let present = self.present.as_ref();
+        present.is_some_and(|there| self.key(message).is_some_and(|key| there.keys.contains(&key)))
     }
 
     /// Whether the queue holds no two messages of the same.
@@ -100,6 +122,11 @@ impl MessageNotes {
             && let Some(key) = present.by_place.remove(&place)
         {
             present.keys.remove(&key);
+            if present.by_place.is_empty() && present.by_place.capacity() > KEPT_PLACES {
+                present.keys.shrink_to(KEPT_PLACES);
+                present.by_place.shrink_to(KEPT_PLACES);
+                self.count_memory();
+            }
         }
     }
 
@@ -115,6 +142,7 @@ impl MessageNotes {
 
     pub fn set_count(&mut self, location: &Location, count: u64) {
         self.counts.insert(Place::of(location), count);
+        self.count_memory();
     }
 }
 
@@ -137,6 +165,12 @@ impl State {
 }
 
 impl Queue {
+    /// Whether it would drop a message that was published now, as it holds one of the same.
+    pub(crate) fn holds_same(&self, message: &MessageRef<'_>) -> bool {
+        self.holds_no_two()
+            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(message))
+    }
+
     /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as
     /// each may be what the next one must not be.
     #[cold]

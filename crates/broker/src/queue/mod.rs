@@ -1,8 +1,9 @@
 //! A queue: the messages that wait in it, its consumers, and how the two meet.
 //!
 //! Everything that changes a queue happens in one short section under its lock. At the end of each
-//! section either nothing is waiting, or nobody can take it: consumers that can take no more leave
-//! the ring, and whoever gives them credit or room again puts them back and feeds them.
+//! section either nothing is waiting, or no consumer can take it, or a timer goes on ([`serve`]):
+//! consumers that can take no more leave the ring, and what gives them credit or room again puts
+//! them back and feeds them.
 
 mod backlog;
 mod bounds;
@@ -10,6 +11,7 @@ mod carry;
 mod consumers;
 mod counting;
 mod dead;
+mod deletion;
 mod effective_settings;
 mod expiry;
 mod feed;
@@ -19,26 +21,34 @@ mod message_notes;
 mod packed;
 mod pause;
 mod peek;
+mod poll;
 mod priority;
 mod ready;
 mod reconfigure;
 mod returns;
+mod serve;
 mod settle;
 mod single_active;
+mod sizes;
 mod source;
+mod starved;
 mod subscription;
+mod unfit;
+mod unread;
 
 pub(crate) use backlog::{Entries, Entry, SPILLED};
 pub use bounds::{Bounds, Overflow};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub(crate) use dead::Letter;
+pub(crate) use deletion::BeforeDeletion;
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
-pub(crate) use feed::{Polled, Taking};
 pub(crate) use peek::Peeked;
+pub(crate) use poll::{Poll, Polled, Taking};
 pub(crate) use priority::Ranks;
-pub(crate) use settle::Settled;
+pub(crate) use settle::{Freed, Settled};
 pub(crate) use subscription::{Departure, NewConsumer};
+pub use unread::Unread;
 
 use crate::arguments;
 use crate::arguments::QueueType;
@@ -50,11 +60,11 @@ use crate::memory::{Charge, Memory, Use, named_bytes};
 use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
-use crate::timers::{Timed, Timer, TimerKind, Timers};
+use crate::timers::{Timed, Timer, Timers};
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Location, Position, Reader, StoreError};
+use courser_store::{Reader, StoreError};
 use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
@@ -65,6 +75,7 @@ use ready::Ready;
 use single_active::SingleActive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use unread::Unreadable;
 
 /// Identifies a connection, to know whose exclusive queue this is.
 pub type ConnectionId = u64;
@@ -123,6 +134,8 @@ pub struct Queue {
     active_consumers: AtomicUsize,
     /// Publishers that wait until consumers have caught up.
     waiting_publishers: AtomicUsize,
+    /// How often a client could not be given a message, as the content header is too long for it.
+    unfit: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -138,10 +151,10 @@ struct State {
     lease: Lease,
     dying: Dying,
     expiry: Expiry,
-    /// Armed while there are more messages than there may be.
-    excess: Timer,
-    /// Bytes of the bodies of `ready`; right only where they are bounded.
-    ready_bytes: u64,
+    /// Armed while another section has to follow ([`Queue::finish`]).
+    serving: Timer,
+    /// There while something can't be read.
+    unread: Option<Box<Unreadable>>,
     /// What is known of some messages besides their places.
     notes: Option<Box<MessageNotes>>,
     /// There once a message has come.
@@ -158,16 +171,6 @@ pub struct QueueStatus {
     pub unacked: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
-}
-
-/// What is left of a deleted queue.
-pub(crate) struct Remains {
-    /// How many messages waited in it.
-    pub messages: usize,
-    /// The consumers that have to be told.
-    pub consumers: Vec<Consumer>,
-    /// The positions in the log of its messages, to be released once the log knows that it is gone.
-    pub positions: Vec<Position>,
 }
 
 impl QueueSettings {
@@ -200,8 +203,9 @@ impl Queue {
         let consumers = Consumers::new(single);
         let queue_type = QueueType::of(&settings.arguments);
         let is_stream = queue_type == QueueType::Stream;
-        let stream = is_stream.then(|| Box::new(Stream::new(id, traits.as_deref())));
-        let notes = MessageNotes::of(&settings.arguments);
+        let stream = is_stream
+            .then(|| Box::new(Stream::new(id, traits.as_deref(), memory.charge(Use::Places, 0))));
+        let notes = MessageNotes::of(&settings.arguments, memory.charge(Use::Places, 0));
         let remembered = memory.charge(Use::Deduplication, 0);
         let deduplication = match notes {
             Some(_) => None,
@@ -209,6 +213,7 @@ impl Queue {
         };
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
+        let dying = Dying::new(memory.charge(Use::Places, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
             _charge: charge,
@@ -233,6 +238,7 @@ impl Queue {
                 traits,
                 notes,
                 unacked,
+                dying,
                 ..State::default()
             }),
             posting: Mutex::new(()),
@@ -244,10 +250,12 @@ impl Queue {
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
             waiting_publishers: AtomicUsize::new(0),
+            unfit: AtomicU64::new(0),
         });
         queue.settle_in();
+        // What comes back with a restart may have grown too old meanwhile.
         if let Some(stream) = queue.stream() {
-            stream.watch_age(false, &queue.timers, queue.timed());
+            stream.watch_age(Some(0), &queue.timers, queue.timed());
         }
         queue
     }
@@ -281,8 +289,8 @@ impl Queue {
     fn status_of(&self, state: &State) -> QueueStatus {
         let in_stream = self.stream().map_or(0, |stream| stream.len() as usize);
         QueueStatus {
-            ready: state.ready.len() + in_stream,
-            unacked: state.unacked.len(),
+            ready: state.ready.len() + state.passed_over() + in_stream,
+            unacked: state.unacked.len() - state.passed_over(),
             consumers: state.consumers.len(),
         }
     }
@@ -335,40 +343,5 @@ impl Queue {
             fault.explanation = format!("queue '{}': {}", self.name, fault.explanation);
         }
         fault
-    }
-
-    /// Marks the queue as gone if `condition` agrees. What it leaves behind is the caller's.
-    pub(crate) fn delete(
-        &self,
-        condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
-    ) -> Result<Remains, Fault> {
-        let mut state = self.state.lock();
-        condition(self.status_of(&state))?;
-        state.deleted = true;
-        self.end_lease(&mut state);
-        self.end_expiry(&mut state);
-        self.timers.disarm(&mut state.excess, (self.id, TimerKind::Excess));
-        let dying = self.take_dying(&mut state);
-        state.reader = None;
-        state.notes = None;
-        let messages = state.ready.take_all();
-        let unacked = state.unacked.take_all();
-        let consumers = state.consumers.take_all();
-        self.backlog.store(0, Ordering::Relaxed);
-        self.active_consumers.store(0, Ordering::Relaxed);
-        drop(state);
-        let mut positions = Vec::new();
-        messages.logged().for_each_run(&mut |run| {
-            positions.extend(run.iter().map(|(position, _)| position));
-        });
-        positions.extend(unacked.values().filter_map(Location::position));
-        positions.extend(dying.locations().filter_map(Location::position));
-        let mut count = messages.len();
-        if let Some(stream) = self.stream() {
-            let (in_stream, mut places) = stream.delete(&self.timers);
-            count += in_stream as usize;
-            positions.append(&mut places);
-        }
-        Ok(Remains { messages: count, consumers, positions })
     }
 }

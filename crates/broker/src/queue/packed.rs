@@ -4,6 +4,7 @@ use super::backlog::logged;
 use courser_store::change::{put_varint, take_varint};
 use courser_store::{Location, Position};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A run of locations that nobody looks at for a while.
@@ -65,6 +66,17 @@ impl Packed {
             }),
             Packed::Plain(plain) => plain.iter().for_each(each),
         }
+    }
+
+    /// Calls `each` with the locations from the one with this number to that with this number.
+    pub fn for_each_in(&self, range: Range<usize>, each: &mut dyn FnMut(&Location)) {
+        let mut number = 0;
+        self.for_each(&mut |location| {
+            if range.contains(&number) {
+                each(location);
+            }
+            number += 1;
+        });
     }
 
     /// Calls `each` with the position and the marks of every message that is in the log.

@@ -28,11 +28,11 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let state = self.state.lock();
         if self.stream.is_some() {
             // What reads for its consumers goes on with the next turn of their connections.
+            let state = self.state.lock();
             state.consumers.for_each_outbox(&mut |outbox| wakes.push(outbox));
         }
-        self.feed_and_settle(state, store, wakes)
+        self.section(store, wakes, |_| {})
     }
 }

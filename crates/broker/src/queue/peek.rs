@@ -1,12 +1,11 @@
 //! Looking at what waits, or has been handed out, without a change to it; and taking messages out of
 //! the middle.
 
-use super::Queue;
-use super::Settled;
 use super::backlog::REDELIVERED;
+use super::{Freed, Queue, Settled};
 use crate::outbox::Outbox;
 use courser_store::{Location, MessageRef, Store, StoreError};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -53,12 +52,11 @@ impl Queue {
         read_all(places, store, each)
     }
 
-    /// Hands those messages to `holder` that wait and are among `chosen`, which says how large each
-    /// one's body is. They are the first `within` that are looked at; those in between stay where they
+    /// Hands those messages to `holder` that wait and are among `chosen`. They are the first `within` that are looked at; those in between stay where they
     /// are. What is taken has to be settled.
     pub(crate) fn take_chosen(
         &self,
-        chosen: &FxHashMap<u64, u64>,
+        chosen: &FxHashSet<u64>,
         within: usize,
         holder: &Arc<Outbox>,
     ) -> Vec<Settled> {
@@ -68,18 +66,18 @@ impl Queue {
             if taken.len() == chosen.len() {
                 break;
             }
+            let bytes = state.ready.front_bytes();
             let Some((sequence, location)) = state.ready.pop() else { break };
-            match chosen.get(&sequence) {
-                Some(bytes) => {
-                    state.ready_bytes = state.ready_bytes.saturating_sub(*bytes);
+            match chosen.contains(&sequence) {
+                true => {
                     state.unacked.insert(sequence, location, (holder, 0));
-                    taken.push(Settled { sequence, consumer: None });
+                    taken.push(Settled { sequence, freed: Freed::Nothing });
                 }
-                None => passed.push((sequence, location)),
+                false => passed.push((sequence, location, bytes)),
             }
         }
-        for (sequence, location) in passed {
-            state.ready.put_back(sequence, location);
+        for (sequence, location, bytes) in passed {
+            state.ready.put_back(sequence, location, bytes);
         }
         if state.ready.is_empty() {
             state.reader = None;

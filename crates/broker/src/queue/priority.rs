@@ -42,6 +42,7 @@ pub(super) struct Levels {
     /// Ascending by level; no line is empty.
     backlogs: Vec<(u8, Backlog)>,
     len: usize,
+    counts_bytes: bool,
     /// Above every number given out in any level.
     next_sequence: u64,
     /// Counts nothing itself; each line has one like it.
@@ -50,7 +51,8 @@ pub(super) struct Levels {
 
 impl Levels {
     pub fn new(ranks: Ranks, charge: Charge) -> Self {
-        Levels { ranks, backlogs: Vec::new(), len: 0, next_sequence: 0, charge }
+        let (backlogs, counts_bytes) = (Vec::new(), false);
+        Levels { ranks, backlogs, len: 0, counts_bytes, next_sequence: 0, charge }
     }
 
     pub fn rank(&self, message: &MessageRef<'_>) -> u8 {
@@ -70,17 +72,47 @@ impl Levels {
         sequence
     }
 
-    pub fn push(&mut self, location: Location, level: u8) {
+    pub fn bytes(&self) -> u64 {
+        self.backlogs.iter().map(|(_, backlog)| backlog.bytes()).sum()
+    }
+
+    pub fn front_bytes(&self) -> Option<u32> {
+        self.backlogs.last()?.1.front_bytes()
+    }
+
+    pub fn count_bytes(&mut self) {
+        self.counts_bytes = true;
+        self.backlogs.iter_mut().for_each(|(_, backlog)| backlog.count_bytes());
+    }
+
+    pub fn lacks_sizes(&self) -> bool {
+        self.backlogs.iter().any(|(_, backlog)| backlog.lacks_sizes())
+    }
+
+    /// As [`Backlog::read_sizes`]: those first whose turn comes last.
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
+        let read = |read, (_, backlog): &mut (u8, Backlog)| {
+            read + backlog.read_sizes(most - read, size_of)
+        };
+        self.backlogs.iter_mut().fold(0, read)
+    }
+
+    pub fn count_no_bytes(&mut self) {
+        self.counts_bytes = false;
+        self.backlogs.iter_mut().for_each(|(_, backlog)| backlog.count_no_bytes());
+    }
+
+    pub fn push(&mut self, location: Location, level: u8, bytes: u32) {
         let backlog = self.backlog(level);
-        backlog.push(location);
+        backlog.push(location, bytes);
         let next = backlog.next_sequence();
         self.next_sequence = self.next_sequence.max(next);
         self.len += 1;
     }
 
-    pub fn put_back(&mut self, sequence: u64, location: Location) {
+    pub fn put_back(&mut self, sequence: u64, location: Location, bytes: Option<u32>) {
         let level = (sequence >> LEVEL_SHIFT) as u8;
-        self.backlog(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location);
+        self.backlog(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location, bytes);
         self.len += 1;
     }
 
@@ -103,7 +135,8 @@ impl Levels {
 
     pub fn take_all(&mut self) -> Levels {
         let rest = Levels::new(self.ranks, self.charge.another());
-        let rest = Levels { next_sequence: self.next_sequence, ..rest };
+        let (next_sequence, counts_bytes) = (self.next_sequence, self.counts_bytes);
+        let rest = Levels { next_sequence, counts_bytes, ..rest };
         std::mem::replace(self, rest)
     }
 
@@ -132,7 +165,10 @@ impl Levels {
         let index = match self.backlogs.binary_search_by_key(&level, |(level, _)| *level) {
             Ok(index) => index,
             Err(index) => {
-                let backlog = Backlog::starting_at(self.next_sequence, self.charge.another());
+                let mut backlog = Backlog::starting_at(self.next_sequence, self.charge.another());
+                if self.counts_bytes {
+                    backlog.count_bytes();
+                }
                 self.backlogs.insert(index, (level, backlog));
                 index
             }

@@ -11,13 +11,14 @@ pub(crate) struct Ready {
     backlog: Backlog,
     /// There for a queue with priorities, which leaves `line` empty.
     levels: Option<Box<Levels>>,
+    counts_bytes: bool,
 }
 
 impl Ready {
     /// Nothing waits. What it uses is counted by `charge`.
     pub fn new(ranks: Option<Ranks>, charge: Charge) -> Self {
         let levels = ranks.map(|ranks| Box::new(Levels::new(ranks, charge.another())));
-        Ready { backlog: Backlog::starting_at(0, charge), levels }
+        Ready { backlog: Backlog::starting_at(0, charge), levels, counts_bytes: false }
     }
 
     /// Whether the place of a message depends on its priority.
@@ -57,20 +58,74 @@ impl Ready {
         }
     }
 
-    /// Adds a new message at the end of its level.
+    /// Bytes of the bodies that wait, where they are counted.
     #[inline]
-    pub fn push(&mut self, location: Location, rank: u8) {
+    pub fn bytes(&self) -> u64 {
+        self.levels.as_ref().map_or_else(|| self.backlog.bytes(), |levels| levels.bytes())
+    }
+
+    /// Bytes of the body whose turn it is, where they are counted and known.
+    pub fn front_bytes(&self) -> Option<u32> {
+        self.levels.as_ref().map_or_else(|| self.backlog.front_bytes(), |one| one.front_bytes())
+    }
+
+    /// Whether bytes are counted.
+    pub fn counts_bytes(&self) -> bool {
+        self.counts_bytes
+    }
+
+    /// Counts bytes from now on: of what waits already as far as [`Ready::read_sizes`] has read it.
+    pub fn count_bytes(&mut self) {
+        self.counts_bytes = true;
         match &mut self.levels {
-            None => self.backlog.push(location),
-            Some(levels) => levels.push(location, rank),
+            None => self.backlog.count_bytes(),
+            Some(levels) => levels.count_bytes(),
         }
     }
 
-    /// Puts a message back where it was.
-    pub fn put_back(&mut self, sequence: u64, location: Location) {
+    /// Whether bytes are counted, and some have yet to be read.
+    #[inline]
+    pub fn lacks_sizes(&self) -> bool {
+        self.counts_bytes
+            && match &self.levels {
+                None => self.backlog.lacks_sizes(),
+                Some(levels) => levels.lacks_sizes(),
+            }
+    }
+
+    /// Counts the bytes of `most` messages that have yet to be read; `size_of` reads. Returns how many
+    /// those were.
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
         match &mut self.levels {
-            None => self.backlog.put_back(sequence, location),
-            Some(levels) => levels.put_back(sequence, location),
+            None => self.backlog.read_sizes(most, size_of),
+            Some(levels) => levels.read_sizes(most, size_of),
+        }
+    }
+
+    /// Counts bytes no more.
+    pub fn count_no_bytes(&mut self) {
+        self.counts_bytes = false;
+        match &mut self.levels {
+            None => self.backlog.count_no_bytes(),
+            Some(levels) => levels.count_no_bytes(),
+        }
+    }
+
+    /// Adds a new message at the end of its level, with a body of so many bytes.
+    #[inline]
+    pub fn push(&mut self, location: Location, rank: u8, body_bytes: usize) {
+        let bytes = u32::try_from(body_bytes).unwrap_or(u32::MAX);
+        match &mut self.levels {
+            None => self.backlog.push(location, bytes),
+            Some(levels) => levels.push(location, rank, bytes),
+        }
+    }
+
+    /// Puts a message back where it was, with a body of so many bytes if that is known.
+    pub fn put_back(&mut self, sequence: u64, location: Location, bytes: Option<u32>) {
+        match &mut self.levels {
+            None => self.backlog.put_back(sequence, location, bytes),
+            Some(levels) => levels.put_back(sequence, location, bytes),
         }
     }
 
@@ -95,7 +150,7 @@ impl Ready {
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Ready {
         let levels = self.levels.as_mut().map(|levels| Box::new(levels.take_all()));
-        Ready { backlog: self.backlog.take_all(), levels }
+        Ready { backlog: self.backlog.take_all(), levels, counts_bytes: self.counts_bytes }
     }
 
     /// Calls `each` with the place of every message.

@@ -15,6 +15,7 @@ impl Queue {
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
         self.note_traits(&mut state);
+        Self::count_bytes(&mut state);
     }
 
     /// Takes note of the traits where they are asked for without the lock.
@@ -52,14 +53,14 @@ impl Queue {
         state.traits = traits;
         if let Some(stream) = self.stream() {
             stream.set_traits(state.traits.as_deref());
-            stream.watch_age(false, &self.timers, self.timed());
+            stream.watch_age(None, &self.timers, self.timed());
         }
         self.end_lease(&mut state);
         self.renew_lease(&mut state);
         self.note_traits(&mut state);
-        self.count_bytes(&mut state, store);
+        Self::count_bytes(&mut state);
         let mut settling = Settling::default();
-        self.drop_excess(&mut state, &mut settling, store, wakes)?;
+        self.serve(&mut state, &mut settling, store, wakes);
         drop(state);
         self.settle(settling, Sync::Later, store)
     }
@@ -103,15 +104,14 @@ impl Timed for Queue {
             }
             TimerKind::AckTimeout => self.fail_overdue(fired_ms, now_ms, wakes),
             TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
-            TimerKind::Excess => drop(self.go_on_dropping(fired_ms, store, wakes)),
-            TimerKind::Expiry => {
-                // A store that can't read has poisoned itself; its owner ends the broker.
-                drop(self.look_at_head(fired_ms, store, wakes));
-            }
+            // What fails is an append: the store is of no use any more, and its owner ends the broker.
+            TimerKind::Serve => drop(self.serve_more(fired_ms, store, wakes)),
+            TimerKind::Expiry => drop(self.look_at_head(fired_ms, store, wakes)),
             TimerKind::Age => {
                 if let Some(stream) = self.stream() {
-                    let soon = stream.expire(fired_ms, now_ms, store);
-                    stream.watch_age(soon, &self.timers, self.timed());
+                    let there_is_more = stream.expire(fired_ms, now_ms, store);
+                    let wait_ms = there_is_more.then_some(1);
+                    stream.watch_age(wait_ms, &self.timers, self.timed());
                 }
             }
             TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),

@@ -12,7 +12,7 @@ use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, Table};
 use courser_codec::{FieldValue, ShortStr, ShortString};
-use courser_store::{Location, Lsn, MessageRef, Position, Store};
+use courser_store::{Location, Lsn, MessageRef, Position};
 use std::sync::Arc;
 
 /// The marks' bits below it are others'.
@@ -74,28 +74,28 @@ pub(super) fn put_count(
 }
 
 impl Queue {
-    /// A message comes back to a queue that counts it: to its place, or out of the queue if that
+    /// A message comes back: to its place, or, from a queue that counts that, out of the queue if that
     /// was once too often.
-    pub(super) fn take_back(
+    pub(super) fn put_back(
         self: &Arc<Self>,
         state: &mut State,
         (sequence, mut location): (u64, Location),
-        limit: u64,
         settling: &mut Settling,
-        store: &dyn Store,
         wakes: &mut Wakes,
     ) {
-        let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
-        if count > limit {
-            return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
+        if let Some(limit) = state.traits.as_ref().and_then(|traits| traits.delivery_limit) {
+            let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
+            if count > limit {
+                return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
+            }
+            set_count(&mut location, &mut state.notes, count);
+            if let Some(position) = location.position()
+                && location.marks() & SPILLED == 0
+            {
+                settling.returns.push((position, count));
+            }
         }
-        set_count(&mut location, &mut state.notes, count);
-        if let Some(position) = location.position()
-            && location.marks() & SPILLED == 0
-        {
-            settling.returns.push((position, count));
-        }
-        self.put_back(state, sequence, location, store);
+        Self::put_into_place(state, sequence, location);
     }
 
     /// The positions below `end` of messages in the log that have come back, and how often.

@@ -3,17 +3,36 @@
 use super::backlog::{Logged, REDELIVERED, SPILLED, logged};
 use super::returns::set_count;
 use super::{Queue, State};
+use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
+use crate::work;
 use courser_store::recovered::QueueIndex;
 use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A delivery that comes back from its consumer.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub sequence: u64,
-    pub consumer: Option<u32>,
+    pub freed: Freed,
+}
+
+/// What the end of a delivery means for its consumer, by its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Freed {
+    /// It has gone, or was not kept from having more.
+    Nothing,
+    MayHaveMore(u32),
+    /// The same, after others that share the limit of its channel.
+    MayHaveTurn(u32),
+}
+
+/// What becomes of deliveries that come back.
+#[derive(Clone, Copy)]
+enum Outcome {
+    Acknowledged { in_log: bool },
+    Requeued,
+    Rejected,
 }
 
 /// What a section under the queue's lock leaves to be done after it.
@@ -83,87 +102,104 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        self.take_back(settled, Outcome::Acknowledged { in_log }, store, wakes)
+    }
+
+    /// Puts deliveries back to their original places.
+    pub(crate) fn requeue(
+        self: &Arc<Self>,
+        returned: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        self.take_back(returned, Outcome::Requeued, store, wakes)
+    }
+
+    /// Takes deliveries that their consumers refuse for good.
+    pub(crate) fn reject(
+        self: &Arc<Self>,
+        refused: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        self.take_back(refused, Outcome::Rejected, store, wakes)
+    }
+
+    /// Settles deliveries, one way or another, and gives their consumers more.
+    #[inline]
+    fn take_back(
+        self: &Arc<Self>,
+        settled: &[Settled],
+        outcome: Outcome,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
         let mut acknowledged = Settling::default();
-        let mut fed = Settling::default();
+        let mut settling = Settling::default();
         let mut state = self.state.lock();
-        self.count_acknowledged(&mut state, settled.len(), wakes);
+        if let Outcome::Acknowledged { .. } = outcome {
+            self.count_acknowledged(&mut state, settled.len(), wakes);
+        }
+        work::count(settled.len());
         for (index, one) in settled.iter().enumerate() {
             if let Some(location) = state.unacked.remove(one.sequence) {
-                acknowledged.add_first_of(settled.len() - index, location);
+                match outcome {
+                    Outcome::Acknowledged { .. } => {
+                        acknowledged.add_first_of(settled.len() - index, location);
+                    }
+                    Outcome::Requeued => {
+                        let returned = (one.sequence, location);
+                        self.put_back(&mut state, returned, &mut settling, wakes);
+                    }
+                    Outcome::Rejected => {
+                        self.bury(&mut state, location, Reason::Rejected, &mut settling, wakes);
+                    }
+                }
             }
-            if let Some(consumer) = one.consumer {
-                state.consumers.unblock(consumer);
+            match one.freed {
+                Freed::Nothing => {}
+                Freed::MayHaveTurn(consumer) => state.consumers.starve(consumer),
+                Freed::MayHaveMore(consumer) => {
+                    state.consumers.unblock(consumer);
+                    state.offer_aside_to(consumer);
+                }
             }
         }
         if let Some(notes) = &mut state.notes {
             notes.leave_all(&acknowledged);
         }
         state.unacked.shrink_if_empty();
-        if state.consumers.is_handing_over() {
-            state.consumers.hand_over();
-        }
-        self.feed_waiting(&mut state, &mut fed, store, wakes)?;
+        self.serve(&mut state, &mut settling, store, wakes);
         drop(state);
-        if in_log {
+        if let Outcome::Acknowledged { in_log: true } = outcome {
             store.release(&acknowledged.positions);
         } else {
-            fed.positions.append(&mut acknowledged.positions);
+            settling.positions.append(&mut acknowledged.positions);
         }
-        self.settle(fed, Sync::Later, store)
-    }
-
-    /// Puts deliveries back to their original places.
-    pub(crate) fn requeue(
-        self: &Arc<Self>,
-        returned: impl Iterator<Item = Settled>,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
-        let limit = state.traits.as_ref().and_then(|traits| traits.delivery_limit);
-        for one in returned {
-            if let Some(location) = state.unacked.remove(one.sequence) {
-                match limit {
-                    None => self.put_back(&mut state, one.sequence, location, store),
-                    Some(limit) => {
-                        let returned = (one.sequence, location);
-                        self.take_back(&mut state, returned, limit, &mut settling, store, wakes);
-                    }
-                }
-            }
-            if let Some(consumer) = one.consumer {
-                state.consumers.unblock(consumer);
-            }
-        }
-        state.unacked.shrink_if_empty();
-        if state.consumers.is_handing_over() {
-            state.consumers.hand_over();
-        }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        self.drop_excess(&mut state, &mut settling, store, wakes)?;
-        self.feed_waiting(&mut state, &mut settling, store, wakes)?;
-        drop(state);
         self.settle(settling, Sync::Later, store)
     }
 
-    /// Drops everything that waits. Returns how much that was.
+    /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
+    /// in the queue. Returns how much that was.
     pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
+        state.return_passed_over();
         let purged = state.ready.take_all();
+        let stranded = state.dying.take_stranded();
         if let Some(notes) = &mut state.notes {
             purged.for_each(&mut |location| notes.leave(location));
         }
         state.reader = None;
-        state.ready_bytes = 0;
-        self.backlog.store(0, Ordering::Relaxed);
+        self.finish(&mut state, Ok(()));
         drop(state);
         let mut settling = Settling::default();
+        let messages = purged.len() + stranded.len();
+        stranded.for_each(|location| settling.add(location));
         purged.logged().for_each_run(&mut |run| {
             settling.positions.extend(run.iter().map(|(position, _)| position));
         });
         self.settle(settling, Sync::Wanted, store)?;
-        Ok(purged.len())
+        Ok(messages)
     }
 
     /// Takes back the messages that it had before a restart. Returns how many they are.
@@ -195,11 +231,15 @@ impl Queue {
                 continue;
             }
             let rank = ready.rank(message);
-            ready.push(location, rank);
+            ready.push(location, rank, 0);
         }
         let messages = state.ready.len();
-        self.backlog.store(messages, Ordering::Relaxed);
-        self.count_bytes(&mut state, store);
+        state.ready.count_no_bytes();
+        Self::count_bytes(&mut state);
+        if state.ready.lacks_sizes() {
+            Self::read_sizes(&mut state, store);
+        }
+        self.finish(&mut state, Ok(()));
         // Whether they may expire, nobody knows until their turn comes.
         self.watch_head(&mut state);
         drop(state);

@@ -22,6 +22,9 @@ pub(crate) trait Source {
     /// Moves past a message whose time to live is over.
     fn pass_expired(&mut self);
 
+    /// Moves past a message that is lost. Returns its position in the log.
+    fn pass_lost(&mut self) -> Option<Position>;
+
     /// Moves past a message that needs no acknowledgement. Returns its position, if it is in the
     /// log.
     fn pass(&mut self) -> Option<Position>;
@@ -70,6 +73,11 @@ impl Source for Publishing<'_, '_> {
         debug_assert!(false, "what is published right now lives");
     }
 
+    fn pass_lost(&mut self) -> Option<Position> {
+        debug_assert!(false, "what is published right now is there");
+        self.pass()
+    }
+
     #[inline]
     fn pass(&mut self) -> Option<Position> {
         let position = self.run.position(self.next);
@@ -93,10 +101,8 @@ pub(crate) struct Waiting<'a> {
     pub moment: Option<Moment>,
     /// What has expired.
     pub expired: Vec<Location>,
-    /// Bytes of the bodies that wait.
-    pub ready_bytes: &'a mut u64,
-    /// Those of the message that was looked at last.
-    pub peeked_bytes: u64,
+    /// How many messages have expired or were lost.
+    pub unconsumed: usize,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
     /// What the queue knows of some of them besides.
@@ -106,7 +112,7 @@ pub(crate) struct Waiting<'a> {
 impl Source for Waiting<'_> {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.ready.is_empty() || self.expired.len() >= EXPIRED_AT_ONCE
+        self.ready.is_empty() || self.unconsumed >= EXPIRED_AT_ONCE
     }
 
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
@@ -115,14 +121,12 @@ impl Source for Waiting<'_> {
 
     #[inline]
     fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
-        self.peeked_bytes = 0;
         let Some((_, location)) = self.ready.front() else { return Ok(None) };
         let marks = location.marks();
         let mut message = match location.in_memory() {
             Some(message) => message,
             None => self.reader.read(location)?,
         };
-        self.peeked_bytes = message.body.len() as u64;
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
         if returns(marks) > 0 {
             let count = count_of(location, self.notes.as_deref());
@@ -136,10 +140,15 @@ impl Source for Waiting<'_> {
     fn pass_expired(&mut self) {
         let taken = self.take();
         self.expired.extend(taken.map(|(_, location)| location));
+        self.unconsumed += 1;
+    }
+
+    fn pass_lost(&mut self) -> Option<Position> {
+        self.unconsumed += 1;
+        self.pass()
     }
 
     fn pass(&mut self) -> Option<Position> {
-        *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         let (_, location) = self.ready.pop()?;
         if let Some(notes) = &mut self.notes {
             notes.leave(&location);
@@ -148,7 +157,6 @@ impl Source for Waiting<'_> {
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
-        *self.ready_bytes = self.ready_bytes.saturating_sub(self.peeked_bytes);
         self.ready.pop()
     }
 }

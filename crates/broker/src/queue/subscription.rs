@@ -1,11 +1,12 @@
 //! Consumers that come to a queue, and those that go.
 
+use super::settle::Settling;
 use super::{Consumer, Queue, State};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
-use courser_store::{Store, StoreError};
+use courser_store::{Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -80,7 +81,11 @@ impl Queue {
         state.consumers.hand_over();
         state.had_consumer = true;
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
-        self.feed_and_settle(state, store, wakes).map_err(|error| self.fault(error))
+        let mut settling = Settling::default();
+        state.offer_aside(new.outbox);
+        self.serve(&mut state, &mut settling, store, wakes);
+        drop(state);
+        self.settle(settling, Sync::Later, store).map_err(|error| self.fault(error))
     }
 
     /// Removes the consumer with this key, if it is one of this connection and channel. Returns what has
@@ -121,6 +126,7 @@ impl Queue {
     fn departure(&self, state: &mut State) -> Departure {
         if state.consumers.len() == 0 {
             self.renew_lease(state);
+            self.return_all_aside(state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {
@@ -139,9 +145,10 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        state.consumers.activate_next();
-        state.consumers.hand_over();
-        self.feed_and_settle(state, store, wakes)
+        self.section(store, wakes, |state| {
+            state.consumers.activate_next();
+            state.consumers.hand_over();
+            state.offer_aside_to_next();
+        })
     }
 }

@@ -6,6 +6,7 @@ use courser_codec::{
     CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, RawProperties, Table, Value,
 };
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 const CC: &[u8] = b"CC";
 const BCC: &[u8] = b"BCC";
@@ -25,8 +26,8 @@ pub(crate) fn names_more_keys(properties: RawProperties<'_>) -> Result<bool, Dec
     Ok(false)
 }
 
-/// The routing keys of a message with these well-formed properties: that of the publish, then those
-/// that its headers name.
+/// The routing keys of a message with these well-formed properties, each once: that of the publish, then
+/// those that its headers name.
 pub(crate) fn keys<'m>(
     routing_key: &'m [u8],
     properties: RawProperties<'m>,
@@ -38,6 +39,8 @@ pub(crate) fn keys<'m>(
         return Ok(found);
     }
     let headers = properties.headers().map_err(malformed)?.unwrap_or_default();
+    // Its hashes are none that a client could know: keys that collide would take long.
+    let mut seen = HashSet::from([routing_key]);
     for entry in headers.iter() {
         let (name, value) = entry.map_err(malformed)?;
         if !matches!(name.as_bytes(), CC | BCC) {
@@ -50,7 +53,9 @@ pub(crate) fn keys<'m>(
             )));
         };
         for element in array.iter() {
-            if let Value::LongStr(key) = element.map_err(malformed)? {
+            if let Value::LongStr(key) = element.map_err(malformed)?
+                && seen.insert(key)
+            {
                 found.push(key);
             }
         }

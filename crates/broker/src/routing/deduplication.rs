@@ -1,9 +1,9 @@
 //! Deduplication: a publish that says in a header that it has been there before is dropped.
 //!
 //! An exchange or a queue that is to do so remembers the values of that header, the last so many and
-//! each for some time. What could not be kept after all is forgotten again, so that a publisher who
-//! repeats it is heard. A restart forgets everything. All of them together use a quarter of the memory
-//! from which on there is an alarm: with more to remember, each forgets its oldest sooner.
+//! each for some time: of messages that have arrived, so that a publisher who repeats what was refused is
+//! heard (see [`super::screening`]). A restart forgets everything. All of them together use a quarter of
+//! the memory from which on there is an alarm: with more to remember, each forgets its oldest sooner.
 //!
 //! A queue that is not told how much to remember goes by the messages that it has (see
 //! `queue::message_notes`), also after a restart.
@@ -12,9 +12,9 @@ use crate::memory::Charge;
 use courser_codec::{
     DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Table,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -46,29 +46,34 @@ pub(crate) struct Deduplication {
     marker: Marker,
     size: usize,
     ttl_ms: Option<u64>,
+    /// Held from the look at what is remembered until more is.
+    order: Mutex<()>,
     cache: Mutex<Cache>,
 }
 
 #[derive(Default)]
 struct Cache {
-    /// Until when a value counts.
-    until_ms: FxHashMap<Key, u64>,
-    /// The oldest first; no more than may be remembered.
-    order: VecDeque<Key>,
+    /// Until when a value counts, and its place in the line.
+    known: FxHashMap<Key, (u64, u64)>,
+    /// By their places, the longest remembered first.
+    line: BTreeMap<u64, Key>,
+    next_place: u64,
     /// For how many values memory is counted.
     room: usize,
     charge: Charge,
 }
 
-/// What a value uses: in a table of which an eighth stays free, and in the line.
-const VALUE_BYTES: usize = (size_of::<(Key, u64)>() + 1) * 8 / 7 + size_of::<Key>();
+/// What a value uses: in a table of which an eighth stays free, and in the line, whose nodes are at least
+/// half full.
+const VALUE_BYTES: usize =
+    (size_of::<(Key, (u64, u64))>() + 1) * 8 / 7 + 2 * size_of::<(u64, Key)>();
 /// Room that there is for the values of each, however little memory is left.
 const ROOM_LEAST: usize = 16;
 
 impl Cache {
     /// Whether one more may be remembered without forgetting another.
     fn has_room(&mut self) -> bool {
-        self.order.len() < self.room || self.grow()
+        self.known.len() < self.room || self.grow()
     }
 
     /// Makes room for twice as many, unless all caches together use what they may.
@@ -86,15 +91,14 @@ impl Cache {
     }
 }
 
-/// What is known of a message.
+/// What is known of a message that says what identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sighting {
-    /// It says nothing of itself.
-    Unmarked,
-    /// It is new, and remembered from now on.
-    First(Key),
+pub(crate) struct Sighting {
+    pub key: Key,
+    /// Until when it is to be remembered, in milliseconds since 1970.
+    pub until_ms: u64,
     /// It has been there.
-    Again,
+    pub is_repeated: bool,
 }
 
 impl Marker {
@@ -148,75 +152,52 @@ impl Deduplication {
             marker: Marker::of(arguments),
             size: size.clamp(1, CACHE_SIZE_MAX as usize),
             ttl_ms: number(CACHE_TTL),
+            order: Mutex::new(()),
             cache: Mutex::new(Cache { charge, ..Cache::default() }),
         })
     }
 
-    /// Looks whether a message with these properties has been there, and remembers it.
-    pub fn see(&self, properties: RawProperties<'_>, now_ms: u64) -> Result<Sighting, DecodeError> {
-        let Some(headers) = properties.headers()? else { return Ok(Sighting::Unmarked) };
-        let Some(key) = self.marker.key(headers)? else { return Ok(Sighting::Unmarked) };
+    /// Keeps others from looking until the guard is dropped.
+    pub fn lock_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock()
+    }
+
+    /// Whether a message with these properties has been there; none if it does not say what identifies
+    /// it.
+    pub fn look(
+        &self,
+        properties: RawProperties<'_>,
+        now_ms: u64,
+    ) -> Result<Option<Sighting>, DecodeError> {
+        let Some(headers) = properties.headers()? else { return Ok(None) };
+        let Some(key) = self.marker.key(headers)? else { return Ok(None) };
         let own_ttl_ms = headers.get(CACHE_TTL)?.and_then(|value| value.as_integer());
         let ttl_ms = own_ttl_ms.and_then(|ttl_ms| u64::try_from(ttl_ms).ok()).or(self.ttl_ms);
         let until_ms = ttl_ms.map_or(u64::MAX, |ttl_ms| now_ms.saturating_add(ttl_ms));
-        let mut cache = self.cache.lock();
-        if let Some(known) = cache.until_ms.get_mut(&key) {
-            if now_ms < *known {
-                return Ok(Sighting::Again);
-            }
-            *known = until_ms;
-            return Ok(Sighting::First(key));
-        }
-        while cache.order.len() >= self.size || !cache.has_room() {
-            let Some(oldest) = cache.order.pop_front() else { break };
-            cache.until_ms.remove(&oldest);
-        }
-        cache.order.push_back(key);
-        cache.until_ms.insert(key, until_ms);
-        Ok(Sighting::First(key))
+        let known_until_ms = self.cache.lock().known.get(&key).map(|(until_ms, _)| *until_ms);
+        let is_repeated = known_until_ms.is_some_and(|until_ms| now_ms < until_ms);
+        Ok(Some(Sighting { key, until_ms, is_repeated }))
     }
 
-    /// Takes back that a message has been there.
-    pub fn forget(&self, key: Key) {
-        self.cache.lock().until_ms.remove(&key);
+    /// Remembers a message that has arrived, as the latest one.
+    pub fn remember(&self, key: Key, until_ms: u64) {
+        let mut cache = self.cache.lock();
+        if let Some((_, place)) = cache.known.remove(&key) {
+            cache.line.remove(&place);
+        }
+        while cache.known.len() >= self.size || !cache.has_room() {
+            let Some((_, oldest)) = cache.line.pop_first() else { break };
+            cache.known.remove(&oldest);
+        }
+        let place = cache.next_place;
+        cache.next_place += 1;
+        cache.line.insert(place, key);
+        cache.known.insert(key, (until_ms, place));
     }
 }
 
 impl std::fmt::Debug for Deduplication {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Deduplication").field("size", &self.size).finish_non_exhaustive()
-    }
-}
-
-/// What has been remembered of messages that have yet to be kept: who remembers it, and the number
-/// of the message in its run. Forgotten, when this is dropped, unless it was settled.
-#[derive(Debug, Default)]
-pub(crate) struct Remembered(Vec<(usize, Arc<Deduplication>, Key)>);
-
-impl Remembered {
-    pub fn push(&mut self, by: &Arc<Deduplication>, key: Key) {
-        self.0.push((0, Arc::clone(by), key));
-    }
-
-    /// Adds what has been remembered of the message with this number.
-    pub fn add(&mut self, index: usize, mut of_one: Remembered) {
-        self.0.extend(of_one.0.drain(..).map(|(_, by, key)| (index, by, key)));
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Ends the matter; forgets the messages for whose numbers `lost` holds.
-    pub fn settle(&mut self, lost: impl Fn(usize) -> bool) {
-        for (_, by, key) in self.0.drain(..).filter(|(index, ..)| lost(*index)) {
-            by.forget(key);
-        }
-    }
-}
-
-impl Drop for Remembered {
-    fn drop(&mut self) {
-        self.settle(|_| true);
     }
 }

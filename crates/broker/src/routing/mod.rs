@@ -5,6 +5,8 @@ pub(crate) mod cc;
 pub(crate) mod deduplication;
 mod namespace;
 mod route;
+mod screening;
 
 pub(crate) use namespace::Namespace;
 pub(crate) use route::{Route, lock_streams};
+pub(crate) use screening::{Screen, Screening};

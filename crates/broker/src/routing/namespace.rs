@@ -19,12 +19,22 @@ pub(crate) trait Namespace: Send + Sync {
     /// The shard that it is on.
     fn shard(&self) -> &Arc<Shard>;
 
-    /// The route of a message that the broker itself publishes, also through an internal exchange;
-    /// none if the exchange is missing.
-    fn route_internally(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Option<Route>;
+    /// The route of a message that the broker itself publishes, also through an internal exchange, without
+    /// the exchanges of the numbers in `without`; none if the exchange is missing.
+    fn route_internally(
+        &self,
+        exchange: &[u8],
+        envelope: &Envelope<'_>,
+        without: &[u64],
+    ) -> Option<Route>;
 
-    /// The route of a message that an exchange itself sends on, through its bindings.
-    fn route_through(&self, exchange: &Arc<Exchange>, envelope: &Envelope<'_>) -> Option<Route>;
+    /// The route of a message from an exchange on; likewise.
+    fn route_through(
+        &self,
+        exchange: &Arc<Exchange>,
+        envelope: &Envelope<'_>,
+        without: &[u64],
+    ) -> Option<Route>;
 
     /// Deletes a queue that nobody has used for as long as it wants to be there.
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes);

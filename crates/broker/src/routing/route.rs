@@ -3,9 +3,8 @@
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::queue::{Queue, has_expiration};
-use crate::routing::deduplication::{Deduplication, Remembered, Sighting};
+use crate::routing::Screen;
 use crate::stream::Stream;
-use courser_codec::{DecodeError, RawProperties};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
@@ -34,26 +33,42 @@ pub(crate) struct Route {
     pub keepers: Vec<Arc<Exchange>>,
     /// One of them sends it on later.
     pub delayed: bool,
-    /// There if the exchange that it was published to drops what has been there before.
-    pub exchange_screen: Option<Arc<Deduplication>>,
-    /// By their numbers, the queues that do so.
-    pub queue_screens: Vec<(u64, Arc<Deduplication>)>,
+    /// The exchanges and queues on the way that drop what they have had.
+    pub screens: Vec<Screen>,
+    /// One of the queues holds no two of the same.
+    pub holds_no_two: bool,
     /// Copies of what takes it are traced.
     pub is_traced: bool,
-    /// There is one of those two, or a queue that holds no two of the same.
-    pub is_screened: bool,
+    /// Messages take it each by itself: some of these drop what they have had, or keep it.
+    pub is_apart: bool,
 }
 
 impl Route {
     /// Bytes that it uses itself.
     pub fn used_bytes(&self) -> usize {
         let numbers = self.durable.capacity() + self.streams.capacity() + self.queues.capacity();
-        size_of::<Self>() + (numbers + self.keepers.capacity()) * size_of::<u64>()
+        size_of::<Self>()
+            + (numbers + self.keepers.capacity()) * size_of::<u64>()
+            + self.screens.capacity() * size_of::<Screen>()
+    }
+
+    /// Whether a message on it would only go into the log to be refused: its only queue is full, and
+    /// takes no dead letters.
+    pub fn refuses_all(&self) -> bool {
+        match &self.queues[..] {
+            [queue] => self.may_refuse && queue.refuses_all(),
+            _ => false,
+        }
     }
 
     /// Whether a mandatory message has to be returned.
     pub fn is_nowhere(&self) -> bool {
         self.queues.is_empty() && !self.answers && !self.delayed
+    }
+
+    /// Whether no queue and no exchange on it takes a message.
+    pub fn is_lost(&self) -> bool {
+        self.queues.is_empty() && self.keepers.is_empty()
     }
 
     /// What is noted as the time of a publish that takes this way, and has this content header; 0 if
@@ -69,30 +84,7 @@ impl Route {
         let left = |id: &u64| self.queues.iter().any(|queue| queue.id == *id);
         self.durable.retain(left);
         self.streams.retain(left);
-    }
-
-    /// What is left of the route without the queues that have had the message and drop what they
-    /// have had; none if all is left. The others remember it from now on.
-    pub fn without_those_who_had(
-        &self,
-        properties: RawProperties<'_>,
-        now_ms: u64,
-        remembered: &mut Remembered,
-    ) -> Result<Option<Self>, DecodeError> {
-        let mut had = Vec::new();
-        for (queue, screen) in &self.queue_screens {
-            match screen.see(properties, now_ms)? {
-                Sighting::Unmarked => {}
-                Sighting::First(key) => remembered.push(screen, key),
-                Sighting::Again => had.push(*queue),
-            }
-        }
-        if had.is_empty() {
-            return Ok(None);
-        }
-        let mut left = Route { answers: true, ..Route::clone(self) };
-        left.retain(|queue| !had.contains(&queue.id));
-        Ok(Some(left))
+        self.screens.retain(|screen| !screen.is_queue || left(&screen.place));
     }
 
     /// The numbers of the queues for which a message goes into the log.
@@ -131,12 +123,13 @@ impl Route {
         self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
         let streams = self.queues.iter().filter(|queue| queue.stream().is_some());
         self.streams = streams.map(|queue| queue.id).collect();
-        let screens =
-            self.queues.iter().filter_map(|queue| Some((queue.id, queue.deduplication()?)));
-        self.queue_screens = screens.collect();
-        self.is_screened = self.exchange_screen.is_some()
-            || !self.queue_screens.is_empty()
-            || self.queues.iter().any(|queue| queue.holds_no_two());
+        let screens = self.queues.iter().filter_map(|queue| {
+            let (place, name, by) = (queue.id, queue.name.clone(), queue.deduplication()?);
+            Some(Screen { place, name, is_queue: true, by })
+        });
+        self.screens.extend(screens);
+        self.holds_no_two = self.queues.iter().any(|queue| queue.holds_no_two());
+        self.is_apart = self.holds_no_two || !self.screens.is_empty() || !self.keepers.is_empty();
         self.may_refuse = self.queues.iter().any(|queue| queue.may_refuse());
         if self.durable.len() > QUEUES_PER_RECORD_MAX {
             let queues = self.durable.len();

@@ -2,22 +2,15 @@
 
 use super::Session;
 use crate::fault::{Fault, store_fault};
-use crate::outbox::ChannelOut;
-use crate::outbox::Unacked;
+use crate::outbox::{ChannelOut, Turn, Unacked};
 use crate::queue::{Queue, Settled};
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.
 pub(super) type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
 
-/// What a batch's acknowledgements leave to be done at its end.
-#[derive(Default)]
-pub(super) struct Settling {
-    /// Deliveries acknowledged, in runs of the same queue.
-    pub acknowledged: Runs,
-    /// Channels whose consumers share a limit, which may leave them something again.
-    resuming: Vec<u16>,
-}
+/// Queues whose consumers on one channel share its limit, and have their turns in one go.
+const STARVED_AT_ONCE: usize = 256;
 
 /// What becomes of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +85,9 @@ impl Session {
         let Some(channel) = outbox.channel(number) else { return Ok(()) };
         let unacked = channel.unacked.take(tag).ok_or_else(|| unknown_tag(tag))?;
         channel.counts().deliveries.acknowledged += 1;
-        book(channel, unacked, &mut self.settling.acknowledged);
-        if channel.starved_len() > 0 {
-            note(number, &mut self.settling.resuming);
+        book(channel, unacked, &mut self.acknowledged);
+        if channel.has_starved() {
+            outbox.stall(Turn::Channel(number));
         }
         Ok(())
     }
@@ -123,12 +116,13 @@ impl Session {
     /// Takes deliveries out of the channel's books that the log knows to be done with.
     pub(super) fn apply_logged(&mut self, number: u16, taken: &[Unacked]) -> Result<(), Fault> {
         let mut runs = Runs::new();
-        if let Some(channel) = self.outbox.lock().channel(number) {
-            channel.counts().deliveries.acknowledged += taken.len() as u64;
-            taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
-            if channel.starved_len() > 0 {
-                note(number, &mut self.settling.resuming);
+        {
+            let mut outbox = self.outbox.lock();
+            if let Some(channel) = outbox.channel(number) {
+                channel.counts().deliveries.acknowledged += taken.len() as u64;
+                taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
             }
+            outbox.resume_starved(number);
         }
         let store = &*self.shard.store;
         for (queue, settled) in runs {
@@ -157,16 +151,14 @@ impl Session {
             let runs = match settlement {
                 Settlement::Done => {
                     channel.counts().deliveries.acknowledged += taken.len() as u64;
-                    &mut self.settling.acknowledged
+                    &mut self.acknowledged
                 }
                 Settlement::Requeue | Settlement::Reject => &mut returned,
             };
             for (_, unacked) in taken {
                 book(channel, unacked, runs);
             }
-            if channel.starved_len() > 0 {
-                note(number, &mut self.settling.resuming);
-            }
+            outbox.resume_starved(number);
         }
         match settlement {
             _ if returned.is_empty() => Ok(()),
@@ -177,42 +169,38 @@ impl Session {
 
     /// Lets the queues know what has been acknowledged since the last time.
     pub(super) fn settle_acknowledged(&mut self) {
-        if self.settling.acknowledged.is_empty() && self.settling.resuming.is_empty() {
+        if self.acknowledged.is_empty() {
             return;
         }
-        if self.settling.acknowledged.iter().any(|(_, settled)| !settled.is_empty()) {
-            self.settling.acknowledged.retain(|(_, settled)| !settled.is_empty());
+        if self.acknowledged.iter().any(|(_, settled)| !settled.is_empty()) {
+            self.acknowledged.retain(|(_, settled)| !settled.is_empty());
         }
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
-        for (queue, settled) in &mut self.settling.acknowledged {
+        for (queue, settled) in &mut self.acknowledged {
             if settled.is_empty() {
                 continue;
             }
-            // A store that can't read has poisoned itself; its owner ends the broker.
+            // What fails is an append: the store is of no use any more, and its owner ends the broker.
             drop(queue.acknowledge(settled, false, store, &mut self.wakes));
             settled.clear();
         }
         // The usual case, one queue, keeps the memory of its run for the next batch.
-        self.settling.acknowledged.truncate(1);
-        self.resume_starved();
+        self.acknowledged.truncate(1);
         shard.post_dead_letters(&mut self.wakes);
     }
 
-    /// Lets consumers take turns with what the limits of whole channels leave them. Called with the
-    /// gate held.
-    fn resume_starved(&mut self) {
-        for number in std::mem::take(&mut self.settling.resuming) {
-            let waiting = self.outbox.lock().channel(number).map_or(0, |one| one.starved_len());
-            // Who gets something, or can't take it, is behind the others from then on.
-            for _ in 0..waiting {
-                let next = self.outbox.lock().channel(number).and_then(ChannelOut::next_starved);
-                let Some(queue) = next else { break };
-                // A store that can't read has poisoned itself; its owner ends the broker.
-                drop(queue.resume(&self.outbox, &*self.shard.store, &mut self.wakes));
-            }
+    /// Lets consumers of a channel take turns with what its limit leaves them. Called with the gate held.
+    pub(super) fn resume_starved(&mut self, number: u16) {
+        for _ in 0..STARVED_AT_ONCE {
+            let next = self.outbox.lock().channel(number).and_then(ChannelOut::next_starved);
+            let Some(queue) = next else { return };
+            let channel = (&self.outbox, number);
+            // As in `settle_acknowledged`.
+            drop(queue.resume_channel(channel, &*self.shard.store, &mut self.wakes));
         }
+        self.outbox.lock().stall(Turn::Channel(number));
     }
 
     /// Ends deliveries that are refused for good.
@@ -220,33 +208,36 @@ impl Session {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
+        let mut done = Ok(());
         for (queue, settled) in merge(refused) {
-            queue.reject(&settled, store, &mut self.wakes).map_err(store_fault)?;
+            done = done.and(queue.reject(&settled, store, &mut self.wakes));
         }
         shard.post_dead_letters(&mut self.wakes);
-        Ok(())
+        done.map_err(store_fault)
     }
 
     /// Puts deliveries back to their places, and hands out what can be handed out then.
     pub(super) fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
+        if returned.is_empty() {
+            return Ok(());
+        }
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
+        let mut done = Ok(());
         for (queue, settled) in merge(returned) {
-            let settled = settled.into_iter();
-            queue.requeue(settled, store, &mut self.wakes).map_err(store_fault)?;
+            done = done.and(queue.requeue(&settled, store, &mut self.wakes));
         }
-        self.resume_starved();
         shard.post_dead_letters(&mut self.wakes);
-        Ok(())
+        done.map_err(store_fault)
     }
 }
 
 /// Moves a delivery from the channel's books to the run of its queue.
 #[inline]
 fn book(channel: &mut ChannelOut, unacked: Unacked, runs: &mut Runs) {
-    let Some((queue, consumer)) = channel.settled(unacked.slot) else { return };
-    let settled = Settled { sequence: unacked.sequence, consumer };
+    let Some((queue, freed)) = channel.settled(unacked.slot) else { return };
+    let settled = Settled { sequence: unacked.sequence, freed };
     match runs.last_mut() {
         Some((last, run)) if Arc::ptr_eq(last, queue) => run.push(settled),
         _ => runs.push((Arc::clone(queue), vec![settled])),
@@ -266,14 +257,6 @@ fn merge(mut runs: Runs) -> Runs {
         same
     });
     runs
-}
-
-/// Consumers of a channel have waited for others of it to acknowledge something.
-#[cold]
-fn note(number: u16, resuming: &mut Vec<u16>) {
-    if !resuming.contains(&number) {
-        resuming.push(number);
-    }
 }
 
 fn unknown_tag(tag: u64) -> Fault {

@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// Notes that a publish of this batch was refused, behind those that came before it.
-    fn refuse(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
+    pub(super) fn refuse(&mut self, number: u16, seq: u64) -> Result<(), Fault> {
         let lsn = self.confirms.batch_lsn;
         let channel = self.channel(number)?;
         channel.end_run_of_confirms(lsn);

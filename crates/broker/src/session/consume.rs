@@ -4,8 +4,7 @@ use super::Session;
 use crate::arguments::consumer_priority;
 use crate::direct_reply::REPLY_TO;
 use crate::fault::{Fault, Resource};
-use crate::outbox::wire::WireBuffer;
-use crate::queue::{NewConsumer, Polled, Queue, Taking};
+use crate::queue::{NewConsumer, Poll, Polled, Queue, Taking};
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString, basic, channel};
 use courser_store::Lsn;
@@ -109,6 +108,7 @@ impl Session {
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);
             }
+            self.consumers_at_most = self.consumers_at_most.saturating_sub(1);
             gone = self.after_departure(&queue, departure);
         }
         let reply = Method::BasicCancelOk(basic::CancelOk { consumer_tag: cancel.consumer_tag });
@@ -119,20 +119,8 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         self.refuse_for_streams("basic.get", &queue)?;
-        let store = &*self.shard.store;
-        while queue
-            .expire_before_poll(store, &mut self.wakes)
-            .map_err(|error| queue.fault(error))?
-        {
-            self.shard.post_dead_letters(&mut self.wakes);
-        }
-        let mut undeliverable = false;
         let mut with = |sequence, polled: Polled<'_>| {
             let mut outbox = self.outbox.lock();
-            undeliverable = !WireBuffer::fits(&polled.message, outbox.frame_max());
-            if undeliverable {
-                return Taking::Nothing;
-            }
             outbox.deliver_get(number, &polled);
             if let Some(channel) = outbox.channel(number) {
                 let (redelivered, bytes) = (polled.redelivered, polled.message.body.len());
@@ -147,14 +135,21 @@ impl Session {
                 None => Taking::ForGood,
             }
         };
-        let got = match queue.is_paused() {
-            true => Ok(false),
-            false => queue.poll((&self.outbox, number), store, &mut self.wakes, &mut with),
+        let shard = Arc::clone(&self.shard);
+        let got = loop {
+            if queue.is_paused() {
+                break Ok(Poll::Empty);
+            }
+            // Each part of what has expired takes effect by itself: others come through in between.
+            let _gate = shard.gate.read();
+            let holder = (&self.outbox, number);
+            let polled = queue.poll(holder, &*shard.store, &mut self.wakes, &mut with);
+            shard.post_dead_letters(&mut self.wakes);
+            if !matches!(polled, Ok(Poll::Again)) {
+                break polled;
+            }
         };
-        if undeliverable {
-            return Err(Fault::new(501, "a content header does not fit the negotiated frame_max"));
-        }
-        if !got.map_err(|error| queue.fault(error))? {
+        if got.map_err(|error| queue.fault(error))? == Poll::Empty {
             let mut outbox = self.outbox.lock();
             if let Some(channel) = outbox.channel(number) {
                 channel.counts().deliveries.got_empty += 1;
@@ -171,41 +166,33 @@ impl Session {
             return Err(Fault::not_implemented(format_args!("prefetch_size!=0 ({size})")));
         }
         let prefetch = u32::from(qos.prefetch_count);
-        let mut resumed = Vec::new();
-        {
-            let mut outbox = self.outbox.lock();
-            if !qos.global {
-                if let Some(channel) = self.channels.get_mut(number) {
-                    channel.prefetch = prefetch;
-                }
-                if let Some(channel) = outbox.channel(number) {
-                    channel.prefetch_each = qos.prefetch_count;
-                }
-            } else if let Some(channel) = outbox.channel(number) {
+        let mut outbox = self.outbox.lock();
+        if !qos.global {
+            if let Some(channel) = self.channels.get_mut(number) {
                 channel.prefetch = prefetch;
-                resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
             }
-            outbox.put(number, |wire| basic::QosOk {}.write_frame(number, wire.bytes_mut()));
+            if let Some(channel) = outbox.channel(number) {
+                channel.prefetch_each = qos.prefetch_count;
+            }
+        } else if let Some(channel) = outbox.channel(number) {
+            channel.prefetch = prefetch;
+            outbox.resume_channel(number);
         }
-        self.resume(resumed);
+        outbox.put(number, |wire| basic::QosOk {}.write_frame(number, wire.bytes_mut()));
         Ok(())
     }
 
     /// `channel.flow`: the client stops or resumes deliveries (AMQP 0-9-1, 1.5.2.3).
     pub(super) fn flow(&mut self, number: u16, active: bool) {
-        let mut resumed = Vec::new();
+        let mut outbox = self.outbox.lock();
+        if let Some(channel) = outbox.channel(number)
+            && std::mem::replace(&mut channel.flow_active, active) != active
+            && active
         {
-            let mut outbox = self.outbox.lock();
-            if let Some(channel) = outbox.channel(number) {
-                channel.flow_active = active;
-                if active {
-                    resumed = channel.consumers().map(|slot| Arc::clone(&slot.queue)).collect();
-                }
-            }
-            let done = channel::FlowOk { active };
-            outbox.put(number, |wire| done.write_frame(number, wire.bytes_mut()));
+            outbox.resume_channel(number);
         }
-        self.resume(resumed);
+        let done = channel::FlowOk { active };
+        outbox.put(number, |wire| done.write_frame(number, wire.bytes_mut()));
     }
 
     /// The queue that a method names; an empty name stands for the last one declared.

@@ -6,7 +6,8 @@ use crate::direct_reply::{REPLY_TO, REPLY_TO_PREFIX, is_reply_name};
 use crate::fault::Fault;
 use crate::queue::{NewConsumer, Queue, QueueSettings};
 use courser_codec::{
-    ContentHeader, FieldTable, Properties, RawProperties, ShortStr, ShortString, basic, queue,
+    ContentHeader, FieldTable, Frame, Properties, RawProperties, ShortStr, ShortString, basic,
+    queue,
 };
 use std::sync::Arc;
 
@@ -86,6 +87,13 @@ impl Session {
         properties.reply_to = Some(queue.name.as_short_str());
         let mut named = Vec::with_capacity(header.len() + 32);
         properties.encode_header(parsed.body_size, &mut named);
+        let frame_max = self.outbox.lock().frame_max();
+        if named.len() + Frame::OVERHEAD > frame_max {
+            // It could not be returned.
+            return Err(Fault::precondition_failed(format_args!(
+                "content header with the reply queue's name does not fit frame_max ({frame_max} bytes): shorten the headers"
+            )));
+        }
         Ok(named)
     }
 

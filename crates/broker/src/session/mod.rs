@@ -6,17 +6,17 @@
 
 mod acknowledge;
 mod answer;
+mod apart;
 mod confirm;
 mod consume;
 mod count;
-mod deduplicate;
 mod direct_reply;
+mod exclusive;
 mod open;
 mod pace;
 mod permission;
 mod properties;
 mod publish;
-mod readdress;
 mod request;
 mod slow_requests;
 mod streams;
@@ -29,23 +29,27 @@ use crate::broker::{Broker, Identity};
 use crate::channels::Channels;
 use crate::direct_reply::is_reply_name;
 use crate::fault::Fault;
-use crate::memory::Use;
+use crate::memory::{Charge, Use};
 use crate::monitor::ConnectionState;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Stalled, Turn};
 use crate::queue::{ConnectionId, Departure, Queue};
 use crate::routing::cache::{LastRoute, RouteCache};
 use crate::shard::Shard;
 use crate::stream::StreamReader;
 use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
-use acknowledge::{Runs, Settling};
+use acknowledge::Runs;
 use confirm::{Confirm, Confirms};
 use courser_codec::ShortString;
 use courser_store::Lsn;
+use exclusive::ExclusiveQueues;
 use pace::Pacing;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use transaction::Transaction;
+
+/// Queues, readers and channels that have their turns in one go.
+const RESUMED_AT_ONCE: usize = 256;
 
 /// One connection's dealings with the broker.
 pub struct Session {
@@ -56,18 +60,21 @@ pub struct Session {
     client: Client,
     outbox: Arc<Outbox>,
     channels: Channels<Channel>,
-    exclusive: Vec<Arc<Queue>>,
-    /// One for each consumer of a stream.
-    stream_readers: Vec<StreamReader>,
-    /// Consumers made since their number was last looked up, and what that was.
+    exclusive: ExclusiveQueues,
+    /// One for each consumer of a stream, by their numbers.
+    stream_readers: BTreeMap<u64, StreamReader>,
+    /// How many consumers there are at most: some may have gone unnoticed since they were counted.
     consumers_at_most: usize,
     /// Bytes that its open transactions hold.
     pending_bytes: usize,
     routes: RouteCache,
-    settling: Settling,
+    /// Deliveries that the batch has acknowledged, in runs of the same queue.
+    acknowledged: Runs,
     confirms: Confirms,
     pacing: Pacing,
     wakes: Wakes,
+    /// What its connection keeps of messages that have come in part.
+    incomplete: Charge,
 }
 
 /// Who is at the other end.
@@ -108,19 +115,21 @@ impl Session {
         outbox: Arc<Outbox>,
     ) -> Self {
         let charge = broker.memory.charge(Use::Sessions, 0);
+        let incomplete = broker.memory.charge(Use::Incomplete, 0);
         Session {
+            incomplete,
             broker,
             shard: Arc::clone(admission.vhost().shard()),
             vhost: Arc::clone(admission.vhost()),
             client: Client { admission, identity, connection },
             outbox,
             channels: Channels::default(),
-            exclusive: Vec::new(),
-            stream_readers: Vec::new(),
+            exclusive: ExclusiveQueues::default(),
+            stream_readers: BTreeMap::new(),
             consumers_at_most: 0,
             pending_bytes: 0,
             routes: RouteCache::new(charge),
-            settling: Settling::default(),
+            acknowledged: Runs::default(),
             confirms: Confirms::default(),
             pacing: Pacing::default(),
             wakes: Wakes::default(),
@@ -149,6 +158,20 @@ impl Session {
         self.outbox.connection.traffic.sent(bytes);
     }
 
+    /// Takes note of how many bytes the connection keeps of messages and frames that have come in part.
+    ///
+    /// # Errors
+    /// When that is more than all connections together leave free; ends the connection.
+    #[inline]
+    pub fn hold_incomplete(&mut self, bytes: usize) -> Result<(), Fault> {
+        if bytes == self.incomplete.bytes() {
+            return Ok(());
+        }
+        self.broker.memory.hold_incomplete(&mut self.incomplete, bytes)?;
+        self.broker.check_alarms();
+        Ok(())
+    }
+
     /// `channel.open` has been answered.
     pub fn open_channel(&mut self, number: u16) {
         self.channels.insert(number, Channel::default());
@@ -168,7 +191,7 @@ impl Session {
     /// before any of it is handed out again. `numbers` are in order.
     fn close_channels(&mut self, numbers: &[u16]) {
         self.settle_acknowledged();
-        self.stream_readers.retain(|reader| numbers.binary_search(&reader.channel()).is_err());
+        self.stream_readers.retain(|_, reader| numbers.binary_search(&reader.channel()).is_err());
         let mut departures = Vec::new();
         let mut returned = Runs::new();
         for &number in numbers {
@@ -201,6 +224,7 @@ impl Session {
                 .collect(),
             None => Vec::new(),
         };
+        self.consumers_at_most = self.consumers_at_most.saturating_sub(consumers.len());
         for (queue, key) in consumers {
             let departure = queue.remove_consumer(key, (&self.outbox, number));
             if departure != Departure::Unnoticed {
@@ -215,11 +239,12 @@ impl Session {
         self.outbox.close();
         let numbers = self.channels.numbers();
         self.close_channels(&numbers);
-        for queue in std::mem::take(&mut self.exclusive) {
+        for queue in self.exclusive.take() {
             self.delete_queue(&queue);
         }
         self.wakes.wake_all();
         self.broker.monitor.forget(&self.outbox, self.broker.now_ms());
+        self.incomplete.set(0);
         self.broker.check_alarms();
     }
 
@@ -231,14 +256,28 @@ impl Session {
         self.close();
     }
 
-    /// The queues that [`Outbox::take`] named get the chance to send more.
-    pub fn resume(&mut self, stalled: Vec<Arc<Queue>>) {
+    /// What [`Outbox::take`] named gets the chance to send more, in its order until there is no room: the
+    /// next turn begins where this one ends.
+    pub fn resume(&mut self, mut stalled: Stalled) {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
-        for queue in stalled {
-            let resumed = queue.resume(&self.outbox, &*self.shard.store, &mut self.wakes);
-            // A store that can't read has poisoned itself; its owner ends the broker.
-            drop(resumed);
+        for _ in 0..RESUMED_AT_ONCE {
+            if self.outbox.is_full() {
+                break;
+            }
+            match stalled.pop() {
+                // What fails is an append: the store is of no use any more, and its owner ends the broker.
+                Some(Turn::Queue(queue)) => {
+                    drop(queue.resume(&self.outbox, &*shard.store, &mut self.wakes));
+                }
+                Some(Turn::Reader(id)) => self.pump_stream(id),
+                Some(Turn::Channel(number)) => self.resume_starved(number),
+                None => break,
+            }
+        }
+        if !stalled.is_empty() {
+            self.outbox.lock().stall_first(stalled);
+            self.wakes.push(&self.outbox);
         }
         shard.post_dead_letters(&mut self.wakes);
         self.pump_streams();
@@ -246,10 +285,10 @@ impl Session {
     }
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {
-        self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
+        self.exclusive.remove(queue);
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
-        // Without a condition, deleting can't be refused; a store that fails has poisoned itself.
+        // Without a condition, deleting can't be refused; a store that takes nothing more ends the broker.
         let deleted = self.vhost.delete_queue(queue, |_| Ok(()), |_, _| {}, &mut self.wakes);
         drop(deleted);
     }
@@ -263,8 +302,9 @@ impl Session {
             Departure::OthersMayGoOn => {
                 let shard = Arc::clone(&self.shard);
                 let _gate = shard.gate.read();
-                // A store that can't read has poisoned itself; its owner ends the broker.
+                // As in `resume`.
                 drop(queue.activate_next(&*shard.store, &mut self.wakes));
+                shard.post_dead_letters(&mut self.wakes);
             }
         }
         Lsn::default()
@@ -280,7 +320,7 @@ impl Session {
         }
         let note = |_, lsn| deleted = lsn;
         if self.vhost.delete_queue_if(queue, true, false, note, &mut self.wakes).is_ok() {
-            self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, queue));
+            self.exclusive.remove(queue);
         }
         deleted
     }

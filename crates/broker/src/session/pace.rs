@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::broker::Broker;
+use crate::gate;
 use crate::queue::Queue;
 use courser_store::Store;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,6 +38,7 @@ impl std::fmt::Debug for With {
 impl Pace {
     /// Asked about every millisecond, with how long the publisher has waited: whether it has to wait on.
     pub fn wait_on(&self, waited: Duration) -> bool {
+        gate::assert_outside("a publisher waits");
         match &self.0 {
             With::Consumers(ahead) => ahead.wait_on(waited),
             With::Store(store) => store.is_behind(),

@@ -6,8 +6,9 @@ use crate::arguments;
 use crate::direct_reply::REPLY_TO;
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
+use crate::gate;
 use crate::vhost::{clean_name, refuse_default_exchange};
-use courser_auth::{Resource, Right};
+use courser_auth::{Access, Resource, Right};
 use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
 
 impl Session {
@@ -26,7 +27,13 @@ impl Session {
         self.vhost.routes_changed();
     }
 
-    /// Refuses a method that the user may not carry out.
+    /// What knows the user's rights. It may have to ask another program, which takes its time.
+    fn access(&mut self) -> &mut Access {
+        gate::assert_outside("a permission is asked for");
+        &mut self.client.admission.access
+    }
+
+    /// Refuses a method that the user may not carry out. Called outside the shard's gate.
     pub(super) fn permit(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
         if self.client.admission.access.permits_everything() {
             return Ok(());
@@ -83,8 +90,8 @@ impl Session {
         let exchange = self.vhost.published_to(name)?;
         if exchange.settings.kind == ExchangeKind::Topic {
             for key in keys {
-                let access = &mut self.client.admission.access;
-                access.check_topic(Right::Write, name, key).map_err(Fault::access_refused)?;
+                let checked = self.access().check_topic(Right::Write, name, key);
+                checked.map_err(Fault::access_refused)?;
             }
         }
         Ok(())
@@ -110,7 +117,7 @@ impl Session {
         refuse_default_exchange(name.as_bytes())?;
         let own = Resource::Exchange(name.as_bytes());
         if declare.passive {
-            return self.client.admission.access.check_any(own).map_err(Fault::access_refused);
+            return self.access().check_any(own).map_err(Fault::access_refused);
         }
         self.may(Right::Configure, own)?;
         if self.vhost.exchange(name.as_bytes()).is_some() {
@@ -127,7 +134,7 @@ impl Session {
         }
         let own = Resource::Queue(name.as_bytes());
         match (declare.passive, name.is_empty()) {
-            (true, _) => self.client.admission.access.check_any(own).map_err(Fault::access_refused),
+            (true, _) => self.access().check_any(own).map_err(Fault::access_refused),
             // Asked when it has a name.
             (false, true) => Ok(()),
             (false, false) => self.may(Right::Configure, own),
@@ -171,9 +178,8 @@ impl Session {
         self.may(Right::Read, Resource::Exchange(source.as_bytes()))?;
         match self.vhost.exchange(source.as_bytes()) {
             Some(exchange) if exchange.settings.kind == ExchangeKind::Topic => {
-                let access = &mut self.client.admission.access;
-                let read =
-                    access.check_topic(Right::Read, source.as_bytes(), routing_key.as_bytes());
+                let (source, key) = (source.as_bytes(), routing_key.as_bytes());
+                let read = self.access().check_topic(Right::Read, source, key);
                 read.map_err(Fault::access_refused)
             }
             _ => Ok(()),
@@ -194,6 +200,6 @@ impl Session {
     }
 
     fn may(&mut self, right: Right, resource: Resource<'_>) -> Result<(), Fault> {
-        self.client.admission.access.check(right, resource).map_err(Fault::access_refused)
+        self.access().check(right, resource).map_err(Fault::access_refused)
     }
 }

@@ -1,10 +1,10 @@
 //! The properties of a message that is published, as far as the broker answers for them.
 
 use super::Session;
-use super::readdress::says_the_way;
+use super::apart::says_the_way;
 use crate::arguments::MAX_EXPIRY_MS;
 use crate::fault::Fault;
-use courser_codec::{DecodeError, Properties, RawProperties};
+use courser_codec::{CONTENT_HEADER_FIXED_LEN, DecodeError, Properties, RawProperties};
 
 /// Property flag of `delivery-mode` (AMQP 0-9-1, 4.2.6.1).
 const FLAG_DELIVERY_MODE: u16 = 1 << 12;
@@ -25,6 +25,14 @@ impl Session {
         properties: RawProperties<'_>,
     ) -> Result<bool, Fault> {
         properties.validate().map_err(malformed)?;
+        let most = self.broker.limits.published_header_max_bytes();
+        let header_len = CONTENT_HEADER_FIXED_LEN + properties.as_bytes().len();
+        if header_len > most {
+            return Err(Fault::precondition_failed(format_args!(
+                "content header of {header_len} bytes is larger than the most that may be published \
+                 ({most} bytes): shorten the headers"
+            )));
+        }
         if properties.flags() & FLAG_USER_ID != 0 && !self.may_impersonate() {
             let claimed = properties.user_id().map_err(malformed)?.unwrap_or_default();
             let user = &self.client.identity.user;

@@ -1,13 +1,14 @@
 //! Publishing: the path of most of the broker's work.
 
+use super::apart::Addressed;
 use super::properties::{is_persistent, malformed, need_no_check};
 use super::{Session, pace::Pace};
 use crate::counts::PublishTally;
 use crate::exchange::Envelope;
 use crate::fault::{Fault, store_fault};
 use crate::posting::PublishRun;
+use crate::queue::Queue;
 use crate::routing::cache::{LastRoute, RouteCache};
-use crate::routing::deduplication::Remembered;
 use crate::routing::{Namespace, Route, lock_streams};
 use crate::trace::Traced;
 use crate::vhost::{Vhost, clean_name};
@@ -43,8 +44,6 @@ pub struct Batch<'m> {
     persistent: bool,
     /// On a route that may refuse messages, for each in `run` its channel and confirm number.
     pub(super) publishers: Vec<(u16, u64)>,
-    /// What is remembered of messages in `run` to drop their repetitions.
-    remembered: Remembered,
     /// Messages on the current route that are not in `run`, as no queue gets them now.
     unrouted: usize,
     /// Messages in `run` that have been counted, and bytes of their bodies.
@@ -53,11 +52,6 @@ pub struct Batch<'m> {
 }
 
 impl Batch<'_> {
-    /// Adds what is remembered of the message that was pushed last, or that will be the first.
-    pub(super) fn remember(&mut self, of_one: Remembered) {
-        self.remembered.add(self.run.len().saturating_sub(1), of_one);
-    }
-
     /// Counts the messages of the run that have not been counted yet.
     pub(super) fn tally_run(&mut self) {
         let (messages, bytes) = self.tallied;
@@ -80,7 +74,6 @@ impl Batch<'_> {
             route: None,
             persistent: false,
             publishers,
-            remembered: self.remembered,
             unrouted: 0,
             tallied: (0, 0),
             tally: self.tally,
@@ -113,13 +106,26 @@ impl Session {
         }
         let route = self.find_route(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
-            return self.publish_later(&inbound, properties);
+            return self.publish_later(&inbound);
+        }
+        if route.is_apart {
+            return self.publish_apart(batch, Addressed::to(route, inbound, properties)?);
         }
         let persistent = !route.durable.is_empty() && is_persistent(properties)?;
-        if route.is_screened {
-            return self.publish_screened(batch, inbound, properties, &route, persistent);
-        }
         self.publish_routed(batch, inbound, route, persistent)
+    }
+
+    /// Refuses a publish by what its method says alone, before its body has come.
+    ///
+    /// # Errors
+    /// When there is no such exchange, or the user may not publish to it.
+    pub fn admit_publish(&mut self, publish: &basic::Publish<'_>) -> Result<(), Fault> {
+        let exchange = clean_name(publish.exchange);
+        self.permit_publish(exchange.as_bytes(), &[publish.routing_key.as_bytes()])?;
+        match exchange.is_empty() {
+            true => Ok(()),
+            false => self.vhost.published_to(exchange.as_bytes()).map(drop),
+        }
     }
 
     /// What a publisher hears whose message is not good: of its exchange first, if that is not good
@@ -135,7 +141,7 @@ impl Session {
     }
 
     #[inline]
-    pub(super) fn publish_routed<'m>(
+    fn publish_routed<'m>(
         &mut self,
         batch: &mut Batch<'m>,
         inbound: Inbound<'m>,
@@ -145,9 +151,6 @@ impl Session {
         let same_route = batch.route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
         if !same_route || batch.persistent != persistent {
             self.flush_publishes(batch)?;
-            if !route.keepers.is_empty() {
-                self.keep_aside(&inbound, &route)?;
-            }
             batch.route = Some(Arc::clone(&route));
             batch.persistent = persistent;
         }
@@ -240,7 +243,7 @@ impl Session {
         let keys = [inbound.publish.routing_key.as_bytes()];
         self.permit_publish(exchange.as_bytes(), &keys)?;
         let envelope = Envelope { keys: &keys, properties };
-        let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope)?);
+        let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope, &[])?);
         if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
             if !self.routes.has_room_for(inbound.address, &route) {
                 self.forget_routes(self.routes.generation());
@@ -262,28 +265,24 @@ impl Session {
         let _gate = shard.gate.read();
         batch.run.set_refusable(route.may_refuse);
         let order = lock_streams(std::iter::once(&*route));
-        let is_vain = refuses_all(&route);
+        let is_vain = route.refuses_all();
         let persisted = match route.logged(batch.persistent) {
             _ if is_vain => {
                 batch.run.refuse_all();
                 Ok(())
             }
+            [] if route.queues.len() > 1 => batch.run.keep_for_several(&*shard.store),
             [] => Ok(()),
             _ => self.persist(batch, &route),
         };
         if let Err(error) = persisted {
-            batch.remembered = Remembered::default();
             self.forget_unconfirmed();
             return Err(store_fault(error));
         }
         let pushed = match is_vain {
             true => Ok(()),
-            false => self.push(&mut batch.run, &route).map_err(store_fault),
+            false => self.push(&mut batch.run, &route.queues).map_err(store_fault),
         };
-        if !batch.remembered.is_empty() {
-            let (run, failed) = (&batch.run, pushed.is_err());
-            batch.remembered.settle(|index| failed || run.is_refused(index));
-        }
         if pushed.is_err() {
             self.forget_unconfirmed();
         }
@@ -311,18 +310,21 @@ impl Session {
         Ok(())
     }
 
-    /// Puts a run into the queues of its route.
+    /// Puts a run into the queues of its route: into all of them, also if the store fails meanwhile.
     pub(super) fn push(
         &mut self,
         run: &mut PublishRun<'_>,
-        route: &Route,
+        queues: &[Arc<Queue>],
     ) -> Result<(), StoreError> {
-        for queue in &route.queues {
-            queue.publish(run, &*self.shard.store, &mut self.wakes)?;
+        let mut pushed = Ok(());
+        for queue in queues {
+            if let Err(failed) = queue.publish(run, &*self.shard.store, &mut self.wakes) {
+                pushed = Err(failed);
+            }
             self.note_backlog(queue, run.len());
         }
         run.let_go(&*self.shard.store);
-        Ok(())
+        pushed
     }
 
     /// Takes in a publish that lives shorter than the batch: after everything in the batch, and with
@@ -358,14 +360,5 @@ impl Session {
         self.pacing.has_logged = std::mem::take(&mut self.pacing.is_logging);
         let pace = self.pace_with_consumers();
         flushed.map(|()| pace.or_else(|| self.pace_with_store()))
-    }
-}
-
-/// Whether a message on this route would only go into the log to be refused: its only queue is full,
-/// and takes no dead letters.
-fn refuses_all(route: &Route) -> bool {
-    match &route.queues[..] {
-        [queue] => route.may_refuse && queue.refuses_all(),
-        _ => false,
     }
 }

@@ -23,6 +23,8 @@ impl Session {
         }
         self.flush_publishes(batch)?;
         self.settle_acknowledged();
+        // May take as long as another program likes.
+        self.permit(number, method)?;
         let shard = Arc::clone(&self.shard);
         let gate = takes_effect_as_a_whole(method).then(|| shard.gate.read());
         let done = self.carry_out(number, method);
@@ -33,7 +35,6 @@ impl Session {
     }
 
     fn carry_out(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
-        self.permit(number, method)?;
         match method {
             Method::BasicReject(reject) => {
                 self.nack(number, reject.delivery_tag, false, reject.requeue)
@@ -119,7 +120,12 @@ impl Session {
         }
         let queue = if declare.passive {
             // Here an empty name is no other queue's.
-            self.vhost.queue_for(name.as_bytes(), self.client.connection)?
+            let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
+            if !queue.touch() {
+                // Its lease has just ended it.
+                return Err(self.vhost.no_queue(name.as_bytes()));
+            }
+            queue
         } else {
             let named_by_broker = name.is_empty();
             let request = QueueRequest {
@@ -136,15 +142,15 @@ impl Session {
             if self.vhost.queue(request.name.as_bytes()).is_none() {
                 self.permit_dead_letters(&request.name, &request.arguments)?;
             }
-            let id = || self.shard.next_id();
+            let shard = Arc::clone(&self.shard);
+            let _gate = shard.gate.read();
+            let id = || shard.next_id();
             let queue = self.vhost.declare_queue(request, self.client.connection, id)?;
-            let known = |other: &Arc<_>| Arc::ptr_eq(other, &queue);
-            if declare.exclusive && !self.exclusive.iter().any(known) {
-                self.exclusive.push(Arc::clone(&queue));
+            if declare.exclusive {
+                self.exclusive.add(&queue);
             }
             queue
         };
-        queue.touch();
         self.channel(number)?.last_queue = Some(queue.name.clone());
         if !declare.nowait {
             let status = queue.status();
@@ -265,7 +271,7 @@ impl Session {
         };
         self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
         self.confirms.holds_answers |= waits;
-        self.exclusive.retain(|exclusive| !Arc::ptr_eq(exclusive, &queue));
+        self.exclusive.remove(&queue);
         self.broker.check_alarms();
         Ok(())
     }
@@ -277,13 +283,9 @@ fn takes_effect_as_a_whole(method: &Method<'_>) -> bool {
     matches!(
         method,
         Method::BasicConsume(_)
-            | Method::BasicGet(_)
             | Method::ExchangeDeclare(_)
             | Method::ExchangeDelete(_)
-            | Method::ExchangeBind(_)
             | Method::ExchangeUnbind(_)
-            | Method::QueueDeclare(_)
-            | Method::QueueBind(_)
             | Method::QueueUnbind(_)
             | Method::QueuePurge(_)
             | Method::QueueDelete(_)

@@ -29,7 +29,7 @@ impl Session {
         }
         stream::check_consumer(arguments, prefetch, consume.no_ack, &resource)?;
         let start = Start::parse(arguments, self.broker.now_ms(), &resource)?;
-        Ok(Some((start, Filter::parse(arguments))))
+        Ok(Some((start, Filter::parse(arguments, &self.broker.memory)?)))
     }
 
     /// Begins to read for a consumer that its queue, a stream, has taken in: the end of the batch
@@ -51,30 +51,36 @@ impl Session {
         });
         let Some(place) = place else { return };
         let id = self.shard.next_id();
-        self.stream_readers.push(StreamReader::new(id, queue, place, offset, filter));
+        let reader = StreamReader::new(id, queue, place, offset, filter);
+        self.stream_readers.insert(id, reader);
     }
 
     /// Ends the reading for the consumer in a slot.
     pub(super) fn end_reading(&mut self, number: u16, slot: u32) {
-        self.stream_readers.retain(|reader| !reader.is_in(number, slot));
+        self.stream_readers.retain(|_, reader| !reader.is_in(number, slot));
     }
 
     /// Hands consumers of streams what they can take.
     pub(super) fn pump_streams(&mut self) {
-        if self.stream_readers.is_empty() {
-            return;
-        }
         let Session { stream_readers, outbox, shard, wakes, .. } = self;
-        // A store that can't read has poisoned itself; its owner ends the broker.
-        stream_readers
-            .retain_mut(|reader| reader.pump(outbox, &*shard.store, wakes).unwrap_or(false));
+        stream_readers.retain(|_, reader| reader.pump(outbox, &*shard.store, wakes));
+    }
+
+    /// Hands the consumer of one reader what it can take.
+    pub(super) fn pump_stream(&mut self, id: u64) {
+        let Session { stream_readers, outbox, shard, wakes, .. } = self;
+        if let Some(reader) = stream_readers.get_mut(&id)
+            && !reader.pump(outbox, &*shard.store, wakes)
+        {
+            stream_readers.remove(&id);
+        }
     }
 
     /// Gives back the memory that an idle connection need not hold.
     pub fn release_memory(&mut self) {
         self.outbox.release_memory();
         self.wakes.release_memory();
-        self.stream_readers.iter_mut().for_each(StreamReader::release_memory);
+        self.stream_readers.values_mut().for_each(StreamReader::release_memory);
     }
 
     /// Refuses what can't be done with a stream.

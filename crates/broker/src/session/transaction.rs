@@ -1,21 +1,20 @@
 //! Transactions: publishes and settlements that take effect together (AMQP 0-9-1, 1.9).
+//!
+//! A publish is checked and routed when it comes, so that its publisher hears at once what is wrong with
+//! it, and once more at the commit: what can't be published then, as its exchange has gone or a permission
+//! has been taken away, ends the whole transaction without effect.
 
 use super::acknowledge::Settlement;
-use super::properties::{is_persistent, malformed};
-use super::readdress::Readdressed;
+use super::apart::{Addressed, PutThrough};
+use super::properties::malformed;
 use super::{Inbound, Session};
-use crate::counts::PublishTally;
-use crate::fault::{Fault, store_fault};
+use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::outbox::Unacked;
-use crate::posting::{Logged, Routed};
 use crate::queue::Queue;
-use crate::routing::Route;
-use crate::routing::deduplication::Remembered;
 use bytes::Bytes;
-use courser_codec::{ContentHeader, Method, RawProperties, ShortStr, basic, reply_code};
-use courser_store::{MessageRef, Position, Record, Sync};
-use std::borrow::Cow;
+use courser_codec::{ContentHeader, Method, ShortStr, basic};
+use courser_store::{Position, Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,15 +34,6 @@ struct Pending {
     header: Bytes,
     body: Bytes,
     mandatory: bool,
-    persistent: bool,
-}
-
-/// A publish at its commit.
-struct RoutedPending<'p> {
-    pending: &'p Pending,
-    /// The content header that goes to consumers.
-    header: Cow<'p, [u8]>,
-    route: Arc<Route>,
 }
 
 /// What a pending publish costs besides its bytes.
@@ -79,12 +69,7 @@ impl Session {
     }
 
     /// Keeps a publish, which has been found good, until the commit.
-    pub(super) fn publish_later(
-        &mut self,
-        inbound: &Inbound<'_>,
-        properties: RawProperties<'_>,
-    ) -> Result<(), Fault> {
-        let persistent = is_persistent(properties)?;
+    pub(super) fn publish_later(&mut self, inbound: &Inbound<'_>) -> Result<(), Fault> {
         let most = self.broker.limits.transaction_max_bytes;
         let pending = Pending {
             address: Bytes::copy_from_slice(inbound.address),
@@ -94,7 +79,6 @@ impl Session {
                 None => Bytes::copy_from_slice(inbound.body),
             },
             mandatory: inbound.publish.mandatory,
-            persistent,
         };
         let bytes = PENDING_OVERHEAD_BYTES
             + pending.address.len()
@@ -118,37 +102,31 @@ impl Session {
     /// all. Answered when it is durable.
     pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
         let Some(transaction) = self.take_transaction(number) else { return Ok(()) };
-        let Transaction { publishes, settled, charge: _charge, .. } = transaction;
-        let mut remembered = Remembered::default();
-        let pending = match self.route_pending(number, &publishes, &mut remembered) {
-            Ok(pending) => pending,
+        let Transaction { publishes, settled, mut charge, .. } = transaction;
+        let settled = self.without_dead_letters(number, settled);
+        // Whom it may reach is asked outside the gate.
+        let addressed = match self.address_all(number, &publishes, &mut charge) {
+            Ok(addressed) => addressed,
             Err(fault) => {
                 self.give_back(number, settled);
                 return Err(fault);
             }
         };
-        let settled = self.without_dead_letters(number, settled);
         let settled_positions = self.settled_positions(number, &settled);
         let settled_records = settled_positions
             .iter()
             .map(|(queue, positions)| Record::Settled { queue: *queue, positions });
-        let on_their_way = pending.iter().map(|one| one.routed(|| self.broker.now_ms()));
-        let routed: Vec<Routed<'_>> = on_their_way.collect();
         let shard = Arc::clone(&self.shard);
         let gate = shard.gate.read();
-        let mut logged = match Logged::append(&*shard.store, &routed, settled_records, Sync::Wanted)
-        {
-            Ok(logged) => logged,
-            Err(error) => {
+        let done = self.put_through(number, &addressed, settled_records, Sync::Wanted);
+        let PutThrough { lsn, refused } = match done {
+            Ok(done) => done,
+            Err(fault) => {
                 // What it has settled returns to the queues with the rest of the channel.
                 self.give_back(number, settled);
-                return Err(store_fault(error));
+                return Err(fault);
             }
         };
-        let mut lsn = logged.lsn;
-        let refused = self.push_routed(number, &pending, &routed, &mut logged)?;
-        logged.keep().map_err(store_fault)?;
-        remembered.settle(|_| false);
         let with = |wanted| {
             let those = settled.iter().filter(move |(_, _, settlement)| *settlement == wanted);
             those.map(|(tag, unacked, _)| (*tag, *unacked))
@@ -157,14 +135,20 @@ impl Session {
         self.apply_logged(number, &done)?;
         shard.post_dead_letters(&mut self.wakes);
         drop(gate);
+        let mut lsn = lsn;
         for settlement in [Settlement::Reject, Settlement::Requeue] {
-            self.apply(number, with(settlement).collect(), settlement)?;
+            let those: Vec<_> = with(settlement).collect();
+            if !those.is_empty() {
+                self.apply(number, those, settlement)?;
+                // Behind the letters, and what has been noted of returns.
+                lsn = shard.store.end();
+            }
         }
         self.settle_acknowledged();
-        if refused {
+        if refused.contains(&true) {
             // All else has taken effect; the publisher has to hear that not everything has, when what
             // was refused can't come back after a crash.
-            lsn = self.shard.store.end();
+            let lsn = self.shard.store.end();
             if lsn > self.shard.store.durable() {
                 self.fail_when_durable(number, lsn);
                 return Ok(());
@@ -175,60 +159,24 @@ impl Session {
         Ok(())
     }
 
-    /// The ways of publishes at their commit.
-    fn route_pending<'p>(
+    /// The ways of publishes at their commit. What these use together counts as the transaction's, in
+    /// `charge`.
+    fn address_all<'p>(
         &mut self,
         number: u16,
         publishes: &'p [Pending],
-        remembered: &mut Remembered,
-    ) -> Result<Vec<RoutedPending<'p>>, Fault> {
-        let mut routed = Vec::with_capacity(publishes.len());
-        for pending in publishes {
+        charge: &mut Charge,
+    ) -> Result<Vec<Addressed<'p>>, Fault> {
+        let address = |pending: &'p Pending| {
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
-            // An exchange that has gone since takes its messages with it, as if unroutable.
-            let readdressed = match self.readdress(&inbound, properties) {
-                Ok(readdressed) => readdressed,
-                // What it may no longer do is not passed over in silence.
-                Err(fault) if fault.code == reply_code::ACCESS_REFUSED => return Err(fault),
-                Err(_) => continue,
-            };
-            let Readdressed { mut route, header } = readdressed;
-            if route.is_screened {
-                route = self.screen(&route, properties, remembered)?;
-            }
-            routed.push(RoutedPending { pending, header, route });
-        }
-        Ok(routed)
-    }
-
-    /// Puts publishes that have been logged into their queues. Returns whether a queue refused one
-    /// for want of room.
-    fn push_routed<'m>(
-        &mut self,
-        number: u16,
-        pending: &[RoutedPending<'_>],
-        routed: &[Routed<'m>],
-        logged: &mut Logged<'m>,
-    ) -> Result<bool, Fault> {
-        let mut refused = false;
-        let mut tally = PublishTally::of(number);
-        for (RoutedPending { pending, .. }, one) in pending.iter().zip(routed) {
-            let Routed { message, route, .. } = one;
-            tally.add(message.body.len());
-            route.count(1, 1);
-            if route.is_nowhere() {
-                self.pass_by(message, pending.mandatory, &mut tally);
-            }
-            if route.is_traced {
-                self.trace_publish(number, message, route);
-            }
-            let mut run = logged.run(one);
-            self.push(&mut run, route).map_err(store_fault)?;
-            refused |= run.is_refused(0);
-        }
-        self.count_tally(number, &mut tally);
-        Ok(refused)
+            let addressed = self.address(inbound, properties)?;
+            let bytes = addressed.own_bytes();
+            self.broker.memory.admit_transaction(bytes)?;
+            charge.set(charge.bytes() + bytes);
+            Ok(addressed)
+        };
+        publishes.iter().map(address).collect()
     }
 
     /// What is refused is done with where its queue has no use for dead letters.
@@ -296,7 +244,8 @@ impl Session {
     /// Has deliveries wait for their acknowledgement again.
     fn give_back(&self, number: u16, settled: Vec<(u64, Unacked, Settlement)>) {
         if let Some(channel) = self.outbox.lock().channel(number) {
-            channel.unacked.put_back(settled.into_iter().map(|(tag, unacked, _)| (tag, unacked)));
+            let settled = settled.into_iter().map(|(tag, unacked, _)| (tag, unacked));
+            channel.unacked.put_back(settled.collect());
         }
     }
 }
@@ -317,36 +266,7 @@ impl Transaction {
     }
 }
 
-impl RoutedPending<'_> {
-    fn routed(&self, now_ms: impl FnOnce() -> u64) -> Routed<'_> {
-        let (pending, route) = (self.pending, &*self.route);
-        Routed {
-            message: pending.message(&self.header, route.stamp(&self.header, now_ms)),
-            kept: pending.as_published(),
-            route,
-            persistent: pending.persistent,
-            refusable: route.may_refuse,
-        }
-    }
-}
-
 impl Pending {
-    fn as_published(&self) -> MessageRef<'_> {
-        self.message(&self.header, 0)
-    }
-
-    /// The message with the content header that goes to consumers.
-    fn message<'a>(&'a self, header: &'a [u8], published_ms: u64) -> MessageRef<'a> {
-        MessageRef {
-            address: &self.address,
-            header,
-            body: &self.body,
-            shared_body: Some(&self.body),
-            published_ms,
-            recorded_deaths: false,
-        }
-    }
-
     fn inbound(&self, channel: u16) -> Inbound<'_> {
         let (exchange, key) = courser_store::record::split_address(&self.address);
         let short = |bytes| ShortStr::new(bytes).unwrap_or_default();

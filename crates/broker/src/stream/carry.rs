@@ -19,6 +19,7 @@ impl Stream {
     pub fn take_in(&self, location: &Location, message: &MessageRef<'_>) {
         let mut state = self.state.lock();
         state.index.push(location, message.stored_len() as u64, message.published_ms);
+        state.count_memory();
         self.next_offset.store(state.index.next_offset(), Ordering::Release);
     }
 

@@ -1,8 +1,11 @@
 //! What a stream's reader looks at in a message, and what it adds to it.
 
+use crate::fault::Fault;
+use crate::memory::{Charge, Memory, Use};
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
 use courser_codec::{ContentHeader, FieldTable, FieldValue, Properties, Table, TableWriter, Value};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 const OFFSET: &str = "x-stream-offset";
 /// The header's name as it stands in a table: with its length in front.
@@ -14,21 +17,33 @@ const FILTER_VALUE: &str = "x-stream-filter-value";
 pub(crate) struct Filter {
     values: FxHashSet<Vec<u8>>,
     unfiltered_too: bool,
+    _charge: Charge,
 }
 
+/// What the allocation of a value takes besides the value.
+const VALUE_BYTES: usize = 16;
+
 impl Filter {
-    /// What a consumer's arguments ask for; none if it wants everything.
-    pub fn parse(arguments: &FieldTable) -> Option<Self> {
+    /// What a consumer's arguments ask for; none if it wants everything. Counted in `memory`.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub fn parse(arguments: &FieldTable, memory: &Arc<Memory>) -> Result<Option<Self>, Fault> {
         let text = |value: &FieldValue| value.as_long_str().map(<[u8]>::to_vec);
-        let filter = arguments.get("x-stream-filter")?;
-        let values = match (filter.as_array(), text(filter)) {
+        let Some(filter) = arguments.get("x-stream-filter") else { return Ok(None) };
+        let values: FxHashSet<Vec<u8>> = match (filter.as_array(), text(filter)) {
             (Some(several), _) => several.iter().filter_map(text).collect(),
             (None, Some(one)) => FxHashSet::from_iter([one]),
-            (None, None) => return None,
+            (None, None) => return Ok(None),
         };
+        // Place and control byte, in a table of which an eighth stays free.
+        let table_bytes = values.capacity() * (size_of::<Vec<u8>>() + 1) * 8 / 7;
+        let bytes = values.iter().map(|value| value.len() + VALUE_BYTES).sum::<usize>();
+        memory.admit_consumer(table_bytes + bytes)?;
+        let charge = memory.charge(Use::Sessions, table_bytes + bytes);
         let unfiltered = arguments.get("x-stream-match-unfiltered");
         let unfiltered_too = unfiltered.and_then(FieldValue::as_bool) == Some(true);
-        Some(Filter { values, unfiltered_too })
+        Ok(Some(Filter { values, unfiltered_too, _charge: charge }))
     }
 
     /// Whether a message with this content header is wanted.

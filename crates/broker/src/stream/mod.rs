@@ -25,6 +25,7 @@ pub(crate) use content::Filter;
 pub(crate) use reader::StreamReader;
 pub use start::Start;
 
+use crate::memory::Charge;
 use crate::outbox::Outbox;
 use crate::posting::PublishRun;
 use crate::queue::EffectiveSettings;
@@ -57,6 +58,9 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 struct State {
     index: StreamIndex,
+    /// What the index uses, as it was when it had so many pages.
+    charge: Charge,
+    counted_pages: usize,
     settings: Settings,
     /// Readers that have seen everything, by their numbers, to be woken by the next message.
     sleeping: FxHashMap<u64, Arc<Outbox>>,
@@ -65,15 +69,28 @@ struct State {
     deleted: bool,
 }
 
+impl State {
+    /// Counts the memory of the index again once it has a sixteenth more pages, or fewer: that looks at each.
+    fn count_memory(&mut self) {
+        let pages = self.index.page_count();
+        if pages.abs_diff(self.counted_pages) * 16 > pages {
+            self.counted_pages = pages;
+            self.charge.set(self.index.footprint_bytes());
+        }
+    }
+}
+
 impl Stream {
     /// An empty stream.
-    pub fn new(id: u64, traits: Option<&EffectiveSettings>) -> Self {
+    pub fn new(id: u64, traits: Option<&EffectiveSettings>, charge: Charge) -> Self {
         let settings = Settings::of(traits);
         Stream {
             id,
             order: Mutex::new(()),
             state: Mutex::new(State {
                 index: StreamIndex::new(0, settings.pages()),
+                charge,
+                counted_pages: 0,
                 settings,
                 sleeping: FxHashMap::default(),
                 timer: Timer::default(),
@@ -137,6 +154,7 @@ impl Stream {
                 last = location.position();
             }
         }
+        state.count_memory();
         self.next_offset.store(state.index.next_offset(), Ordering::Release);
         let sleeping = std::mem::take(&mut state.sleeping);
         drop(state);
@@ -177,6 +195,7 @@ impl Stream {
         let gone = {
             let mut state = self.state.lock();
             let gone = state.index.trim(first_offset);
+            state.count_memory();
             self.first_offset.store(state.index.first_offset(), Ordering::Release);
             gone
         };
@@ -197,16 +216,17 @@ impl Stream {
     pub fn expire(&self, fired_ms: u64, now_ms: u64, store: &dyn Store) -> bool {
         let _order = self.lock_order();
         self.state.lock().timer.fired(fired_ms);
-        // A store that can't append has poisoned itself; its owner ends the broker.
+        // A store that takes nothing more ends the broker, by its owner.
         self.retain(now_ms, store).unwrap_or(false)
     }
 
-    /// Arms the timer that looks for messages that are too old, if their age matters.
-    pub fn watch_age(&self, soon: bool, timers: &Timers, target: Weak<dyn Timed>) {
+    /// Arms the timer that looks for messages that are too old, if their age matters: in so many
+    /// milliseconds, or in the time of a page.
+    pub fn watch_age(&self, wait_ms: Option<u64>, timers: &Timers, target: Weak<dyn Timed>) {
         let mut state = self.state.lock();
         let Some(age_max_ms) = state.settings.age_max_ms.filter(|_| !state.deleted) else { return };
         // By whole pages, a sixteenth of the age each: looking more often would find nothing.
-        let wait_ms = if soon { 1 } else { (age_max_ms / 16).max(1000) };
+        let wait_ms = wait_ms.unwrap_or((age_max_ms / 16).max(1000));
         let deadline_ms = timers.now_ms().saturating_add(wait_ms);
         timers.arm(&mut state.timer, deadline_ms, (self.id, TimerKind::Age), target);
     }
@@ -254,6 +274,7 @@ impl Stream {
         let mut state = self.state.lock();
         index.set_limits(state.settings.pages());
         state.index = index;
+        state.count_memory();
         self.first_offset.store(state.index.first_offset(), Ordering::Release);
         self.next_offset.store(state.index.next_offset(), Ordering::Release);
         state.index.len()
@@ -295,6 +316,7 @@ impl Stream {
         let next_offset = state.index.next_offset();
         let messages = state.index.len();
         let gone = state.index.trim(next_offset);
+        state.count_memory();
         self.first_offset.store(next_offset, Ordering::Release);
         drop(state);
         sleeping.values().for_each(|outbox| outbox.wake());

@@ -3,7 +3,7 @@
 use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
-use crate::outbox::{Blocked, Outbox, OutboxState};
+use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
@@ -35,6 +35,8 @@ pub(crate) struct StreamReader {
     awaited: Option<Position>,
     /// The last content header sent.
     header: Vec<u8>,
+    /// Nothing is read before this time, as something could not be read.
+    reads_at_ms: u64,
 }
 
 /// Where a turn ended.
@@ -67,6 +69,7 @@ impl StreamReader {
             asleep_until: None,
             awaited: None,
             header: Vec::new(),
+            reads_at_ms: 0,
         }
     }
 
@@ -88,7 +91,19 @@ impl StreamReader {
 
     /// Hands its consumer everything that it can take and that is durable, and sees to it that the
     /// connection is woken when there is more. Returns false if the consumer is gone.
-    pub fn pump(
+    pub fn pump(&mut self, outbox: &Arc<Outbox>, store: &dyn Store, wakes: &mut Wakes) -> bool {
+        if self.reads_at_ms > self.queue.now_ms() {
+            return self.is_alive(&mut outbox.lock());
+        }
+        self.pump_now(outbox, store, wakes).unwrap_or_else(|error| {
+            // The queue wakes this connection when it is to be tried again.
+            self.release_memory();
+            self.reads_at_ms = self.queue.read_again(&error);
+            true
+        })
+    }
+
+    fn pump_now(
         &mut self,
         outbox: &Arc<Outbox>,
         store: &dyn Store,
@@ -140,7 +155,7 @@ impl StreamReader {
         }
         let checked = state.check(self.channel, self.slot, high_bytes);
         if checked == Err(Blocked::OutboxFull) {
-            state.stall(&self.queue);
+            state.stall(Turn::Reader(self.id));
         }
         checked
     }
@@ -178,7 +193,7 @@ impl StreamReader {
         let durable = store.durable();
         let reader = self.reader.get_or_insert_with(|| store.reader());
         let high_bytes = outbox.high_bytes();
-        let mut stop = Stop::Ahead;
+        let (mut stop, mut failed) = (Stop::Ahead, None);
         let mut handed = Handed::default();
         let mut out = outbox.lock();
         while *left > 0
@@ -204,20 +219,28 @@ impl StreamReader {
                         self.offset += 1;
                         continue;
                     }
-                    Err(error) => return Err(error),
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
                 },
             };
             if self.filter.as_ref().is_none_or(|filter| filter.wants(message.header)) {
                 put_offset(message.header, self.offset, &mut self.header);
                 let message = MessageRef { header: &self.header, ..message };
-                if !out.deliver(self.channel, self.slot, &message, false) {
+                let header_len = message.header.len();
+                if out.deliver(self.channel, self.slot, &message, false) {
+                    if let Some(channel) = out.channel(self.channel) {
+                        channel.await_ack(self.slot, self.offset, self.queue.now_ms());
+                    }
+                    handed.add(message.body.len(), false);
+                } else if out.fits(header_len) {
                     stop = Stop::Blocked;
                     break;
+                } else {
+                    // It must not stop those behind it either.
+                    self.queue.count_unfit();
                 }
-                if let Some(channel) = out.channel(self.channel) {
-                    channel.await_ack(self.slot, self.offset, self.queue.now_ms());
-                }
-                handed.add(message.body.len(), false);
             }
             self.ahead.pop_front();
             self.offset += 1;
@@ -237,7 +260,7 @@ impl StreamReader {
         if handed.messages > 0 {
             self.queue.count_read(&handed, wakes);
         }
-        Ok(stop)
+        failed.map_or(Ok(stop), Err)
     }
 }
 

@@ -4,19 +4,29 @@ use super::log::Gone;
 use super::{Vhost, clean_name};
 use crate::arguments;
 use crate::exchange::history::History;
-use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, headers, weight};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, Removed, headers, weight};
 use crate::fault::{Fault, store_fault};
 use crate::monitor::{Event, EventKind};
-use crate::posting::{InternalPublish, post};
+use crate::posting::{InternalPublish, post_in_parts};
 use crate::queue::ConnectionId;
 use crate::routing::Route;
-use crate::routing::deduplication::Remembered;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
 use courser_store::{Lsn, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Messages of a history, and bytes of them, that are sent at once: one message at least.
+const REPLAYED_AT_ONCE: usize = 1024;
+const REPLAYED_BYTES: usize = 1 << 20;
+
+/// A binding that has just been made.
+struct Bound {
+    exchange: Arc<Exchange>,
+    destination: Destination,
+    key: BindingKey,
+}
 
 /// A binding as a client names it.
 pub(crate) struct BindingRequest<'a> {
@@ -30,15 +40,43 @@ pub(crate) struct BindingRequest<'a> {
 }
 
 impl Vhost {
-    /// `queue.bind` and `exchange.bind`. Returns the LSN at which the binding survives, if it is to.
+    /// `queue.bind` and `exchange.bind`. Returns the LSN at which the binding survives, if it is to. Called
+    /// outside the shard's gate.
+    ///
+    /// # Errors
+    /// The binding is not there then. Of what the exchange remembers, some may have been sent.
     pub(crate) fn bind(
         &self,
         request: BindingRequest<'_>,
         connection: ConnectionId,
         wakes: &mut Wakes,
     ) -> Result<Lsn, Fault> {
+        let gate = self.shard.gate.read();
+        let (lsn, bound) = self.make_binding(request, connection)?;
+        drop(gate);
+        let Some(Bound { exchange, destination, key }) = bound else { return Ok(lsn) };
+        let Some(history) = exchange.history() else { return Ok(lsn) };
+        if let Err(error) = self.replay(history, &destination, wakes) {
+            let _gate = self.shard.gate.read();
+            let _write = self.write.lock();
+            let mut gone = Gone::default();
+            self.take_binding(&exchange, &destination, &key, &mut gone);
+            self.forget(gone)?;
+            return Err(store_fault(error));
+        }
+        // What it remembers is in the log of a queue that survives now.
+        Ok(if destination.survives() { self.shard.store.end() } else { lsn })
+    }
+
+    /// Makes a binding, unless it is there. Returns the LSN at which it survives, and what is new.
+    fn make_binding(
+        &self,
+        request: BindingRequest<'_>,
+        connection: ConnectionId,
+    ) -> Result<(Lsn, Option<Bound>), Fault> {
         let source = clean_name(request.source);
-        let write = self.write.lock();
+        let _write = self.write.lock();
+        self.refuse_if_deleted()?;
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
@@ -60,19 +98,16 @@ impl Vhost {
         let key = BindingKey { routing_key, arguments: request.arguments };
         if exchange.is_bound(&destination, &key) {
             // Perhaps with its arguments in another order: one definition stands for both.
-            return Ok(self.logged_if(exchange.settings.durable && destination.survives()));
+            let survives = exchange.settings.durable && destination.survives();
+            return Ok((self.logged_if(survives), None));
         }
-        self.admit_binding(&key)?;
+        self.admit_binding(&exchange, &key)?;
         let lsn = self.define_binding(&exchange, &destination, &key)?;
-        self.count_binding(&key.routing_key, &key.arguments);
+        self.count_binding(&exchange, &key);
         self.tell_of_binding(EventKind::BindingCreated, &exchange, &destination, &key);
-        exchange.bind(&destination, key);
+        exchange.bind(&destination, key.clone());
         self.routes_changed();
-        drop(write);
-        let Some(history) = exchange.history() else { return Ok(lsn) };
-        self.replay(history, &destination, wakes).map_err(store_fault)?;
-        // What it remembers is in the log of a queue that survives now.
-        Ok(if destination.survives() { self.shard.store.end() } else { lsn })
+        Ok((lsn, Some(Bound { exchange, destination, key })))
     }
 
     fn tell_of_binding(
@@ -89,29 +124,55 @@ impl Vhost {
         });
     }
 
-    /// Sends what an exchange remembers to what has just been bound to it.
+    /// Sends what an exchange remembers to what has just been bound to it: in portions, between which others
+    /// get their turns.
     fn replay(
         &self,
         history: &History,
         destination: &Destination,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let now_ms = self.shard.timers.now_ms();
-        let mut remembered = Remembered::default();
-        let mut publishes = Vec::new();
-        history.for_each(&mut |message| {
-            publishes.extend(match destination {
-                Destination::Queue(queue) => {
-                    Some(InternalPublish::to(message, Arc::new(Route::to(queue)), now_ms))
-                }
-                Destination::Exchange(next) => {
-                    InternalPublish::route(message, self, next, now_ms, &mut remembered)
-                }
-            });
-        })?;
-        post(&*self.shard.store, &publishes, 0, &[], wakes)?;
-        remembered.settle(|_| false);
+        let mut numbers = history.numbers();
+        while !numbers.is_empty() {
+            let _gate = self.shard.gate.read();
+            let now_ms = self.shard.timers.now_ms();
+            let (mut publishes, mut bytes) = (Vec::new(), 0);
+            history.read(&mut numbers, &mut |message| {
+                bytes += message.header.len() + message.body.len();
+                publishes.extend(match destination {
+                    Destination::Queue(queue) => {
+                        Some(InternalPublish::to(message, Arc::new(Route::to(queue)), now_ms))
+                    }
+                    Destination::Exchange(next) => {
+                        InternalPublish::arriving_at(next, message, self, now_ms)
+                    }
+                });
+                bytes < REPLAYED_BYTES && publishes.len() < REPLAYED_AT_ONCE
+            })?;
+            let posted = post_in_parts(self, publishes, wakes);
+            self.shard.post_dead_letters(wakes);
+            posted?;
+        }
         Ok(())
+    }
+
+    /// Removes a binding, if it is there. The caller holds the write lock.
+    fn take_binding(
+        &self,
+        exchange: &Exchange,
+        destination: &Destination,
+        key: &BindingKey,
+        gone: &mut Gone,
+    ) -> Removed {
+        let removed = exchange.unbind(destination, key, &mut |key| {
+            self.tell_of_binding(EventKind::BindingDeleted, exchange, destination, key);
+            self.binding_is_gone(exchange, destination, key, gone);
+        });
+        if removed.count > 0 {
+            self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
+            self.routes_changed();
+        }
+        removed
     }
 
     /// `queue.unbind` and `exchange.unbind`. What is not bound is not an error. Returns the LSN at which
@@ -140,15 +201,10 @@ impl Vhost {
             self.check_owner(queue, connection)?;
         }
         let mut gone = Gone::default();
-        let removed = exchange.unbind(&destination, &key, &mut |key| {
-            self.tell_of_binding(EventKind::BindingDeleted, &exchange, &destination, key);
-            self.binding_is_gone(&exchange, &destination, key, &mut gone);
-        });
-        self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
+        let removed = self.take_binding(&exchange, &destination, &key, &mut gone);
         if removed.count == 0 {
             return Ok(self.logged());
         }
-        self.routes_changed();
         if removed.none_left && exchange.settings.auto_delete {
             self.remove_exchange(&exchange, &mut gone);
         }

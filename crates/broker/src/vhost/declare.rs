@@ -158,6 +158,8 @@ impl Vhost {
             }
             same_flag("auto_delete", request.auto_delete, settings.auto_delete, resource())?;
             arguments::check_equivalent_queue(&settings.arguments, &request.arguments, resource())?;
+            // Before its lease can end it.
+            current.touch();
             return Ok(current);
         }
         arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
@@ -191,25 +193,26 @@ impl Vhost {
     }
 
     /// Nothing is made in a vhost that goes.
-    pub(super) fn refuse_if_deleted(&self) -> Result<(), Fault> {
+    pub(crate) fn refuse_if_deleted(&self) -> Result<(), Fault> {
         if self.is_deleted() { Err(vhost_deleted(&self.name)) } else { Ok(()) }
     }
 
     /// Refuses a binding for which there is no room.
-    pub(super) fn admit_binding(&self, key: &BindingKey) -> Result<(), Fault> {
+    pub(super) fn admit_binding(&self, source: &Exchange, key: &BindingKey) -> Result<(), Fault> {
         if self.bindings.load(Ordering::Relaxed) >= self.bindings_max {
             return Err(self.too_many("bindings", self.bindings_max));
         }
-        let bytes = binding_bytes(&key.routing_key, &key.arguments);
+        let bytes = binding_bytes(source.routes_as(), &key.routing_key, &key.arguments);
         self.shard.memory.admit_definition(bytes)
     }
 
     /// Counts one more binding.
-    pub(super) fn count_binding(&self, routing_key: &ShortString, arguments: &FieldTable) {
+    pub(super) fn count_binding(&self, source: &Exchange, key: &BindingKey) {
         self.bindings.fetch_add(1, Ordering::Relaxed);
         let mut charge = self.bindings_charge.lock();
-        let bytes = charge.bytes() + binding_bytes(routing_key, arguments);
-        charge.set(bytes);
+        let bytes = binding_bytes(source.routes_as(), &key.routing_key, &key.arguments);
+        let all = charge.bytes() + bytes;
+        charge.set(all);
     }
 
     pub(super) fn too_many(&self, what: &str, most: usize) -> Fault {

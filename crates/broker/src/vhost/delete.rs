@@ -5,7 +5,7 @@ use super::log::Gone;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::monitor::{EventKind, count};
-use crate::queue::{Queue, QueueStatus};
+use crate::queue::{BeforeDeletion, Queue};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
 use courser_store::Lsn;
@@ -58,33 +58,40 @@ impl Vhost {
             let is_this = |listed: &Arc<Exchange>| Arc::ptr_eq(listed, &exchange);
             self.listed.exchanges.remove_if(exchange.name.as_bytes(), is_this);
             self.tell(EventKind::ExchangeDeleted, &exchange.name);
-            let cleared = exchange.clear(&mut |destination, key| {
-                self.binding_is_gone(&exchange, destination, key, gone);
-            });
-            self.bindings.fetch_sub(cleared, Ordering::Relaxed);
+            self.clear_bindings(&exchange, gone);
             going.append(&mut self.unbind_everywhere(exchange.id, exchange.sources.take(), gone));
         }
+    }
+
+    /// Removes all bindings of an exchange. The caller holds the write lock.
+    fn clear_bindings(&self, exchange: &Exchange, gone: &mut Gone) {
+        let cleared = exchange.clear(&mut |destination, key| {
+            self.binding_is_gone(exchange, destination, key, gone);
+        });
+        self.bindings.fetch_sub(cleared, Ordering::Relaxed);
     }
 
     /// Removes a queue if `condition` agrees to what it holds: its messages, its bindings, its
     /// consumers. Calls `reply` with how many messages waited in it, and the LSN at which it stays
     /// deleted, before its consumers are told, who may be on the channel that waits for the reply.
+    /// A queue that is gone already is not asked: its name may be another one's.
     pub(crate) fn delete_queue(
         &self,
         queue: &Arc<Queue>,
-        condition: impl FnOnce(QueueStatus) -> Result<(), Fault>,
+        condition: impl FnOnce(BeforeDeletion) -> Result<(), Fault>,
         reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let _write = self.write.lock();
+        if !self.is_current(queue) {
+            reply(0, self.logged());
+            return Ok(());
+        }
         let mut remains = queue.delete(condition)?;
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
-            let current = names.queues.get(queue.name.as_bytes());
-            if current.is_some_and(|current| Arc::ptr_eq(current, queue)) {
-                names.queues.remove(queue.name.as_bytes());
-            }
+            names.queues.remove(queue.name.as_bytes());
         });
         let is_this = |listed: &Arc<Queue>| Arc::ptr_eq(listed, queue);
         if self.listed.queues.remove_if(queue.name.as_bytes(), is_this) {
@@ -112,7 +119,7 @@ impl Vhost {
         reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
-        let condition = |status: QueueStatus| {
+        let condition = |BeforeDeletion { status, .. }: BeforeDeletion| {
             let because = if if_empty && status.ready > 0 {
                 "not empty"
             } else if if_unused && status.consumers > 0 {
@@ -126,16 +133,13 @@ impl Vhost {
         self.delete_queue(queue, condition, reply, wakes)
     }
 
-    /// Removes a queue whose lease is over, unless it has been used at the last moment.
+    /// Removes a queue whose lease was over, unless it has been used at the last moment.
     pub(super) fn delete_unused(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
-        let is_unused = |status: QueueStatus| {
-            // It may be gone, and another one have its name.
-            let current = self.queue(queue.name.as_bytes());
-            let is_this = current.is_some_and(|current| Arc::ptr_eq(&current, queue));
-            let used = status.consumers > 0 || !is_this;
-            if used { Err(Fault::precondition_failed("in use")) } else { Ok(()) }
+        let is_unused = |before: BeforeDeletion| match before.is_unused {
+            true => Ok(()),
+            false => Err(Fault::precondition_failed("in use")),
         };
-        // A store that fails has poisoned itself; its owner ends the broker.
+        // A store that takes nothing more ends the broker, by its owner.
         drop(self.delete_queue(queue, is_unused, |_, _| {}, wakes));
     }
 
@@ -149,10 +153,16 @@ impl Vhost {
             self.delete_queue(queue, |_| Ok(()), |_, _| {}, wakes)?;
         }
         for exchange in self.ordered_exchanges().starting_at(0) {
+            let _gate = shard.gate.read();
             if !super::is_predefined(&exchange.name) {
-                let _gate = shard.gate.read();
                 self.delete_exchange(&exchange.name, false)?;
+                continue;
             }
+            // It has no definition, and its bindings have.
+            let _write = self.write.lock();
+            let mut gone = Gone::default();
+            self.clear_bindings(exchange, &mut gone);
+            self.forget(gone)?;
         }
         let _gate = shard.gate.read();
         self.forget_policies()

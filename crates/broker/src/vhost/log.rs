@@ -66,8 +66,7 @@ impl Vhost {
     /// change.
     pub(crate) fn pause_queue(&self, queue: &Arc<Queue>, on: bool) -> Result<bool, Fault> {
         let _write = self.write.lock();
-        let is_there = self.queue(queue.name.as_bytes());
-        if !is_there.is_some_and(|there| Arc::ptr_eq(&there, queue)) {
+        if !self.is_current(queue) {
             return Err(self.no_queue(queue.name.as_bytes()));
         }
         if !queue.set_paused(on) {
@@ -170,7 +169,7 @@ impl Vhost {
         gone: &mut Gone,
     ) {
         let mut charge = self.bindings_charge.lock();
-        let bytes = binding_bytes(&key.routing_key, &key.arguments);
+        let bytes = binding_bytes(source.routes_as(), &key.routing_key, &key.arguments);
         let left = charge.bytes().saturating_sub(bytes);
         charge.set(left);
         drop(charge);
@@ -188,15 +187,17 @@ impl Vhost {
                 self.shard.store.release(&positions);
                 Ok(lsn)
             }
-            Err(StoreError::Full) => {
+            Err(failed) => {
+                let store =
+                    self.shard.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
+                let Some(store) = store else { return Err(store_fault(failed)) };
                 let mut unlogged = self.unlogged.lock();
                 unlogged.keys.append(&mut gone.keys);
                 unlogged.queues.append(&mut gone.queues);
                 drop(unlogged);
-                self.shard.store.release_unlogged(&positions);
+                store.release(&positions);
                 Ok(self.logged())
             }
-            Err(failed) => Err(store_fault(failed)),
         }
     }
 
@@ -273,7 +274,7 @@ impl Vhost {
         let (routing_key, arguments): (ShortString, _) = (binding.routing_key, binding.arguments);
         let key = BindingKey { routing_key, arguments };
         if exchange.bind(&destination, key.clone()) {
-            self.count_binding(&key.routing_key, &key.arguments);
+            self.count_binding(&exchange, &key);
         }
         self.routes_changed();
         true

@@ -269,6 +269,11 @@ impl Vhost {
         Ok(queue)
     }
 
+    /// Whether a queue is the one that has its name now: it is not deleted. The caller holds the write lock.
+    fn is_current(&self, queue: &Arc<Queue>) -> bool {
+        self.queue(queue.name.as_bytes()).is_some_and(|current| Arc::ptr_eq(&current, queue))
+    }
+
     /// The exchange of this name, or 404.
     pub(crate) fn exchange_or_fault(&self, name: &[u8]) -> Result<Arc<Exchange>, Fault> {
         self.exchange(name).ok_or_else(|| {

@@ -18,13 +18,13 @@ pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
 
 impl Broker {
     /// Sets a policy, in place of the one of its name if there is one. Queues and exchanges follow it
-    /// from now on; it survives a restart.
+    /// from now on; it survives a restart. Returns whether it is new.
     pub fn set_policy(
         &self,
         vhost: &str,
         kind: PolicyKind,
         policy: Policy,
-    ) -> Result<(), PolicyError> {
+    ) -> Result<bool, PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
         self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
         policy.check(kind)?;
@@ -32,12 +32,18 @@ impl Broker {
         let key = definition::policy_key(&vhost.name, kind, &policy.name);
         let value = definition::policy_value(&policy);
         let record = Record::Defined { key: &key, value: &value };
+        let mut is_new = false;
         self.change_policies(&vhost, |policies| {
+            if vhost.is_deleted() {
+                return Err(PolicyError::NoVhost(vhost.name.clone()));
+            }
             policies.check_room(kind, &policy.name)?;
+            is_new = !policies.has(kind, &policy.name);
             let appended = vhost.shard.store.append(&[record], Sync::Wanted, &mut Vec::new());
             appended.map_err(PolicyError::Store)?;
             policies.insert(kind, policy)
-        })
+        })?;
+        Ok(is_new)
     }
 
     /// Removes a policy. Returns whether it was there; one from the configuration stays.
@@ -157,7 +163,7 @@ impl Vhost {
     fn follow_policies(&self, wakes: &mut Wakes) {
         for queue in self.queues() {
             let traits = self.traits_of(&queue.name, &queue.settings.arguments);
-            // A store that can't read has poisoned itself; its owner ends the broker.
+            // What fails is an append: the store is of no use any more, and its owner ends the broker.
             drop(queue.set_traits(traits, &*self.shard.store, wakes));
         }
         self.exchanges().iter().for_each(|exchange| self.follow_policies_of(exchange));

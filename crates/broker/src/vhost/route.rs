@@ -7,26 +7,28 @@ use crate::exchange::history::is_remembered;
 use crate::exchange::{Destination, Envelope, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
-use crate::routing::{Namespace, Route};
+use crate::routing::{Namespace, Route, Screen};
 use crate::shard::Shard;
 use crate::wakes::Wakes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Vhost {
-    /// The route of a message that a client publishes.
-    pub(crate) fn route(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Result<Route, Fault> {
+    /// The route of a message that a client publishes, without the exchanges of the numbers in `without`.
+    pub(crate) fn route(
+        &self,
+        exchange: &[u8],
+        envelope: &Envelope<'_>,
+        without: &[u64],
+    ) -> Result<Route, Fault> {
+        let exchange = match exchange {
+            b"" => self.exchange_or_fault(exchange)?,
+            named => self.published_to(named)?,
+        };
         let is_traced = self.is_traced();
         let mut route = Route { by_key_alone: true, is_traced, ..Route::default() };
-        if exchange.is_empty() {
-            route.exchange = self.exchange(exchange);
-            self.route_by_name(envelope, &mut route);
-            return route.finish();
-        }
-        let exchange = self.published_to(exchange)?;
         route.exchange = Some(Arc::clone(&exchange));
-        route.exchange_screen = exchange.deduplication().cloned();
-        self.route_from(exchange, envelope, &mut route);
+        self.route_from(exchange, envelope, without, &mut route);
         route.finish()
     }
 
@@ -52,10 +54,19 @@ impl Vhost {
         }
     }
 
-    /// Follows the bindings from exchange to exchange, each of which is passed through once. What
-    /// finds no destination at one of them goes on to its alternate exchange.
-    fn route_from(&self, exchange: Arc<Exchange>, envelope: &Envelope<'_>, route: &mut Route) {
-        let mut seen = FxHashSet::default();
+    /// Follows the bindings from exchange to exchange, each of which is passed through once, but for those
+    /// of the numbers in `without`. What finds no destination at one of them goes on to its alternate
+    /// exchange.
+    fn route_from(
+        &self,
+        exchange: Arc<Exchange>,
+        envelope: &Envelope<'_>,
+        without: &[u64],
+        route: &mut Route,
+    ) {
+        let mut seen: FxHashSet<u64> = without.iter().copied().collect();
+        // By several keys a queue may be found very often.
+        let mut queues_seen = (envelope.keys.len() > 1).then(FxHashSet::default);
         let mut pending = vec![exchange];
         while let Some(exchange) = pending.pop() {
             if !seen.insert(exchange.id) {
@@ -66,6 +77,10 @@ impl Vhost {
                 continue;
             }
             route.by_key_alone &= exchange.routes_by_key_alone();
+            if let Some(by) = exchange.deduplication() {
+                let (place, name, by) = (exchange.id, exchange.name.clone(), Arc::clone(by));
+                route.screens.push(Screen { place, name, is_queue: false, by });
+            }
             if exchange.delay().is_some() && delay_ms(envelope.properties).is_some() {
                 route.delayed = true;
                 route.keepers.push(exchange);
@@ -78,7 +93,11 @@ impl Vhost {
             exchange.matches(envelope, &mut |destination| {
                 found_any = true;
                 match destination {
-                    Destination::Queue(queue) => route.queues.push(Arc::clone(queue)),
+                    Destination::Queue(queue) => {
+                        if queues_seen.as_mut().is_none_or(|seen| seen.insert(queue.id)) {
+                            route.queues.push(Arc::clone(queue));
+                        }
+                    }
                     Destination::Exchange(next) if !seen.contains(&next.id) => {
                         pending.push(Arc::clone(next));
                     }
@@ -105,15 +124,25 @@ impl Namespace for Vhost {
         Vhost::shard(self)
     }
 
-    fn route_internally(&self, exchange: &[u8], envelope: &Envelope<'_>) -> Option<Route> {
+    fn route_internally(
+        &self,
+        exchange: &[u8],
+        envelope: &Envelope<'_>,
+        without: &[u64],
+    ) -> Option<Route> {
         let mut route = Route { by_key_alone: true, ..Route::default() };
-        self.route_from(self.exchange(exchange)?, envelope, &mut route);
+        self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
         route.finish().ok()
     }
 
-    fn route_through(&self, exchange: &Arc<Exchange>, envelope: &Envelope<'_>) -> Option<Route> {
+    fn route_through(
+        &self,
+        exchange: &Arc<Exchange>,
+        envelope: &Envelope<'_>,
+        without: &[u64],
+    ) -> Option<Route> {
         let mut route = Route::default();
-        self.route_from(Arc::clone(exchange), envelope, &mut route);
+        self.route_from(Arc::clone(exchange), envelope, without, &mut route);
         route.finish().ok()
     }
 

@@ -3,10 +3,12 @@
 use super::support::{Heard, World, WorldOnDisk};
 use courser_auth::{PasswordHash, Permission, Tags, TopicPermission, User};
 use courser_broker::AccountsError;
+use courser_broker::admin::Admin;
+use std::sync::Arc;
 
 fn with_user(world: &World) {
     let admin = world.broker.admin();
-    assert!(admin.put_user(User::new("u", PasswordHash::none())).expect("a user"));
+    admin.create_user(User::new("u", PasswordHash::none())).expect("a user");
     admin.set_permission("u", "/", Permission::all()).expect("a permission");
 }
 
@@ -101,6 +103,57 @@ fn a_permission_needs_a_vhost_and_a_user() {
     assert_eq!(set.expect_err("refused").to_string(), "user 'nobody' does not exist");
 }
 
+#[test]
+fn a_user_is_made_once_and_with_all_that_it_may_do_or_not_at_all() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    let again = admin.create_user(User::new("u", PasswordHash::none()));
+    assert_eq!(again.expect_err("refused").to_string(), "user 'u' exists already");
+    let permissions = ["/", "novh"].map(|vhost| (vhost.to_owned(), Permission::all()));
+    let refused = admin.put_user("new", &permissions, |_| Ok(()));
+    assert!(matches!(refused, Err(AccountsError::NoVhost(name)) if name == "novh"));
+    assert!(admin.accounts().user("new").is_none());
+    assert!(admin.put_user("new", &permissions[..1], |_| Ok(())).expect("a user"));
+    assert!(admin.accounts().permission("new", "/").is_some());
+}
+
+#[test]
+fn a_change_in_a_users_name_is_made_as_long_as_the_user_is_as_it_was() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    let mut boss = User::new("boss", PasswordHash::none());
+    boss.tags = Tags::administrator();
+    admin.create_user(boss).expect("a user");
+    let made = |asked: &Admin, name: &str| {
+        asked.create_user(User::new(name, PasswordHash::none())).map_err(|why| why.to_string())
+    };
+    let boss = || admin.on_behalf_of(Arc::clone(admin.accounts().user("boss").expect("a user")));
+    let (asked, also_asked) = (boss(), boss());
+    made(&asked, "one").expect("made");
+    let password = |user: &mut User| {
+        user.password = PasswordHash::quick(b"new").expect("a hash");
+        Ok(())
+    };
+    asked.change_user("boss", password).expect("its own password");
+    made(&asked, "two").expect("what it has done itself changes nothing");
+    let gone = "the user who asks for this has been changed or deleted meanwhile";
+    assert_eq!(made(&also_asked, "three"), Err(gone.to_owned()));
+    let asked = boss();
+    admin.delete_user("boss").expect("deleted");
+    assert_eq!(made(&asked, "four"), Err(gone.to_owned()));
+    assert_eq!(admin.accounts().user_count(), 2);
+}
+
+#[test]
+fn only_a_vhost_that_is_there_is_changed() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    admin.change_known_vhost("v", |_| {}).expect_err("there is none");
+    assert!(admin.vhost("v").is_none());
+}
+
 fn check_what_is_kept(world: &World) {
     let accounts = world.broker.admin().accounts();
     let user = accounts.user("u").expect("a user");
@@ -120,7 +173,7 @@ fn accounts_survive_restarts_crashes_and_checkpoints() {
     let admin = world.broker.admin();
     let mut user = User::new("u", PasswordHash::quick(b"secret").expect("a hash"));
     user.tags = Tags::parse("management").expect("tags");
-    admin.put_user(user).expect("a user");
+    admin.create_user(user).expect("a user");
     admin.set_user_limit("u", "max-channels", 7).expect("a limit");
     let permission = Permission { read: "^r".into(), ..Permission::all() };
     admin.set_permission("u", "/", permission).expect("a permission");
@@ -129,7 +182,7 @@ fn accounts_survive_restarts_crashes_and_checkpoints() {
     admin.clear_permission("u", "other").expect("cleared");
     let topic = TopicPermission { write: "^{username}".into(), read: String::new() };
     admin.set_topic_permission("u", "/", "amq.topic", topic).expect("a permission");
-    admin.put_user(User::new("gone", PasswordHash::none())).expect("a user");
+    admin.create_user(User::new("gone", PasswordHash::none())).expect("a user");
     admin.set_permission("gone", "/", Permission::all()).expect("a permission");
     admin.delete_user("gone").expect("deleted");
     drop(admin);

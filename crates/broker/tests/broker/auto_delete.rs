@@ -1,7 +1,11 @@
 //! Auto-delete queues and exchanges: gone with the last that used them, but not before the first.
 
-use crate::support::{Client, Heard, World, short};
-use courser_codec::{basic, exchange, queue};
+use crate::support::{
+    Client, Heard, Message, World, WorldOnDisk, declare_with, on_a_thread, short,
+};
+use courser_broker::admin::NewQueue;
+use courser_codec::{FieldTable, basic, exchange, queue};
+use std::sync::Arc;
 
 fn declare_queue(client: &mut Client, name: &str) {
     let declare = queue::Declare { queue: short(name), auto_delete: true, ..Default::default() };
@@ -75,6 +79,38 @@ fn a_queue_goes_with_its_bindings_and_unacknowledged_messages() {
     declare_queue(&mut client, "q");
     client.publish("amq.fanout", "", "unbound");
     assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn a_queue_declared_anew_while_the_last_consumer_of_the_old_one_leaves_survives() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let (durable, auto_delete) = (true, true);
+    let declare = queue::Declare { queue: short("q"), durable, auto_delete, ..Default::default() };
+    client.call(declare);
+    client.consume("q");
+    // What returns to this queue is in the log before the other one goes.
+    declare_with(&mut client, "returns", true, &FieldTable::new().with("x-delivery-limit", 2));
+    let persistent =
+        |message: Message| message.with_properties(|properties| properties.delivery_mode = Some(2));
+    client.send(persistent(Message::new("", "returns", "returned")));
+    client.get("returns").expect("a message");
+    let broker = Arc::clone(&world.broker);
+    let declare_anew = move || {
+        let admin = broker.admin();
+        admin.delete_queue("/", b"q", false, false).expect("it is there");
+        admin.declare_queue("/", "q", NewQueue { durable, ..NewQueue::default() }).expect("new");
+    };
+    world.store().before_next_append(|| on_a_thread(declare_anew));
+    client.close_channel(1);
+    let mut publisher = world.connect();
+    publisher.send(persistent(Message::new("", "q", "kept")));
+    world.sync();
+    client.disconnect();
+    publisher.disconnect();
+    world.restart();
+    assert!(world.has_queue("q"));
+    assert_eq!(world.connect().pop_all("q"), ["kept"]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The headers CC and BCC: further routing keys that a publisher names.
 
-use crate::support::{Client, Heard, Message, World, owned};
+use crate::support::{Client, Heard, Message, World, owned, processor_time};
 use courser_codec::{FieldTable, FieldValue, tx};
+use std::time::Duration;
 
 fn array(keys: &[&str]) -> FieldValue {
     FieldValue::Array(keys.iter().map(|key| FieldValue::from(*key)).collect())
@@ -117,4 +118,29 @@ fn elements_that_are_no_text_are_passed_over() {
     let mixed = FieldValue::Array(vec![FieldValue::I32(1), "cc".into()]);
     client.send(copied("", "to", "m", &[("CC", mixed)]));
     assert_eq!(client.pop_all("cc"), ["m"]);
+}
+
+/// What a publish to an exchange of this type takes, whose 2,000 queues match every key of `keys`.
+fn publish_to_2000_queues(kind: &str, binding: &str, keys: Vec<FieldValue>) -> Duration {
+    let (world, mut client) = with_queues(&[]);
+    client.declare_exchange("x", kind);
+    for n in 0..2000 {
+        client.declare(&n.to_string());
+        client.bind(&n.to_string(), "x", binding);
+    }
+    let message = copied("x", "a", "m", &[("CC", FieldValue::Array(keys))]);
+    let before = processor_time();
+    client.send(message);
+    let took = processor_time() - before;
+    assert!((0..2000).all(|n| world.counts(&n.to_string()) == (1, 0, 0)));
+    took
+}
+
+#[test]
+fn keys_that_lead_to_the_same_queues_cost_next_to_nothing() {
+    let equal = vec![FieldValue::from("a"); 20_000];
+    let different = (0..10_000).map(|n| n.to_string().as_str().into()).collect();
+    let limit = Duration::from_secs(1);
+    assert!(publish_to_2000_queues("direct", "a", equal) < limit);
+    assert!(publish_to_2000_queues("topic", "#", different) < limit);
 }

@@ -1,7 +1,11 @@
 //! `x-expires`: queues that go when nobody uses them.
 
-use crate::support::{Client, World, short};
-use courser_codec::{FieldTable, basic, queue};
+use crate::support::{Client, Heard, World, WorldOnDisk, on_a_thread, short};
+use courser_broker::Broker;
+use courser_codec::{FieldTable, basic, exchange, queue};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
 
 fn declare(client: &mut Client, expires_ms: u64) {
     let arguments = FieldTable::new().with("x-expires", expires_ms as i64).to_entries();
@@ -81,4 +85,37 @@ fn an_earlier_deadline_is_announced() {
     let consume = basic::Consume { queue: short("q"), ..Default::default() };
     client.consume_with(consume);
     assert_eq!(calls.load(Ordering::Relaxed), 1, "nothing is due earlier than before");
+}
+
+#[test]
+fn a_declare_that_finds_the_queue_at_the_end_of_its_lease_keeps_it() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    let turns = move |broker: &Broker| broker.turns_if_due(u64::MAX).unwrap_or_default();
+    let before = turns(&world.broker);
+    let broker = Arc::clone(&world.broker);
+    let mut declaring = world.connect();
+    let expiring = Arc::new(Mutex::new(None));
+    let started = Arc::clone(&expiring);
+    // While the topology is changed, the lease ends, and no queue can be deleted.
+    world.store().before_next_append(move || {
+        let ticking = Arc::clone(&broker);
+        let expiring = std::thread::Builder::new().spawn(move || ticking.tick(500));
+        *started.lock() = Some(expiring.expect("a thread"));
+        while turns(&broker) == before {
+            std::thread::yield_now();
+        }
+        // Without this, the thread may not have looked at the lease yet, and has nothing to ask again.
+        std::thread::sleep(Duration::from_millis(50));
+        let (queue, passive) = (short("q"), true);
+        let declare = queue::Declare { queue, passive, ..Default::default() };
+        let declared = on_a_thread(|| declaring.call(declare));
+        assert!(matches!(declared, Heard::DeclareOk { .. }), "{declared:?}");
+    });
+    let (exchange, kind, durable) = (short("x"), short("fanout"), true);
+    client.call(exchange::Declare { exchange, kind, durable, ..Default::default() });
+    let expiring = expiring.lock().take().expect("it has begun");
+    assert_eq!(expiring.join().expect("no panic"), Some(1000));
+    assert!(world.has_queue("q"));
 }

@@ -3,7 +3,7 @@
 use crate::support::{World, WorldOnDisk, short};
 use courser_auth::{PasswordHash, Permission, User};
 use courser_broker::admin::{Admin, ExchangeKind, ExchangeSettings, NewQueue, PolicyKind};
-use courser_broker::{ApplyTo, Policy, VhostLimits};
+use courser_broker::{ApplyTo, Policy};
 use courser_codec::{FieldTable, queue};
 use courser_store::Record;
 
@@ -17,7 +17,7 @@ fn group_of(admin: &Admin, name: &str) -> u16 {
 
 fn add_user(admin: &Admin, name: &str) {
     let password = PasswordHash::quick(b"secret").expect("a hash");
-    admin.put_user(User::new(name, password)).expect("a user");
+    admin.create_user(User::new(name, password)).expect("a user");
 }
 
 fn policy(name: &str) -> Policy {
@@ -145,14 +145,14 @@ fn another_group_than_0_has_nothing_of_its_own_and_changes_nothing() {
     let world = World::of_group(3);
     let admin = world.broker.admin();
     assert!(admin.vhosts().is_empty());
-    let refused = admin.put_vhost("/", VhostLimits::default()).expect_err("not here").explanation;
+    let refused = admin.change_vhost("/", |_| {}).expect_err("not here").explanation;
     assert_eq!(
         refused,
         "a vhost can't be changed at the broker of group 3, which follows that of group 0: change \
          it there"
     );
     let password = PasswordHash::quick(b"secret").expect("a hash");
-    let refused = admin.put_user(User::new("u", password)).expect_err("not here").to_string();
+    let refused = admin.create_user(User::new("u", password)).expect_err("not here").to_string();
     assert!(refused.starts_with("a user or permission can't be changed"), "{refused}");
     assert!(admin.set_global_parameter("p", "1").is_err());
     assert!(admin.clear_global_parameter("p").is_err());

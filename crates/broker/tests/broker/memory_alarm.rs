@@ -1,7 +1,9 @@
 //! Too many waiting messages: publishers are held back until there is room.
 
 use crate::support::{Client, World};
-use courser_broker::Limits;
+use courser_broker::{Broker, Limits};
+use courser_journal::testing::WatchedStore;
+use courser_store::{MemoryGauge, MemoryStore, Recovered, ShardId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
@@ -131,4 +133,49 @@ fn only_who_publishes_in_spite_of_the_alarm_is_held_back() {
     assert_eq!(publisher.session().hold_back(), None);
     publish(&mut earlier, 10_000);
     assert_eq!(earlier.session().hold_back(), None, "there is no alarm any more");
+}
+
+/// A broker with two shards, and what they are kept in.
+fn two_shards() -> (World, [Arc<WatchedStore>; 2]) {
+    let gauge = Arc::new(MemoryGauge::default());
+    let stores = [(), ()].map(|()| {
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        Arc::new(WatchedStore::new(store))
+    });
+    let limits = Limits { memory_high_bytes: 100_000, ..Limits::default() };
+    let broker = Broker::new(Arc::clone(&stores[0]) as _, Arc::clone(&gauge), limits, 7);
+    let other = Arc::clone(&stores[1]) as _;
+    broker.open_shard(ShardId(1), other, Recovered::default()).expect("a new shard");
+    (World { broker, log: None }, stores)
+}
+
+#[test]
+fn of_several_shards_without_room_the_last_that_has_some_again_ends_the_alarm() {
+    let (world, [home, other]) = two_shards();
+    for order in [[&home, &other], [&other, &home]] {
+        for store in order {
+            store.set_full(true);
+            world.broker.check_alarms();
+        }
+        assert_eq!(world.broker.alarm(), Some("low on disk"));
+        order[0].set_full(false);
+        assert_eq!(world.broker.alarm(), Some("low on disk"), "another shard has no room");
+        order[1].set_full(false);
+        assert_eq!(world.broker.alarm(), None, "no one else looks");
+    }
+}
+
+#[test]
+fn an_alarm_of_the_disk_raises_none_of_the_memory() {
+    let (world, [home, _]) = two_shards();
+    let mut client = world.connect();
+    client.declare("q");
+    while world.broker.memory_used_bytes() <= 91_000 {
+        publish(&mut client, 1000);
+    }
+    home.set_full(true);
+    world.broker.check_alarms();
+    assert_eq!(world.broker.alarm(), Some("low on disk"));
+    home.set_full(false);
+    assert_eq!(world.broker.alarm(), None);
 }

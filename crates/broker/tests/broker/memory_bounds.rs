@@ -1,8 +1,9 @@
 //! What clients make the broker hold besides waiting messages: it is counted, bounded and given back.
 
-use crate::support::{Client, Message, Step, World, declare_with, short};
+use crate::streams::{stream, try_read};
+use crate::support::{Client, Heard, Message, Step, World, declare_with, short};
 use courser_broker::Limits;
-use courser_codec::{FieldTable, Table, basic, exchange, queue};
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue};
 use std::sync::Arc;
 
 fn world_of(memory_high_bytes: u64) -> World {
@@ -106,6 +107,36 @@ fn open_transactions_together_are_bounded() {
 }
 
 #[test]
+fn the_ways_of_what_a_transaction_publishes_count_when_it_is_committed() {
+    let world = world_of(8_000_000);
+    let mut client = world.connect();
+    for queue in 0..500 {
+        let name = format!("q{queue}");
+        client.declare(&name);
+        client.bind(&name, "amq.fanout", "");
+    }
+    let to_all = Message::new("amq.fanout", "", "x");
+    let with_key = |n: i32| {
+        let keys = FieldValue::Array(vec![format!("k{n}").into()]);
+        to_all.clone().headers(FieldTable::new().with("CC", keys))
+    };
+    client.tx_select();
+    (0..100).for_each(|_| client.send(to_all.clone()));
+    client.commit();
+    assert_eq!(world.counts("q0").0, 100, "they all take the same way");
+    let before = world.broker.memory_used_bytes();
+    (0..1000).for_each(|n| client.send(with_key(n)));
+    let refused = client.refused(courser_codec::tx::Commit {});
+    assert!(refused.contains("of open transactions reached"), "{refused}");
+    assert_eq!(world.counts("q0").0, 100, "none of it has taken effect");
+    assert!(world.broker.memory_used_bytes() <= before);
+    client.tx_select();
+    (0..40).for_each(|n| client.send(with_key(n)));
+    client.commit();
+    assert_eq!(world.counts("q0").0, 140);
+}
+
+#[test]
 fn the_transactions_of_a_connection_are_bounded_together() {
     let world = World::with(Limits { transaction_max_bytes: 10_000, ..Limits::default() });
     let mut client = world.connect();
@@ -175,7 +206,7 @@ fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() 
     let text = loop {
         let answer = client.call(declare(&names[made]));
         match answer {
-            crate::support::Heard::ChannelClosed(text) => break text,
+            Heard::ChannelClosed(text) => break text,
             _ => made += 1,
         }
     };
@@ -338,4 +369,52 @@ fn no_channel_holds_on_to_a_route_that_its_connection_has_forgotten() {
     client.delete("q");
     client.publish("", "other", "x");
     assert!(queue.upgrade().is_none(), "the other channel remembers its way");
+}
+
+#[test]
+fn the_filters_of_stream_readers_count_and_are_bounded_together() {
+    let world = world_of(4_000_000);
+    let mut client = world.connect();
+    stream(&mut client, "s");
+    client.qos(1);
+    let values = (0..250).map(|nth| FieldValue::from(format!("{nth:0100}").as_str())).collect();
+    let filter = FieldTable::new().with("x-stream-filter", FieldValue::Array(values));
+    let before = world.broker.memory_used_bytes();
+    let answer = try_read(&mut client, "s", &filter);
+    let Heard::ConsumeOk(tag) = answer else { panic!("{answer:?}") };
+    assert!(world.broker.memory_used_bytes() - before > 25_000);
+    client.cancel(&tag);
+    assert!(world.broker.memory_used_bytes() - before < 1000);
+    let text = loop {
+        if let Heard::ChannelClosed(text) = try_read(&mut client, "s", &filter) {
+            break text;
+        }
+    };
+    assert_eq!(
+        text,
+        "406 PRECONDITION_FAILED - memory limit (1000000 bytes) of channels, consumers and stream \
+         filters reached"
+    );
+    assert!(world.broker.memory_used_bytes() < 1_050_000);
+}
+
+#[test]
+fn an_exclusive_queue_that_expires_is_given_back_while_its_connection_lasts() {
+    let world = World::new();
+    world.broker.tick(1_000_000);
+    let mut client = world.connect();
+    let arguments = FieldTable::new().with("x-expires", 1).to_entries();
+    let declare = |exclusive| queue::Declare {
+        exclusive,
+        arguments: Table::from_entries(&arguments),
+        ..Default::default()
+    };
+    client.call(declare(true));
+    world.broker.tick(1_001_000);
+    let before = world.broker.memory_used_bytes();
+    for nth in 2..202 {
+        client.call(declare(true));
+        world.broker.tick(1_000_000 + nth * 1000);
+    }
+    assert_eq!(world.broker.memory_used_bytes(), before);
 }

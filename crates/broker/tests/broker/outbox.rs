@@ -1,5 +1,6 @@
 //! What waits for a client that does not read: bounded, and nobody else's problem.
 
+use crate::streams::{read, stream};
 use crate::support::{Message, Step, World};
 use courser_broker::Limits;
 use std::time::Duration;
@@ -228,4 +229,41 @@ fn a_publisher_to_a_queue_without_consumers_is_not_slowed() {
     publisher.declare("q");
     publisher.fill("q", &["x"; 30]);
     assert!(flush_one(&mut publisher).is_none());
+}
+
+#[test]
+fn a_busy_source_does_not_keep_a_connection_from_its_others() {
+    let world = world();
+    let (mut publisher, mut client) = (world.connect(), world.connect());
+    for queue in ["busy", "busy too", "quiet"] {
+        publisher.declare(queue);
+        client.consume_no_ack(queue);
+    }
+    client.qos(60_000);
+    for name in ["busy stream", "quiet stream"] {
+        stream(&mut publisher, name);
+        for _ in 0..2 {
+            read(&mut client, name, "first");
+        }
+    }
+    for (to, count) in [
+        ("busy", 1000),
+        ("busy too", 1000),
+        ("busy stream", 1000),
+        ("quiet", 10),
+        ("quiet stream", 10),
+    ] {
+        publisher.read(&vec![Step::Publish(1, Message::new("", to, vec![b'x'; BODY])); count]);
+    }
+    let came: Vec<(String, String)> =
+        client.deliveries().into_iter().map(|one| (one.routing_key, one.consumer)).collect();
+    assert_eq!(came.len(), 4030);
+    let mut firsts = std::collections::BTreeMap::new();
+    for (nth, source) in came.iter().enumerate() {
+        firsts.entry(source).or_insert(nth);
+    }
+    assert_eq!(firsts.len(), 7);
+    // Two rounds of turns, each of which fills the outbox.
+    let most = 2 * 7 * (HIGH / BODY + 1);
+    assert!(firsts.values().all(|first| *first <= most), "{firsts:?}");
 }

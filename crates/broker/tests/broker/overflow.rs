@@ -324,3 +324,24 @@ fn a_commit_in_part_is_answered_when_what_was_refused_cannot_come_back() {
     world.crash(|| client.disconnect());
     assert_eq!(world.connect().pop_all("q"), ["fits"]);
 }
+
+#[test]
+fn what_is_lost_takes_its_bytes_along() {
+    for overflow in ["drop-head", "reject-publish"] {
+        let world = WorldOnDisk::new();
+        let mut client = world.connect();
+        let arguments =
+            FieldTable::new().with("x-max-length-bytes", 9_500).with("x-overflow", overflow);
+        declare_with(&mut client, "q", true, &arguments);
+        let lasting = |body: &[u8]| {
+            let message = Message::new("", "q", body);
+            message.with_properties(|properties| properties.delivery_mode = Some(2))
+        };
+        (0..9).for_each(|_| client.send(lasting(&[b'd'; 1000])));
+        world.sync();
+        world.damage(&[b'd'; 1000]);
+        assert_eq!(client.get("q"), None, "all are lost");
+        (0..4).for_each(|_| client.send(lasting(&[b'x'; 1000])));
+        assert_eq!(world.counts("q"), (4, 0, 0), "{overflow}");
+    }
+}

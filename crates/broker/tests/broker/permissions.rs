@@ -188,7 +188,7 @@ pub fn world() -> World {
     owner.declare_exchange("x-to", "direct");
     owner.declare_exchange("x-top", "topic");
     let admin = world.broker.admin();
-    admin.put_user(User::new("u", PasswordHash::none())).expect("a user");
+    admin.create_user(User::new("u", PasswordHash::none())).expect("a user");
     admin.set_permission("u", "/", Permission::default()).expect("a permission");
     world
 }

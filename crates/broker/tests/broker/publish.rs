@@ -105,37 +105,6 @@ fn a_large_body_is_handed_to_a_waiting_consumer_in_frames_too() {
 }
 
 #[test]
-fn a_content_header_that_does_not_fit_a_consumers_frames_ends_its_connection_and_is_kept() {
-    let world = World::new();
-    let (mut publisher, mut consumer) = (world.connect(), world.connect_with_frame_max(4096));
-    publisher.declare("q");
-    consumer.consume("q");
-    let large = FieldTable::new().with("large", FieldValue::LongStr(vec![7; 5000]));
-    publisher.send(Message::new("", "q", "x").headers(large));
-    let heard = consumer.heard();
-    assert!(
-        matches!(&heard[..], [Heard::ConnectionClosed(text)] if text.starts_with("501 ")),
-        "{heard:?}"
-    );
-    assert_eq!(world.counts("q"), (1, 0, 0));
-    assert!(publisher.get("q").is_some());
-}
-
-#[test]
-fn a_polled_content_header_that_does_not_fit_ends_the_connection_and_is_kept() {
-    let world = World::new();
-    let (mut publisher, mut consumer) = (world.connect(), world.connect_with_frame_max(4096));
-    publisher.declare("q");
-    let large = FieldTable::new().with("large", FieldValue::LongStr(vec![7; 5000]));
-    publisher.send(Message::new("", "q", "x").headers(large));
-    let text = consumer.fatal(courser_codec::basic::Get { queue: short("q"), no_ack: true });
-    assert!(text.starts_with("501 "), "{text}");
-    assert_eq!(world.counts("q"), (1, 0, 0));
-    let kept = publisher.get("q").expect("the message");
-    assert!(!kept.redelivered, "nobody had it");
-}
-
-#[test]
 fn publishing_to_a_missing_exchange_costs_the_channel() {
     let world = World::new();
     let mut client = world.connect();

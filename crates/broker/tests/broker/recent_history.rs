@@ -1,9 +1,14 @@
 //! `x-recent-history`: whoever is bound later gets the last messages too.
 
-use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short};
+use crate::support::{
+    BATCH_BYTES, Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short,
+};
 use courser_broker::ExchangeKind;
-use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, tx};
-use courser_store::Record;
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue, tx};
+use courser_journal::testing::Call;
+use courser_store::{Record, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn declare(client: &mut Client, arguments: FieldTable) -> Heard {
     declare_as(client, "x", arguments, false)
@@ -305,5 +310,57 @@ fn the_history_of_an_exchange_from_before_there_was_any_on_the_disk_begins_now()
     for _ in 0..2 {
         world.restart();
         assert_eq!(remembered(&world, "x"), ["1"]);
+    }
+}
+
+/// A client of a broker with a durable exchange x that remembers thirty messages, more than the store takes
+/// at once.
+fn with_large_history() -> (WorldOnDisk, Client) {
+    let (world, mut client) = on_disk();
+    declare_as(&mut client, "large", FieldTable::new().with("x-recent-history-length", 100), true);
+    let bytes = BATCH_BYTES as usize / 20;
+    for nth in 0..30 {
+        client.send(persistent("large", &format!("{nth}{}", ".".repeat(bytes))));
+    }
+    declare_with(&mut client, "later", true, &FieldTable::new());
+    (world, client)
+}
+
+#[test]
+fn a_history_of_more_than_the_store_takes_at_once_is_sent_in_portions() {
+    let (world, mut client) = with_large_history();
+    let appends = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&appends);
+    world.store().set_faults(move |call| {
+        seen.fetch_add(usize::from(call == Call::Append), Ordering::Relaxed);
+        None
+    });
+    client.bind("later", "large", "");
+    assert!((5..20).contains(&appends.load(Ordering::Relaxed)), "{appends:?}");
+    let bodies = client.pop_all("later");
+    let names: Vec<&str> = bodies.iter().map(|body| body.trim_end_matches('.')).collect();
+    assert_eq!(names, texts(0..30));
+}
+
+#[test]
+fn a_binding_whose_history_finds_no_room_is_not_made() {
+    let (mut world, mut client) = with_large_history();
+    let mut appends = 0;
+    world.store().set_faults(move |call| {
+        appends += u64::from(call == Call::Append);
+        // The binding, and some of the history.
+        (call == Call::Append && appends > 2).then_some(StoreError::Full)
+    });
+    let (queue, exchange) = (short("later"), short("large"));
+    let text = client.fatal(queue::Bind { queue, exchange, ..Default::default() });
+    assert!(text.starts_with("506 "), "{text}");
+    world.store().heal();
+    for _ in 0..2 {
+        let mut other = world.connect();
+        other.purge("later");
+        other.publish("large", "", "new");
+        assert_eq!(other.pop("later"), None, "it is not bound");
+        other.disconnect();
+        world.restart_from_checkpoint();
     }
 }

@@ -1,6 +1,6 @@
 //! `x-single-active-consumer`: one gets everything, and when it goes, the next one.
 
-use crate::support::{Client, World, short};
+use crate::support::{Client, World, declare_with, short};
 use courser_codec::{FieldTable, Table, basic, queue};
 
 fn declare(client: &mut Client) {
@@ -49,6 +49,34 @@ fn the_others_get_nothing_even_if_the_active_one_can_take_no_more() {
     assert_eq!(second.bodies(), Vec::<String>::new());
     first.ack(1);
     assert_eq!(first.bodies(), ["2"]);
+}
+
+#[test]
+fn what_has_expired_when_the_next_one_takes_over_is_dead_lettered() {
+    for closes_channel in [false, true] {
+        let world = World::new();
+        let (mut first, mut second) = (world.connect(), world.connect());
+        first.declare("dead");
+        let arguments = FieldTable::new()
+            .with("x-single-active-consumer", true)
+            .with("x-message-ttl", 50)
+            .with("x-dead-letter-exchange", "")
+            .with("x-dead-letter-routing-key", "dead");
+        declare_with(&mut first, "q", true, &arguments);
+        first.qos(1);
+        let tag = first.consume("q");
+        second.consume("q");
+        first.fill("q", &["1", "2", "3"]);
+        assert_eq!(first.bodies(), ["1"]);
+        world.broker.set_time(1_000_100);
+        match closes_channel {
+            true => first.close_channel(1),
+            false => first.cancel(&tag),
+        }
+        assert_eq!(second.bodies(), Vec::<String>::new());
+        let back = usize::from(closes_channel);
+        assert_eq!(world.counts("dead").0, 2 + back, "{closes_channel}");
+    }
 }
 
 #[test]
@@ -146,4 +174,47 @@ fn a_get_takes_messages_all_the_same() {
     first.consume("q");
     first.fill("q", &["1", "2"]);
     assert_eq!(second.pop("q").as_deref(), Some("2"));
+}
+
+/// Settles the delivery with this tag.
+type Settle = fn(&mut Client, u64);
+
+#[test]
+fn a_higher_priority_takes_over_however_the_last_delivery_is_settled() {
+    let refuse = |client: &mut Client, delivery_tag| {
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+    };
+    let nack = |client: &mut Client, delivery_tag| {
+        client.tell(basic::Nack { delivery_tag, multiple: false, requeue: false });
+    };
+    let commit = |client: &mut Client, delivery_tag| {
+        client.tx_select();
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+        client.commit();
+    };
+    let cancel = |client: &mut Client, _| client.close_channel(1);
+    let ways: [(Settle, &[&str]); 6] = [
+        (Client::ack, &["2", "3"]),
+        (refuse, &["2", "3"]),
+        (nack, &["2", "3"]),
+        (commit, &["2", "3"]),
+        (Client::requeue, &["1", "2", "3"]),
+        (cancel, &["1", "2", "3"]),
+    ];
+    for (nth, (settle, expected)) in ways.into_iter().enumerate() {
+        let world = World::new();
+        let (mut low, mut high) = (world.connect(), world.connect());
+        let quorum =
+            FieldTable::new().with("x-queue-type", "quorum").with("x-single-active-consumer", true);
+        declare_with(&mut low, "q", true, &quorum);
+        low.qos(1);
+        consume_with_priority(&mut low, 1);
+        low.fill("q", &["1", "2", "3"]);
+        let deliveries = low.deliveries();
+        assert_eq!(deliveries.len(), 1);
+        consume_with_priority(&mut high, 10);
+        settle(&mut low, deliveries[0].tag);
+        assert_eq!(high.bodies(), expected, "way {nth}");
+        assert_eq!(low.bodies(), Vec::<String>::new(), "way {nth}");
+    }
 }

@@ -1,7 +1,9 @@
 //! What clients hear when the store has no room, or has failed.
 
 use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with};
-use courser_codec::{FieldTable, Method, queue};
+use courser_codec::{FieldTable, FieldValue, Method, basic, queue};
+use courser_journal::testing::Call;
+use courser_store::StoreError;
 
 /// A client that has confirms on, and a durable queue `q`.
 fn publisher(world: &WorldOnDisk) -> Client {
@@ -57,6 +59,35 @@ fn a_publish_that_there_is_no_room_for_is_never_confirmed() {
 }
 
 #[test]
+fn a_publish_that_there_is_no_room_for_reaches_none_of_its_queues() {
+    let alone = Message::new("amq.fanout", "", "x");
+    let with_key =
+        alone.clone().headers(FieldTable::new().with("CC", FieldValue::Array(vec!["k".into()])));
+    for message in [alone, with_key] {
+        let world = WorldOnDisk::new();
+        let (mut publisher, mut consumer) = (world.connect(), world.connect());
+        for queue in ["consumed", "waiting"] {
+            publisher.declare(queue);
+            publisher.bind(queue, "amq.fanout", "");
+        }
+        let consumed = "consumed".try_into().expect("short");
+        consumer.call(basic::Consume { queue: consumed, no_ack: true, ..Default::default() });
+        world.store().set_faults(|call| (call == Call::Keep).then_some(StoreError::Full));
+        publisher.send(message.clone());
+        let heard = publisher.heard();
+        assert!(
+            matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 ")),
+            "{heard:?}"
+        );
+        assert_eq!(consumer.bodies(), Vec::<String>::new());
+        world.store().heal();
+        world.connect().send(message);
+        assert_eq!(consumer.bodies(), ["x"]);
+        assert_eq!(world.counts("waiting").0, 1);
+    }
+}
+
+#[test]
 fn what_a_client_hears_of_a_store_that_has_failed_names_no_file() {
     let world = WorldOnDisk::new();
     let mut client = publisher(&world);
@@ -64,4 +95,163 @@ fn what_a_client_hears_of_a_store_that_has_failed_names_no_file() {
     world.break_disk();
     let (why, ..) = publish_until_closed(&mut client, &[Step::Publish(1, persistent(1))]);
     assert_eq!(why, "541 INTERNAL_ERROR - the store has failed; the broker's log says more");
+}
+
+/// A queue with the durable messages 1 to 3, of which the client has got the first (prefetch 1).
+fn one_of_three_delivered(world: &WorldOnDisk, arguments: &FieldTable) -> Client {
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, arguments);
+    for body in ["1", "2", "3"] {
+        // So large that each is read by itself.
+        let message = Message::new("", "q", body.repeat(50_000));
+        client.send(message.with_properties(|properties| properties.delivery_mode = Some(2)));
+    }
+    world.sync();
+    client.qos(1);
+    client.consume("q");
+    assert_eq!(firsts(&client.bodies()), ["1"]);
+    client
+}
+
+/// How each text begins.
+fn firsts(bodies: &[String]) -> Vec<&str> {
+    bodies.iter().map(|body| &body[..1]).collect()
+}
+
+#[test]
+fn what_is_settled_while_reads_fail_stays_settled_and_the_queue_goes_on_when_they_work_again() {
+    let refuse = |client: &mut Client| {
+        client.tell(basic::Reject { delivery_tag: 1, requeue: false });
+    };
+    let ways: [fn(&mut Client); 2] = [|client| client.ack(1), refuse];
+    for settle in ways {
+        let mut world = WorldOnDisk::new();
+        world.broker.set_time(1_000_000);
+        let mut client = one_of_three_delivered(&world, &FieldTable::new());
+        world.fail_reads(true);
+        settle(&mut client);
+        assert_eq!(world.counts("q"), (2, 0, 1), "what can't be read is still there");
+        assert!(client.is_connected());
+        let unread = world.broker.admin().queue("/", b"q").expect("it is there").unread;
+        let unread = unread.expect("it says that it can't read");
+        assert_eq!(unread.since_ms, 1_000_000);
+        world.tick_all(1_001_000);
+        assert_eq!(client.bodies(), Vec::<String>::new());
+        world.fail_reads(false);
+        world.tick_all(1_002_000);
+        assert_eq!(firsts(&client.bodies()), ["2"]);
+        assert_eq!(world.broker.admin().queue("/", b"q").expect("it is there").unread, None);
+        world.sync();
+        client.disconnect();
+        world.restart();
+        assert_eq!(firsts(&world.connect().pop_all("q")), ["2", "3"]);
+    }
+}
+
+#[test]
+fn while_reads_fail_other_queues_go_on_and_publishes_are_taken() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let ttl = FieldTable::new().with("x-message-ttl", 60_000).with("x-max-length-bytes", 1_000_000);
+    let mut client = one_of_three_delivered(&world, &ttl);
+    client.declare("other");
+    world.fail_reads(true);
+    // The second was read ahead, to see whether it has expired.
+    client.ack(1);
+    assert_eq!(firsts(&client.bodies()), ["2"]);
+    client.ack(2);
+    client.fill("q", &["4"]);
+    client.fill("other", &["in memory"]);
+    assert_eq!(client.pop("other").as_deref(), Some("in memory"));
+    assert_eq!(world.counts("q"), (2, 0, 1));
+    world.fail_reads(false);
+    world.tick_all(1_001_000);
+    for body in ["3", "4"] {
+        let deliveries = client.deliveries();
+        let bodies: Vec<&str> = deliveries.iter().map(|one| &one.text()[..1]).collect();
+        assert_eq!(bodies, [body]);
+        client.ack(deliveries[0].tag);
+    }
+}
+
+/// The queue `q` with two messages behind which it has gone on, as they can't be read; and a third, which its
+/// consumer has.
+fn two_passed_over(world: &WorldOnDisk) -> Client {
+    world.broker.set_time(1_000_000);
+    let mut client = one_of_three_delivered(world, &FieldTable::new());
+    world.fail_reads(true);
+    client.ack(1);
+    client.fill("q", &["in memory"]);
+    for second in 1..10 {
+        world.tick_all(1_000_000 + second * 1000);
+        assert_eq!(client.bodies(), Vec::<String>::new(), "the order is kept after {second} s");
+    }
+    world.tick_all(1_010_000);
+    assert_eq!(client.bodies(), ["in memory"]);
+    assert_eq!(world.counts("q"), (2, 1, 1));
+    let unread = world.broker.admin().queue("/", b"q").expect("it is there").unread;
+    let unread = unread.expect("it says that it can't read");
+    assert_eq!((unread.since_ms, unread.passed_over), (1_000_000, 2));
+    client
+}
+
+#[test]
+fn a_queue_goes_on_behind_what_it_can_not_read_and_hands_that_out_when_it_can() {
+    let world = WorldOnDisk::new();
+    let mut client = two_passed_over(&world);
+    world.fail_reads(false);
+    world.tick_all(1_011_000);
+    assert_eq!(world.broker.admin().queue("/", b"q").expect("it is there").unread, None);
+    for (tag, body) in [(2, "2"), (3, "3")] {
+        client.ack(tag);
+        let delivery = client.deliveries().remove(0);
+        assert_eq!((&delivery.text()[..1], delivery.redelivered), (body, false));
+    }
+    client.ack(4);
+    assert_eq!(world.counts("q"), (0, 0, 1));
+}
+
+#[test]
+fn what_a_queue_can_not_read_survives_and_is_purged_with_all_else() {
+    let mut world = WorldOnDisk::new();
+    let mut client = two_passed_over(&world);
+    client.close_channel(1);
+    client.open_channel(1);
+    let (queue, if_empty) = ("q".try_into().expect("short"), true);
+    let refused = client.refused(queue::Delete { queue, if_empty, ..Default::default() });
+    assert!(refused.contains("not empty"), "{refused}");
+    world.fail_reads(false);
+    world.checkpoint();
+    client.disconnect();
+    world.restart();
+    assert_eq!(firsts(&world.connect().pop_all("q")), ["2", "3"]);
+
+    let world = WorldOnDisk::new();
+    let mut client = two_passed_over(&world);
+    client.ack(2);
+    assert_eq!(client.purge("q"), Heard::Count(2));
+    assert_eq!(world.counts("q"), (0, 0, 1));
+}
+
+#[test]
+fn a_dead_letter_that_can_not_be_read_holds_up_no_other() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let letters = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "letters");
+    let mut client = one_of_three_delivered(&world, &letters);
+    client.declare("letters");
+    world.fail_reads(true);
+    client.tell(basic::Reject { delivery_tag: 1, requeue: false });
+    assert_eq!(world.counts("letters").0, 0);
+    // What is in memory can be read.
+    declare_with(&mut client, "q3", false, &letters);
+    client.fill("q3", &["in memory"]);
+    let got = client.get("q3").expect("it waits");
+    client.tell(basic::Reject { delivery_tag: got.tag, requeue: false });
+    assert_eq!(client.pop_all("letters"), ["in memory"]);
+    world.fail_reads(false);
+    world.tick_all(1_001_000);
+    assert_eq!(firsts(&client.pop_all("letters")), ["1"]);
 }

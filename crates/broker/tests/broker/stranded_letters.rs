@@ -1,6 +1,6 @@
 //! `x-dead-letter-strategy: at-least-once`: dead letters that nobody takes for now.
 
-use crate::support::{Client, Message, World, WorldOnDisk, declare_with};
+use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, basic};
 
 fn declare_careful(client: &mut Client, durable: bool) {
@@ -119,4 +119,21 @@ fn a_queue_that_is_deleted_takes_its_letters_along() {
     client.declare("dead");
     assert_eq!(world.broker.tick(5000), None);
     assert_eq!(client.get("dead"), None);
+}
+
+#[test]
+fn a_purge_takes_letters_that_wait_along() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_careful(&mut client, true);
+    client.send(persistent("1"));
+    reject(&mut client);
+    client.send(persistent("2"));
+    assert_eq!(client.purge("q"), Heard::Count(2));
+    client.declare("dead");
+    world.broker.tick(5000);
+    assert_eq!(client.get("dead"), None);
+    client.disconnect();
+    world.restart();
+    assert_eq!(world.counts("q"), (0, 0, 0));
 }

@@ -69,6 +69,21 @@ fn limits_change_in_use() {
 }
 
 #[test]
+fn messages_become_no_older_than_a_policy_says_now() {
+    let world = World::new();
+    world.broker.set_time(1_000_000);
+    filled(&world, 10);
+    world.give_policy("s", FieldTable::new().with("max-age", "1D"));
+    world.give_policy("s", FieldTable::new().with("max-age", "16s"));
+    world.broker.tick(1_001_000);
+    assert_eq!(world.counts("s").0, 10);
+    for second in 2..20 {
+        world.broker.tick(1_000_000 + second * 1000);
+    }
+    assert_eq!(world.counts("s").0, 0);
+}
+
+#[test]
 fn a_great_deal_that_is_too_old_leaves_piece_by_piece() {
     let world = World::new();
     world.broker.set_time(1_000_000);

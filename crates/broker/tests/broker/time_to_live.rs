@@ -64,6 +64,20 @@ fn what_has_expired_behind_a_polled_message_is_not_left() {
 }
 
 #[test]
+fn a_queue_with_much_to_expire_holds_up_no_other() {
+    let world = world_at_t0();
+    let mut client = world.connect();
+    for (queue, count) in [("many", 5000), ("one", 1)] {
+        declare_with(&mut client, queue, false, &ttl(100));
+        let many = vec!["x"; count];
+        many.chunks(1000).for_each(|bodies| client.fill(queue, bodies));
+    }
+    world.broker.tick(T0 + 100);
+    assert!(world.counts("many").0 > 0, "all at once would hold up the rest");
+    assert_eq!(world.counts("one"), (0, 0, 0));
+}
+
+#[test]
 fn the_shorter_of_both_times_counts() {
     let world = world_at_t0();
     let mut client = world.connect();
@@ -238,4 +252,25 @@ fn times_to_live_survive_a_restart() {
     let mut client = world.connect();
     assert_eq!(client.pop_all("dead"), ["1", "2"]);
     client.disconnect();
+}
+
+#[test]
+fn a_consumer_gets_what_lives_behind_any_number_of_expired_messages() {
+    for expired in [255, 256, 300, 511, 512, 513, 2000] {
+        for prefetch in [0, 50] {
+            let world = world_at_t0();
+            let (mut publisher, mut consumer) = (world.connect(), world.connect());
+            publisher.declare("q");
+            publisher.fill("q", &["live"]);
+            (0..expired).for_each(|_| publisher.send(expiring("q", "dead", "1")));
+            publisher.fill("q", &["live"; 10]);
+            world.broker.set_time(T0 + 10);
+            consumer.qos(prefetch);
+            consumer.consume("q");
+            world.tick_all(T0 + 10);
+            assert_eq!(consumer.bodies(), ["live"; 11], "{expired} expired, prefetch {prefetch}");
+            publisher.fill("q", &["later"]);
+            assert_eq!(consumer.bodies(), ["later"], "{expired} expired, prefetch {prefetch}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Tracing: copies of what is published and delivered go to `amq.rabbitmq.trace`.
 
-use crate::support::{Client, Delivery, Heard, Message, World, headers, short};
+use crate::support::{Client, Delivery, Heard, Message, World, declare_with, headers, short};
 use courser_codec::{FieldTable, FieldValue, exchange};
 
 const TRACE: &str = "amq.rabbitmq.trace";
@@ -132,4 +132,22 @@ fn copies_are_not_copied_and_come_only_while_it_is_on() {
     client.publish("", "made while it is on", "3");
     client.pop("made while it is on");
     assert_eq!(keys(&watcher.deliveries()), ["publish.", "deliver.made while it is on"]);
+}
+
+#[test]
+fn copies_that_have_died_are_not_copied_when_they_are_consumed() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("dead");
+    let arguments = FieldTable::new()
+        .with("x-max-length", 0)
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "trace", false, &arguments);
+    client.bind("trace", TRACE, "#");
+    trace(&world, true);
+    client.publish("", "nowhere", "m");
+    let letter = client.get("dead").expect("the copy of the publish");
+    assert_eq!(headers(&letter).get("x-first-death-exchange"), Some(&TRACE.into()));
+    assert_eq!(client.get("dead"), None);
 }

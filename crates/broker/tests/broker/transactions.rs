@@ -1,14 +1,27 @@
 //! Transactions: publishes and settlements that take effect together.
 
-use crate::support::{Client, Heard, Message, Step, World, short};
-use courser_broker::Limits;
-use courser_codec::{basic, tx};
+use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, declare_with, short};
+use courser_broker::{Broker, Limits};
+use courser_codec::{FieldTable, Table, basic, tx};
+use courser_journal::testing::{Call, WatchedStore};
+use courser_store::{MemoryGauge, MemoryStore, Store, StoreError};
+use std::sync::Arc;
 
 fn transactional(world: &World) -> Client {
     let mut client = world.connect();
     client.declare("q");
     client.tx_select();
     client
+}
+
+/// A broker in memory, and what stands before its store.
+fn world_watched() -> (World, Arc<WatchedStore>) {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    let store = Arc::new(WatchedStore::new(store));
+    let shared = Arc::clone(&store) as Arc<dyn Store>;
+    let broker = Broker::new(shared, gauge, Limits::default(), 7);
+    (World { broker, log: None }, store)
 }
 
 #[test]
@@ -171,15 +184,50 @@ fn an_unroutable_mandatory_message_is_returned_at_the_commit() {
 }
 
 #[test]
-fn an_exchange_that_goes_before_the_commit_takes_its_messages_along() {
+fn a_commit_to_an_exchange_that_has_gone_is_refused_as_a_whole() {
     let world = World::new();
     let mut client = transactional(&world);
+    world.connect().fill("q", &["1"]);
+    let polled = client.get("q").expect("a message");
+    client.ack(polled.tag);
     client.declare_exchange("x", "fanout");
-    client.publish("x", "", "lost");
-    client.fill("q", &["kept"]);
+    client.send(Message::new("x", "", "lost").mandatory());
+    client.fill("q", &["not kept"]);
     client.call(courser_codec::exchange::Delete { exchange: short("x"), ..Default::default() });
-    client.commit();
-    assert_eq!(world.connect().pop_all("q"), ["kept"]);
+    assert_eq!(client.refused(tx::Commit {}), "404 NOT_FOUND - no exchange 'x' in vhost '/'");
+    assert_eq!(client.heard(), []);
+    assert_eq!(world.connect().pop_all("q"), ["1"]);
+}
+
+#[test]
+fn a_commit_without_room_has_no_effect() {
+    let (world, store) = world_watched();
+    let mut client = transactional(&world);
+    client.declare("out");
+    let delayed = FieldTable::new().with("x-delayed-type", "fanout").to_entries();
+    let declared = client.call(courser_codec::exchange::Declare {
+        exchange: short("later"),
+        kind: short("x-delayed-message"),
+        arguments: Table::from_entries(&delayed),
+        ..Default::default()
+    });
+    assert_eq!(declared, Heard::Done("exchange.declare-ok"));
+    let waiting = Message::new("later", "", "late").headers(FieldTable::new().with("x-delay", 5));
+    for message in [Message::new("", "out", "done"), waiting] {
+        world.connect().fill("q", &["job"]);
+        let polled = client.get("q").expect("a message");
+        client.ack(polled.tag);
+        client.send(message);
+        store.set_faults(|call| (call == Call::Keep).then_some(StoreError::Full));
+        let text = client.fatal(tx::Commit {});
+        store.heal();
+        assert!(text.starts_with("506 "), "{text}");
+        assert_eq!(world.counts("q"), (1, 0, 0), "the acknowledgement is undone");
+        assert_eq!(world.counts("out"), (0, 0, 0));
+        assert_eq!(world.connect().pop_all("q"), ["job"]);
+        client = world.connect();
+        client.tx_select();
+    }
 }
 
 #[test]
@@ -225,4 +273,26 @@ fn a_transaction_holds_no_more_than_it_may() {
     client.publish("", "q", &body);
     client.commit();
     assert_eq!(world.counts("q"), (3, 0, 0), "a commit makes room, and a closed channel forgets");
+}
+
+#[test]
+fn a_commit_is_answered_when_its_rejections_are_durable() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let letters = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "q", true, &letters);
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    client.send(Message::new("", "q", "rejected").with_properties(|of| of.delivery_mode = Some(2)));
+    world.flush();
+    client.tx_select();
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    client.read(&[Step::Call(1, tx::Commit {}.into())]);
+    assert_eq!(client.heard(), [], "the letter is not on the disk");
+    world.flush();
+    assert_eq!(client.heard(), [Heard::Done("tx.commit-ok")]);
+    world.crash(|| client.disconnect());
+    assert_eq!((world.counts("q"), world.counts("dead")), ((0, 0, 0), (1, 0, 0)));
 }

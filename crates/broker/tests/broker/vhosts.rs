@@ -1,7 +1,7 @@
 //! Vhosts are separate namespaces.
 
 use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, short};
-use courser_broker::VhostLimits;
+use courser_broker::{Batch, VhostLimits};
 use courser_codec::{FieldTable, exchange, queue};
 use std::sync::Arc;
 
@@ -135,5 +135,28 @@ fn queues_of_the_same_name_in_two_vhosts_survive_apart() {
         let mut client = world.connect_to(world.broker.vhost(vhost).expect("the vhost"));
         assert_eq!(client.pop_all("q"), [body]);
         client.disconnect();
+    }
+}
+
+#[test]
+fn a_deleted_vhost_does_not_come_back_with_a_binding() {
+    for is_late in [false, true] {
+        let mut world = WorldOnDisk::new();
+        let made = world.broker.define_vhost("v", Default::default()).expect("a vhost");
+        let mut client = world.connect_to(made);
+        let (source, destination) = (short("amq.direct"), short("amq.fanout"));
+        let bind = exchange::Bind { source, destination, ..Default::default() };
+        if !is_late {
+            assert_eq!(client.call(bind), Heard::Done("exchange.bind-ok"));
+        }
+        world.broker.admin().delete_vhost("v").expect("it is there");
+        if is_late {
+            // Of a client that does not know it yet.
+            let refused = client.session().request(&mut Batch::default(), 1, &bind.into());
+            assert!(refused.is_err());
+        }
+        client.disconnect();
+        world.restart();
+        assert!(world.broker.vhost("v").is_none(), "late: {is_late}");
     }
 }

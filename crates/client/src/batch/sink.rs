@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::deliveries::{Answer, Deliveries};
 use crate::channel::Channel;
 use crate::error::Error;
-use crate::route::ChannelState;
+use crate::route::{ChannelState, ConsumerKey};
 use crate::shared::Shared;
 
 /// Publishes that the server has confirmed or refused. Each publish of a channel is in one of them.
@@ -99,13 +99,15 @@ impl ConfirmSink {
 /// A consumer whose deliveries go to a handler. Dropping this does not end it.
 pub struct BatchConsumer {
     channel: Channel,
+    key: ConsumerKey,
     consumer_tag: String,
     sink: Arc<DeliverySink>,
 }
 
 impl BatchConsumer {
-    pub(crate) fn new(channel: Channel, consumer_tag: String, sink: Arc<DeliverySink>) -> Self {
-        Self { channel, consumer_tag, sink }
+    pub(crate) fn new(channel: Channel, key: ConsumerKey, sink: Arc<DeliverySink>) -> Self {
+        let consumer_tag = key.tag.to_string();
+        Self { channel, key, consumer_tag, sink }
     }
 
     /// Its tag.
@@ -119,7 +121,7 @@ impl BatchConsumer {
     /// # Errors
     /// When the channel is closed before the server has answered.
     pub async fn cancel(&self) -> Result<(), Error> {
-        self.channel.cancel(&self.consumer_tag).await
+        self.channel.cancel(&self.key).await
     }
 
     /// Waits until the consumer has ended, by whatever cause.

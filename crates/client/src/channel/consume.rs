@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use courser_codec::{Method, ShortString, Table, basic};
+use courser_codec::{Method, Table, basic};
+use tokio::sync::oneshot;
 
 use super::{Channel, ConsumeOptions, encode};
 use crate::batch::{BatchConsumer, Deliveries, DeliverySink};
@@ -10,11 +11,53 @@ use crate::consumer::{Consumer, Delivery};
 use crate::error::Error;
 use crate::mailbox::Mailbox;
 use crate::names::{queue_name, short};
-use crate::route::{Receiver, Reply};
+use crate::route::{ConsumerKey, Prefetch, Purpose, Receiver, Reply};
 use crate::shared::Core;
 
+/// Messages that a [`Consumer`] may have unacknowledged if [`Channel::qos`] has not been called.
+pub const DEFAULT_PREFETCH: u16 = 100;
+
+/// Bytes that may wait for the program where no prefetch bounds it, unless it says otherwise.
+const BUFFER_BYTES: usize = 16 * 1024 * 1024;
+const QOS_OK: (u16, u16) = (basic::CLASS_ID, basic::QosOk::METHOD_ID);
+
+/// A consumer with a handler that the server has not answered for yet; dropped before, it ends.
+struct Starting<'a> {
+    channel: &'a Channel,
+    key: Option<ConsumerKey>,
+    gives_back: bool,
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.channel.forget_consumer(&key, || self.gives_back.then(Vec::new));
+        }
+    }
+}
+
+/// A get that is under way. The message may be in `answer` when the program gives up.
+struct Getting<'a> {
+    channel: &'a Channel,
+    answer: oneshot::Receiver<Reply>,
+    gives_back: bool,
+}
+
+impl Drop for Getting<'_> {
+    fn drop(&mut self) {
+        self.answer.close();
+        if let Ok(Reply::Message(Some(got))) = self.answer.try_recv()
+            && self.gives_back
+        {
+            // Should the channel be closed by now, the message is back in its queue.
+            let _ = self.channel.nack(got.0.delivery_tag, false, true);
+        }
+    }
+}
+
 impl Channel {
-    /// Limits how many messages each consumer that is made afterwards may have unacknowledged; 0 is no limit.
+    /// Limits how many messages each consumer that is made afterwards may have unacknowledged; 0 is no limit. Without
+    /// this, it is [`DEFAULT_PREFETCH`] for each [`Consumer`] that acknowledges.
     ///
     /// # Errors
     /// As for every request.
@@ -33,25 +76,34 @@ impl Channel {
 
     async fn set_qos(&self, prefetch_count: u16, global: bool) -> Result<(), Error> {
         let qos = basic::Qos { prefetch_size: 0, prefetch_count, global };
-        let expects = (basic::CLASS_ID, basic::QosOk::METHOD_ID);
-        self.ask(&Method::BasicQos(qos), expects).await.map(drop)
+        *self.state().prefetch.lock() = Prefetch::Own(prefetch_count);
+        self.ask(&Method::BasicQos(qos), QOS_OK).await.map(drop)
     }
 
     /// Consumes a queue: its messages come as a stream.
+    ///
+    /// Dropping the future before it is ready ends the consumer, as dropping the [`Consumer`] does.
     ///
     /// # Errors
     /// 404 when the queue is missing, 403 when another consumer has it to itself.
     pub async fn consume(&self, queue: &str, options: ConsumeOptions) -> Result<Consumer, Error> {
         let stall = self.shared().stall.clone();
-        let mailbox = Arc::new(Mailbox::new(stall, options.buffer_bytes));
         let auto_ack = options.auto_ack;
-        let receiver = Receiver::Stream(mailbox.clone());
-        let consumer_tag = self.start_consumer(queue, options, receiver).await?;
-        Ok(Consumer::new(self.clone(), mailbox, consumer_tag, auto_ack))
+        let has_prefetch = !auto_ack && *self.state().prefetch.lock() != Prefetch::Own(0);
+        let default_bytes = if has_prefetch { usize::MAX } else { BUFFER_BYTES };
+        let limit_bytes = options.buffer_bytes.unwrap_or(default_bytes);
+        let mailbox = Arc::new(Mailbox::new(stall, limit_bytes));
+        let receiver = Receiver::Stream { mailbox: mailbox.clone(), auto_ack };
+        let (key, answer) = self.start_consumer(queue, options, receiver)?;
+        let consumer = Consumer::new(self.clone(), mailbox, key, auto_ack);
+        answer.await.map_err(|_| self.gone())?;
+        Ok(consumer)
     }
 
     /// Consumes a queue: its messages go to `handler` as they lie in the connection's reads; see
-    /// [`batch`](crate::batch).
+    /// [`batch`](crate::batch). The prefetch is the one that [`Channel::qos`] has set, or none.
+    ///
+    /// Dropping the future before it is ready ends the consumer; what was not acknowledged stays with the channel.
     ///
     /// # Errors
     /// As [`Channel::consume`].
@@ -63,98 +115,130 @@ impl Channel {
     ) -> Result<BatchConsumer, Error> {
         let sink = Arc::new(DeliverySink::new(self.state().clone(), Box::new(handler)));
         let receiver = Receiver::Batches(sink.clone());
-        let consumer_tag = self.start_consumer(queue, options, receiver).await?;
-        Ok(BatchConsumer::new(self.clone(), consumer_tag, sink))
+        let gives_back = !options.auto_ack;
+        let (key, answer) = self.start_consumer(queue, options, receiver)?;
+        let mut starting = Starting { channel: self, key: Some(key), gives_back };
+        answer.await.map_err(|_| self.gone())?;
+        let key = starting.key.take().ok_or_else(|| self.gone())?;
+        Ok(BatchConsumer::new(self.clone(), key, sink))
     }
 
-    /// Registers who gets the deliveries, as they may come right behind the answer, and asks for them. Gives the tag.
-    async fn start_consumer(
+    /// Registers who gets the deliveries, as they may come right behind the answer, and asks for them.
+    fn start_consumer(
         &self,
         queue: &str,
         options: ConsumeOptions,
         receiver: Receiver,
-    ) -> Result<String, Error> {
+    ) -> Result<(ConsumerKey, oneshot::Receiver<Reply>), Error> {
         let arguments = encode(&options.arguments);
         let queue = queue_name(queue)?;
         let wanted = short("a consumer tag", &options.consumer_tag)?;
         let expects = (basic::CLASS_ID, basic::ConsumeOk::METHOD_ID);
-        let (tag, answer) = self.shared().change(|core| {
-            let tag = self.register(core, wanted.into(), receiver)?;
+        self.shared().change(|core| {
+            self.state().check_open()?;
+            let error = core.channel_error(self.state());
+            let is_buffered = matches!(receiver, Receiver::Stream { auto_ack: false, .. });
+            let route = core.route(self.number()).ok_or(error)?;
+            let key = route.add_consumer(wanted.into(), receiver)?;
+            self.set_default_prefetch(core, is_buffered)?;
             let consume = basic::Consume {
                 queue,
-                consumer_tag: tag.as_short_str(),
+                consumer_tag: key.tag.as_short_str(),
                 no_ack: options.auto_ack,
                 exclusive: options.exclusive,
                 arguments: Table::from_entries(&arguments),
                 ..Default::default()
             };
             let answer = core.ask(self.state(), &Method::BasicConsume(consume), expects)?;
-            Ok::<_, Error>((tag, answer))
-        })?;
-        answer.await.map_err(|_| self.gone())?;
-        Ok(tag.to_string())
+            Ok((key, answer))
+        })
     }
 
-    /// Remembers a consumer under its tag, or under a tag that is free.
-    fn register(
+    /// A consumer with a buffer gets a prefetch, if the program has said nothing of one; a handler gets none.
+    fn set_default_prefetch(&self, core: &mut Core, is_buffered: bool) -> Result<(), Error> {
+        let mut prefetch = self.state().prefetch.lock();
+        let (next, prefetch_count) = match (*prefetch, is_buffered) {
+            (Prefetch::Unset, true) => (Prefetch::Default, DEFAULT_PREFETCH),
+            (Prefetch::Default, false) => (Prefetch::Unset, 0),
+            _ => return Ok(()),
+        };
+        *prefetch = next;
+        let qos = basic::Qos { prefetch_size: 0, prefetch_count, global: false };
+        core.ask(self.state(), &Method::BasicQos(qos), QOS_OK).map(drop)
+    }
+
+    /// Ends this consumer, if it has not ended already.
+    pub(crate) async fn cancel(&self, key: &ConsumerKey) -> Result<(), Error> {
+        let answer = self.shared().change(|core| {
+            self.state().check_open()?;
+            let is_there = core.route(self.number()).is_some_and(|r| r.receiver_of(key).is_some());
+            if is_there { self.send_cancel(core, key).map(Some) } else { Ok(None) }
+        })?;
+        match answer {
+            Some(answer) => answer.await.map(drop).map_err(|_| self.gone()),
+            None => Ok(()),
+        }
+    }
+
+    fn send_cancel(
         &self,
         core: &mut Core,
-        wanted: ShortString,
-        receiver: Receiver,
-    ) -> Result<ShortString, Error> {
-        self.state().check_open()?;
-        let error = core.channel_error(self.state());
-        let route = core.route(self.number()).ok_or(error)?;
-        let mut tag = wanted;
-        if tag.is_empty() {
-            let mut made = (route.consumers.len()..).map(|number| format!("c{}", number + 1));
-            let free = made.find(|tag| !route.consumers.contains_key(tag.as_bytes()));
-            tag = short("a consumer tag", &free.unwrap_or_default())?.into();
-        } else if route.consumers.contains_key(tag.as_bytes()) {
-            return Err(Error::ConsumerTagInUse { consumer_tag: tag.to_string() });
-        }
-        route.consumers.insert(tag.clone(), receiver);
-        Ok(tag)
-    }
-
-    /// Ends the consumer with this tag.
-    pub(crate) async fn cancel(&self, consumer_tag: &str) -> Result<(), Error> {
-        let consumer_tag = short("a consumer tag", consumer_tag)?;
-        let cancel = basic::Cancel { consumer_tag, nowait: false };
+        key: &ConsumerKey,
+    ) -> Result<oneshot::Receiver<Reply>, Error> {
+        let cancel = basic::Cancel { consumer_tag: key.tag.as_short_str(), nowait: false };
         let expects = (basic::CLASS_ID, basic::CancelOk::METHOD_ID);
-        self.ask(&Method::BasicCancel(cancel), expects).await.map(drop)
+        let purpose = Purpose::Cancel(key.clone());
+        core.ask_for(self.state(), &Method::BasicCancel(cancel), expects, purpose)
     }
 
-    /// A consumer was dropped: ends it without waiting, and gives back what it has not taken.
-    pub(crate) fn forget_consumer(&self, consumer_tag: &str, gives_back: bool, left: &[u64]) {
-        self.shared().change(|core| {
+    /// A consumer is not wanted any more: ends it without waiting. What it has not taken goes back to the queue once the
+    /// server sends nothing more: before that, the server would send it again to this consumer. `take_left` is called
+    /// while nothing can come, and gives the tags of these messages, or none if they count as acknowledged.
+    pub(crate) fn forget_consumer(
+        &self,
+        key: &ConsumerKey,
+        take_left: impl FnOnce() -> Option<Vec<u64>>,
+    ) {
+        let replaced = self.shared().change(|core| {
+            let left = take_left();
             if !self.is_open() {
-                return;
+                return None;
             }
-            for &delivery_tag in left.iter().filter(|_| gives_back) {
-                let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
-                // Should the channel be closed by now, the messages are back in their queue.
-                let _ = core.send(self.state(), &Method::BasicNack(nack));
+            match core.route(self.number()).and_then(|route| route.receiver_of(key)) {
+                Some(receiver) => {
+                    let replaced = std::mem::replace(receiver, Receiver::Gone { left });
+                    // The answer is for the connection, which forgets the consumer then. On a channel that is closed
+                    // meanwhile there is nothing to end.
+                    drop(self.send_cancel(core, key));
+                    Some(replaced)
+                }
+                None => {
+                    core.give_back(self.number(), &left.unwrap_or_default());
+                    None
+                }
             }
-            let Ok(consumer_tag) = short("a consumer tag", consumer_tag) else { return };
-            let Some(route) = core.route(self.number()) else { return };
-            let Some(receiver) = route.consumers.get_mut(consumer_tag.as_bytes()) else { return };
-            *receiver = Receiver::Gone { gives_back };
-            let cancel = Method::BasicCancel(basic::Cancel { consumer_tag, nowait: false });
-            let expects = (basic::CLASS_ID, basic::CancelOk::METHOD_ID);
-            // Nobody waits for the answer; the connection takes it to forget the consumer.
-            let _ = core.ask(self.state(), &cancel, expects);
         });
+        // A handler is the program's, and not dropped under the lock.
+        drop(replaced);
     }
 
     /// Takes one message from a queue, if there is any.
+    ///
+    /// Dropping the future before it is ready gives the message back to its queue; with `auto_ack` the server has
+    /// forgotten it by then, and it is lost.
     ///
     /// # Errors
     /// 404 when the queue is missing.
     pub async fn get(&self, queue: &str, auto_ack: bool) -> Result<Option<Delivery>, Error> {
         let get = basic::Get { queue: queue_name(queue)?, no_ack: auto_ack };
         let expects = (basic::CLASS_ID, basic::GetOk::METHOD_ID);
-        match self.ask(&Method::BasicGet(get), expects).await? {
+        let gives_back = !auto_ack;
+        let answer = self.shared().change(|core| {
+            let purpose = Purpose::Get { gives_back };
+            core.ask_for(self.state(), &Method::BasicGet(get), expects, purpose)
+        })?;
+        let mut getting = Getting { channel: self, answer, gives_back };
+        match (&mut getting.answer).await.map_err(|_| self.gone())? {
             Reply::Message(Some(got)) => {
                 let (received, left) = *got;
                 Ok(Some(Delivery::new(self.clone(), received, Some(left))))

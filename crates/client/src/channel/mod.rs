@@ -13,6 +13,7 @@ use courser_codec::reply_code::REPLY_SUCCESS;
 use courser_codec::{FieldTable, Method, ShortString};
 use tokio::sync::oneshot;
 
+pub use consume::DEFAULT_PREFETCH;
 pub use options::{
     ConsumeOptions, DeleteQueueOptions, ExchangeKind, ExchangeOptions, QueueInfo, QueueOptions,
 };
@@ -20,6 +21,7 @@ pub use options::{
 use crate::connection::Handle;
 use crate::error::Error;
 use crate::route::{ChannelState, Reply};
+use crate::shared::CLOSED_BY_OWNER;
 
 /// A channel of a connection. Clones are the same channel; the last one that is dropped closes it.
 ///
@@ -42,7 +44,7 @@ impl Drop for Inner {
         if self.state.check_open().is_ok() {
             let number = self.state.number;
             self.handle.shared().change(|core| {
-                core.machine.close_channel(number, REPLY_SUCCESS, "closed by its owner");
+                core.machine.close_channel(number, REPLY_SUCCESS, CLOSED_BY_OWNER);
             });
         }
     }
@@ -83,19 +85,27 @@ impl Channel {
     /// go back to their queues.
     ///
     /// # Errors
-    /// When the channel was closed before for another reason.
+    /// When the channel was closed before for another reason. [`Error::NotConfirmed`] when it is closed, and the server
+    /// has not answered all that was published.
     pub async fn close(&self) -> Result<(), Error> {
         let shared = self.shared();
         // What is not confirmed by then stays unknown; the futures of those publishes say so.
-        let _ = tokio::time::timeout(shared.close_timeout, self.wait_for_confirms()).await;
+        let settled = tokio::time::timeout(shared.close_timeout, self.wait_for_confirms()).await;
+        let count = if settled.is_ok() { 0 } else { self.unconfirmed() };
         self.state().check_open()?;
-        let receivers = shared.change(|core| {
-            core.machine.close_channel(self.number(), REPLY_SUCCESS, "closed by its owner");
-            let route = core.route(self.number());
-            route.map(|route| route.consumers.values().cloned().collect::<Vec<_>>())
+        let ended = shared.change(|core| {
+            core.machine.close_channel(self.number(), REPLY_SUCCESS, CLOSED_BY_OWNER);
+            core.route(self.number()).map(|route| {
+                let consumers = route.consumers.values();
+                let receivers: Vec<_> = consumers.map(|one| one.receiver.clone()).collect();
+                (receivers, route.returns.clone())
+            })
         });
         // Nothing comes any more, and what they hold must not keep the answer from being read.
-        receivers.iter().flatten().for_each(|receiver| receiver.end(None));
+        if let Some((receivers, returns)) = ended {
+            receivers.iter().for_each(|receiver| receiver.end_with_channel(None));
+            returns.iter().for_each(|returns| returns.end(None));
+        }
         loop {
             let settled = self.state().settled.notified();
             if !self.is_open() {
@@ -104,7 +114,10 @@ impl Channel {
             settled.await;
         }
         match self.state().error() {
-            Error::ChannelClosed { reason, .. } if reason.code == REPLY_SUCCESS => Ok(()),
+            Error::ChannelClosed { reason, .. } if reason.code == REPLY_SUCCESS => match count {
+                0 => Ok(()),
+                count => Err(Error::NotConfirmed { count }),
+            },
             error => Err(error),
         }
     }

@@ -126,10 +126,12 @@ pub struct ConsumeOptions {
     pub exclusive: bool,
     /// Further arguments, such as a priority.
     pub arguments: FieldTable,
-    /// Bytes that may wait for the program to take them. When there are more, the connection is not read until half
-    /// of them is taken, so the server stops sending. That holds up everything else on the connection too; a prefetch
-    /// ([`Channel::qos`](crate::Channel::qos)) that stays below this avoids it.
-    pub buffer_bytes: usize,
+    /// Bytes that may wait for the program to take them. When there are more, the connection is not read until half of
+    /// them is taken, so the server stops sending. That holds up everything else on the connection too.
+    ///
+    /// `None` is no limit where a prefetch is one, and 16 MiB where none is: without acknowledgements, or after
+    /// [`Channel::qos`](crate::Channel::qos) with 0.
+    pub buffer_bytes: Option<usize>,
 }
 
 impl Default for ConsumeOptions {
@@ -139,7 +141,7 @@ impl Default for ConsumeOptions {
             auto_ack: false,
             exclusive: false,
             arguments: FieldTable::new(),
-            buffer_bytes: 16 * 1024 * 1024,
+            buffer_bytes: None,
         }
     }
 }

@@ -176,7 +176,9 @@ impl Channel {
             let settled = self.state().settled.notified();
             self.state().check_open()?;
             let nacked = self.shared().inspect(|core| {
-                let is_settled = core.machine.unconfirmed(self.number()) == 0;
+                // On a channel that is being closed, nothing is known of them.
+                let is_open = core.machine.is_channel_open(self.number());
+                let is_settled = is_open && core.machine.unconfirmed(self.number()) == 0;
                 let route = core.route(self.number()).filter(|_| is_settled)?;
                 Some(std::mem::take(&mut route.confirms.nacked))
             });

@@ -6,6 +6,7 @@ use crate::support::{Peer, Seen, beside, channel, channel_over, code};
 use courser_client::{Connection, Error, Options};
 use courser_codec::{Method, connection};
 use courser_connection::server::Event;
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn a_connection_opens_and_closes() {
@@ -155,9 +156,8 @@ async fn a_new_secret_is_told_to_the_server() {
 #[tokio::test]
 async fn a_close_that_the_server_does_not_answer_ends_all_the_same() {
     let (connection, peer) = Peer::connected().await;
-    let begun = Instant::now();
-    connection.close().await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    let closed = timeout(Duration::from_secs(60), connection.close()).await.expect("it ends");
+    assert!(matches!(closed, Err(Error::CloseUnanswered)));
     drop(peer);
 }
 
@@ -165,8 +165,7 @@ async fn a_close_that_the_server_does_not_answer_ends_all_the_same() {
 async fn a_server_that_takes_nothing_does_not_keep_a_connection_from_closing() {
     let (connection, channel, peer) = channel_over(4096).await;
     channel.publish("", "q", &[0; 100_000]).await.unwrap();
-    let begun = Instant::now();
-    connection.close().await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    let closed = timeout(Duration::from_secs(60), connection.close()).await.expect("it ends");
+    assert!(matches!(closed, Err(Error::CloseUnanswered)));
     drop(peer);
 }

@@ -169,12 +169,37 @@ impl Peer {
 
     /// Accepts a consumer; gives its tag.
     pub async fn accept_consumer(&mut self) -> (u16, String) {
-        let (channel, payload) = self.request("basic.consume").await;
+        let (channel, payload) = loop {
+            match self.seen().await {
+                Seen::Request(channel, "basic.qos", _) => {
+                    self.send(channel, Method::BasicQosOk(basic::QosOk {})).await;
+                }
+                Seen::Request(channel, "basic.consume", payload) => break (channel, payload),
+                other => panic!("{other:?} instead of a consumer"),
+            }
+        };
         let Ok(Method::BasicConsume(consume)) = Method::decode(&payload) else { panic!() };
         let tag = consume.consumer_tag.to_string();
         let consumer_tag = ShortStr::cut(&tag);
         self.send(channel, Method::BasicConsumeOk(basic::ConsumeOk { consumer_tag })).await;
         (channel, tag)
+    }
+
+    /// Says on channel 1 that a consumer has ended.
+    pub async fn cancel_ok(&mut self, tag: &str) {
+        let consumer_tag = ShortStr::cut(tag);
+        self.send(1, Method::BasicCancelOk(basic::CancelOk { consumer_tag })).await;
+    }
+
+    /// The next thing is a message that goes back to its queue; gives its delivery tag.
+    pub async fn requeued(&mut self) -> u64 {
+        let (_, payload) = self.request("basic.nack").await;
+        match Method::decode(&payload) {
+            Ok(Method::BasicNack(basic::Nack { delivery_tag, multiple: false, requeue: true })) => {
+                delivery_tag
+            }
+            other => panic!("{other:?} instead of a message that goes back"),
+        }
     }
 
     pub async fn flush(&mut self) {
@@ -237,6 +262,7 @@ fn see(event: Event<'_>) -> Option<Seen> {
         Event::Publish(publish) => see_publish(&publish),
         Event::LargePublish(publish) => see_publish(&publish.as_publish()),
         Event::Closed(_) => Seen::Gone,
+        Event::PublishBegun { .. } => return None,
         Event::Login { .. } | Event::Open { .. } => panic!("the connection is open already"),
     })
 }

@@ -1,27 +1,22 @@
 //! What a node keeps of itself and of its cluster in its data folder.
 
+use super::kept::{Kept, NAME, read, write};
 use crate::transport::{Formation, Node};
 use crate::{GroupNumber, NodeId};
+use courser_journal::Disk;
 use courser_journal::replica::is_copy;
-use courser_journal::{Disk, OpenMode};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file, and what it is written as before it takes its place.
-const NAME: &str = "cluster.json";
-const NEW_NAME: &str = "cluster.json.new";
 /// The folder of a broker's journal that is in no cluster, or was in none before it was [adopted](crate::adopt).
 const STANDALONE: &str = "journal";
 /// Journals beside it begin so.
 const SHARDS: &str = "journal-";
 /// The folder of a copy of the home group's log; those of the others have their number behind it.
 const COPY: &str = "group";
-/// Bytes of the file.
-const BYTES_MAX: u64 = 256 << 10;
 /// Nodes that are remembered.
 const KNOWN_MAX: usize = 64;
 
@@ -108,22 +103,6 @@ pub enum FolderError {
     Random(getrandom::Error),
 }
 
-/// What is in the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    cluster: String,
-    name: String,
-    node: NodeId,
-    formation: Option<Formation>,
-    known: Vec<Node>,
-    /// The other groups of which this node has a copy.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    groups: BTreeMap<GroupNumber, Formation>,
-    /// It is in the cluster no more.
-    #[serde(default)]
-    removed: bool,
-}
-
 /// The part of a data folder that says which node this is, and what it knows of others.
 pub struct Folder {
     dir: PathBuf,
@@ -142,7 +121,8 @@ impl Folder {
         cluster: &str,
         name: &str,
     ) -> Result<Self, FolderError> {
-        let mut kept = match read(dir, &*disk)? {
+        let found = read(dir, &*disk)?;
+        let mut kept = match found.clone() {
             Some(kept) => kept,
             None => fresh(dir, &*disk, cluster, name)?,
         };
@@ -164,7 +144,13 @@ impl Folder {
             return Err(FolderError::Shards(dir.to_owned()));
         }
         name.clone_into(&mut kept.name);
-        write(dir, &*disk, &kept)?;
+        if found.as_ref() == Some(&kept) {
+            // Its name may be in the kernel's memory only. There may be no room to write it anew.
+            let synced = disk.sync_dir(dir);
+            synced.map_err(|error| FolderError::Io { path: dir.to_owned(), error })?;
+        } else {
+            write(dir, &*disk, &kept)?;
+        }
         Ok(Folder { dir: dir.to_owned(), disk, kept: Mutex::new(kept) })
     }
 
@@ -220,12 +206,25 @@ impl Folder {
         self.kept.lock().known.clone()
     }
 
-    /// Keeps what this node belongs to. Blocks until it is on the disk.
+    /// Keeps what this node belongs to, with a copy of its log. Blocks until it is on the disk.
     ///
     /// # Errors
     /// When it can't be kept.
     pub fn set_formation(&self, formation: &Formation) -> Result<(), FolderError> {
-        self.change(|kept| kept.formation = Some(formation.clone()))
+        self.change(|kept| (kept.formation, kept.joins) = (Some(formation.clone()), false))
+    }
+
+    /// Keeps what this node was taken into, before it has a copy of its log. Blocks until it is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn set_joining(&self, formation: &Formation) -> Result<(), FolderError> {
+        self.change(|kept| (kept.formation, kept.joins) = (Some(formation.clone()), true))
+    }
+
+    /// Whether that was the last word: the node has promised nothing that it could have forgotten.
+    pub fn joins(&self) -> bool {
+        self.kept.lock().joins
     }
 
     /// The other groups of which this node has a copy.
@@ -305,6 +304,7 @@ fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept,
         name: name.to_owned(),
         node: NodeId(number.max(1)),
         formation: None,
+        joins: false,
         known: Vec::new(),
         groups: BTreeMap::new(),
         removed: false,
@@ -330,51 +330,4 @@ fn is_alone(dir: &Path, disk: &dyn Disk) -> Result<bool, FolderError> {
     let path = dir.join(STANDALONE);
     let found = is_copy(disk, &path).map_err(|error| FolderError::Io { path, error })?;
     Ok(!found)
-}
-
-fn read(dir: &Path, disk: &dyn Disk) -> Result<Option<Kept>, FolderError> {
-    let path = dir.join(NAME);
-    let file = match disk.open(&path, OpenMode::Read) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(FolderError::Io { path, error }),
-    };
-    let reading = || {
-        let len = file.size_bytes()?.min(BYTES_MAX);
-        let mut bytes = vec![0; len as usize];
-        let mut done = 0;
-        while done < bytes.len() {
-            match file.read_at(&mut bytes[done..], done as u64)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => done += count,
-            }
-        }
-        Ok(bytes)
-    };
-    let bytes = reading().map_err(|error| FolderError::Io { path: path.clone(), error })?;
-    match serde_json::from_slice::<Kept>(&bytes) {
-        Ok(kept) if kept.node.0 != 0 => Ok(Some(kept)),
-        Ok(_) => Err(FolderError::Damaged { path, why: "the number of the node is 0".into() }),
-        Err(error) => Err(FolderError::Damaged { path, why: error.to_string() }),
-    }
-}
-
-/// Writes the file anew, and has it take the place of the old one when all of it is on the disk.
-fn write(dir: &Path, disk: &dyn Disk, kept: &Kept) -> Result<(), FolderError> {
-    let path = dir.join(NEW_NAME);
-    let writing = || {
-        let bytes = serde_json::to_vec_pretty(kept).map_err(io::Error::other)?;
-        let file = disk.open(&path, OpenMode::Create)?;
-        let mut done = 0;
-        while done < bytes.len() {
-            match file.write_at(&bytes[done..], done as u64)? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => done += count,
-            }
-        }
-        file.sync_data()?;
-        disk.rename(&path, &dir.join(NAME))?;
-        disk.sync_dir(dir)
-    };
-    writing().map_err(|error| FolderError::Io { path: path.clone(), error })
 }

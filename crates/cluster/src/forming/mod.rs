@@ -9,6 +9,7 @@
 //! it was, which would forget what that has promised.
 
 mod folder;
+mod kept;
 mod verdict;
 
 pub use folder::{Folder, FolderError};

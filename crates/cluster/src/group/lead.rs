@@ -75,6 +75,9 @@ impl<L: ReplicaLog> Group<L> {
     fn propose_change(&mut self, change: &ConfChangeV2) -> Result<(), ProposeError> {
         self.log_mut().pause(true);
         let proposed = self.propose_gathered(usize::MAX).and_then(|_| {
+            if !self.log().has_room_for_bare() {
+                return Err(ProposeError::Full);
+            }
             let proposed = self.node.propose_conf_change(Vec::new(), change.clone());
             proposed.map_err(GroupError::from)?;
             Ok(self.handle_ready()?)

@@ -1,15 +1,18 @@
 //! One node's part in one group.
 
+mod held;
 mod lacking;
 mod lead;
 mod open;
 mod ready;
 mod timeouts;
 
+use crate::log::Room;
 use crate::packet::Packet;
 use crate::storage::LogStorage;
 use crate::{Entry, GroupError, Members, NodeId, Options, ReplicaLog, Vote};
-use raft::{Progress, RawNode, StateRole};
+use held::Held;
+use raft::{INVALID_ID, Progress, RawNode, StateRole};
 use std::collections::VecDeque;
 use timeouts::Timeouts;
 
@@ -22,11 +25,17 @@ pub struct Group<L: ReplicaLog> {
     options: Options,
     timeouts: Timeouts,
     members: Members,
-    /// What is saved beside the log.
+    /// What is saved beside the log, when the log has synced this ticket; and the ticket of its term and vote.
     vote: Vote,
+    vote_ticket: u64,
+    promise_ticket: u64,
+    /// What was applied, and the ticket of the members that it has made: until they are saved, a start finds them in the log.
+    applied: VecDeque<(u64, u64)>,
     /// What waits for the disk, in the order in which it was written.
     unsynced: VecDeque<Unsynced>,
     packets: Vec<Packet>,
+    /// What waits for room in the log.
+    held: Held,
     /// The term in which the log was told to take batches.
     serving: Option<u64>,
     /// What was last given to [`ReplicaLog::commit`].
@@ -37,6 +46,8 @@ pub struct Group<L: ReplicaLog> {
     committed_bytes: u64,
     /// The leader whose log begins behind the end of this one.
     lacks: Option<NodeId>,
+    /// The disk syncs nothing of what waits for it.
+    disk_stands_still: bool,
 }
 
 /// Another member, as its leader knows it.
@@ -64,15 +75,21 @@ impl<L: ReplicaLog> Group<L> {
     /// # Errors
     /// When the group can't go on.
     pub fn tick(&mut self) -> Result<(), GroupError> {
-        self.node.tick();
+        self.node.store().read_left.set(self.options.read_bytes);
+        if self.may_lead() {
+            self.node.tick();
+        } else {
+            self.tick_without_room();
+        }
         self.leave_joint()?;
         self.handle_ready()?;
         self.offer_copies();
-        Ok(())
+        self.room()
     }
 
     /// Takes a packet. One that is not for this node, whose frames are damaged, or for whose entries there is no room, is
-    /// dropped, as if it had been lost.
+    /// dropped, as if it had been lost. Entries for which room is being made wait for it, and others behind them; what
+    /// else is said, as that the leader is there, is answered meanwhile.
     ///
     /// # Errors
     /// When the group can't go on.
@@ -83,15 +100,59 @@ impl<L: ReplicaLog> Group<L> {
         if packet.is_offer() {
             return self.take_offer(&packet);
         }
+        if packet.helps_to_lead() && !self.may_lead() {
+            return Ok(());
+        }
         let log = &self.node.store().log;
         if !packet.entries().all(|entry| entry.is_some_and(|entry| log.is_valid(&entry))) {
             return Ok(());
         }
-        // The engine takes no word back: what it has taken has to be written.
-        let entries: Vec<Entry> = packet.entries().flatten().collect();
-        if !entries.is_empty() && !log.has_room_for(&entries) {
-            return Ok(());
+        if !packet.appends() {
+            return self.take(packet);
         }
+        self.held.push(packet);
+        self.room()
+    }
+
+    /// Counts how long no leader was heard, for the sake of those who want to lead: this node does not.
+    fn tick_without_room(&mut self) {
+        let raft = &mut self.node.raft;
+        raft.election_elapsed += 1;
+        if raft.leader_id != INVALID_ID && raft.election_elapsed >= raft.election_timeout() {
+            raft.become_follower(raft.term, INVALID_ID);
+        }
+    }
+
+    /// Whether this node leads, or could write the entry that a leader begins with.
+    fn may_lead(&self) -> bool {
+        let can_write = || self.log().has_room_for_bare() && !self.disk_stands_still;
+        self.node.raft.state == StateRole::Leader || can_write()
+    }
+
+    /// Says whether the disk syncs nothing: this node does not want to lead then.
+    pub fn set_disk_stands_still(&mut self, stands_still: bool) {
+        self.disk_stands_still = stands_still;
+    }
+
+    /// There may be room in the log for what has waited for it.
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn room(&mut self) -> Result<(), GroupError> {
+        while let Some(packet) = self.held.first() {
+            // The engine takes no word back: what it has taken has to be written.
+            let entries: Vec<Entry> = packet.entries().flatten().collect();
+            let room = if entries.is_empty() { Room::Ready } else { self.log().room_for(&entries) };
+            match (room, self.held.take_first_if(room != Room::Coming)) {
+                (Room::Ready, Some(packet)) => self.take(packet)?,
+                (Room::Full, _) => {}
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, packet: Packet) -> Result<(), GroupError> {
         match self.node.step(packet.message) {
             // Who is asked to answer somebody that it does not know (any more) does not.
             Ok(()) | Err(raft::Error::StepPeerNotFound) => {}
@@ -105,7 +166,8 @@ impl<L: ReplicaLog> Group<L> {
     /// # Errors
     /// When the group can't go on.
     pub fn synced(&mut self) -> Result<(), GroupError> {
-        self.handle_ready()
+        self.handle_ready()?;
+        self.room()
     }
 
     /// The packets to be sent now.

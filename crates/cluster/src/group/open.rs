@@ -1,6 +1,6 @@
 //! Taking a group's log into use.
 
-use super::{Group, Timeouts, VecDeque};
+use super::{Group, Held, Timeouts, VecDeque};
 use crate::storage::LogStorage;
 use crate::{GroupError, Members, Options, ReplicaLog};
 use raft::eraftpb::HardState;
@@ -32,6 +32,7 @@ impl<L: ReplicaLog> Group<L> {
             members: members.clone(),
             changes: changes.iter().copied().collect(),
             wants_names: Cell::new(false),
+            read_left: Cell::new(options.read_bytes),
             lacking: RefCell::default(),
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
@@ -42,20 +43,28 @@ impl<L: ReplicaLog> Group<L> {
             timeouts: Timeouts::new(options),
             members,
             vote,
+            vote_ticket: 0,
+            promise_ticket: 0,
+            applied: VecDeque::new(),
             unsynced: VecDeque::new(),
             packets: Vec::new(),
+            held: Held::default(),
             serving: None,
             committed: commit,
             placed: VecDeque::new(),
             placed_bytes: 0,
             committed_bytes: 0,
             lacks: None,
+            disk_stands_still: false,
         };
         // Committed, but the node stopped before it had saved what they made of the members.
         for index in changes.into_iter().filter(|index| *index <= commit) {
             group.change_takes_effect(index)?;
         }
         group.log_mut().commit(commit)?;
+        let before_first = group.log().before_first().index;
+        group.log_mut().applied(before_first);
+        group.tell_applied(commit);
         group.handle_ready()?;
         Ok(group)
     }

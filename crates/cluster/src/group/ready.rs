@@ -30,13 +30,14 @@ impl<L: ReplicaLog> Group<L> {
         let mut ready = self.node.ready();
         self.node.store().wants_names.set(false);
         self.stop_serving();
+        // First these: a cut waits for what has a ticket, and the log was asked whether it has to wait before that.
+        self.write_in_runs(&ready.take_entries())?;
         if let Some(state) = ready.hs() {
             self.save_promise(state)?;
         }
-        self.write_in_runs(&ready.take_entries())?;
         let now = self.to_packets(ready.take_messages())?;
-        self.packets.extend(now);
-        let packets = self.to_packets(ready.take_persisted_messages())?;
+        let later = self.to_packets(ready.take_persisted_messages())?;
+        let packets = self.say(now, later);
         let (number, ticket) = (ready.number(), self.log().written());
         self.unsynced.push_back(Unsynced { number, ticket, packets });
         let committed = ready.take_committed_entries();
@@ -45,6 +46,17 @@ impl<L: ReplicaLog> Group<L> {
         self.publish_commit(u64::MAX)?;
         self.start_serving();
         Ok(())
+    }
+
+    /// Says what may be said at once, and returns the rest. That this node is there promises nothing, and what else it says
+    /// waits for the disk. Nothing is led in a term that may be forgotten: a node that is alone elects itself at once.
+    fn say(&mut self, now: Vec<Packet>, mut later: Vec<Packet>) -> Vec<Packet> {
+        self.packets.extend(later.extract_if(.., |packet| packet.only_answers()));
+        if self.log().synced() >= self.promise_ticket {
+            self.packets.extend(now);
+            return later;
+        }
+        now.into_iter().chain(later).collect()
     }
 
     fn stop_serving(&mut self) {
@@ -69,12 +81,20 @@ impl<L: ReplicaLog> Group<L> {
         }
     }
 
-    /// Term and vote are on the disk before anything is said in that term.
+    /// Term and vote are on the disk before anything is promised in that term: see [`Group::say`].
     fn save_promise(&mut self, state: &HardState) -> Result<(), GroupError> {
         if (state.term, state.vote) != (self.vote.term, self.vote.voted_for) {
             (self.vote.term, self.vote.voted_for) = (state.term, state.vote);
-            self.node.mut_store().log.save_vote(&self.vote)?;
+            self.save_vote()?;
+            self.promise_ticket = self.vote_ticket;
         }
+        Ok(())
+    }
+
+    fn save_vote(&mut self) -> Result<(), LogError> {
+        let log = &mut self.node.mut_store().log;
+        log.save_vote(&self.vote)?;
+        self.vote_ticket = log.written();
         Ok(())
     }
 
@@ -126,6 +146,7 @@ impl<L: ReplicaLog> Group<L> {
             number = Some(next.number);
             self.packets.extend(next.packets);
         }
+        self.publish_applied();
         if let Some(number) = number {
             self.node.on_persist_ready(number);
         }
@@ -156,10 +177,24 @@ impl<L: ReplicaLog> Group<L> {
             self.change_takes_effect(entry.index)?;
         }
         self.node.advance_apply_to(last.index);
+        self.tell_applied(last.index);
         Ok(())
     }
 
-    /// The change of members at `index` is committed. What it makes of them is on the disk before it is used.
+    /// Tells the log what was applied, when the members are saved that it has made.
+    pub(super) fn tell_applied(&mut self, index: u64) {
+        self.applied.push_back((self.vote_ticket, index));
+        self.publish_applied();
+    }
+
+    fn publish_applied(&mut self) {
+        let saved = self.log().synced();
+        while let Some((_, index)) = self.applied.pop_front_if(|(ticket, _)| *ticket <= saved) {
+            self.log_mut().applied(index);
+        }
+    }
+
+    /// The change of members at `index` is committed. A start applies it again until they are saved.
     pub(super) fn change_takes_effect(&mut self, index: u64) -> Result<(), GroupError> {
         let payload = self.log().payload(index)?;
         if payload.len() > CHANGE_BYTES_MAX {
@@ -170,7 +205,7 @@ impl<L: ReplicaLog> Group<L> {
         let state = self.node.apply_conf_change(&change)?;
         self.members = Members::from_engine(&state);
         (self.vote.members, self.vote.members_index) = (self.members.encode(), index);
-        self.node.mut_store().log.save_vote(&self.vote)?;
+        self.save_vote()?;
         // The engine goes on leading without a vote, and stumbles over itself when it counts the votes.
         let raft = &mut self.node.raft;
         if raft.state == StateRole::Leader && !raft.promotable() {

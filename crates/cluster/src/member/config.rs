@@ -92,6 +92,17 @@ impl MemberError {
             MemberError::Joins | MemberError::Open(HalfInstalled { .. } | MustBeRebuilt { .. })
         )
     }
+
+    /// Where the copy can't be used, the entry that has made the members what this node knows them as.
+    pub fn members_index(&self) -> Option<u64> {
+        use ReplicaError::{HalfInstalled, MustBeRebuilt};
+        match self {
+            MemberError::Open(HalfInstalled { vote, .. } | MustBeRebuilt { vote, .. }) => {
+                Some(vote.members_index)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Opens the copy, and with it the group.

@@ -14,6 +14,9 @@ use tokio::sync::watch;
 const ENTRIES_A_TURN: usize = 8;
 /// After so many ticks in which nothing was committed, though something waits, the broker is told that there is no room.
 const STALLED_TICKS: u32 = 10;
+/// After so many ticks in which the disk has synced nothing, though something waits, another node is to lead: it takes no lead
+/// for a disk that is merely slow.
+const DISK_TICKS: u32 = 100;
 /// A follower that was not heard for so many is taken for absent.
 const SILENT_TICKS: u32 = 20;
 
@@ -29,6 +32,9 @@ pub struct Driver {
     stood_at: u64,
     stood_ticks: u32,
     stalled: bool,
+    /// What was synced at the last tick, and for how many it has stood still while something waited.
+    disk_stood_at: u64,
+    disk_stood_ticks: u32,
     leader: Option<NodeId>,
     elections: u64,
     /// For how many ticks each follower was not heard.
@@ -61,6 +67,8 @@ impl Driver {
             stood_at: 0,
             stood_ticks: 0,
             stalled: false,
+            disk_stood_at: 0,
+            disk_stood_ticks: 0,
             leader: None,
             elections: 0,
             silent_ticks: BTreeMap::new(),
@@ -84,8 +92,17 @@ impl Driver {
         for packet in waiting.packets {
             self.group.step(packet)?;
         }
+        if waiting.overrun {
+            tracing::warn!(
+                "no majority takes what this leader's broker has done: it gives up the lead, and what was not committed"
+            );
+            self.group.step_down()?;
+        }
         if waiting.synced {
             self.group.synced()?;
+        }
+        if waiting.room {
+            self.group.room()?;
         }
         if ticked {
             self.group.tick()?;
@@ -99,6 +116,7 @@ impl Driver {
         if ticked {
             self.watch_commit();
             self.hear();
+            self.watch_disk()?;
             *self.shared.status.lock() = self.status();
         }
         self.tell();
@@ -217,6 +235,32 @@ impl Driver {
             self.stalled = stalled;
             self.shared.replica.stall(stalled);
         }
+    }
+
+    /// Has another node lead while this one's disk stands still. Heartbeats need no disk, and the others commit without this
+    /// one, but whatever the broker appends waits for room in the log's buffer before long.
+    fn watch_disk(&mut self) -> Result<(), GroupError> {
+        let log = self.group.log();
+        let (waits, synced) = (log.synced() < log.written(), log.synced());
+        let stood = waits && synced == self.disk_stood_at;
+        self.disk_stood_ticks = if stood { self.disk_stood_ticks.saturating_add(1) } else { 0 };
+        self.disk_stood_at = synced;
+        let stands_still = self.disk_stood_ticks >= DISK_TICKS;
+        self.group.set_disk_stands_still(stands_still);
+        if stands_still && self.others_are_a_majority() {
+            tracing::warn!("the disk stands still: this node gives up the lead until it moves");
+            self.group.step_down()?;
+        }
+        Ok(())
+    }
+
+    /// Whether this node leads, and its followers that were heard lately are a majority without it.
+    fn others_are_a_majority(&self) -> bool {
+        let voters = &self.group.members().voters;
+        let is_heard = |node: &&NodeId| {
+            self.silent_ticks.get(*node).is_some_and(|ticks| *ticks < SILENT_TICKS)
+        };
+        voters.iter().filter(is_heard).count() > voters.len() / 2
     }
 
     /// Says what has changed: packets to the others, and who leads to whoever wants to know.

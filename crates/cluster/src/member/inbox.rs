@@ -37,9 +37,13 @@ pub(crate) struct Waiting {
     packet_bytes: usize,
     /// The log has synced something.
     pub synced: bool,
+    /// The log has more files, or none.
+    pub room: bool,
     /// Something was appended that has to be proposed.
     pub gathered: bool,
     pub commands: Vec<Command>,
+    /// The log can't take what this leader's broker has done.
+    pub overrun: bool,
     /// The log has failed.
     pub failed: Option<String>,
     pub stop: bool,
@@ -94,9 +98,10 @@ impl Inbox {
 
     /// Whether there is something to be taken.
     pub fn is_filled(&self) -> bool {
-        let Waiting { packets, packet_bytes: _, synced, gathered, commands, failed, stop } =
-            &*self.waiting.lock();
-        let has_said = *synced || *gathered || *stop || failed.is_some();
+        let waiting = self.waiting.lock();
+        let Waiting { packets, packet_bytes: _, synced, room, gathered, .. } = &*waiting;
+        let Waiting { commands, overrun, failed, stop, .. } = &*waiting;
+        let has_said = *synced || *room || *gathered || *overrun || *stop || failed.is_some();
         has_said || !packets.is_empty() || !commands.is_empty()
     }
 
@@ -119,8 +124,18 @@ impl Events for Inbox {
         self.filled.notify_one();
     }
 
+    fn room(&self) {
+        self.waiting.lock().room = true;
+        self.filled.notify_one();
+    }
+
     fn failed(&self, failure: &Failure) {
         self.waiting.lock().failed = Some(failure.to_string());
+        self.filled.notify_one();
+    }
+
+    fn overrun(&self) {
+        self.waiting.lock().overrun = true;
         self.filled.notify_one();
     }
 }

@@ -136,6 +136,11 @@ impl Member {
         crate::shard::make_checkpoint(&self.shared, &mut || true)
     }
 
+    /// Whether a checkpoint of this node as a follower should be made now.
+    pub fn wants_checkpoint(&self) -> bool {
+        crate::shard::is_checkpoint_wanted(&self.shared.replica)
+    }
+
     /// Changes the members, on the leader. When this returns, the change is proposed; when it is committed, the
     /// [`Status`] has it.
     ///

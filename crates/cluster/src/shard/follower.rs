@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How often it is looked whether one is wanted.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long to rest behind one that was made for want of room: it may take long, and the next one free little.
+const REST: Duration = Duration::from_secs(5);
 
 /// The thread that makes them. Ends when it is dropped.
 pub(crate) struct CheckpointThread {
@@ -53,24 +55,35 @@ impl Drop for CheckpointThread {
 }
 
 fn run(shared: &Shared, stop: &Stop) {
+    let mut pause = LOOK_AGAIN;
     loop {
         let mut lock = stop.lock.lock();
         if stop.wanted.load(Relaxed) {
             return;
         }
-        stop.changed.wait_for(&mut lock, LOOK_AGAIN);
+        stop.changed.wait_for(&mut lock, std::mem::replace(&mut pause, LOOK_AGAIN));
         drop(lock);
         if shared.replica.failed().is_some() {
             return;
         }
-        if !shared.replica.wants_checkpoint() {
+        if !is_wanted(&shared.replica) {
             continue;
         }
         match make(shared, &mut || !stop.wanted.load(Relaxed)) {
             Ok(()) | Err(FollowerCheckpointError::Restore(RestoreError::Unwanted)) => {}
             Err(error) => tracing::warn!(%error, "no checkpoint of the copy could be made"),
         }
+        if !shared.replica.has_room() {
+            pause = REST;
+        }
     }
+}
+
+/// Whether a checkpoint should be made. A follower knows by checkpoints alone what is dead: without room, whatever was
+/// committed since the last one may be what frees some.
+pub(crate) fn is_wanted(replica: &Replica) -> bool {
+    let has_more = || replica.applicable() > replica.last_in_checkpoint().index;
+    replica.wants_checkpoint() || !replica.has_room() && has_more()
 }
 
 /// Why a follower has made no checkpoint. The one before stays.
@@ -105,7 +118,7 @@ fn checkpoint(
     replica: &Replica,
     follows: &mut dyn FnMut() -> bool,
 ) -> Result<(), FollowerCheckpointError> {
-    let last = replica.committed();
+    let last = replica.applicable();
     if last <= replica.last_in_checkpoint().index {
         return Ok(());
     }

@@ -10,7 +10,9 @@ mod open;
 mod restore;
 
 pub use follower::FollowerCheckpointError;
-pub(crate) use follower::{CheckpointThread, make as make_checkpoint};
+pub(crate) use follower::{
+    CheckpointThread, is_wanted as is_checkpoint_wanted, make as make_checkpoint,
+};
 
 use crate::member::{Lead, Shared};
 use courser_journal::JournalStore;

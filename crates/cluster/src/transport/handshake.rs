@@ -11,6 +11,7 @@
 //! Fields that an end does not know are skipped; what has to be understood raises the version.
 
 use super::about::About;
+use super::alive::keep_alive;
 use super::frames::{malformed, read_exactly};
 use super::proof::{PROOF_LEN, Prover, Secret};
 use super::stream::{Security, Stream};
@@ -167,7 +168,8 @@ impl Endpoint {
     ) -> Result<Dialled, DialError> {
         let dialling = async {
             let stream = TcpStream::connect(address).await.map_err(DialError::Unreachable)?;
-            stream.set_nodelay(true).map_err(DialError::Unreachable)?;
+            let set = stream.set_nodelay(true).and_then(|()| keep_alive(&stream));
+            set.map_err(DialError::Unreachable)?;
             let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
             let host = host.trim_start_matches('[').trim_end_matches(']');
             let stream: Stream = match &self.security {
@@ -211,6 +213,7 @@ impl Endpoint {
     pub(super) async fn accept(&self, stream: TcpStream) -> Result<Accepted, HandshakeError> {
         let accepting = async {
             stream.set_nodelay(true)?;
+            keep_alive(&stream)?;
             let stream: Stream = match &self.security {
                 None => Stream::Plain(stream),
                 Some(security) => security.accepted(stream).await?,

@@ -6,6 +6,7 @@
 //! whoever sends; [`listen`] takes what comes.
 
 mod about;
+mod alive;
 mod ask;
 mod frames;
 mod handshake;
@@ -15,8 +16,9 @@ mod proof;
 mod stream;
 
 pub use about::{About, Formation, Node};
+pub use alive::keep_alive;
 pub use handshake::{DialError, Dialled, Endpoint, HandshakeError, Purpose};
 pub use links::Links;
 pub use listener::{Answer, Incoming, listen};
 pub use proof::{SECRET_BYTES_MIN, Secret, WeakSecret};
-pub use stream::{ByteStream, Securing, Security, Stream};
+pub use stream::{ByteStream, Secured, Securing, Security, Stream};

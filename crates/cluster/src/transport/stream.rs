@@ -16,7 +16,13 @@ pub enum Stream {
     /// Whoever sees the network can read it.
     Plain(TcpStream),
     /// Nobody else can read it.
-    Secured(Box<dyn ByteStream>),
+    Secured(Box<dyn Secured>),
+}
+
+/// A connection that is secured on its way.
+pub trait Secured: ByteStream {
+    /// The connection below.
+    fn socket(&self) -> &TcpStream;
 }
 
 impl Stream {
@@ -32,10 +38,18 @@ impl Stream {
         }
     }
 
+    /// The connection, below what secures it.
+    pub fn socket(&self) -> &TcpStream {
+        match self {
+            Stream::Plain(stream) => stream,
+            Stream::Secured(stream) => stream.socket(),
+        }
+    }
+
     fn inner(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream),
-            Stream::Secured(stream) => Pin::new(&mut **stream),
+            Stream::Secured(stream) => Pin::new(&mut **stream as &mut dyn ByteStream),
         }
     }
 }

@@ -25,6 +25,8 @@ const GAP: u64 = 64;
 pub struct TestLog {
     disk: FakeDisk,
     vote: Vote,
+    /// One that is to be saved.
+    next_vote: Option<Vote>,
     entries: Vec<Held>,
     committed: u64,
     hint: u64,
@@ -64,6 +66,16 @@ impl TestLog {
             follows.then_some((Held { entry, start }, commit))
         };
         at(self.end()).or_else(|| at(self.end() + GAP))
+    }
+
+    fn write_vote(&mut self, vote: Vote) -> io::Result<()> {
+        let file = self.disk.open(Path::new("log/vote.new"), OpenMode::Create)?;
+        file.write_at(&encode_vote(&vote), 0)?;
+        file.sync_data()?;
+        self.disk.rename(Path::new("log/vote.new"), Path::new("log/vote"))?;
+        self.disk.sync_dir(Path::new("log"))?;
+        self.vote = vote;
+        Ok(())
     }
 
     fn end(&self) -> u64 {
@@ -135,6 +147,7 @@ impl Copy for TestLog {
         let mut log = TestLog {
             disk: disk.clone(),
             vote: decode_vote(&vote),
+            next_vote: None,
             entries: Vec::new(),
             committed: 0,
             hint: 0,
@@ -165,6 +178,9 @@ impl Copy for TestLog {
             }
         }
         file.sync_data()?;
+        if let Some(vote) = self.next_vote.take() {
+            self.write_vote(vote)?;
+        }
         self.synced = self.written;
         Ok(())
     }
@@ -193,15 +209,8 @@ impl ReplicaLog for TestLog {
     }
 
     fn save_vote(&mut self, vote: &Vote) -> Result<(), LogError> {
-        let save = || {
-            let file = self.disk.open(Path::new("log/vote.new"), OpenMode::Create)?;
-            file.write_at(&encode_vote(vote), 0)?;
-            file.sync_data()?;
-            self.disk.rename(Path::new("log/vote.new"), Path::new("log/vote"))?;
-            self.disk.sync_dir(Path::new("log"))
-        };
-        save().map_err(|error: io::Error| LogError(error.to_string()))?;
-        self.vote = vote.clone();
+        self.next_vote = Some(vote.clone());
+        self.written += 1;
         Ok(())
     }
 

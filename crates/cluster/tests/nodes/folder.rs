@@ -196,6 +196,27 @@ fn a_folder_is_the_brokers_or_the_nodes_whenever_the_node_is_killed_as_it_begins
 }
 
 #[test]
+fn a_node_starts_on_a_disk_that_is_full() {
+    let disk = FakeDisk::new(1);
+    let open = || Folder::open(Path::new(NODE), Arc::new(disk.clone()), "prod", "a");
+    let number = open().expect("an empty disk").node();
+    disk.set_capacity(disk.used_bytes());
+    assert_eq!(open().expect("there is nothing to be written").node(), number);
+}
+
+#[test]
+fn a_node_that_is_stopped_before_it_has_its_first_copy_goes_on_joining() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let formation = formation(&[1, 2]);
+    open(dir.path()).expect("a node").set_joining(&formation).expect("kept");
+    let folder = open(dir.path()).expect("the same node");
+    assert!(folder.joins() && folder.formation() == Some(formation.clone()));
+    folder.set_formation(&formation).expect("kept");
+    drop(folder);
+    assert!(!open(dir.path()).expect("the same node").joins(), "its copy must not be made anew");
+}
+
+#[test]
 fn a_folder_with_more_than_one_journal_is_no_nodes() {
     let dir = tempfile::tempdir().expect("a folder");
     for name in ["journal", "journal-7"] {

@@ -4,7 +4,10 @@
 
 mod folder;
 mod forming;
+mod one_of_three;
 mod packets;
+mod silent;
+mod slow_disk;
 mod support;
 mod thread;
 mod welcome;

@@ -108,7 +108,10 @@ impl Connection {
         };
         if frame.kind == FrameKind::Method && frame.channel == 0 {
             match Method::decode(frame.payload) {
-                Ok(Method::ConnectionCloseOk(_)) => self.end(None),
+                Ok(Method::ConnectionCloseOk(_)) => {
+                    self.is_close_answered = true;
+                    self.end(None);
+                }
                 Ok(Method::ConnectionClose(_)) => {
                     // Both sides close at once; with both answers due, nothing is left to wait for.
                     connection::CloseOk {}.write_frame(0, &mut self.output);

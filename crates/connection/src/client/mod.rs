@@ -60,6 +60,8 @@ pub struct Connection {
     server_properties: FieldTable,
     capabilities: Capabilities,
     reason: Option<Box<CloseReason>>,
+    /// The server has answered this side's `connection.close`.
+    is_close_answered: bool,
 }
 
 /// What a client keeps of a channel.
@@ -96,6 +98,7 @@ impl Connection {
             server_properties: FieldTable::new(),
             capabilities: Capabilities::default(),
             reason: None,
+            is_close_answered: false,
             config,
         }
     }
@@ -223,6 +226,12 @@ impl Connection {
     #[must_use]
     pub fn close_reason(&self) -> Option<&CloseReason> {
         self.reason.as_deref()
+    }
+
+    /// Whether the server has answered this side's `connection.close`: then it has had everything that was sent before.
+    #[must_use]
+    pub fn is_close_answered(&self) -> bool {
+        self.is_close_answered
     }
 
     /// Largest frame that may be sent, in bytes, header and end marker included.

@@ -32,7 +32,10 @@ impl Connection {
             return Step::More;
         }
         self.slots.begin_content(frame.channel, frame.payload);
-        self.check_memory()
+        match self.check_memory() {
+            Step::Again => Step::Event(Event::PublishBegun { channel: frame.channel, publish }),
+            failed => failed,
+        }
     }
 
     pub(super) fn content_header<'a>(&mut self, frame: Frame<'a>) -> Step<'a> {

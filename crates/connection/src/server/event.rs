@@ -54,6 +54,14 @@ pub enum Event<'a> {
     },
     /// A message that lies in the input as a whole, its body in one frame or empty.
     Publish(Publish<'a>),
+    /// A message has begun to come that will be a [`LargePublish`](Event::LargePublish). Nothing of its body is kept yet:
+    /// a driver that would not take it can say so now.
+    PublishBegun {
+        /// Channel that it comes on; it is open.
+        channel: u16,
+        /// The method.
+        publish: basic::Publish<'a>,
+    },
     /// A message that came in several body frames or several reads.
     LargePublish(Box<AssembledPublish>),
     /// The connection is over, and no event follows. The driver drops what belongs to it, sends what is in the output

@@ -95,7 +95,7 @@ impl Connection {
     /// `None` says that nothing can be done with what is left; it is presented again with more behind it. Which events
     /// come, and in which order, does not depend on how the bytes are split into reads, but for one thing: a body that
     /// lies in one frame is borrowed ([`Event::Publish`]) when it could be waited for, and copied
-    /// ([`Event::LargePublish`]) when not.
+    /// ([`Event::PublishBegun`], [`Event::LargePublish`]) when not.
     #[inline]
     pub fn next<'a>(&mut self, input: &mut &'a [u8], now: Instant) -> Option<Event<'a>> {
         if input.is_empty() {
@@ -150,6 +150,13 @@ impl Connection {
     pub fn output(&mut self) -> &mut Vec<u8> {
         self.confirm_opened();
         &mut self.output
+    }
+
+    /// Bytes of memory that messages take which have come in part.
+    #[inline]
+    #[must_use]
+    pub fn incomplete_bytes(&self) -> u64 {
+        self.slots.content_bytes()
     }
 
     /// Writes a method into the output.

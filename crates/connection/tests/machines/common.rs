@@ -42,8 +42,10 @@ pub enum Seen {
 }
 
 impl Seen {
-    pub fn of(event: Event<'_>) -> Self {
-        match event {
+    /// `None` for what depends on how the input is cut.
+    pub fn of(event: Event<'_>) -> Option<Self> {
+        Some(match event {
+            Event::PublishBegun { .. } => return None,
             Event::Login { credentials, client_properties } => {
                 Self::Login { user: format!("{credentials:?}"), properties: client_properties }
             }
@@ -67,7 +69,7 @@ impl Seen {
                 text: reason.text.clone(),
                 ids: (reason.class_id, reason.method_id),
             },
-        }
+        })
     }
 
     fn publish(publish: courser_connection::server::Publish<'_>) -> Self {
@@ -146,12 +148,12 @@ impl Server {
             self.sent.append(self.machine.output());
             let event = Seen::of(event);
             match &event {
-                Seen::Login { .. } if self.accept => self.machine.login_accepted(self.now),
-                Seen::Open(_) if self.accept => self.machine.open_accepted(self.now),
+                Some(Seen::Login { .. }) if self.accept => self.machine.login_accepted(self.now),
+                Some(Seen::Open(_)) if self.accept => self.machine.open_accepted(self.now),
                 _ => {}
             }
             self.sent.append(self.machine.output());
-            seen.push(event);
+            seen.extend(event);
         }
         self.sent.append(self.machine.output());
         self.left = input.to_vec();

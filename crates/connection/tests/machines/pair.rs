@@ -78,7 +78,9 @@ impl Pair {
                 server::Event::Closed(reason) => {
                     self.log.server_closed = Some((reason.code, reason.text.clone()))
                 }
-                server::Event::ChannelOpened { .. } | server::Event::ChannelClosed { .. } => {}
+                server::Event::ChannelOpened { .. }
+                | server::Event::ChannelClosed { .. }
+                | server::Event::PublishBegun { .. } => {}
                 other => panic!("{other:?}"),
             }
             self.to_client.append(self.server.output());

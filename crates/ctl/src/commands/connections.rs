@@ -70,13 +70,13 @@ fn close(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     }
 }
 
-/// Closes those that fit, and says how many they were.
+/// Closes those that fit. Returns how many they were.
 fn close_some(
     session: &mut Session,
     reason: &str,
     limit: usize,
     fits: impl Fn(&Value) -> bool,
-) -> Result<Output, Failure> {
+) -> Result<usize, Failure> {
     let found =
         session.client.get("/api/connections?columns=name,vhost,user&disable_stats=true")?;
     let list = found.as_array().map_or(&[][..], Vec::as_slice);
@@ -85,7 +85,11 @@ fn close_some(
     for name in names.take(limit) {
         closed += usize::from(close_named(session, name, reason)?);
     }
-    Ok(Output::Text(format!("Closed {closed} connections")))
+    Ok(closed)
+}
+
+fn told(closed: usize) -> Output {
+    Output::Text(format!("Closed {closed} connections"))
 }
 
 fn close_all(session: &mut Session, input: &Input) -> Result<Output, Failure> {
@@ -99,12 +103,17 @@ fn close_all(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         return Err(Failure::usage("--global and --vhost can't both be given"));
     }
     let is_global = input.has("global");
-    close_some(session, input.text("reason"), limit, |one| {
+    let closed = close_some(session, input.text("reason"), limit, |one| {
         is_global || one["vhost"] == input.vhost()
-    })
+    })?;
+    if closed == 0 && !is_global {
+        super::vhosts::refuse_unknown(session, input.vhost())?;
+    }
+    Ok(told(closed))
 }
 
 fn close_of_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let user = input.text("user");
-    close_some(session, input.text("reason"), usize::MAX, |one| one["user"] == user)
+    let closed = close_some(session, input.text("reason"), usize::MAX, |one| one["user"] == user)?;
+    Ok(told(closed))
 }

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
 use std::fs::OpenOptions;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 /// Bytes of definitions that the broker takes.
 const IMPORT_BYTES_MAX: u64 = 10_000_000;
@@ -62,14 +63,33 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     if file == "-" {
         return Ok(Output::Raw(document.to_vec()));
     }
-    // Hashes of passwords are in it.
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
-    let written = opened.and_then(|mut opened| {
-        opened.write_all(&document)?;
-        opened.sync_all()
-    });
+    let written = write_secret(Path::new(file), &document);
     written.map_err(|error| Failure::error(CANT_CREATE, format!("can't write {file}: {error}")))?;
     Ok(Output::Nothing)
+}
+
+/// Writes a file that only its owner can read, as hashes of passwords are in it. What was there before stays
+/// until all of it is written, and lends it nothing of who may read it.
+fn write_secret(file: &Path, document: &[u8]) -> io::Result<()> {
+    // A link stays, and leads to the new file.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if file.metadata().is_ok_and(|there| !there.is_file()) {
+        // A device or a pipe.
+        return OpenOptions::new().write(true).open(&file)?.write_all(document);
+    }
+    let name = file.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let new = file.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = (|| {
+        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        opened.write_all(document)?;
+        opened.sync_all()?;
+        std::fs::rename(&new, &file)
+    })();
+    if written.is_err() {
+        // What can't be removed is said by the first error.
+        drop(std::fs::remove_file(&new));
+    }
+    written
 }
 
 fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {

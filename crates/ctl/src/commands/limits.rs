@@ -1,7 +1,8 @@
 //! Limits of vhosts and users.
 
+use super::{users, vhosts};
 use crate::client::{body, good, segment};
-use crate::failure::{DATA, Failure, NO_USER};
+use crate::failure::{DATA, Failure};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, optional, required};
@@ -81,12 +82,8 @@ fn set(session: &mut Session, path: &str, definition: &Value) -> Result<(), Fail
         || Failure::error(DATA, "limits must be a JSON object, such as {\"max-connections\": 10}");
     for (name, value) in definition.as_object().ok_or_else(wrong)? {
         let sent = body(&json!({ "value": value }));
-        let answer =
-            session.client.call(Method::PUT, &format!("{path}/{}", segment(name)), sent)?;
-        if answer.reason().contains("no_such_user") {
-            return Err(Failure::error(NO_USER, "the user does not exist"));
-        }
-        good(answer)?;
+        let path = format!("{path}/{}", segment(name));
+        good(session.client.call(Method::PUT, &path, sent)?)?;
     }
     Ok(())
 }
@@ -109,15 +106,19 @@ fn user_path(name: &str) -> String {
 }
 
 fn of_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    shown(session, &vhost_path(input))
+    let limits = shown(session, &vhost_path(input))?;
+    vhosts::refuse_unknown(session, input.vhost())?;
+    Ok(limits)
 }
 
 fn set_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    vhosts::refuse_unknown(session, input.vhost())?;
     set(session, &vhost_path(input), &input.json("definition")?)?;
     Ok(Output::Nothing)
 }
 
 fn clear_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    vhosts::refuse_unknown(session, input.vhost())?;
     for name in VHOST_LIMITS {
         clear(session, &format!("{}/{name}", vhost_path(input)))?;
     }
@@ -127,16 +128,18 @@ fn clear_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> 
 fn of_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let user = input.find("user").unwrap_or("guest");
     let limits = shown(session, &user_path(user))?;
-    super::users::refuse_unknown(session, user)?;
+    users::refuse_unknown(session, user)?;
     Ok(limits)
 }
 
 fn set_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    users::known(session, input)?;
     set(session, &user_path(input.text("user")), &input.json("definition")?)?;
     Ok(Output::Nothing)
 }
 
 fn clear_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    users::known(session, input)?;
     clear(session, &format!("{}/{}", user_path(input.text("user")), segment(input.text("limit"))))?;
     Ok(Output::Nothing)
 }

@@ -1,14 +1,12 @@
 //! What there is: one command for each kind of thing.
 
 use super::columns::*;
-use crate::client::{good, segment};
+use crate::client::segment;
 use crate::failure::{self, Failure};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::From::{Json, Member};
 use crate::spec::{Action, Argument, From, List, Output, Spec, any, required};
-use bytes::Bytes;
-use hyper::Method;
 
 const COLUMNS: Argument = any("columns", "The columns to show");
 
@@ -294,7 +292,11 @@ pub(super) fn rows(
 
 fn parameters(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let found = session.client.get("/api/parameters")?;
-    Ok(rows(&found, &["component", "name", "value"], |one| one["vhost"] == input.vhost()))
+    let rows = rows(&found, &["component", "name", "value"], |one| one["vhost"] == input.vhost());
+    if matches!(&rows, Output::Rows { rows, .. } if rows.is_empty()) {
+        super::vhosts::refuse_unknown(session, input.vhost())?;
+    }
+    Ok(rows)
 }
 
 fn attempts(session: &mut Session, _: &Input) -> Result<Output, Failure> {
@@ -302,23 +304,4 @@ fn attempts(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     let found = session.client.get(&format!("/api/auth/attempts/{}", segment(&node)))?;
     let columns = ["protocol", "auth_attempts", "auth_attempts_failed", "auth_attempts_succeeded"];
     Ok(rows(&found, &columns, |_| true))
-}
-
-pub(super) fn clear_topic_permissions(
-    session: &mut Session,
-    input: &Input,
-) -> Result<Output, Failure> {
-    let mut path = format!(
-        "/api/topic-permissions/{}/{}",
-        segment(input.vhost()),
-        segment(input.text("user"))
-    );
-    if let Some(exchange) = input.find("exchange") {
-        path = format!("{path}/{}", segment(exchange));
-    }
-    let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
-    match answer.status {
-        404 => Ok(Output::Nothing),
-        _ => good(answer).map(|_| Output::Nothing),
-    }
 }

@@ -4,7 +4,8 @@ use crate::client::{body, good, segment};
 use crate::failure::{DATA, Failure, NO_USER};
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Argument, Body, Change, Output, Spec, harmless, optional, required};
+use crate::spec::{Action, Argument, Output, Spec, optional, required};
+use bytes::Bytes;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -32,13 +33,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER],
         examples: &["clear_permissions -p orders bob"],
         intent: "Clearing permissions for user \"{user}\" in vhost \"{vhost}\" ...",
-        action: Action::Change(Change {
-            method: "DELETE",
-            path: "/api/permissions/{vhost}/{user}",
-            body: Body::Nothing,
-            refusals: &[harmless(404)],
-            done: "",
-        }),
+        action: Action::Run(clear),
     },
     Spec {
         name: "set_topic_permissions",
@@ -54,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER, optional("exchange", "The exchange; all if left out")],
         examples: &["clear_topic_permissions -p / bob amq.topic"],
         intent: "Clearing topic permissions for user \"{user}\" in vhost \"{vhost}\" ...",
-        action: Action::Run(super::lists::clear_topic_permissions),
+        action: Action::Run(clear_topic),
     },
 ];
 
@@ -74,6 +69,27 @@ fn set_topic(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         "read": input.text("read"),
     });
     put(session, input, "topic-permissions", &sent)
+}
+
+fn clear(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    delete(session, input, "permissions", "")
+}
+
+fn clear_topic(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let exchange = input.find("exchange").map(|exchange| format!("/{}", segment(exchange)));
+    delete(session, input, "topic-permissions", &exchange.unwrap_or_default())
+}
+
+/// What was not there is as good as deleted, and said; but not where the vhost is not there.
+fn delete(session: &mut Session, input: &Input, kind: &str, rest: &str) -> Result<Output, Failure> {
+    let (vhost, user) = (input.vhost(), input.text("user"));
+    let path = format!("/api/{kind}/{}/{}{rest}", segment(vhost), segment(user));
+    let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
+    if answer.status != 404 {
+        return good(answer).map(|_| Output::Nothing);
+    }
+    super::vhosts::refuse_unknown(session, vhost)?;
+    Ok(Output::Text(format!("User \"{user}\" has no such permissions in vhost \"{vhost}\"")))
 }
 
 fn put(session: &mut Session, input: &Input, kind: &str, sent: &Value) -> Result<Output, Failure> {

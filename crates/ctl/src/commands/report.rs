@@ -44,8 +44,9 @@ const PARTS: &[(&str, &str)] = &[
     ("permissions.json", "/api/permissions"),
     ("policies.json", "/api/policies"),
     ("operator-policies.json", "/api/operator-policies"),
-    ("parameters.json", "/api/parameters"),
-    ("global-parameters.json", "/api/global-parameters"),
+    // Their values are anybody's, secrets included.
+    ("parameters.json", "/api/parameters?columns=component,vhost,name"),
+    ("global-parameters.json", "/api/global-parameters?columns=name"),
 ];
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {

@@ -1,7 +1,7 @@
 //! Users, their passwords and tags.
 
 use crate::client::{body, good, segment};
-use crate::failure::{DATA, Failure, NO_USER, SOFTWARE};
+use crate::failure::{DATA, Failure, NO_USER, SOFTWARE, UNAVAILABLE};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{
@@ -16,6 +16,9 @@ use sha2::{Digest as _, Sha256};
 const USER: crate::spec::Argument = required("user", "The user's name");
 const PASSWORD: crate::spec::Argument =
     optional("password", "The password; read from standard input if left out");
+
+/// What the API says to a user whose password is right, and who has no tag.
+const NO_TAG: &str = "Not management user";
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -43,7 +46,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             method: "DELETE",
             path: "/api/users/{user}",
             body: Body::Nothing,
-            refusals: &[harmless(404)],
+            refusals: &[harmless(404, "There is no user \"{user}\"")],
             done: "",
         }),
     },
@@ -96,7 +99,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 /// What is at the user's path; a failure if there is no such user.
-fn known(session: &mut Session, input: &Input) -> Result<(String, Value), Failure> {
+pub(super) fn known(session: &mut Session, input: &Input) -> Result<(String, Value), Failure> {
     let name = input.text("user");
     let path = format!("/api/users/{}", segment(name));
     match session.client.find(&path)? {
@@ -152,12 +155,18 @@ fn clear_password(session: &mut Session, input: &Input) -> Result<Output, Failur
 fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let (name, password) = (input.text("user"), input.password()?);
     let answer = session.client.log_in(name, &password)?;
+    let reason = answer.reason();
     // A user without a tag has a good password and may still not use the API.
-    if answer.is_good() || answer.status == 401 && answer.reason() != "Not_Authorized" {
+    if answer.is_good() || answer.status == 401 && reason == NO_TAG {
         return Ok(Output::Text("Success".to_owned()));
     }
     if answer.status != 401 {
         return good(answer).map(|_| Output::Nothing);
+    }
+    if reason != "Not_Authorized" {
+        // The broker has not looked at the password, or does not say what it thinks of it.
+        let text = format!("the password of user \"{name}\" can't be checked: {reason}");
+        return Err(Failure::error(UNAVAILABLE, text));
     }
     let text = format!(
         "Error: failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials"

@@ -124,6 +124,19 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
 ];
 
+/// Fails if there is no such vhost, or none that who asks may enter.
+pub(super) fn refuse_unknown(session: &mut Session, name: &str) -> Result<(), Failure> {
+    // Of what is in a vhost, everyone who may enter it can ask for this.
+    match session.client.find(&format!("/api/policies/{}?columns=name", segment(name)))? {
+        Some(_) => Ok(()),
+        None => Err(no_vhost(name)),
+    }
+}
+
+fn no_vhost(name: &str) -> Failure {
+    Failure::error(DATA, format!("Virtual host '{name}' does not exist"))
+}
+
 /// The path of a vhost, and what is there.
 fn find(session: &mut Session, name: &str) -> Result<(String, Option<Value>), Failure> {
     let path = format!("/api/vhosts/{}", segment(name));
@@ -208,8 +221,7 @@ fn trace(session: &mut Session, vhost: &str, is_traced: bool) -> Result<Output, 
 
 fn change(session: &mut Session, name: &str, said: Map<String, Value>) -> Result<Output, Failure> {
     let (path, known) = find(session, name)?;
-    let known = known
-        .ok_or_else(|| Failure::error(DATA, format!("Virtual host '{name}' does not exist")))?;
+    let known = known.ok_or_else(|| no_vhost(name))?;
     put(session, &path, &known, said)?;
     Ok(Output::Nothing)
 }
@@ -218,6 +230,6 @@ fn restart(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let name = input.vhost();
     match find(session, name)?.1 {
         Some(_) => Ok(Output::Text(format!("Vhost '{name}' is already running"))),
-        None => Err(Failure::error(DATA, format!("Virtual host '{name}' does not exist"))),
+        None => Err(no_vhost(name)),
     }
 }

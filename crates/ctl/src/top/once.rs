@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::look::Look;
-use super::view::Show;
+use super::view::{Column, Show};
 use crate::client::Client;
 use crate::failure::{CANT_CREATE, Failure};
 use std::io::{self, Write as _};
@@ -26,7 +26,11 @@ pub(crate) fn print(client: &mut Client, app: App) -> Result<(), Failure> {
 fn table(look: &Look) -> String {
     let columns = look.ask.view.columns();
     let mut lines = vec![columns.iter().map(|column| column.title.to_owned()).collect::<Vec<_>>()];
-    let row = |row| columns.iter().map(|column| column.text(row).replace('·', "0")).collect();
+    let cell = |column: &Column, row| match column.show {
+        Show::Text => column.text(row),
+        _ => column.text(row).replace('·', "0"),
+    };
+    let row = |row| columns.iter().map(|column| cell(column, row)).collect();
     lines.extend(look.rows.iter().map(row));
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| lines.iter().map(|line| line[at].width()).max().unwrap_or_default())
@@ -60,6 +64,7 @@ mod tests {
             attention: Vec::new(),
             rows: vec![
                 json!({ "name": "", "vhost": "/", "type": "direct" }),
+                json!({ "name": "a·b", "vhost": "/", "type": "fanout" }),
                 json!({ "name": "日本", "vhost": "/", "type": "topic", "message_stats": { "publish_in_details": { "rate": 1234.0 } } }),
             ],
             pages: 1,
@@ -70,6 +75,7 @@ mod tests {
             table(&look),
             "exchange   vhost  type     in/s  out/s\n\
              (default)  /      direct      0      0\n\
+             a·b        /      fanout      0      0\n\
              日本       /      topic   1,234      0\n"
         );
     }

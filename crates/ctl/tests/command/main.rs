@@ -2,4 +2,5 @@
 
 mod arguments;
 mod other_servers;
+mod refusals;
 mod support;

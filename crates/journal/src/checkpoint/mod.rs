@@ -225,7 +225,7 @@ impl Core {
             }
         };
         self.install_checkpoint(&path)?;
-        self.checkpoint_counts(start, base, live);
+        self.checkpoint_counts(start, base, live, epoch);
         self.latest.kept_from.store(self.latest.start().0, Relaxed);
         self.latest.start.store(start.0, Relaxed);
         self.latest.unlogged.finish(number);
@@ -252,6 +252,7 @@ impl Core {
         write(&mut writer)?;
         let durable = self.make_durable_what_is_covered(start, epoch)?;
         let base = self.entry_before(start)?;
+        self.wait_applied(base.id.index, epoch)?;
         let earlier = self.latest.planned.lock();
         let segments = holes.table(&earlier, &self.segments.starting_before(start));
         let size_bytes = writer.finish(Table { durable, data_bytes: 0, base, segments })?;

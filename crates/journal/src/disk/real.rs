@@ -81,7 +81,19 @@ impl Permissions {
         options.create(true).truncate(false).write(true).mode(self.file);
         let file = options.open(path)?;
         file.try_lock().map_err(io::Error::from)?;
-        Ok(Box::new(file))
+        Ok(Box::new(Lock(file)))
+    }
+}
+
+/// A locked file. The lock belongs to all who share the open file, and a child that this process has just
+/// forked shares it until it runs its program: without being unlocked it would stay locked so long.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::debug!(%error, "a lock ends with its file");
+        }
     }
 }
 
@@ -263,5 +275,23 @@ impl DiskFile for File {
 
     fn will_need(&self, offset: u64, len: u64) {
         system::will_need(self, offset, len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_when_it_is_dropped_whatever_a_child_has_inherited() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lock");
+        let lock = RealDisk.lock(&path).expect("nobody has it");
+        let inherited = lock.downcast_ref::<Lock>().expect("a lock").0.try_clone().expect("a file");
+        let refused = RealDisk.lock(&path).map(drop).map_err(|error| error.kind());
+        assert_eq!(refused, Err(io::ErrorKind::WouldBlock));
+        drop(lock);
+        RealDisk.lock(&path).expect("it is free again");
+        drop(inherited);
     }
 }

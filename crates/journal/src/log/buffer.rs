@@ -19,6 +19,8 @@ pub enum Step {
     Write(Piece),
     /// Go on in the next segment.
     Switch(Switch),
+    /// Go on where the log was cut, when its files are too.
+    Cut(Cut),
 }
 
 /// Bytes that follow each other in one segment.
@@ -56,6 +58,16 @@ pub struct Switch {
     pub spare: Spare,
     /// Where the last frame of the old one ends.
     pub previous_end: Lsn,
+}
+
+/// A tail of a copy of a replicated log that goes.
+pub struct Cut {
+    /// Where the log goes on.
+    pub at: Lsn,
+    /// The segment that has the byte before.
+    pub segment: Arc<Segment>,
+    /// Where in that segment what was there ends.
+    pub end: Lsn,
 }
 
 /// A pre-written file that no log is in.
@@ -139,6 +151,12 @@ impl Buffer {
         self.queued.push(Step::Switch(switch));
     }
 
+    /// Queues a cut. Nothing else waits: steps stay in the order of their positions.
+    pub fn cut(&mut self, cut: Cut) {
+        debug_assert!(self.queued.is_empty() && self.taken.is_empty(), "written before it is cut");
+        self.queued.push(Step::Cut(cut));
+    }
+
     /// Takes all that is queued; what was taken before has to be given back first.
     pub fn take(&mut self) -> Arc<Vec<Step>> {
         debug_assert!(self.taken.is_empty(), "taken while something is being written");
@@ -179,6 +197,7 @@ fn find_in(steps: &[Step], position: Lsn) -> Option<&[u8]> {
     let starts_at = |step: &Step| match step {
         Step::Write(piece) => piece.start,
         Step::Switch(switch) => switch.segment.start,
+        Step::Cut(cut) => cut.at,
     };
     let behind = steps.partition_point(|step| starts_at(step) <= position);
     let Step::Write(piece) = steps.get(behind.checked_sub(1)?)? else { return None };

@@ -4,16 +4,16 @@ mod buffer;
 pub mod pace;
 mod writer;
 
-pub use buffer::{Buffer, Spare, Step, Switch};
+pub use buffer::{Buffer, Cut, Spare, Step, Switch};
+pub use writer::{Failed, Writer, write_segment_header};
 #[cfg(feature = "testing")]
 pub use writer::{Outlook, Turn};
-pub use writer::{Writer, write_segment_header};
 
 use crate::{
     AppendError, AppendMode, Appended, Batch, Failure, Lsn,
     core::Core,
     format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, start_sum},
-    replica::{Lead, RESERVED_LEN},
+    replica::{Begun, Lead, RESERVED_LEN, Vote},
     segments::Segment,
 };
 use parking_lot::MutexGuard;
@@ -27,7 +27,7 @@ use std::{
 
 /// Spare files that no batch may use: a checkpoint takes the room of the last one when the disk is
 /// full.
-const KEPT_FOR_CHECKPOINT: usize = 1;
+pub const KEPT_FOR_CHECKPOINT: usize = 1;
 /// Spare files that only batches from the reserve may use, that one included.
 pub const KEPT_FOR_RESERVE: usize = 2;
 
@@ -63,8 +63,12 @@ pub struct Log {
     pub lead: Option<Box<Lead>>,
     /// In a replicated log, the end of what is in the buffer: `end` without what was gathered.
     pub queued: Lsn,
-    /// How often entries have been put into the buffer.
+    /// How often something was to be made durable in a replicated log: an entry, a cut, a vote.
     pub ticket: u64,
+    /// How often the log was cut.
+    pub cuts: u64,
+    /// A vote that the log thread is to save.
+    pub vote: Option<Vote>,
     /// Batches appended since the journal was opened, and the records in them.
     pub appends: u64,
     pub records: u64,
@@ -130,35 +134,58 @@ impl Core {
             if log.closed {
                 return Err(AppendError::Closed);
             }
-            if log.epoch != epoch {
+            // A note is without frames, and is what the others wait for.
+            let gathers = len > 0 && log.lead.is_some();
+            if log.epoch != epoch || gathers && log.is_overrun() {
                 return Err(AppendError::Deposed);
             }
-            let buffered = log.buffered_bytes() as u64;
-            let is_full = buffered > 0 && buffered + len > self.options.buffer_bytes as u64;
-            // A note is without frames, and is what the others wait for.
-            if is_full || log.paused && log.lead.is_some() && len > 0 {
+            // What was gathered goes on only when others let it, and this disk.
+            let may_last =
+                gathers && (self.is_stalled() || !self.has_room() || !self.options.threads);
+            let of_reserve = if may_last && reserve { self.options.buffer_bytes } else { 0 };
+            let (buffered, max) = (log.buffered_bytes(), self.options.buffer_bytes + of_reserve);
+            let is_full = len > 0 && buffered > 0 && buffered as u64 + len > max as u64;
+            if is_full && may_last {
+                return Err(self.refuse(log, reserve));
+            } else if is_full || log.paused && gathers {
                 log = self.wait_for_flush(log)?;
                 continue;
             }
             log.close_if_ripe();
+            if gathers && !reserve && !self.has_room() && log.lacks_file() {
+                return Err(AppendError::Full);
+            }
             if in_segment <= log.segment.end().0 - log.end.0 {
                 return Ok(log);
             } else if let Some(spare) = self.take_spare(&mut log, in_segment, reserve) {
-                self.switch(&mut log, spare);
+                self.switch(&mut log, spare.capacity, Some(spare));
             } else if self.has_room() {
                 log = self.wait_for_spare(log);
+            } else if gathers && reserve {
+                // Its file is needed when it is placed.
+                let capacity = self.capacity_for(in_segment);
+                self.switch(&mut log, capacity, None);
             } else {
                 return Err(AppendError::Full);
             }
         }
     }
 
+    /// What an append hears for which there is no room. A leader whose broker has made a change that the log does not
+    /// take can't go on: nothing but a new lead brings both together again.
+    fn refuse(&self, mut log: MutexGuard<'_, Log>, reserve: bool) -> AppendError {
+        let (Some(replica), true) = (&self.replica, reserve) else { return AppendError::Full };
+        log.overrun();
+        drop(log);
+        replica.events.overrun();
+        AppendError::Deposed
+    }
+
     fn wait_for_flush<'a>(
         &'a self,
         mut log: MutexGuard<'a, Log>,
     ) -> Result<MutexGuard<'a, Log>, AppendError> {
-        if self.is_stalled() || log.lead.is_some() && !self.options.threads {
-            // What was gathered goes on only when others let it.
+        if log.lead.is_some() && !self.options.threads {
             return Err(AppendError::Full);
         }
         if self.options.threads {
@@ -183,13 +210,21 @@ impl Core {
         self.log.lock()
     }
 
-    /// A spare file that a frame of `len` bytes fits into. The last but one of the usual ones is
-    /// for `reserve`, the last one for a checkpoint.
+    /// The size of a segment for a frame of `len` bytes.
+    fn capacity_for(&self, len: u64) -> u64 {
+        let (needed, usual) = (SEGMENT_HEADER_LEN + len, self.options.segment_bytes);
+        if needed > usual { needed.next_multiple_of(4096) } else { usual }
+    }
+
+    /// A spare file that a frame of `len` bytes fits into.
     fn take_spare(&self, log: &mut Log, len: u64, reserve: bool) -> Option<Spare> {
-        let needed = SEGMENT_HEADER_LEN + len;
+        self.take_spare_of(log, self.capacity_for(len), reserve)
+    }
+
+    /// A spare file of this size. The last but one of the usual ones is for `reserve`, the last one for a checkpoint.
+    pub fn take_spare_of(&self, log: &mut Log, wanted: u64, reserve: bool) -> Option<Spare> {
         let usual = self.options.segment_bytes;
-        if needed > usual {
-            let wanted = needed.next_multiple_of(4096);
+        if wanted > usual {
             // All copies of a replicated log have segments of the same sizes.
             let fits = |capacity| capacity == wanted || capacity > wanted && log.epoch == ALONE;
             let large = log.spares.iter().position(|spare| fits(spare.capacity));
@@ -207,17 +242,18 @@ impl Core {
         Some(log.spares.swap_remove(index))
     }
 
-    fn switch(&self, log: &mut Log, spare: Spare) {
-        let segment = Arc::new(Segment::new(log.segment.end(), spare.capacity));
+    /// Goes on in a new segment, whose file only a leader may be without yet.
+    fn switch(&self, log: &mut Log, capacity: u64, spare: Option<Spare>) {
+        let segment = Arc::new(Segment::new(log.segment.end(), capacity));
         log.close_gathered();
         let previous_end = log.end;
         log.end = segment.start.plus(SEGMENT_HEADER_LEN);
         log.segment = Arc::clone(&segment);
         self.segments.push(Arc::clone(&segment));
-        let switch = Switch { segment, spare, previous_end };
-        match &mut log.lead {
-            Some(lead) => lead.begin_segment(switch),
-            None => log.buffer.switch(switch),
+        match (&mut log.lead, spare) {
+            (Some(lead), spare) => lead.begin_segment(Begun { segment, spare, previous_end }),
+            (None, Some(spare)) => log.buffer.switch(Switch { segment, spare, previous_end }),
+            (None, None) => {}
         }
         self.wake_upkeep();
     }

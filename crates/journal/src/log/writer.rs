@@ -88,7 +88,7 @@ impl Core {
             // Looked at once for all that follows from it: others may call `flush_once` meanwhile.
             let next = loop {
                 let outlook = Outlook {
-                    wished: log.sync_to > self.synced(),
+                    wished: self.is_sync_wished(&log),
                     buffered: !log.buffer.is_empty(),
                     much: log.buffer.bytes() >= self.options.buffer_bytes / 4,
                     lingered,
@@ -110,7 +110,7 @@ impl Core {
             if next == Turn::End {
                 return;
             }
-            if log.sync_to > self.synced() {
+            if self.is_sync_wished(&log) {
                 self.gather(&mut log, &mut pace);
             }
             let records = mem::take(&mut log.sync_records);
@@ -124,6 +124,14 @@ impl Core {
             if self.failed.get().is_some() {
                 return;
             }
+        }
+    }
+
+    /// Whether something is to be synced. In a replicated log that is all that has got a ticket.
+    fn is_sync_wished(&self, log: &Log) -> bool {
+        match &self.replica {
+            Some(replica) => log.ticket > replica.synced_ticket(),
+            None => log.sync_to > self.durable(),
         }
     }
 
@@ -158,7 +166,7 @@ impl Core {
         }
         let mut writer = self.writer.lock();
         let mut log = self.log.lock();
-        let steps = log.buffer.take();
+        let (steps, vote, cuts) = (log.buffer.take(), log.vote.take(), log.cuts);
         let end = if self.replica.is_some() { log.queued } else { log.end };
         let ticket = log.ticket;
         drop(log);
@@ -172,17 +180,21 @@ impl Core {
         if wrote {
             self.done.wrote(before.elapsed(), &steps);
         }
-        self.written.store(end.0, Release);
         let mut log = self.log.lock();
+        if log.cuts > cuts {
+            // All was on the disk that had a ticket, and the log ends before `end` now.
+            log.buffer.written(steps);
+            return true;
+        }
+        self.written.store(end.0, Release);
         log.buffer.written(steps);
-        let sync_to = log.sync_to;
+        let wanted = self.is_sync_wished(&log);
         self.space.notify_all();
         drop(log);
-        let wanted = sync_to > self.synced();
         if !wanted && writer.unsynced_bytes < self.options.unsynced_bytes {
             return wrote;
         }
-        match self.sync(&mut writer) {
+        match self.sync(&mut writer).and_then(|()| self.save_vote_of_log(vote)) {
             Ok(()) => self.publish_synced(end, Some(ticket)),
             Err(failed) => self.fail(failed.0, &failed.1, failed.2),
         }
@@ -199,6 +211,7 @@ impl Core {
                     writer.unsynced_bytes += piece.octets.len() as u64;
                 }
                 Step::Switch(switch) => self.switch_file(writer, switch)?,
+                Step::Cut(cut) => self.cut_files_of(writer, cut)?,
             }
         }
         Ok(())

@@ -159,6 +159,8 @@ impl Recovery {
                 lead: None,
                 queued: end,
                 ticket: 0,
+                cuts: 0,
+                vote: None,
                 appends: 0,
                 records: 0,
             }),

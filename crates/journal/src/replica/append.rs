@@ -1,19 +1,40 @@
 //! Entries that another machine has placed.
 
-use super::{AppendEntryError, BadEntry, Entry, Replica, entry::RESERVED_LEN};
+use super::{AppendEntryError, BadEntry, Entry, EntryId, Replica, Shared, entry::RESERVED_LEN};
 use crate::{
     AppendError, Lsn,
     core::Core,
     format::SEGMENT_HEADER_LEN,
-    log::{FOLLOWS, KEPT_FOR_RESERVE, Log},
+    log::{FOLLOWS, KEPT_FOR_CHECKPOINT, KEPT_FOR_RESERVE, Log},
 };
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// Whether [`Replica::append`] finds room for some entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It does, and waits for no disk.
+    Ready,
+    /// A file is being made, or what came before is being written: [`Events::room`](super::Events::room) or
+    /// [`Events::synced`](super::Events::synced) says when to ask again.
+    Coming,
+    /// The disk is full.
+    Full,
+}
 
 impl Replica {
     /// Whether the disk has room for more than the reserve, as of the last time that a file was made. May be called on any
     /// thread.
     pub fn has_room(&self) -> bool {
         self.journal.core.has_room()
+    }
+
+    /// Whether [`Replica::place_note`] finds room at once.
+    pub fn has_room_for_note(&self) -> bool {
+        let core = &self.journal.core;
+        let log = core.log.lock();
+        let usual = core.options.segment_bytes;
+        let ready = log.spares.iter().filter(|spare| spare.capacity == usual).count();
+        RESERVED_LEN <= log.segment.end().0 - log.end.0 || ready > KEPT_FOR_CHECKPOINT
     }
 }
 
@@ -47,21 +68,42 @@ impl Core {
         Ok(())
     }
 
-    /// See [`Replica::has_room_for`](super::Replica::has_room_for).
-    pub fn has_room_for(&self, entries: &[Entry]) -> bool {
+    /// See [`Replica::room_for`](super::Replica::room_for).
+    pub fn room_for(&self, entries: &[Entry], replica: &Shared) -> Room {
         let mut log = self.log.lock();
-        loop {
-            if self.failed.get().is_some() || log.closed {
-                // The append says so.
-                return true;
-            }
-            match self.missing_file(&log, entries) {
-                None => return true,
-                Some(_) if !self.has_room() => return false,
-                Some(Missing::Large(capacity)) => log.wants_large = Some(capacity),
-                Some(Missing::Usual) => {}
-            }
-            log = self.wait_for_spare(log);
+        if self.failed.get().is_some() || log.closed {
+            // The append says so.
+            return Room::Ready;
+        }
+        let (buffered, len) =
+            (log.buffered_bytes(), entries.iter().map(|one| one.frame.len()).sum::<usize>());
+        if buffered > 0 && buffered + len > self.options.buffer_bytes {
+            return Room::Coming;
+        }
+        if replica.synced_ticket() < log.ticket && contradicts(replica, entries) {
+            // A cut would wait for what the log thread is doing.
+            return Room::Coming;
+        }
+        match self.missing_file(&log, entries) {
+            None => return Room::Ready,
+            Some(_) if !self.has_room() => return Room::Full,
+            Some(Missing::Large(capacity)) => log.wants_large = Some(capacity),
+            Some(Missing::Usual) => {}
+        }
+        // Under the log's lock, under which the file is put there.
+        replica.wants_room.store(true, Relaxed);
+        drop(log);
+        self.wake_upkeep();
+        Room::Coming
+    }
+
+    /// There are more files, or there is no room for them.
+    pub fn tell_room(&self) {
+        self.space.notify_all();
+        if let Some(replica) = &self.replica
+            && replica.wants_room.swap(false, Relaxed)
+        {
+            replica.events.room();
         }
     }
 
@@ -99,6 +141,14 @@ fn append_error(error: AppendError) -> AppendEntryError {
     }
 }
 
+/// Whether something else is here instead of one of these.
+fn contradicts(replica: &Shared, others: &[Entry]) -> bool {
+    let here = replica.entries.lock();
+    let is_other =
+        |id: EntryId| id.index <= here.last.index && here.term(id.index) != Some(id.term);
+    others.iter().any(|other| is_other(other.id))
+}
+
 /// A file that is needed and not ready.
 enum Missing {
     Usual,
@@ -108,7 +158,7 @@ enum Missing {
 
 impl Core {
     /// What some entries need that is not there. One usual file more than they need has to be ready, as a checkpoint may
-    /// take one meanwhile.
+    /// take one meanwhile. On a full disk the reserve is for them: the leader had it for what frees room.
     fn missing_file(&self, log: &Log, entries: &[Entry]) -> Option<Missing> {
         let usual = self.options.segment_bytes;
         let ready = |capacity| log.spares.iter().filter(|spare| spare.capacity == capacity).count();
@@ -139,7 +189,8 @@ impl Core {
             end = entry.end();
         }
         // No more than these are kept ready: between two segments, an append waits again.
-        (switches && ready(usual) <= KEPT_FOR_RESERVE).then_some(Missing::Usual)
+        let kept = if self.has_room() { KEPT_FOR_RESERVE } else { KEPT_FOR_CHECKPOINT };
+        (switches && ready(usual) <= kept).then_some(Missing::Usual)
     }
 }
 

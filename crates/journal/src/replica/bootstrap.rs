@@ -1,6 +1,6 @@
 //! Sending a copy to a machine that has none: the last checkpoint, and the segments with what is live.
 
-use super::{BootstrapError, Chunk, EntryId, chunk::Part};
+use super::{BootstrapError, Chunk, EntryId, Shared, chunk::Part, entry::Base};
 use crate::{
     DiskFile, Lsn, OpenMode,
     core::Core,
@@ -178,7 +178,7 @@ impl Core {
 
     /// Whether a copy is being sent.
     pub fn is_pinned(&self) -> bool {
-        self.replica.as_ref().is_some_and(|replica| *replica.pins.lock() > 0)
+        self.replica.as_ref().is_some_and(|replica| replica.pins.lock().count > 0)
     }
 
     /// Removes the checkpoints that were kept for a copy that was sent.
@@ -196,6 +196,24 @@ impl Core {
     }
 }
 
+/// What is kept for copies that are being sent.
+#[derive(Default)]
+pub struct Pins {
+    /// How many copies.
+    pub count: u64,
+    /// Entries up to here are kept for them alone: neither of the two last checkpoints needs their segments.
+    pub base: Base,
+}
+
+impl Pins {
+    /// Forgets the entries that no copy needs, which can't be read once their segments are freed.
+    pub fn trim(&self, replica: &Shared) {
+        if self.count == 0 {
+            replica.entries.lock().trim(self.base);
+        }
+    }
+}
+
 /// Keeps segments and checkpoints as they are.
 struct Pinned(Arc<Core>);
 
@@ -205,7 +223,7 @@ impl Pinned {
             // Nothing that has begun to free or punch segments goes on after this.
             let _upkeep = core.upkeeping.lock();
             if let Some(replica) = &core.replica {
-                *replica.pins.lock() += 1;
+                replica.pins.lock().count += 1;
             }
         }
         Pinned(core)
@@ -217,8 +235,10 @@ impl Drop for Pinned {
         let Some(replica) = &self.0.replica else { return };
         let left = {
             let mut pins = replica.pins.lock();
-            *pins -= 1;
-            *pins
+            pins.count -= 1;
+            // Their segments may be freed from now on.
+            pins.trim(replica);
+            pins.count
         };
         if left == 0 && self.0.failed.get().is_none() {
             // What stays is removed at the next start.

@@ -88,7 +88,8 @@ impl Core {
     /// Whether segments may be freed at all: not before it is known what is live in them, nor while
     /// they are sent to somebody.
     pub fn may_free(&self) -> bool {
-        let is_free = |replica: &Shared| replica.counted.load(Acquire) && *replica.pins.lock() == 0;
+        let is_free =
+            |replica: &Shared| replica.counted.load(Acquire) && replica.pins.lock().count == 0;
         self.replica.as_ref().is_none_or(|replica| is_free(replica))
     }
 
@@ -143,15 +144,25 @@ impl Core {
 
     /// A checkpoint that starts behind the entry `base` counts: entries that only the one before the last
     /// needed can't be read any more, unless a copy is being sent, whose receiver goes on with them. A follower counts
-    /// what is live by checkpoints alone.
-    pub fn checkpoint_counts(&self, start: Lsn, base: Base, live: &mut dyn FnMut(EachLive<'_>)) {
+    /// what is live by its own checkpoints alone: what the broker of a lead that has ended takes for dead may be in messages
+    /// whose acknowledgement was cut.
+    pub fn checkpoint_counts(
+        &self,
+        start: Lsn,
+        base: Base,
+        live: &mut dyn FnMut(EachLive<'_>),
+        epoch: u64,
+    ) {
         let Some(replica) = &self.replica else { return };
         let before = std::mem::replace(&mut *replica.latest_base.lock(), base);
-        if !self.is_pinned() {
-            replica.entries.lock().trim(before);
-        }
-        if replica.epoch() == FOLLOWS {
-            self.count(live, Some(start));
+        let mut pins = replica.pins.lock();
+        pins.base = before;
+        pins.trim(replica);
+        drop(pins);
+        if epoch == ALONE {
+            // Of those from `start` on it stays unknown, and matters to nothing before the next checkpoint.
+            let counts = self.counts(live);
+            replica.while_leading(FOLLOWS, || self.take_counts(&counts, Some(start)));
         }
     }
 
@@ -163,12 +174,6 @@ impl Core {
         }
         self.while_leading(epoch, || self.take_counts(&counts, None));
         Ok(())
-    }
-
-    /// Counts what is live in each segment; of those from `start` on it stays unknown, and that matters to
-    /// nobody before the next checkpoint.
-    fn count(&self, live: &mut dyn FnMut(EachLive<'_>), start: Option<Lsn>) {
-        self.take_counts(&self.counts(live), start);
     }
 
     fn counts(&self, live: &mut dyn FnMut(EachLive<'_>)) -> Counts {
@@ -220,21 +225,7 @@ impl Core {
     /// Makes everything durable on this machine, and notes beside the log that it was closed.
     pub fn close_copy(&self) -> Result<(), Failure> {
         self.end_lead();
-        let Some(replica) = &self.replica else { return Ok(()) };
-        loop {
-            if let Some(failure) = self.failed.get() {
-                return Err(failure.clone());
-            }
-            let queued = {
-                let mut log = self.log.lock();
-                log.sync_to = log.queued;
-                log.queued
-            };
-            if replica.synced() >= queued {
-                break;
-            }
-            self.flush_once();
-        }
+        self.wait_synced()?;
         self.save_state(|state| state.clean = true)
     }
 

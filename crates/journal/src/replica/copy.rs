@@ -1,8 +1,9 @@
 //! An open copy of a replicated log.
 
 use super::{
-    AppendEntryError, Bootstrap, BootstrapError, CutError, Entry, EntryId, EntryKind, Events,
-    Identity, PlaceError, ReadEntryError, Vote, entries::Entries, entry::Base, state::StateFile,
+    AppendEntryError, Applied, Bootstrap, BootstrapError, CutError, Entry, EntryId, EntryKind,
+    Events, Identity, PlaceError, ReadEntryError, Room, Vote, bootstrap::Pins, entries::Entries,
+    entry::Base, state::StateFile,
 };
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, ReadCache, ReadError,
@@ -32,13 +33,16 @@ pub struct Shared {
     /// It is known what is live in each segment.
     pub counted: AtomicBool,
     /// Copies that are being sent, which keep segments as they are.
-    pub pins: Mutex<u64>,
+    pub pins: Mutex<Pins>,
     synced: AtomicU64,
     synced_ticket: AtomicU64,
     /// Held, to read, by whoever relies on leading.
     epoch_lock: RwLock<()>,
     epoch: AtomicU64,
     stalled: AtomicBool,
+    /// [`Events::room`] is waited for.
+    pub wants_room: AtomicBool,
+    pub applied: Applied,
 }
 
 impl Shared {
@@ -56,11 +60,13 @@ impl Shared {
             entries: Mutex::new(entries),
             state: Mutex::new(state),
             counted: AtomicBool::new(false),
-            pins: Mutex::new(0),
+            pins: Mutex::default(),
             synced_ticket: AtomicU64::new(0),
             epoch_lock: RwLock::new(()),
             epoch: AtomicU64::new(FOLLOWS),
             stalled: AtomicBool::new(false),
+            wants_room: AtomicBool::new(false),
+            applied: Applied::default(),
         }
     }
 
@@ -84,6 +90,10 @@ impl Shared {
         Lsn(self.synced.load(Acquire))
     }
 
+    pub fn synced_ticket(&self) -> u64 {
+        self.synced_ticket.load(Acquire)
+    }
+
     pub fn publish_synced(&self, lsn: Lsn, ticket: Option<u64>) {
         self.synced.store(lsn.0, Release);
         if let Some(ticket) = ticket {
@@ -93,9 +103,8 @@ impl Shared {
     }
 
     /// The log was cut: all that is left is synced.
-    pub fn synced_by_cut(&self, lsn: Lsn, ticket: u64) {
+    pub fn synced_ends_at(&self, lsn: Lsn) {
         self.synced.store(lsn.0, Release);
-        self.synced_ticket.store(ticket, Release);
     }
 
     pub fn epoch(&self) -> u64 {
@@ -148,12 +157,24 @@ impl Replica {
         self.shared().state.lock().state.vote.clone()
     }
 
-    /// Makes a vote durable, and with it which entry is known to be committed. Blocks for two syncs.
+    /// Makes a vote durable, and with it which entry is known to be committed. Blocks until
+    /// all that was done before is synced too.
     ///
     /// # Errors
     /// When the copy has failed: whether the vote counts is not known until the next start.
     pub fn save_vote(&self, vote: &Vote) -> Result<(), Failure> {
-        self.journal.core.save_state(|state| state.vote = vote.clone())
+        self.queue_vote(vote);
+        self.journal.core.wait_synced()
+    }
+
+    /// Has the log thread make a vote durable, which is done when [`Replica::synced`] reaches what [`Replica::written`] is
+    /// then. Of several, the last one counts.
+    pub fn queue_vote(&self, vote: &Vote) {
+        let core = &self.journal.core;
+        let mut log = core.log.lock();
+        log.vote = Some(vote.clone());
+        log.ticket += 1;
+        core.work.notify_one();
     }
 
     /// The entry before the first that can be read; of index 0 if there was none.
@@ -207,7 +228,7 @@ impl Replica {
     }
 
     /// Appends entries that another machine has placed, ascending and without gaps. Those that are here
-    /// already change nothing; what is here instead of one of them is cut first.
+    /// already change nothing; what is here instead of one of them is cut first. All of it counts when it is synced.
     ///
     /// # Errors
     /// Those before the one that was refused are appended.
@@ -226,10 +247,9 @@ impl Replica {
         entries.iter().try_for_each(|entry| self.journal.core.append_entry(entry))
     }
 
-    /// Whether [`Replica::append`] would find room for these entries, which follow each other. Waits for
-    /// files that are being made. Without room they are to be asked for again later.
-    pub fn has_room_for(&self, entries: &[Entry]) -> bool {
-        self.journal.core.has_room_for(entries)
+    /// Whether [`Replica::append`] finds room for these entries, which follow each other.
+    pub fn room_for(&self, entries: &[Entry]) -> Room {
+        self.journal.core.room_for(entries, self.shared())
     }
 
     /// Cuts everything behind the entry `after` off, which is not committed. Blocks; when it returns, none of that can
@@ -238,7 +258,9 @@ impl Replica {
     /// # Errors
     /// Nothing is cut then, unless the copy has failed.
     pub fn cut(&self, after: u64) -> Result<(), CutError> {
-        self.journal.core.cut(after)
+        let core = &self.journal.core;
+        core.cut(after)?;
+        core.wait_synced().map_err(CutError::Failed)
     }
 
     /// The ticket of what was appended and placed so far; never goes back.
@@ -248,7 +270,7 @@ impl Replica {
 
     /// Everything up to this ticket is on the disk. [`Events::synced`] says when it changes.
     pub fn synced(&self) -> u64 {
-        self.shared().synced_ticket.load(Acquire)
+        self.shared().synced_ticket()
     }
 
     /// Everything up to this entry is committed, if it is here. Durable is what is committed. Never goes

@@ -8,11 +8,16 @@ use super::{
 use crate::{
     AppendError, AppendMode, Batch, Lsn,
     core::Core,
-    log::{FOLLOWS, Log, Switch},
+    log::{FOLLOWS, Log, Spare, Switch},
+    segments::Segment,
 };
 use bytes::Bytes;
 use parking_lot::MutexGuard;
-use std::{collections::VecDeque, mem, sync::atomic::Ordering::Release};
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{Arc, atomic::Ordering::Release},
+};
 
 /// Frames that are gathered into one entry, about; one batch may be larger.
 const ENTRY_BYTES: usize = 1 << 20;
@@ -23,7 +28,24 @@ struct Gathered {
     start: Lsn,
     frames: Vec<u8>,
     /// It begins a segment.
-    switch: Option<Switch>,
+    begins: Option<Begun>,
+}
+
+/// A segment that begins with an entry that is not placed.
+pub struct Begun {
+    pub segment: Arc<Segment>,
+    /// The file that is to become it; none if there was no room for one. The entry is not placed before there is.
+    pub spare: Option<Spare>,
+    /// Where the last frame of the segment before ends.
+    pub previous_end: Lsn,
+}
+
+impl Gathered {
+    /// The size of the file that has to be there before it can be placed.
+    fn lacks_file(&self) -> Option<u64> {
+        let begun = self.begins.as_ref().filter(|begun| begun.spare.is_none());
+        begun.map(|begun| begun.segment.capacity)
+    }
 }
 
 /// What a leader has appended and not placed. Each entry in it ends with room for its closing frame.
@@ -33,6 +55,8 @@ pub struct Lead {
     open: Gathered,
     /// Whoever places has been told that there is something.
     told: bool,
+    /// It could not gather what the broker has done: the lead has to end.
+    overrun: bool,
 }
 
 impl Lead {
@@ -50,8 +74,8 @@ impl Lead {
     }
 
     /// The next frame begins a segment.
-    pub fn begin_segment(&mut self, switch: Switch) {
-        self.open.switch = Some(switch);
+    pub fn begin_segment(&mut self, begun: Begun) {
+        self.open.begins = Some(begun);
     }
 
     fn gather(&mut self, start: Lsn, frame: &mut Vec<u8>) {
@@ -96,6 +120,24 @@ impl Log {
         }
     }
 
+    /// Nothing more is gathered.
+    pub fn overrun(&mut self) {
+        if let Some(lead) = &mut self.lead {
+            lead.overrun = true;
+        }
+    }
+
+    /// Whether something gathered has no file that it could be written to.
+    pub fn lacks_file(&self) -> bool {
+        let Some(lead) = &self.lead else { return false };
+        lead.closed.iter().chain([&lead.open]).any(|entry| entry.lacks_file().is_some())
+    }
+
+    /// Whether [`Log::overrun`] was called in this lead.
+    pub fn is_overrun(&self) -> bool {
+        self.lead.as_ref().is_some_and(|lead| lead.overrun)
+    }
+
     /// Ends the entry that is being gathered if it is long enough.
     pub fn close_if_ripe(&mut self) {
         if self.lead.as_ref().is_some_and(|lead| lead.open.frames.len() >= ENTRY_BYTES) {
@@ -135,6 +177,7 @@ impl Core {
             log.close_gathered();
             self.end.store(log.end.0, Release);
         }
+        self.find_file_for_next(&mut log)?;
         let Some(gathered) = log.lead.as_mut().and_then(|lead| lead.closed.pop_front()) else {
             return Ok(None);
         };
@@ -144,6 +187,18 @@ impl Core {
             lead.told = false;
         }
         Ok(Some(self.put_entry(&mut log, id, EntryKind::Batch, gathered, &[])))
+    }
+
+    /// Sees that the next entry has the file that it needs.
+    fn find_file_for_next(&self, log: &mut Log) -> Result<(), PlaceError> {
+        let next = log.lead.as_ref().and_then(|lead| lead.closed.front());
+        let Some(capacity) = next.and_then(Gathered::lacks_file) else { return Ok(()) };
+        let spare = self.take_spare_of(log, capacity, true).ok_or(PlaceError::Full)?;
+        let next = log.lead.as_mut().and_then(|lead| lead.closed.front_mut());
+        if let Some(begun) = next.and_then(|next| next.begins.as_mut()) {
+            begun.spare = Some(spare);
+        }
+        Ok(())
     }
 
     /// See [`Replica::place_note`](super::Replica::place_note).
@@ -161,6 +216,7 @@ impl Core {
         self.check_next(id)?;
         let mut gathered = match &mut log.lead {
             Some(lead) if !lead.closed.is_empty() => return Err(PlaceError::Gathered),
+            Some(lead) if lead.open.lacks_file().is_some() => return Err(PlaceError::Full),
             Some(lead) => {
                 lead.told = false;
                 mem::take(&mut lead.open)
@@ -197,14 +253,14 @@ impl Core {
         gathered: Gathered,
         note: &[u8],
     ) -> Entry {
-        let Gathered { start, mut frames, switch } = gathered;
+        let Gathered { start, mut frames, begins } = gathered;
         let term_before =
             self.replica.as_ref().map_or(0, |replica| replica.entries.lock().last.term);
         let closing = Closing { commit: 0, id, term_before, start, kind };
         closing.append(&mut frames, note, self.id);
         let entry = Entry { id, kind, frame: Bytes::from(frames) };
-        if let Some(switch) = switch {
-            log.buffer.switch(switch);
+        if let Some(Begun { segment, spare: Some(spare), previous_end }) = begins {
+            log.buffer.switch(Switch { segment, spare, previous_end });
         }
         self.buffer_entry(log, &entry, &closing, !note.is_empty());
         entry
@@ -247,11 +303,10 @@ impl Core {
         let mut log = self.log.lock();
         let Some(lead) = log.lead.take() else { return };
         (log.epoch, log.paused) = (FOLLOWS, false);
-        let switches = lead.closed.into_iter().chain([lead.open]).filter_map(|entry| entry.switch);
-        for switch in switches {
+        for begun in lead.closed.into_iter().chain([lead.open]).filter_map(|entry| entry.begins) {
             // No file bears its name yet.
-            self.segments.remove(switch.segment.start);
-            log.spares.push(switch.spare);
+            self.segments.remove(begun.segment.start);
+            log.spares.extend(begun.spare);
         }
         log.end = log.queued;
         if let Some(segment) = self.segments.find(Lsn(log.queued.0 - 1)) {

@@ -28,6 +28,7 @@
 
 mod adopt;
 mod append;
+mod applied;
 mod bootstrap;
 mod chunk;
 mod commit;
@@ -44,6 +45,7 @@ mod recover;
 mod state;
 
 pub use adopt::{Adoption, is_copy};
+pub use append::Room;
 pub use bootstrap::Bootstrap;
 pub use chunk::Chunk;
 pub use copy::Replica;
@@ -55,9 +57,10 @@ pub use error::{
 pub use install::Installer;
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
+pub(crate) use applied::Applied;
 pub(crate) use copy::Shared;
 pub(crate) use entry::{Base, RESERVED_LEN};
-pub(crate) use lead::Lead;
+pub(crate) use lead::{Begun, Lead};
 pub(crate) use recover::Copy as FoundCopy;
 
 use crate::Failure;
@@ -81,13 +84,22 @@ pub trait Events: Send + Sync + 'static {
     /// has left nothing.
     fn gathered(&self);
 
+    /// [`Replica::room_for`] has a new answer.
+    fn room(&self);
+
     /// The copy takes nothing any more.
     fn failed(&self, failure: &Failure);
+
+    /// This leader's broker has made more changes than can be gathered: the lead has to end, so that the next one begins
+    /// with what the log has. Nothing more is appended in this term.
+    fn overrun(&self);
 }
 
 /// Where nobody listens.
 impl Events for () {
     fn synced(&self, _ticket: u64) {}
     fn gathered(&self) {}
+    fn room(&self) {}
     fn failed(&self, _failure: &Failure) {}
+    fn overrun(&self) {}
 }

@@ -35,22 +35,20 @@ impl Core {
         max_bytes: u64,
     ) -> Result<Vec<Entry>, ReadEntryError> {
         let mut read = Vec::new();
-        let mut bytes = 0;
+        let mut left = max_bytes;
         let mut cursor = self.cursor_at(from)?;
         for index in from..to {
             if index > cursor.last {
                 break;
             }
-            let found = match self.read_next(&mut cursor) {
-                Ok(found) => found,
+            let most = if read.is_empty() { u64::MAX } else { left };
+            let found = match self.read_within(&mut cursor, most) {
+                Ok(Some(found)) => found,
                 Err(error) if read.is_empty() => return Err(error),
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
             };
             debug_assert_eq!(found.index, index, "entries are read in order");
-            bytes += found.octets.len() as u64;
-            if bytes > max_bytes && !read.is_empty() {
-                break;
-            }
+            left = left.saturating_sub(found.octets.len() as u64);
             read.push(self.whole(found)?);
         }
         Ok(read)
@@ -156,6 +154,16 @@ impl Core {
 
     /// Reads the entry that a cursor is at, and moves it on to the next.
     fn read_next(&self, cursor: &mut Cursor) -> Result<Found, ReadEntryError> {
+        let (index, at) = (cursor.next, cursor.at);
+        self.read_within(cursor, u64::MAX)?.ok_or_else(|| self.damaged_at(index, at))
+    }
+
+    /// The same, unless the entry has more than so many bytes: then not all of it is read, and the cursor stays.
+    fn read_within(
+        &self,
+        cursor: &mut Cursor,
+        max_bytes: u64,
+    ) -> Result<Option<Found>, ReadEntryError> {
         let index = cursor.next;
         let start = cursor.at;
         let mut len = 0;
@@ -165,6 +173,9 @@ impl Core {
             let header = FrameHeader::decode(&octets[len..], frame_at);
             let header = header.ok_or_else(|| self.damaged_at(index, frame_at))?;
             let frame_len = usize::try_from(header.frame_len()).unwrap_or(usize::MAX);
+            if (len as u64).saturating_add(frame_len as u64) > max_bytes {
+                return Ok(None);
+            }
             let is_last = header.kind == FrameKind::Entry;
             if is_last {
                 let octets = self.load(cursor, index, len + frame_len)?;
@@ -185,7 +196,7 @@ impl Core {
             .as_ref()
             .map(|replica| replica.entries.lock().start_behind(end, cursor.next));
         cursor.at = next.unwrap_or(end);
-        Ok(Found { index, end, octets })
+        Ok(Some(Found { index, end, octets }))
     }
 
     /// At least `len` bytes from where the cursor is.

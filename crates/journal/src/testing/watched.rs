@@ -2,10 +2,11 @@
 
 use courser_store::{
     Figures, Location, Log, Lsn, MessageRef, Messages, Position, Reader, Record, Store, StoreError,
-    Sync, Waiter,
+    Sync, Unlogged, Waiter,
 };
 use parking_lot::Mutex;
 use std::{
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,19 +15,53 @@ use std::{
 };
 
 /// Done once, before something is appended.
-type Call = Box<dyn FnOnce() + Send>;
+type BeforeAppend = Box<dyn FnOnce() + Send>;
 
-/// Any store; a test can say that it is behind, and be called before it takes the next change.
+/// Says what is wrong with a call, if anything is.
+type Faults = Box<dyn FnMut(Call) -> Option<StoreError> + Send>;
+
+/// A call that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// [`Log::append`].
+    Append,
+    /// [`Log::settle`], which is done even without room: with [`StoreError::Full`], it is done unlogged.
+    Settle,
+    /// [`Messages::keep`].
+    Keep,
+    /// [`Reader::read`] of a message in the log.
+    Read,
+}
+
+/// Any store; a test can say that it is behind or has no room, be called before it takes the next change,
+/// and have calls fail.
 pub struct WatchedStore {
     store: Arc<dyn Store>,
     is_behind: AtomicBool,
-    before_append: Mutex<Option<Call>>,
+    is_full: AtomicBool,
+    /// Those that wait for room.
+    waiting: Mutex<Vec<Waker>>,
+    before_append: Mutex<Option<BeforeAppend>>,
+    faults: Arc<Mutex<Option<Faults>>>,
+}
+
+/// A reader of such a store.
+struct WatchedReader {
+    reader: Box<dyn Reader>,
+    faults: Arc<Mutex<Option<Faults>>>,
 }
 
 impl WatchedStore {
     /// Stands before `store`, and does nothing yet.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        WatchedStore { store, is_behind: AtomicBool::new(false), before_append: Mutex::default() }
+        WatchedStore {
+            store,
+            is_behind: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            waiting: Mutex::default(),
+            before_append: Mutex::default(),
+            faults: Arc::default(),
+        }
     }
 
     /// Has `call` called before the next change is appended.
@@ -44,9 +79,47 @@ impl WatchedStore {
         self.is_behind.store(is_behind, Ordering::Relaxed);
     }
 
+    /// Says that it has no room, or has some again, which wakes those that wait for it.
+    pub fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
+        let waiting = if is_full { Vec::new() } else { std::mem::take(&mut *self.waiting.lock()) };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has calls fail from now on, as `faults` says for each: nothing else is done then.
+    pub fn set_faults(&self, faults: impl FnMut(Call) -> Option<StoreError> + Send + 'static) {
+        *self.faults.lock() = Some(Box::new(faults));
+    }
+
+    /// No call fails any more, but for what the store behind finds wrong.
+    pub fn heal(&self) {
+        *self.faults.lock() = None;
+    }
+
     fn call(&self) {
         let call = self.before_append.lock().take();
         call.into_iter().for_each(|call| call());
+    }
+}
+
+/// Fails if that is what is to happen.
+fn check(faults: &Mutex<Option<Faults>>, call: Call) -> Result<(), StoreError> {
+    let mut faults = faults.lock();
+    faults.as_mut().and_then(|fault| fault(call)).map_or(Ok(()), Err)
+}
+
+impl Reader for WatchedReader {
+    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+        if location.position().is_some() {
+            check(&self.faults, Call::Read)?;
+        }
+        self.reader.read(location)
+    }
+}
+
+impl fmt::Debug for WatchedReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchedReader").field("reader", &self.reader).finish_non_exhaustive()
     }
 }
 
@@ -58,6 +131,7 @@ impl Log for WatchedStore {
         locations: &mut Vec<Location>,
     ) -> Result<Lsn, StoreError> {
         self.call();
+        check(&self.faults, Call::Append)?;
         self.store.append(records, sync, locations)
     }
 
@@ -68,7 +142,18 @@ impl Log for WatchedStore {
         positions: &[Position],
     ) -> Result<(), StoreError> {
         self.call();
+        match check(&self.faults, Call::Settle) {
+            Ok(()) => {}
+            Err(error) => {
+                let unlogged = self.unlogged().filter(|_| matches!(error, StoreError::Full));
+                return unlogged.map(|unlogged| unlogged.release(positions)).ok_or(error);
+            }
+        }
         self.store.settle(records, sync, positions)
+    }
+
+    fn unlogged(&self) -> Option<&dyn Unlogged> {
+        self.store.unlogged()
     }
 
     fn end(&self) -> Lsn {
@@ -88,7 +173,7 @@ impl Log for WatchedStore {
     }
 
     fn has_room(&self) -> bool {
-        self.store.has_room()
+        !self.is_full.load(Ordering::Relaxed) && self.store.has_room()
     }
 
     fn is_behind(&self) -> bool {
@@ -96,7 +181,10 @@ impl Log for WatchedStore {
     }
 
     fn when_room(&self, waker: &Waker) {
-        self.store.when_room(waker);
+        match self.is_full.load(Ordering::Relaxed) {
+            true => self.waiting.lock().push(waker.clone()),
+            false => self.store.when_room(waker),
+        }
     }
 
     fn figures(&self) -> Figures {
@@ -110,11 +198,13 @@ impl Messages for WatchedStore {
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
         locations: &mut Vec<Location>,
     ) -> Result<(), StoreError> {
+        check(&self.faults, Call::Keep)?;
         self.store.keep(messages, locations)
     }
 
     fn reader(&self) -> Box<dyn Reader> {
-        self.store.reader()
+        let (reader, faults) = (self.store.reader(), Arc::clone(&self.faults));
+        Box::new(WatchedReader { reader, faults })
     }
 
     fn hold(&self, position: Position) {
@@ -123,9 +213,5 @@ impl Messages for WatchedStore {
 
     fn release(&self, positions: &[Position]) {
         self.store.release(positions);
-    }
-
-    fn release_unlogged(&self, positions: &[Position]) {
-        self.store.release_unlogged(positions);
     }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use courser_journal::{
     AppendMode, Batch, ReadCache,
     replica::{
-        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, PlaceError, ReplicaError,
-        Vote,
+        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, PlaceError, ReadEntryError,
+        ReplicaError, Vote,
     },
     testing::{FakeDisk, Faults},
 };
@@ -203,6 +203,28 @@ fn what_follows_a_copy_can_be_read_until_it_is_dropped() {
     drop(bootstrap);
     checkpoint(57);
     assert!(copy.replica().first().index > upto, "nothing was trimmed afterwards");
+}
+
+#[test]
+fn entries_whose_segments_are_freed_after_a_copy_are_said_to_be_gone() {
+    let copy = sender();
+    let replica = copy.replica();
+    let bootstrap = replica.bootstrap().unwrap();
+    let next = bootstrap.upto().index + 1;
+    replica.commit(58).unwrap();
+    let first = replica.first().index;
+    for index in [52, 54, 56] {
+        let start = copy.entries[index].end();
+        let made = replica.checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        made.unwrap();
+    }
+    assert_eq!(replica.first().index, first);
+    drop(bootstrap);
+    replica.maintain_once();
+    assert!(matches!(replica.read(next, 58, u64::MAX), Err(ReadEntryError::Gone { .. })));
+    let kept = replica.first().index;
+    let read = replica.read(kept + 1, 58, u64::MAX).unwrap();
+    assert_eq!(read[..], copy.entries[kept as usize..57]);
 }
 
 #[test]

@@ -36,6 +36,14 @@ pub fn new_disk(seed: u64) -> FakeDisk {
     disk
 }
 
+/// A cut that has a ticket.
+pub struct Cutting {
+    /// So many entries are left.
+    left: usize,
+    /// All that there were.
+    before: Vec<Entry>,
+}
+
 /// A copy, and what was done to it.
 pub struct Copy {
     pub name: &'static str,
@@ -50,14 +58,16 @@ pub struct Copy {
     pub synced: usize,
     /// So many of them survive the end of the process.
     pub written: usize,
-    /// A cut that was not finished: so many may be left, or all.
-    pub cutting: Option<usize>,
+    /// A cut that is not on the disk: a start may find the entries that it cuts off, instead of all that came since.
+    pub cutting: Option<Cutting>,
     pub vote: Vote,
-    /// A vote that may have been saved.
-    pub voting: Option<Vote>,
+    /// Votes that may have been saved, and their tickets.
+    pub voting: Vec<(u64, Vote)>,
     pub committed: usize,
     /// The greatest start of a checkpoint, as an entry.
     pub base: u64,
+    /// How often its process has ended.
+    pub crashes: usize,
 }
 
 impl Copy {
@@ -75,9 +85,10 @@ impl Copy {
             written: 0,
             cutting: None,
             vote: Vote::default(),
-            voting: None,
+            voting: Vec::new(),
             committed: 0,
             base: 0,
+            crashes: 0,
         }
     }
 
@@ -100,13 +111,19 @@ impl Copy {
         self.observe();
     }
 
-    /// Notes a cut.
-    pub fn truncate(&mut self, len: usize) {
-        assert!(self.committed <= len, "something committed was cut");
-        self.entries.truncate(len);
-        self.tickets.truncate(len);
-        self.synced = len;
-        self.written = len;
+    /// Notes a cut that is about to be made, of what is synced by then.
+    pub fn begin_cut(&mut self, left: usize) {
+        assert!(self.committed <= left, "something committed is cut");
+        while self.replica().synced() < self.replica().written() && !self.has_failed() {
+            self.flush();
+        }
+        if self.has_failed() {
+            return;
+        }
+        self.cutting = Some(Cutting { left, before: self.entries.clone() });
+        self.entries.truncate(left);
+        self.tickets.truncate(left);
+        (self.synced, self.written) = (left, left);
     }
 
     /// Notes what is said to be on the disk.
@@ -116,6 +133,14 @@ impl Copy {
         assert!(count >= self.synced, "what was synced is not any more");
         self.synced = count;
         self.written = self.written.max(count);
+        if self.cutting.as_ref().is_some_and(|cutting| cutting.left < count) {
+            self.cutting = None;
+        }
+        while let Some((ticket, _)) = self.voting.first()
+            && *ticket <= synced
+        {
+            self.vote = self.voting.remove(0).1;
+        }
     }
 
     pub fn flush(&mut self) {
@@ -129,6 +154,7 @@ impl Copy {
 
     /// The end of the process, with the power if `power`; then a start.
     pub fn crash(&mut self, power: bool) {
+        self.crashes += 1;
         self.disk.set_faults(Faults { power_off_after: Some(0), ..Faults::default() });
         self.lead = None;
         self.replica = None;
@@ -157,11 +183,13 @@ impl Copy {
     fn start(&mut self) {
         let replica = open(&self.disk).unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let last = replica.last().index as usize;
-        if let Some(left) = self.cutting.take()
-            && last < self.written
-        {
-            assert_eq!(last, left, "a cut is made as a whole or not at all");
-            self.truncate(left);
+        if let Some(Cutting { left, before }) = self.cutting.take() {
+            let is_cut =
+                last == left || replica.term(left as u64 + 1) != Some(before[left].id.term);
+            if !is_cut {
+                assert_eq!(last, before.len(), "a cut is made as a whole or not at all");
+                (self.entries, self.written) = (before, last);
+            }
         }
         assert!(last >= self.written, "{}: {last} entries of {}", self.name, self.written);
         assert!(last <= self.entries.len(), "{}: more than was appended", self.name);
@@ -174,9 +202,9 @@ impl Copy {
         assert!(first <= self.base, "entries are gone that no checkpoint has");
         check(&replica, &self.entries, first, last as u64 + 1);
         let vote = replica.vote();
-        let saved = vote == self.vote || self.voting.as_ref() == Some(&vote);
+        let saved = vote == self.vote || self.voting.iter().any(|(_, other)| *other == vote);
         assert!(saved, "{vote:?} was never the vote");
-        (self.vote, self.voting) = (vote, None);
+        (self.vote, self.voting) = (vote, Vec::new());
         assert!(replica.commit(self.committed as u64).is_ok());
         self.replica = Some(replica);
     }

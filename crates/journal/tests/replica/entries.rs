@@ -86,6 +86,31 @@ fn an_entry_of_many_frames_is_read_from_the_disk_once() {
 }
 
 #[test]
+fn of_an_entry_that_is_too_much_next_to_nothing_is_read() {
+    let disk = FakeDisk::new(5);
+    let identity = Identity { segment_bytes: 4 << 20, ..IDENTITY };
+    Replica::create(Path::new(DIR), identity, &disk).unwrap();
+    let options = Options { buffer_bytes: 4 << 20, ..options() };
+    let replica =
+        Replica::open(Path::new(DIR), options, Arc::new(disk.clone()), Arc::new(())).unwrap();
+    replica.place_note(id(1, 1), EntryKind::Start, &[]).unwrap();
+    let lead = replica.lead(1);
+    let record = vec![7; 1 << 20];
+    let placed = [2, 3].map(|index| {
+        let mut batch = Batch::new();
+        batch.push(&[&record]);
+        lead.append(&mut batch, AppendMode { sync: true, reserve: false }).unwrap();
+        replica.place(id(1, index)).unwrap().unwrap()
+    });
+    while replica.flush_once() {}
+    let before = disk.read_bytes();
+    assert_eq!(replica.read(2, 4, 128 << 10).unwrap(), placed[..1]);
+    let read_bytes = disk.read_bytes() - before;
+    assert!(read_bytes < (1 << 20) + (256 << 10), "{read_bytes} bytes were read");
+    assert_eq!(replica.read(2, 4, 3 << 20).unwrap(), placed);
+}
+
+#[test]
 fn what_is_no_entry_or_does_not_follow_is_refused() {
     let leader = leading(&[b"one", b"two"]);
     let disk = new_disk(2);

@@ -5,9 +5,9 @@ use crate::{
     entries::leading,
 };
 use courser_journal::{
-    AppendError, AppendMode, Batch, Failure, Journal, JournalStore, Lsn, Options, ReadCache,
-    RealDisk,
-    replica::{Entry, EntryId, EntryKind, Events, Identity, Replica},
+    AppendError, AppendMode, Batch, CheckpointError, Failure, Journal, JournalStore, Lsn, Options,
+    ReadCache, RealDisk,
+    replica::{Entry, EntryId, EntryKind, Events, Identity, PlaceError, Replica, Room},
 };
 use courser_store::{Location, Log, MessageRef, Messages, Record, StoreError, Sync};
 use std::{
@@ -79,6 +79,21 @@ fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
         }
     });
     assert_eq!(left, [b"behind it"]);
+}
+
+#[test]
+fn a_checkpoint_stands_for_no_entry_that_consensus_has_not_applied() {
+    let mut copy = leading(&[b"one", b"two"]);
+    let lead = copy.lead.take().unwrap();
+    copy.flush();
+    copy.replica().commit(3).unwrap();
+    let start = copy.replica().end_of(3).unwrap();
+    copy.replica().applied(2);
+    assert_eq!(copy.replica().applicable(), 2);
+    let make = || lead.checkpoint(start, &mut |_| {}, &mut |_| Ok(()));
+    assert!(matches!(make(), Err(CheckpointError::Unapplied(3))));
+    copy.replica().applied(3);
+    make().unwrap();
 }
 
 #[test]
@@ -185,6 +200,77 @@ fn without_a_majority_a_full_buffer_refuses_instead_of_blocking() {
     assert!(lead.has_room());
 }
 
+const RESERVE: AppendMode = AppendMode { sync: true, reserve: true };
+
+#[test]
+fn what_is_owed_to_the_others_is_gathered_beyond_what_messages_may_fill_and_then_ends_the_lead() {
+    let told = Arc::new(Told::default());
+    let copy = open_telling(&new_disk(3), Arc::clone(&told) as Arc<dyn Events>).unwrap();
+    copy.place_note(EntryId { term: 1, index: 1 }, EntryKind::Start, &[]).unwrap();
+    let lead = copy.lead(1);
+    let mut batch = Batch::new();
+    let mut fill = |mode| {
+        for count in 0.. {
+            batch.clear();
+            batch.push(&[&[0; 2000]]);
+            if let Err(error) = lead.append(&mut batch, mode) {
+                return (count, error);
+            }
+        }
+        unreachable!("the buffer has a bound")
+    };
+    let (messages, error) = fill(SYNC);
+    assert!(messages > 0 && matches!(error, AppendError::Full), "{error}");
+    let (owed, error) = fill(RESERVE);
+    assert!(2 * owed > messages && matches!(error, AppendError::Deposed), "{owed}: {error}");
+    assert_eq!(told.overrun.load(SeqCst), 1);
+    assert!(
+        matches!(fill(RESERVE), (0, AppendError::Deposed)),
+        "the next would lack the one before"
+    );
+}
+
+#[test]
+fn what_a_leader_gathers_without_a_file_for_it_is_placed_when_there_is_one() {
+    let mut copy = leading(&[]);
+    let lead = copy.lead.take().unwrap();
+    copy.disk.set_capacity(copy.disk.used_bytes());
+    let mut batch = Batch::new();
+    let mut append = |mode| {
+        batch.clear();
+        batch.push(&[&[7; 1500]]);
+        lead.append(&mut batch, mode).map(|appended| (appended.position(0), appended.end()))
+    };
+    // Each segment of this group takes some of them.
+    let gathered: Vec<_> = (0..30).map(|_| append(RESERVE).unwrap()).collect();
+    assert!(matches!(append(SYNC), Err(AppendError::Full)), "no message takes its room");
+    let place = |index| copy.replica().place(EntryId { term: 1, index });
+    let mut index = 2;
+    let refused = loop {
+        match place(index) {
+            Ok(Some(_)) => index += 1,
+            other => break other,
+        }
+    };
+    assert!(matches!(refused, Err(PlaceError::Full)), "{refused:?}");
+    let mut cache = ReadCache::default();
+    let (last, end) = *gathered.last().unwrap();
+    assert_eq!(lead.read(last, &mut cache).unwrap(), [7; 1500]);
+
+    copy.disk.set_capacity(u64::MAX);
+    let place = |index| {
+        copy.replica().flush_once();
+        copy.replica().maintain_once();
+        copy.replica().place(EntryId { term: 1, index })
+    };
+    while place(index).unwrap().is_some() {
+        index += 1;
+    }
+    copy.replica().commit(index - 1).unwrap();
+    assert!(lead.durable() >= end);
+    assert_eq!(lead.read(last, &mut cache).unwrap(), [7; 1500]);
+}
+
 #[test]
 fn a_copy_whose_disk_is_full_says_so_until_there_is_room() {
     let mut copy = leading(&[]);
@@ -199,7 +285,14 @@ fn a_copy_whose_disk_is_full_says_so_until_there_is_room() {
     replica.maintain_once();
     assert!(replica.has_room());
     other.disk.set_capacity(other.disk.used_bytes());
-    let fits = |entry: &&Entry| replica.has_room_for(std::slice::from_ref(*entry));
+    let fits = |entry: &&Entry| {
+        let mut room = replica.room_for(std::slice::from_ref(*entry));
+        if room == Room::Coming {
+            replica.maintain_once();
+            room = replica.room_for(std::slice::from_ref(*entry));
+        }
+        room == Room::Ready
+    };
     let taken = copy.entries.iter().take_while(fits).map(|entry| {
         replica.append(std::slice::from_ref(entry)).unwrap();
         replica.flush_once();
@@ -216,6 +309,7 @@ fn a_copy_whose_disk_is_full_says_so_until_there_is_room() {
 #[derive(Default)]
 struct Told {
     gathered: AtomicU64,
+    overrun: AtomicU64,
 }
 
 impl Events for Told {
@@ -223,7 +317,11 @@ impl Events for Told {
     fn gathered(&self) {
         self.gathered.fetch_add(1, SeqCst);
     }
+    fn room(&self) {}
     fn failed(&self, _failure: &Failure) {}
+    fn overrun(&self) {
+        self.overrun.fetch_add(1, SeqCst);
+    }
 }
 
 #[test]
@@ -260,7 +358,9 @@ impl Events for Synced {
         self.changed.notify_all();
     }
     fn gathered(&self) {}
+    fn room(&self) {}
     fn failed(&self, _failure: &Failure) {}
+    fn overrun(&self) {}
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod adopting;
 mod bootstrap;
 mod copy;
 mod damage;
+mod deposed;
+mod each_call;
 mod entries;
 mod leading;
 mod pair;

@@ -205,15 +205,11 @@ impl Pair {
             let index = entry.id.index as usize;
             assert_eq!(entry, from.entries[index - 1]);
             let cuts = to.entries.len() >= index;
-            to.cutting = cuts.then_some(index - 1);
+            if cuts {
+                to.begin_cut(index - 1);
+            }
             match to.replica().append(std::slice::from_ref(&entry)) {
-                Ok(()) => {
-                    if cuts {
-                        to.truncate(index - 1);
-                    }
-                    to.cutting = None;
-                    to.push(entry);
-                }
+                Ok(()) => to.push(entry),
                 Err(AppendEntryError::Failed(_) | AppendEntryError::Cut(CutError::Failed(_))) => {
                     return;
                 }
@@ -279,9 +275,15 @@ impl Pair {
         let copy = &mut self.copies[who];
         let members = vec![self.term as u8; self.term as usize % 100];
         let vote = Vote { term: self.term, voted_for: who as u64 + 1, members, members_index: 1 };
-        copy.voting = Some(vote.clone());
-        if copy.replica().save_vote(&vote).is_ok() {
-            (copy.vote, copy.voting) = (vote, None);
+        if self.term.is_multiple_of(2) {
+            copy.replica().queue_vote(&vote);
+            let ticket = copy.replica().written();
+            copy.voting.push((ticket, vote));
+        } else {
+            copy.voting.push((u64::MAX, vote.clone()));
+            if copy.replica().save_vote(&vote).is_ok() {
+                (copy.vote, copy.voting) = (vote, Vec::new());
+            }
         }
         self.follow();
     }

@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Handler, Needs, Route, Verb};
 use courser_auth::{
-    AccountError, PasswordHash, Permission, TAGS_MAX, Tag, Tags, TopicPermission, User, UserLimits,
+    AccountError, PasswordHash, Permission, TAGS_MAX, Tags, TopicPermission, UserLimits,
 };
 use courser_broker::admin::AccountsError;
 use serde_json::{Map, Value, json};
@@ -45,6 +45,12 @@ pub(crate) const ROUTES: &[Route] = &[
         "Lets a user use all routing keys in a vhost.",
     ),
     route(
+        Verb::Put,
+        "/api/topic-permissions/{vhost}/{user}/{exchange}",
+        put_topic_permission,
+        "The same, for the exchange in the path.",
+    ),
+    route(
         Verb::Delete,
         "/api/topic-permissions/{vhost}/{user}/{exchange}",
         delete_topic_permissions,
@@ -63,69 +69,50 @@ pub(crate) const ROUTES: &[Route] = &[
 /// What a name says in definitions and bodies that give no algorithm.
 const DEFAULT_ALGORITHM: &str = "rabbit_password_hashing_sha256";
 
-fn refuse_protected(user: Option<&User>) -> Result<(), Refusal> {
-    match user.is_some_and(|user| user.tags.has(Tag::Protected)) {
-        true => Err(Refusal::bad_request("Protected users cannot be modified via the HTTP API")),
-        false => Ok(()),
-    }
-}
-
 fn put_user(call: &Call) -> Outcome {
     let name = call.text("user")?;
     let body = call.object()?;
-    let accounts = call.admin().accounts();
-    let known = accounts.user(name);
-    refuse_protected(known.map(|user| &**user))?;
-    let mut user = User::new(name, password(call, &body)?);
-    user.tags = tags(&body)?;
-    // What is not said of limits stays as it is.
-    user.limits = match body.get("limits") {
-        None => known.map(|user| user.limits).unwrap_or_default(),
-        Some(limits) => user_limits(limits)?,
+    let (password, tags) = (password(call, &body)?, tags(&body)?);
+    let limits = body.get("limits").map(user_limits).transpose()?;
+    // They are for a new user only.
+    let permissions = match permissions(&body) {
+        Err(refused) if call.admin().accounts().user(name).is_none() => return Err(refused),
+        read => read.unwrap_or_default(),
     };
-    // All of it is looked at before anything is made.
-    let permissions = match known {
-        None => permissions(call, &body)?,
-        Some(_) => Vec::new(),
-    };
-    let is_new = call.admin().put_user(user)?;
-    for (vhost, permission) in permissions {
-        call.admin().set_permission(name, vhost, permission).map_err(known_pair)?;
-    }
-    Ok(Reply::put(is_new))
+    let put = call.admin().put_user(name, &permissions, |user| {
+        user.refuse_protected()?;
+        (user.password, user.tags) = (password, tags);
+        // What is not said stays as it is.
+        user.limits = limits.unwrap_or(user.limits);
+        Ok(())
+    });
+    Ok(Reply::put(put.map_err(known_pair)?))
 }
 
 /// What a new user may do, by vhost.
-fn permissions<'b>(
-    call: &Call,
-    body: &'b Map<String, Value>,
-) -> Result<Vec<(&'b str, Permission)>, Refusal> {
+fn permissions(body: &Map<String, Value>) -> Result<Vec<(String, Permission)>, Refusal> {
     let rows = match body.get("permissions") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(rows)) if rows.is_empty() => return Ok(Vec::new()),
         Some(Value::Object(rows)) => rows,
         Some(_) => return Err(Refusal::bad_request("permissions is no object")),
     };
-    let read = |(vhost, row): (&'b String, &Value)| {
+    let read = |(vhost, row): (&String, &Value)| {
         let row = row.as_object();
         let row = row.ok_or_else(|| Refusal::bad_request("a permission is no object"))?;
-        let permission = permission(row)?;
-        permission.check()?;
-        match call.admin().vhost(vhost) {
-            Some(_) => Ok((vhost.as_str(), permission)),
-            None => Err(Refusal::bad_request("vhost_or_user_not_found")),
-        }
+        Ok((vhost.clone(), permission(row)?))
     };
     rows.iter().map(read).collect()
 }
 
 /// Everything else of the user stays, its password among it.
 fn put_tags(call: &Call) -> Outcome {
-    let name = call.text("user")?;
-    let known = call.admin().accounts().user(name).cloned().ok_or_else(Refusal::not_found)?;
-    refuse_protected(Some(&known))?;
-    let user = User { tags: tags(&call.object()?)?, ..User::clone(&known) };
-    call.admin().put_user(user)?;
+    let tags = tags(&call.object()?)?;
+    call.admin().change_user(call.text("user")?, |user| {
+        user.refuse_protected()?;
+        user.tags = tags;
+        Ok(())
+    })?;
     Ok(Reply::done())
 }
 
@@ -188,12 +175,11 @@ fn user_limits(value: &Value) -> Result<UserLimits, Refusal> {
 }
 
 fn delete_user(call: &Call) -> Outcome {
-    let name = call.text("user")?;
-    refuse_protected(call.admin().accounts().user(name).map(|user| &**user))?;
-    call.admin().delete_user(name)?;
+    call.admin().delete_unprotected_user(call.text("user")?)?;
     Ok(Reply::done())
 }
 
+/// Those that are protected stay, and those that there are not are gone.
 fn delete_users(call: &Call) -> Outcome {
     let body = call.object()?;
     let Some(Value::Array(names)) = body.get("users") else {
@@ -201,10 +187,9 @@ fn delete_users(call: &Call) -> Outcome {
     };
     let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
     for name in names.ok_or_else(|| Refusal::bad_request("users is no list of names"))? {
-        let accounts = call.admin().accounts();
-        let user = accounts.user(name);
-        if user.is_some_and(|user| !user.tags.has(Tag::Protected)) {
-            call.admin().delete_user(name)?;
+        match call.admin().delete_unprotected_user(name) {
+            Err(AccountsError::Refused(AccountError::Protected(_) | AccountError::NoUser(_))) => {}
+            deleted => deleted?,
         }
     }
     Ok(Reply::done())
@@ -239,40 +224,45 @@ pub(super) fn need(body: &Map<String, Value>, names: &[&str]) -> Result<(), Refu
 fn put_permission(call: &Call) -> Outcome {
     let (vhost, user) = (call.text("vhost")?, call.text("user")?);
     let permission = permission(&call.object()?)?;
-    let is_new = call.admin().accounts().permission(user, vhost).is_none();
-    call.admin().set_permission(user, vhost, permission).map_err(known_pair)?;
-    Ok(Reply::put(is_new))
+    let set = call.admin().set_permission(user, vhost, permission);
+    Ok(Reply::put(set.map_err(known_pair)?))
 }
 
 fn delete_permission(call: &Call) -> Outcome {
     let (vhost, user) = (call.text("vhost")?, call.text("user")?);
-    if call.admin().accounts().permission(user, vhost).is_none() {
-        return Err(Refusal::not_found());
+    match call.admin().clear_permission(user, vhost)? {
+        true => Ok(Reply::done()),
+        false => Err(Refusal::not_found()),
     }
-    call.admin().clear_permission(user, vhost)?;
-    Ok(Reply::done())
 }
 
 fn put_topic_permission(call: &Call) -> Outcome {
     let (vhost, user) = (call.text("vhost")?, call.text("user")?);
-    let body = call.object()?;
+    let mut body = call.object()?;
+    if call.has("exchange") {
+        let named = call.text("exchange")?;
+        let said = body.entry("exchange").or_insert_with(|| named.into());
+        if said != named {
+            return Err(Refusal::bad_request("The body names another exchange than the path"));
+        }
+    }
     need(&body, &["exchange", "write", "read"])?;
     let exchange = body.required_text("exchange")?;
     let permission = TopicPermission {
         write: body.required_text("write")?.to_owned(),
         read: body.required_text("read")?.to_owned(),
     };
-    let is_new = call.admin().accounts().topic_permissions(user, vhost).is_empty();
     let set = call.admin().set_topic_permission(user, vhost, exchange, permission);
-    set.map_err(known_pair)?;
-    Ok(Reply::put(is_new))
+    Ok(Reply::put(set.map_err(known_pair)?))
 }
 
 fn delete_topic_permissions(call: &Call) -> Outcome {
     let (vhost, user) = (call.text("vhost")?, call.text("user")?);
     let exchange = if call.has("exchange") { Some(call.text("exchange")?) } else { None };
-    call.admin().clear_topic_permissions(user, vhost, exchange)?;
-    Ok(Reply::done())
+    match call.admin().clear_topic_permissions(user, vhost, exchange)? {
+        true => Ok(Reply::done()),
+        false => Err(Refusal::not_found()),
+    }
 }
 
 /// The whole number that a body gives a limit.
@@ -321,10 +311,14 @@ fn put_limit(call: &Call) -> Outcome {
 
 fn delete_limit(call: &Call) -> Outcome {
     let (user, name) = (call.text("user")?, call.text("name")?);
-    let names = if name == "all" { &["max-connections", "max-channels"][..] } else { &[name][..] };
-    for name in names {
-        call.admin().clear_user_limit(user, name).map_err(limit_refused(name, -1))?;
-    }
+    let cleared = call.admin().change_user(user, |user| match name {
+        "all" => {
+            user.limits = UserLimits::default();
+            Ok(())
+        }
+        name => user.limits.clear(name),
+    });
+    cleared.map_err(limit_refused(name, -1))?;
     Ok(Reply::done())
 }
 

@@ -1,6 +1,7 @@
 //! Why a queue does not deliver, and what needs attention in the whole broker.
 
 use super::get;
+use super::peek::may_read;
 use crate::audit::Audit;
 use crate::call::{Call, Outcome};
 use crate::groups::WEIGHT;
@@ -84,6 +85,7 @@ fn of_alarms(alarms: Alarms, findings: &mut Vec<Finding>) {
 }
 
 fn diagnosis(call: &Call) -> Outcome {
+    may_read(call)?;
     let (vhost, of) = (call.text("vhost")?, call.bytes("queue"));
     let admin = call.admin();
     let queue = admin.queue(vhost, of)?;
@@ -98,6 +100,7 @@ fn diagnosis(call: &Call) -> Outcome {
         let text = "It is paused: clients get nothing of it until it is resumed".to_owned();
         findings.push(Finding::new("critical", "paused", text));
     }
+    findings.extend(of_unread(&queue));
     if queue.ready > 0 && queue.stream.is_none() {
         of_consumers(call, &queue, &consumers, &mut findings)?;
     }
@@ -207,12 +210,43 @@ fn of_oldest(call: &Call, oldest: &UnackedView) -> Option<Finding> {
     Some(Finding { object, ..finding })
 }
 
+/// That a queue can't read what comes next.
+fn of_unread(queue: &QueueView) -> Option<Finding> {
+    let unread = queue.unread.as_ref()?;
+    let of = name(&queue.name);
+    let text = match unread.passed_over {
+        0 => format!("Queue '{of}' can't read the message that comes next"),
+        1 => format!("Queue '{of}' can't read a message, and goes on behind it"),
+        many => format!("Queue '{of}' can't read {many} messages, and goes on behind them"),
+    };
+    let text = format!("{text}; it tries again every second, and the broker's log says why");
+    Some(Finding::new("critical", "unread", text).since(Some(unread.since_ms)))
+}
+
+/// How urgent it is to know of a queue, before the number of messages without a consumer.
+fn urgency(is_unread: bool, is_held_up: bool) -> u8 {
+    match (is_unread, is_held_up) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
 /// What somebody should know of one of many queues.
 fn of_queue(queue: &QueueView) -> Option<Finding> {
     let (of, ready) = (name(&queue.name), queue.ready);
-    let finding = if queue.paused {
+    let finding = if let Some(unread) = of_unread(queue) {
+        unread
+    } else if queue.paused {
         let text = format!("Queue '{of}' is paused: clients get nothing of it");
         Finding::new("warning", "paused", text)
+    } else if queue.unfit > 0 {
+        let text = format!(
+            "Clients could not be given messages of queue '{of}' ({} so far): the headers are longer than a frame \
+             that the client accepts (frame_max). They are set aside until a client comes that accepts them",
+            queue.unfit
+        );
+        Finding::new("warning", "header_too_long", text)
     } else if ready > 0 && queue.consumers == 0 && queue.stream.is_none() {
         let text = format!("{ready} messages wait in queue '{of}', and nobody consumes");
         Finding::new("info", "no_consumer", text)
@@ -251,6 +285,13 @@ fn attention(call: &Call) -> Outcome {
     let (admin, node) = (call.admin(), &call.api.settings.node);
     let mut findings = Vec::new();
     of_alarms(admin.alarms(), &mut findings);
+    if let Some(since_ms) = admin.timers_unserved_since_ms() {
+        let text =
+            "What is due is not done: messages neither expire nor come when their delay is over. \
+                    The broker's log says when this began; restart the broker if it does not end"
+                .to_owned();
+        findings.push(Finding::new("critical", "timers_unserved", text).since(Some(since_ms)));
+    }
     if let Some(why) = call.api.audit.as_ref().and_then(Audit::failure) {
         let text = format!("The audit log can't be written, so changes are not recorded: {why}");
         findings.push(Finding::new("critical", "audit_log", text));
@@ -273,7 +314,8 @@ fn attention(call: &Call) -> Outcome {
     let waiting = queues.page_by(&request, true, |queue| {
         let status = queue.status();
         let unattended = if status.consumers == 0 { status.ready } else { 0 };
-        Some((queue.is_paused(), unattended))
+        let is_held_up = queue.is_paused() || queue.unfit() > 0;
+        Some((urgency(queue.is_unread(), is_held_up), unattended))
     });
     if call.inside.is_none() {
         findings.extend(waiting.items.iter().filter_map(of_queue));
@@ -291,6 +333,7 @@ fn weighed(queue: &QueueView) -> Value {
         Some(finding) => finding.to_json(),
         None => json!({ "object": { "vhost": queue.vhost, "queue": name(&queue.name) } }),
     };
-    finding[WEIGHT] = json!([u8::from(queue.paused), unattended]);
+    let is_held_up = queue.paused || queue.unfit > 0;
+    finding[WEIGHT] = json!([urgency(queue.unread.is_some(), is_held_up), unattended]);
     finding
 }

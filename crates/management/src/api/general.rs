@@ -4,6 +4,7 @@ use super::get;
 use super::peek::number;
 use crate::audit::AuditPage;
 use crate::call::{Call, Outcome};
+use crate::packed::Packed;
 use crate::path::readable;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -72,12 +73,21 @@ fn auth(call: &Call) -> Outcome {
 }
 
 fn description(call: &Call) -> Outcome {
-    Ok(Reply::json(&openapi::document(&call.api.routes, &call.api.settings.node.version)))
+    let api = &call.api;
+    let description = api.description.get_or_init(|| {
+        let document = openapi::document(&api.routes, &api.settings.node.version);
+        Packed::new(document.to_string(), "application/json")
+    });
+    Ok(description.reply(&call.headers))
 }
 
 fn reference_page(call: &Call) -> Outcome {
-    let page = reference::html(&call.api.routes, &call.api.settings.node.version);
-    Ok(Reply::text(page, "text/html; charset=utf-8"))
+    let api = &call.api;
+    let reference = api.reference.get_or_init(|| {
+        let page = reference::html(&api.routes, &api.settings.node.version);
+        Packed::new(page, "text/html; charset=utf-8")
+    });
+    Ok(reference.reply(&call.headers))
 }
 
 fn reference_style(_: &Call) -> Outcome {

@@ -3,7 +3,7 @@
 use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, from_table, name, text_or_base64, to_table};
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, Work};
 use crate::routes::{Needs, Route, Verb};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -36,6 +36,8 @@ pub(crate) const ROUTES: &[Route] = &[
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an answer with all messages that one request takes.
 const TAKEN_BYTES_MAX: usize = 128 << 20;
+/// Bytes of a body from which on room is made for it alone.
+const LARGE_BYTES: usize = 1 << 20;
 /// Bytes of a message in an answer besides its payload, as a rule.
 const FRAMING_BYTES: usize = 4096;
 
@@ -174,34 +176,54 @@ impl Taking {
         let truncate = size("truncate")?.unwrap_or(usize::MAX);
         Ok(Taking { count, mode, always_base64, truncate })
     }
-
-    /// The most that the answer is likely to be.
-    fn bytes_max(&self) -> usize {
-        let each = self.truncate.saturating_mul(2).saturating_add(FRAMING_BYTES);
-        each.saturating_mul(self.count.min(MESSAGES_MAX)).min(TAKEN_BYTES_MAX)
-    }
 }
 
 fn get(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let body = call.object()?;
-    let taking = Taking::asked(&body)?;
+    let taking = Taking::asked(&call.object()?)?;
     let checked = call.caller()?.check(vhost, Right::Read, Resource::Queue(queue));
     checked.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
-    let before =
-        call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
-    let fetch = call.api.fetches.begin(taking.bytes_max())?;
-    let taken = call.admin().get(vhost, queue, taking.count, taking.mode, taking.truncate)?;
-    let left = before.ready;
-    let shown = taken.iter().enumerate();
-    let list = shown.map(|(nth, message)| object(message, left.saturating_sub(nth + 1), &taking));
-    Ok(fetch.reply(&list.collect::<Vec<Value>>()))
+    call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
+    Ok(Reply::work(taking))
+}
+
+impl Work for Taking {
+    /// The most that the answer is likely to be.
+    fn room(&self) -> usize {
+        let each = self.truncate.saturating_mul(2).saturating_add(FRAMING_BYTES);
+        each.saturating_mul(self.count.min(MESSAGES_MAX)).min(TAKEN_BYTES_MAX)
+    }
+
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+        let before =
+            call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
+        let taken = call.admin().get(vhost, queue, self.count, self.mode, self.truncate)?;
+        let mut text = vec![b'['];
+        for (nth, message) in taken.into_iter().enumerate() {
+            if nth > 0 {
+                text.push(b',');
+            }
+            make_room(&mut text, &message);
+            let shown = object(&message, before.ready.saturating_sub(nth + 1), self);
+            serde_json::to_writer(&mut text, &shown).map_err(Refusal::internal)?;
+        }
+        text.push(b']');
+        Ok(Some(Reply::json_text(text)))
+    }
 }
 
 fn object(message: &MessageView, left: usize, taking: &Taking) -> Value {
     let mut object = members(message, taking.always_base64);
     object.insert("message_count".to_owned(), left.into());
     Value::Object(object)
+}
+
+/// Makes room for a large message as base64: to double what there is would take more.
+pub(super) fn make_room(text: &mut Vec<u8>, message: &MessageView) {
+    if message.body.len() > LARGE_BYTES {
+        text.reserve_exact(message.body.len() / 3 * 4 + LARGE_BYTES);
+    }
 }
 
 /// A message as an object.

@@ -1,14 +1,14 @@
 //! Moving messages to another place, and back to where they died.
 
 use super::messages::short;
-use super::peek::Search;
+use super::search::Search;
 use crate::call::{Call, Members, Outcome};
 use crate::json::name;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, Work};
 use crate::routes::{Needs, Route, Verb};
 use courser_auth::{Resource, Right};
-use courser_broker::admin::{Fault, MoveTarget, MoveTo, Selection};
+use courser_broker::admin::{Fault, MoveTarget, MoveTo, Relocation, Selection};
 use serde_json::{Map, Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -16,7 +16,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     pattern: "/api/queues/{vhost}/{queue}/move",
     needs: Needs::Vhost,
     handler: move_messages,
-    doc: "Moves messages: `to` is queue, exchange or origin; numbers, count, contains, header, dry_run.",
+    doc: "Moves messages: `to` is queue, exchange or origin; numbers, count, contains, header, offset, dry_run.",
 }];
 
 /// Messages that one request may name.
@@ -24,66 +24,94 @@ const NUMBERS_MAX: usize = 10_000;
 
 fn move_messages(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let caller = call.caller()?;
-    let read = caller.check(vhost, Right::Read, Resource::Queue(queue));
+    let read = call.caller()?.check(vhost, Right::Read, Resource::Queue(queue));
     read.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
     let body = call.object()?;
-    body.only(&["to", "numbers", "count", "contains", "header", "dry_run"])?;
+    body.only(&["to", "numbers", "count", "contains", "header", "offset", "dry_run"])?;
     let to = place(&body)?;
-    let may_write = |target: MoveTarget<'_>| match target {
-        MoveTarget::Queue(name) => caller.check(vhost, Right::Write, Resource::Queue(name)).is_ok(),
-        MoveTarget::Exchange(exchange, key) => {
-            let write = caller.check(vhost, Right::Write, Resource::Exchange(exchange));
-            write.is_ok() && caller.check_topic(vhost, Right::Write, exchange, key).is_ok()
-        }
+    may_write_to(call, vhost, &to)?;
+    let number = |name: &str| {
+        let number = body.integer(name)?.map(usize::try_from).transpose();
+        number.map_err(|_| Refusal::bad_request(json!(["not_int", name])))
     };
-    // Said at once where it does not depend on the message.
-    match &to {
-        MoveTo::Queue(name) => {
-            let write = caller.check(vhost, Right::Write, Resource::Queue(name.as_bytes()));
-            write
-                .map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
-        }
-        MoveTo::Exchange(name, _) => {
-            let write = caller.check(vhost, Right::Write, Resource::Exchange(name.as_bytes()));
-            write
-                .map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
-        }
-        MoveTo::Origin => {}
-    }
-    let numbers = numbers(&body)?;
-    let count = body.integer("count")?.map(usize::try_from).transpose();
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let search = Search::new(text("contains"), text("header"));
-    let finds = |message: &_| search.finds(message);
-    let selection = Selection {
-        numbers: numbers.as_deref(),
-        count: count.map_err(|_| Refusal::bad_request(json!(["not_int", "count"])))?,
-        filter: (!search.is_empty()).then_some(&finds),
-    };
     let is_trial = body.flag("dry_run", false)?;
-    let done = call
-        .admin()
-        .relocate(vhost, queue, &selection, &to, &may_write, is_trial)
-        .map_err(refused)?;
-    if !is_trial {
-        tracing::info!(
-            user = caller.name(),
-            vhost,
-            queue = %String::from_utf8_lossy(queue),
-            to = shown(&to),
-            moved = done.moved,
-            "messages moved"
-        );
+    let relocation = call.admin().relocation(vhost, queue, to.clone(), is_trial);
+    Ok(Reply::work(Moving {
+        numbers: numbers(&body)?,
+        count: number("count")?,
+        skip: number("offset")?.unwrap_or(0),
+        search: Search::asked(text("contains"), text("header"))?,
+        relocation: relocation.map_err(refused)?,
+        to,
+        is_trial,
+    }))
+}
+
+/// Refuses at once what does not depend on the message.
+fn may_write_to(call: &Call, vhost: &str, to: &MoveTo) -> Result<(), Refusal> {
+    let target = match to {
+        MoveTo::Queue(name) => Resource::Queue(name.as_bytes()),
+        MoveTo::Exchange(name, _) => Resource::Exchange(name.as_bytes()),
+        MoveTo::Origin => return Ok(()),
+    };
+    let write = call.caller()?.check(vhost, Right::Write, target);
+    write.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))
+}
+
+/// A move that is going on.
+struct Moving {
+    relocation: Relocation,
+    to: MoveTo,
+    is_trial: bool,
+    numbers: Option<Vec<u64>>,
+    count: Option<usize>,
+    skip: usize,
+    search: Search,
+}
+
+impl Work for Moving {
+    fn room(&self) -> usize {
+        0
     }
-    Ok(Reply::json(&json!({
-        "moved": done.moved,
-        "without_place": done.without_place,
-        "forbidden": done.forbidden,
-        "looked_at": done.looked_at,
-        "partial": done.is_partial,
-        "dry_run": is_trial,
-    })))
+
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        let (vhost, caller) = (call.text("vhost")?, call.caller()?);
+        let may_write = |target: MoveTarget<'_>| match target {
+            MoveTarget::Queue(name) => {
+                caller.check(vhost, Right::Write, Resource::Queue(name)).is_ok()
+            }
+            MoveTarget::Exchange(exchange, key) => {
+                let write = caller.check(vhost, Right::Write, Resource::Exchange(exchange));
+                write.is_ok() && caller.check_topic(vhost, Right::Write, exchange, key).is_ok()
+            }
+        };
+        let finds = |message: &_| self.search.finds(message);
+        let selection = Selection {
+            numbers: self.numbers.as_deref(),
+            count: self.count,
+            filter: (!self.search.is_empty()).then_some(&finds),
+            skip: self.skip,
+        };
+        if self.relocation.go_on(&selection, &may_write).map_err(refused)? {
+            return Ok(None);
+        }
+        let done = self.relocation.done();
+        if !self.is_trial {
+            let queue = String::from_utf8_lossy(call.bytes("queue"));
+            let (user, to, moved) = (caller.name(), shown(&self.to), done.moved);
+            tracing::info!(user, vhost, %queue, to, moved, "messages moved");
+        }
+        Ok(Some(Reply::json(&json!({
+            "moved": done.moved,
+            "without_place": done.without_place,
+            "forbidden": done.forbidden,
+            "looked_at": done.looked_at,
+            "partial": done.is_partial,
+            "next": done.is_partial.then_some(done.next),
+            "dry_run": self.is_trial,
+        }))))
+    }
 }
 
 /// What is not there is named: it may be either of two queues.

@@ -1,5 +1,6 @@
 //! Parameters, global parameters, and the name of the cluster, which is one of them.
 
+use super::vhost_limits::NamedLimits;
 use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
@@ -9,9 +10,10 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
 use courser_broker::admin::{
-    Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter, VhostLimits, VhostView,
+    Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter, VhostLimits, VhostSettings, VhostView,
 };
 use serde_json::{Value, json};
+use std::mem::replace;
 
 pub(crate) const ROUTES: &[Route] = &[
     get(
@@ -197,20 +199,27 @@ fn put_limits(call: &Call, parameter: &Parameter) -> Outcome {
         let reason = "Validation failed\n\nthe limits of a vhost have the name limits\n";
         return Err(Refusal::bad_request(reason));
     }
-    let vhost = limited(call, parameter)?;
-    let mut limits = VhostLimits::default();
-    let set = vhost_limits::set(&mut limits, &kept_value(&parameter.value));
-    set.map_err(|why| Refusal::bad_request(format!("Validation failed\n\n{why}\n")))?;
-    call.admin().put_vhost(&vhost.name, limits)?;
-    Ok(Reply::put(vhost.limits == VhostLimits::default()))
+    let named = NamedLimits::read(&kept_value(&parameter.value));
+    let named =
+        named.map_err(|why| Refusal::bad_request(format!("Validation failed\n\n{why}\n")))?;
+    let before = replace_limits(call, &parameter.vhost, named.only())?;
+    Ok(Reply::put(before == VhostLimits::default()))
+}
+
+/// Gives a vhost other limits, and returns those that it had.
+fn replace_limits(call: &Call, vhost: &str, limits: VhostLimits) -> Result<VhostLimits, Refusal> {
+    let mut before = VhostLimits::default();
+    let change = |settings: &mut VhostSettings| before = replace(&mut settings.limits, limits);
+    call.admin().change_known_vhost(vhost, change)?;
+    Ok(before)
 }
 
 fn delete_parameter(call: &Call) -> Outcome {
     let parameter = named(call, String::new())?;
     let was_there = if parameter.component == vhost_limits::COMPONENT {
-        let vhost = limited(call, &parameter)?;
-        call.admin().put_vhost(&vhost.name, VhostLimits::default())?;
-        vhost.limits != VhostLimits::default()
+        limited(call, &parameter)?;
+        let before = replace_limits(call, &parameter.vhost, VhostLimits::default())?;
+        before != VhostLimits::default()
     } else {
         let Parameter { vhost, component, name, .. } = &parameter;
         call.admin().clear_parameter(vhost, component, name).map_err(refused)?

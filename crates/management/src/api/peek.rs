@@ -3,16 +3,16 @@
 
 use super::channels::channel_name;
 use super::get;
-use super::messages::members;
+use super::messages::{make_room, members};
+use super::search::{SEARCHED_BYTES_MAX, Search};
 use super::streams;
 use crate::call::{Call, Outcome};
-use crate::json::{Fields, from_table, name};
+use crate::json::{Fields, name};
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, Work};
 use crate::routes::{Needs, Route};
 use courser_auth::{Resource, Right};
 use courser_broker::admin::{MESSAGES_MAX, MessageView, StreamStart, UnackedView};
-use courser_codec::ContentHeader;
 use hyper::header::CONTENT_DISPOSITION;
 use serde_json::{Map, Value, json};
 
@@ -38,64 +38,14 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 /// Messages that are shown where nothing is said.
-pub(super) const COUNT_DEFAULT: usize = 20;
+const COUNT_DEFAULT: usize = 20;
 /// Messages that one request looks at.
-pub(super) const LOOKED_AT_MAX: usize = 10_000;
-/// Bytes of payloads in one answer, unless the first message alone is larger.
-pub(super) const SHOWN_BYTES_MAX: usize = 16 << 20;
-/// Unacknowledged messages on a page.
+const LOOKED_AT_MAX: usize = 10_000;
+/// Bytes of messages in one answer, unless the first one alone is larger.
+const SHOWN_BYTES_MAX: usize = 16 << 20;
+/// Unacknowledged messages on a page, and bytes that it needs as a rule.
 const PAGE_MAX: usize = 500;
-
-/// What is looked for in messages: all of this.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Search {
-    /// Bytes of the payload.
-    contains: Option<Vec<u8>>,
-    /// The name of a header, and what it is as text, if that matters.
-    header: Option<(String, Option<String>)>,
-}
-
-impl Search {
-    pub fn new(contains: Option<&str>, header: Option<&str>) -> Self {
-        let contains = contains.filter(|text| !text.is_empty());
-        let header =
-            header.filter(|text| !text.is_empty()).map(|text| match text.split_once(':') {
-                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-                None => (text.to_owned(), None),
-            });
-        Search { contains: contains.map(|text| text.as_bytes().to_vec()), header }
-    }
-
-    /// Whether nothing is looked for.
-    pub fn is_empty(&self) -> bool {
-        self.contains.is_none() && self.header.is_none()
-    }
-
-    /// Whether a message has it. Its body has to be whole.
-    pub fn finds(&self, message: &MessageView) -> bool {
-        let in_body = |text: &Vec<u8>| {
-            message.body.windows(text.len()).any(|window| window == text.as_slice())
-        };
-        self.contains.as_ref().is_none_or(in_body) && self.finds_header(message)
-    }
-
-    fn finds_header(&self, message: &MessageView) -> bool {
-        let Some((wanted, value)) = &self.header else { return true };
-        let headers = ContentHeader::parse(&message.header)
-            .ok()
-            .and_then(|header| header.properties.headers().ok().flatten()?.to_owned().ok());
-        let headers = headers.map(|headers| from_table(&headers));
-        let found = headers.as_ref().and_then(|headers| headers.get(wanted));
-        let is_value = |found: &Value| match value {
-            None => true,
-            Some(value) => match found {
-                Value::String(text) => text == value,
-                other => value == &other.to_string(),
-            },
-        };
-        found.is_some_and(is_value)
-    }
-}
+const UNACKED_BYTES_MAX: usize = 16 << 20;
 
 /// Whether the caller may read from the queue in the path.
 pub(super) fn may_read(call: &Call) -> Result<(), Refusal> {
@@ -120,44 +70,128 @@ fn messages(call: &Call) -> Outcome {
     may_read(call)?;
     call.only_query(&PARAMETERS)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+    let found = Found::asked(call)?;
     if call.admin().queue(vhost, queue)?.stream.is_some() {
-        return streams::messages(call);
+        return streams::messages(call, found);
     }
-    let (first, count) = (number(call, "offset", 0)?, number(call, "count", COUNT_DEFAULT)?);
-    let truncate = number(call, "truncate", usize::MAX)?;
-    let count = count.min(MESSAGES_MAX);
-    let always_base64 = call.query("encoding") == Some("base64");
-    let search = Search::new(call.query("contains"), call.query("header"));
-    let fetch = call.api.fetches.begin(SHOWN_BYTES_MAX * 2)?;
-    let (mut found, mut shown_bytes, mut looked_at) = (Vec::new(), 0, 0);
-    let mut is_end = false;
-    while found.len() < count
-        && looked_at < LOOKED_AT_MAX
-        && shown_bytes < SHOWN_BYTES_MAX
-        && !is_end
-    {
-        let offset = first.saturating_add(looked_at);
+    let first = number(call, "offset", 0)?;
+    Ok(Reply::work(Looking { first, found }))
+}
+
+/// What stands before the messages of an answer.
+const BEFORE: &[u8] = b"{\"messages\":[";
+
+/// Messages that are shown, as far as they are found.
+pub(super) struct Found {
+    /// How many are wanted.
+    count: usize,
+    truncate: usize,
+    always_base64: bool,
+    search: Search,
+    /// The answer up to the last one that is found.
+    text: Vec<u8>,
+    len: usize,
+    looked_at: usize,
+    searched_bytes: usize,
+}
+
+impl Found {
+    /// None yet of those that a query asks for.
+    fn asked(call: &Call) -> Result<Self, Refusal> {
+        Ok(Found {
+            count: number(call, "count", COUNT_DEFAULT)?.min(MESSAGES_MAX),
+            truncate: number(call, "truncate", usize::MAX)?,
+            always_base64: call.query("encoding") == Some("base64"),
+            search: Search::asked(call.query("contains"), call.query("header"))?,
+            text: Vec::new(),
+            len: 0,
+            looked_at: 0,
+            searched_bytes: 0,
+        })
+    }
+
+    /// How many messages are to be read now, and how many bytes of each body.
+    pub fn wants(&self) -> (usize, usize) {
         // Who looks for something needs all of each message.
-        let (at_once, bytes_max) = match search.is_empty() {
-            true => (count - found.len(), truncate),
-            false => (MESSAGES_MAX.min(LOOKED_AT_MAX - looked_at), usize::MAX),
-        };
-        let some = call.admin().peek(vhost, queue, offset, at_once, bytes_max)?;
-        is_end = some.is_empty();
-        for (nth, mut message) in some.into_iter().enumerate() {
-            if found.len() >= count || shown_bytes >= SHOWN_BYTES_MAX {
-                break;
-            }
-            looked_at += 1;
-            if search.finds(&message) {
-                message.body.truncate(truncate);
-                shown_bytes += message.body.len();
-                found.push(object(&message, (offset + nth) as u64, always_base64));
-            }
+        match self.search.is_empty() {
+            true => (self.count - self.len, self.truncate),
+            false => (MESSAGES_MAX.min(LOOKED_AT_MAX - self.looked_at), usize::MAX),
         }
     }
-    let next = (!is_end).then_some(first.saturating_add(looked_at));
-    Ok(fetch.reply(&json!({ "messages": found, "looked_at": looked_at, "next": next })))
+
+    /// Whether no more is looked at in this request.
+    pub fn is_enough(&self) -> bool {
+        self.len >= self.count
+            || self.text.len() >= SHOWN_BYTES_MAX
+            || self.looked_at >= LOOKED_AT_MAX
+            || self.searched_bytes >= SEARCHED_BYTES_MAX
+    }
+
+    /// Looks at a message, and keeps it if it is meant.
+    pub fn look_at(&mut self, mut message: MessageView, offset: u64) -> Result<(), Refusal> {
+        self.looked_at += 1;
+        self.searched_bytes += message.body.len() + message.header.len();
+        if !self.search.finds(&message) {
+            return Ok(());
+        }
+        self.text.extend_from_slice(if self.len == 0 { BEFORE } else { b"," });
+        self.len += 1;
+        message.body.truncate(self.truncate);
+        make_room(&mut self.text, &message);
+        let object = object(&message, offset, self.always_base64);
+        serde_json::to_writer(&mut self.text, &object).map_err(Refusal::internal)
+    }
+
+    /// Bytes that the answer needs at most, as a rule: a message that is larger goes out as well.
+    pub fn room(&self) -> usize {
+        2 * SHOWN_BYTES_MAX
+    }
+
+    /// The answer, with what else it says: JSON texts of members.
+    pub fn reply(&mut self, members: &str) -> Reply {
+        let mut text = std::mem::take(&mut self.text);
+        if self.len == 0 {
+            text.extend_from_slice(BEFORE);
+        }
+        let looked_at = self.looked_at;
+        text.extend_from_slice(format!("],\"looked_at\":{looked_at},{members}}}").as_bytes());
+        Reply::json_text(text)
+    }
+}
+
+/// A look at messages that wait.
+struct Looking {
+    first: usize,
+    found: Found,
+}
+
+impl Work for Looking {
+    fn room(&self) -> usize {
+        self.found.room()
+    }
+
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+        let found = &mut self.found;
+        let offset = self.first.saturating_add(found.looked_at);
+        let (count, bytes_max) = found.wants();
+        let some = call.admin().peek(vhost, queue, offset, count, bytes_max)?;
+        let is_end = some.is_empty() && count > 0;
+        for (nth, message) in some.into_iter().enumerate() {
+            if found.is_enough() {
+                break;
+            }
+            found.look_at(message, (offset + nth) as u64)?;
+        }
+        if !is_end && !found.is_enough() {
+            return Ok(None);
+        }
+        let next = match is_end {
+            true => "null".to_owned(),
+            false => self.first.saturating_add(found.looked_at).to_string(),
+        };
+        Ok(Some(found.reply(&format!("\"next\":{next}"))))
+    }
 }
 
 pub(super) fn object(message: &MessageView, offset: u64, always_base64: bool) -> Value {
@@ -169,16 +203,16 @@ pub(super) fn object(message: &MessageView, offset: u64, always_base64: bool) ->
     Value::Object(members)
 }
 
-fn payload(call: &Call) -> Outcome {
-    may_read(call)?;
+/// The message in the path, with so many bytes of its body.
+fn one(call: &Call, bytes_max: usize) -> Result<MessageView, Refusal> {
     let offset = call.text("offset")?.parse::<usize>().map_err(|_| Refusal::not_found())?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let admin = call.admin();
     let found = match admin.queue(vhost, queue)?.stream {
-        None => admin.peek(vhost, queue, offset, 1, usize::MAX)?,
+        None => admin.peek(vhost, queue, offset, 1, bytes_max)?,
         Some(_) => {
             let start = StreamStart::Offset(offset as u64);
-            let page = admin.read_stream(vhost, queue, start, 1, usize::MAX)?;
+            let page = admin.read_stream(vhost, queue, start, 1, bytes_max)?;
             page.messages.into_iter().filter(|message| message.number == offset as u64).collect()
         }
     };
@@ -187,12 +221,27 @@ fn payload(call: &Call) -> Outcome {
         // Others have left in the meantime.
         return Err(Refusal::not_found());
     }
+    Ok(message)
+}
+
+fn payload(call: &Call) -> Outcome {
+    may_read(call)?;
+    Ok(Reply::once(one(call, 0)?.body_bytes, whole_payload))
+}
+
+fn whole_payload(call: &Call) -> Outcome {
+    let message = one(call, usize::MAX)?;
     let file = format!("attachment; filename=\"message-{}.bin\"", message.number);
     let reply = Reply::text(message.body, "application/octet-stream");
     Ok(reply.with_header(CONTENT_DISPOSITION, &file))
 }
 
 fn unacked(call: &Call) -> Outcome {
+    may_read(call)?;
+    Ok(Reply::once(UNACKED_BYTES_MAX, unacked_page))
+}
+
+fn unacked_page(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let (page, size) = (number(call, "page", 1)?.max(1), number(call, "page_size", 100)?);
     let size = size.clamp(1, PAGE_MAX);

@@ -9,7 +9,7 @@ use crate::json::{from_table, name};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
-use courser_auth::{Resource, Right};
+use courser_auth::{Access, Resource, Right};
 use courser_broker::admin::{
     NewMessage, PolicyKind, PolicyPreview, RouteStep, RouteTrace, RoutedQueue,
 };
@@ -46,7 +46,23 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
+/// Bytes of a question where a message would go, whose headers no client could send if they were larger; and of one what a user may
+/// do, in which there are names only.
+const MESSAGE_BYTES_MAX: usize = 128 << 10;
+const NAMES_BYTES_MAX: usize = 8 << 10;
+/// Routing keys of a message besides its own: each is compared with each binding on its way.
+const MORE_KEYS_MAX: usize = 100;
+
+/// Refuses a question that is larger.
+fn bounded(call: &Call, most: usize) -> Result<(), Refusal> {
+    match call.body.len() <= most {
+        true => Ok(()),
+        false => Err(Refusal::bad_request(format!("The body has more than {most} bytes"))),
+    }
+}
+
 fn route(call: &Call) -> Outcome {
+    bounded(call, MESSAGE_BYTES_MAX)?;
     let body = call.object()?;
     body.only(&["routing_key", "properties"])?;
     let empty = Value::Object(Map::new());
@@ -58,6 +74,10 @@ fn route(call: &Call) -> Outcome {
         properties: properties(body.get("properties").unwrap_or(&empty))?,
         body: Default::default(),
     };
+    if more_keys(&body) > MORE_KEYS_MAX {
+        let reason = format!("CC and BCC name more than {MORE_KEYS_MAX} keys");
+        return Err(Refusal::bad_request(reason));
+    }
     let vhost = call.text("vhost")?;
     call.admin().exchange(vhost, call.exchange("exchange"))?;
     let trace = call.admin().trace_route(vhost, &message).map_err(|fault| match fault.code {
@@ -65,6 +85,13 @@ fn route(call: &Call) -> Outcome {
         _ => fault.into(),
     })?;
     Ok(Reply::json(&shown(&trace)))
+}
+
+/// How many routing keys a message has besides its own.
+fn more_keys(body: &Map<String, Value>) -> usize {
+    let headers = body.get("properties").and_then(|properties| properties.get("headers"));
+    let lists = ["CC", "BCC"].into_iter().filter_map(|name| headers?.get(name)?.as_array());
+    lists.map(Vec::len).sum()
 }
 
 fn shown(trace: &RouteTrace) -> Value {
@@ -166,6 +193,7 @@ fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
 }
 
 fn check_access(call: &Call) -> Outcome {
+    bounded(call, NAMES_BYTES_MAX)?;
     let (caller, body) = (call.caller()?, call.object()?);
     body.only(&["user", "vhost", "right", "resource", "name", "routing_key"])?;
     let user = body.get("user").and_then(Value::as_str).unwrap_or(caller.name());
@@ -213,14 +241,19 @@ fn because(
     what: Resource<'_>,
     routing_key: Option<&str>,
 ) -> Option<String> {
-    let directory = call.admin().accounts();
-    if directory.user(user).is_none() {
+    // A token says itself what its user may, whatever the directory has under that name.
+    let own = call.caller.as_ref().filter(|caller| caller.name() == user);
+    let grant = own.and_then(|caller| caller.grant.as_ref());
+    if grant.is_none() && call.admin().accounts().user(user).is_none() {
         return Some(format!("there is no user '{user}'"));
     }
     if call.admin().vhost(vhost).is_none() {
         return Some(format!("vhost {vhost} not found"));
     }
-    let mut access = call.api.settings.accounts.access(user, vhost);
+    let mut access = match grant {
+        Some(grant) => Access::granted(grant, vhost),
+        None => call.api.settings.accounts.access(user, vhost),
+    };
     let mut checked = access.enter().and_then(|()| access.check(right, what));
     // Of exchanges, only those of the type topic look at routing keys.
     if let (Resource::Exchange(exchange), Some(key)) = (what, routing_key)

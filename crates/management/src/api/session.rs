@@ -34,11 +34,8 @@ pub(crate) const ROUTES: &[Route] = &[
 pub(super) fn begun(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let web = &call.api.settings.web;
-    // As it is now: a good login may have renewed the hash.
-    let user = call.admin().accounts().user(caller.name()).cloned();
-    let user = user.filter(|_| caller.grant.is_none()).unwrap_or_else(|| caller.user.clone());
     let (grant, renewal) = (caller.grant.clone(), caller.renewal.clone());
-    let secret = call.api.sessions.begin(&user, grant, renewal, call.api.now_ms())?;
+    let secret = call.api.sessions.begin(&caller.user, grant, renewal, call.api.now_ms())?;
     let kept = Kept::UntilItCloses;
     let cookie = SESSION.set(&call.headers, &secret, kept, call.is_tls, &web.path_prefix);
     tracing::info!(user = caller.name(), peer = %call.peer, "session begun");

@@ -6,7 +6,7 @@ use crate::json::to_table;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
-use courser_broker::admin::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits};
+use courser_broker::admin::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits, VhostSettings};
 use serde_json::{Map, Value};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -66,20 +66,23 @@ fn delete_limit(call: &Call) -> Outcome {
 }
 
 fn change_limit(call: &Call, name: &str, value: Option<u64>) -> Outcome {
-    let vhost = call.admin().vhost(call.text("vhost")?);
-    let vhost = vhost.ok_or_else(|| Refusal::missing("vhost_not_found"))?;
-    let mut limits: VhostLimits = vhost.limits;
-    match name {
-        "max-connections" => limits.connections_max = value,
-        "max-queues" => limits.queues_max = value,
+    let vhost = call.text("vhost")?;
+    let limit: fn(&mut VhostLimits) -> &mut Option<u64> = match name {
+        "max-connections" => |limits| &mut limits.connections_max,
+        "max-queues" => |limits| &mut limits.queues_max,
         _ => {
-            let value = value.map_or(Value::Null, Value::from);
-            let shown = erlang(&value);
+            // What is not there is said first.
+            call.admin().vhost(vhost).ok_or_else(|| Refusal::missing("vhost_not_found"))?;
+            let shown = erlang(&value.map_or(Value::Null, Value::from));
             let terms = format!("Unrecognised terms [{{<<\"{name}\">>,{shown}}}] in limits");
-            return Err(Refusal::bad_request(format!("Validation failed\n\n{terms}\n")));
+            return Err(invalid(&terms));
         }
-    }
-    call.admin().put_vhost(&vhost.name, limits)?;
+    };
+    let change = |settings: &mut VhostSettings| *limit(&mut settings.limits) = value;
+    call.admin().change_known_vhost(vhost, change).map_err(|fault| match fault.code {
+        404 => Refusal::missing("vhost_not_found"),
+        _ => fault.into(),
+    })?;
     Ok(Reply::done())
 }
 
@@ -94,11 +97,7 @@ fn put_operator_policy(call: &Call) -> Outcome {
 fn put(call: &Call, kind: PolicyKind) -> Outcome {
     let vhost = call.text("vhost")?;
     let policy = policy(call.text("name")?, &call.object()?)?;
-    let known =
-        call.admin().policies(vhost, kind).map_err(|_| Refusal::missing("vhost_not_found"))?;
-    let is_new = !known.iter().any(|one| one.name == policy.name);
-    call.admin().set_policy(vhost, kind, policy)?;
-    Ok(Reply::put(is_new))
+    Ok(Reply::put(call.admin().set_policy(vhost, kind, policy)?))
 }
 
 fn invalid(reason: &str) -> Refusal {

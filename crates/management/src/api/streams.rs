@@ -2,22 +2,22 @@
 
 use super::get;
 use super::live::{self, Source};
-use super::peek::{self, COUNT_DEFAULT, LOOKED_AT_MAX, SHOWN_BYTES_MAX, Search, number};
+use super::peek::{self, Found, number};
+use super::search::Search;
 use crate::call::{Call, Outcome};
 use crate::caller::Caller;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
+use crate::reply::{Reply, Work};
 use crate::routes::{Needs, Route};
+use crate::shares::Shares;
 use courser_auth::{Resource, Right};
-use courser_broker::admin::{Fault, MESSAGES_MAX, StreamFollower, StreamPage, StreamStart};
-use parking_lot::Mutex;
-use serde_json::{Value, json};
+use courser_broker::admin::{Fault, StreamFollower, StreamPage, StreamStart};
+use serde_json::json;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 pub(crate) const ROUTES: &[Route] = &[get(
     "/api/queues/{vhost}/{queue}/tail",
@@ -50,51 +50,50 @@ fn start(call: &Call, default: StreamStart) -> Result<StreamStart, Refusal> {
 }
 
 /// A page of a stream: see [`peek`] for what a page of another queue is.
-pub(super) fn messages(call: &Call) -> Outcome {
-    let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let mut start = start(call, StreamStart::First)?;
-    let count = number(call, "count", COUNT_DEFAULT)?.clamp(1, MESSAGES_MAX);
-    let truncate = number(call, "truncate", usize::MAX)?;
-    let always_base64 = call.query("encoding") == Some("base64");
-    let search = Search::new(call.query("contains"), call.query("header"));
-    make_durable(call);
-    let (mut found, mut shown_bytes, mut looked_at) = (Vec::new(), 0, 0);
-    let page = loop {
-        // Who looks for something needs all of each message.
-        let (at_once, bytes_max) = match search.is_empty() {
-            true => (count - found.len(), truncate),
-            false => (MESSAGES_MAX.min(LOOKED_AT_MAX - looked_at), usize::MAX),
-        };
-        let mut page = call.admin().read_stream(vhost, queue, start, at_once, bytes_max)?;
-        let is_end = page.messages.is_empty();
-        let mut enough = false;
-        for mut message in std::mem::take(&mut page.messages) {
-            looked_at += 1;
-            page.next = page.next.max(message.number + 1);
-            if search.finds(&message) {
-                message.body.truncate(truncate);
-                shown_bytes += message.body.len();
-                found.push(object(&message, always_base64));
-            }
-            enough = found.len() >= count || shown_bytes >= SHOWN_BYTES_MAX;
-            if enough {
-                page.next = message.number + 1;
+pub(super) fn messages(call: &Call, found: Found) -> Outcome {
+    Ok(Reply::work(Looking { start: start(call, StreamStart::First)?, is_begun: false, found }))
+}
+
+/// A look at the messages of a stream.
+struct Looking {
+    start: StreamStart,
+    is_begun: bool,
+    found: Found,
+}
+
+impl Work for Looking {
+    fn room(&self) -> usize {
+        self.found.room()
+    }
+
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            make_durable(call);
+        }
+        let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+        let found = &mut self.found;
+        let (count, bytes_max) = found.wants();
+        // A page of none says where the stream begins and ends.
+        let page = call.admin().read_stream(vhost, queue, self.start, count.max(1), bytes_max)?;
+        let StreamPage { messages, mut next, first_offset, next_offset } = page;
+        let is_end = messages.is_empty();
+        for message in messages {
+            if found.is_enough() {
+                next = message.number;
                 break;
             }
+            let offset = message.number;
+            found.look_at(message, offset)?;
         }
-        if is_end || enough || looked_at >= LOOKED_AT_MAX {
-            break page;
+        if !is_end && !found.is_enough() {
+            self.start = StreamStart::Offset(next);
+            return Ok(None);
         }
-        start = StreamStart::Offset(page.next);
-    };
-    let StreamPage { next, first_offset, next_offset, .. } = page;
-    Ok(Reply::json(&json!({
-        "messages": found,
-        "looked_at": looked_at,
-        "next": next,
-        "first_offset": first_offset,
-        "next_offset": next_offset,
-    })))
+        let members = format!(
+            "\"next\":{next},\"first_offset\":{first_offset},\"next_offset\":{next_offset}"
+        );
+        Ok(Some(found.reply(&members)))
+    }
 }
 
 /// Has what has been published so far become durable, as nothing else is shown. A log that is slow is
@@ -107,11 +106,6 @@ fn make_durable(call: &Call) {
         Handle::current().block_on(async { tokio::time::timeout(DURABLE_TIMEOUT, durable).await });
 }
 
-/// A message; its offset is one that never changes.
-fn object(message: &courser_broker::admin::MessageView, always_base64: bool) -> Value {
-    peek::object(message, message.number, always_base64)
-}
-
 fn tail(call: &Call) -> Outcome {
     peek::may_read(call)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
@@ -121,63 +115,78 @@ fn tail(call: &Call) -> Outcome {
         Some(seen) => StreamStart::Offset(u64::saturating_add(seen, 1)),
         None => start(call, StreamStart::Next)?,
     };
+    let truncate = number(call, "truncate", TRUNCATE_DEFAULT)?.min(TRUNCATE_MAX);
     let tail = Tail {
-        vhost: vhost.to_owned(),
-        queue: queue.to_vec(),
-        follower: Arc::new(Mutex::new(call.admin().follow_stream(vhost, queue, start)?)),
-        search: Search::new(call.query("contains"), call.query("header")),
-        truncate: number(call, "truncate", TRUNCATE_DEFAULT)?.min(TRUNCATE_MAX),
+        follower: call.admin().follow_stream(vhost, queue, start)?,
+        search: Search::asked(call.query("contains"), call.query("header"))?,
+        truncate,
         always_base64: call.query("encoding") == Some("base64"),
         next: None,
-        answers: Arc::clone(&call.api.answers),
     };
-    live::serve(call, "messages as they come", tail)
+    let followed = Followed {
+        vhost: vhost.to_owned(),
+        queue: queue.to_vec(),
+        user: call.user().to_owned(),
+        tail: Some(Box::new(tail)),
+        portions: Arc::clone(&call.api.portions),
+    };
+    live::serve(call, "messages as they come", followed)
 }
 
-/// Somebody who follows a stream.
-struct Tail {
+/// A stream that is followed.
+struct Followed {
     vhost: String,
     queue: Vec<u8>,
-    follower: Arc<Mutex<StreamFollower>>,
+    user: String,
+    /// None while it reads, and once it can't be read.
+    tail: Option<Box<Tail>>,
+    /// Who reads and searches has one of these places.
+    portions: Arc<Shares>,
+}
+
+/// How far a stream has been read.
+struct Tail {
+    follower: StreamFollower,
     search: Search,
     truncate: usize,
     always_base64: bool,
     /// The offset to go on from, once something has been read.
     next: Option<u64>,
-    /// Who reads from the disk has one of these places.
-    answers: Arc<Semaphore>,
 }
 
-impl Source for Tail {
+impl Source for Followed {
     async fn take(&mut self, waker: &Waker) -> Option<String> {
-        loop {
-            let page = self.read().await?;
-            let is_end = page.messages.is_empty();
-            let text = self.written(page);
-            if !text.is_empty() || is_end {
-                self.follower.lock().wait(waker);
-                return Some(text);
-            }
+        let place = self.portions.take(&self.user, 1).await?;
+        let mut tail = self.tail.take()?;
+        let reading = tokio::task::spawn_blocking(move || {
+            let read = tail.read();
+            drop(place);
+            // What can't be read ends it, as does the end of the stream.
+            read.ok().flatten().map(|read| (tail, read))
+        });
+        let (tail, (is_end, text)) = reading.await.ok()??;
+        let tail = self.tail.insert(tail);
+        if is_end {
+            tail.follower.wait(waker);
+        } else {
+            waker.wake_by_ref();
         }
+        Some(text)
     }
 
     fn lets_in(&self, caller: &Caller) -> bool {
-        caller.may_still_enter(&self.vhost)
+        caller.need_login().is_ok()
+            && caller.may_enter(&self.vhost)
             && caller.check(&self.vhost, Right::Read, Resource::Queue(&self.queue)).is_ok()
     }
 }
 
 impl Tail {
-    async fn read(&self) -> Option<StreamPage> {
+    /// The next messages as events, as far as they are meant, and whether there were none. `None` when the stream is gone.
+    fn read(&mut self) -> Result<Option<(bool, String)>, Fault> {
         let bytes_max = if self.search.is_empty() { self.truncate } else { usize::MAX };
-        let place = Arc::clone(&self.answers).acquire_owned().await.ok()?;
-        let follower = Arc::clone(&self.follower);
-        let reading = tokio::task::spawn_blocking(move || -> Result<Option<StreamPage>, Fault> {
-            let _place = place;
-            follower.lock().take(MESSAGES_AT_ONCE, bytes_max)
-        });
-        // What can't be read ends it, as does the end of the stream.
-        reading.await.ok()?.ok()?
+        let page = self.follower.take(MESSAGES_AT_ONCE, bytes_max)?;
+        Ok(page.map(|page| (page.messages.is_empty(), self.written(page))))
     }
 
     fn written(&mut self, page: StreamPage) -> String {
@@ -192,7 +201,8 @@ impl Tail {
         for mut message in page.messages {
             if self.search.finds(&message) {
                 message.body.truncate(self.truncate);
-                let (id, data) = (message.number, object(&message, self.always_base64));
+                let id = message.number;
+                let data = peek::object(&message, id, self.always_base64);
                 let _ = write!(text, "event: message\nid: {id}\ndata: {data}\n\n");
             }
         }

@@ -52,6 +52,12 @@ pub(crate) const ROUTES: &[Route] = &[
         topic_permission,
         "Which routing keys a user may use in a vhost, by exchange.",
     ),
+    get(
+        "/api/topic-permissions/{vhost}/{user}/{exchange}",
+        Needs::Administrator,
+        topic_permission,
+        "The same, of one exchange.",
+    ),
     get("/api/user-limits", Needs::Administrator, all_limits, "The limits of all users."),
     get("/api/user-limits/{user}", Needs::Login, limits, "The limits of a user."),
 ];
@@ -176,10 +182,15 @@ pub(super) fn topic_permissions_in_vhost(call: &Call) -> Outcome {
 fn topic_permission(call: &Call) -> Outcome {
     known(call, &call.admin().accounts())?;
     let (vhost, user) = (known_vhost(call)?, call.text("user")?.to_owned());
-    if call.admin().accounts().topic_permissions(&user, &vhost).is_empty() {
+    let exchange = if call.has("exchange") { Some(call.text("exchange")?) } else { None };
+    let is_wanted = |row: &TopicPermissionRow| {
+        let is_of_exchange = exchange.is_none_or(|exchange| row.exchange == exchange);
+        row.vhost == vhost && row.user == user && is_of_exchange
+    };
+    if !call.admin().accounts().topic_permission_rows().any(|row| is_wanted(&row)) {
         return Err(Refusal::not_found());
     }
-    list_topic_permissions(call, |row| row.vhost == vhost && row.user == user)
+    list_topic_permissions(call, is_wanted)
 }
 
 fn list_topic_permissions(call: &Call, is_wanted: impl Fn(&TopicPermissionRow) -> bool) -> Outcome {

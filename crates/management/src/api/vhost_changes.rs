@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
 use courser_auth::Permission;
-use courser_broker::admin::{Fault, VhostSettings};
+use courser_broker::admin::{AccountsError, Fault, VhostSettings};
 use hyper::StatusCode;
 use serde_json::{Map, Value};
 
@@ -48,14 +48,13 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
-/// What a body says of a vhost.
+/// What a body says of a vhost. What it does not say stays as it is.
 pub(crate) struct Said {
-    description: String,
-    tags: Vec<String>,
-    default_queue_type: Option<String>,
-    /// Stays as it is without.
+    description: Option<String>,
+    tags: Option<Vec<String>>,
+    /// `Some(None)` for the usual one.
+    default_queue_type: Option<Option<String>>,
     tracing: Option<bool>,
-    /// Stays as it is without.
     protected: Option<bool>,
 }
 
@@ -63,57 +62,56 @@ impl Said {
     /// # Errors
     /// What can't be meant.
     pub fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
-        let description = match body.get("description") {
-            None | Some(Value::Null) => String::new(),
-            Some(_) => body.required_text("description")?.to_owned(),
-        };
-        let not_tags = || Refusal::bad_request("tags is neither a list of texts nor a text");
-        let tags: Vec<String> = match body.get("tags") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::String(text)) => text
-                .split(',')
-                .map(|tag| tag.trim().to_owned())
-                .filter(|tag| !tag.is_empty())
-                .collect(),
-            Some(Value::Array(list)) => {
-                let texts = list.iter().map(|tag| tag.as_str().map(str::to_owned));
-                texts.collect::<Option<_>>().ok_or_else(not_tags)?
-            }
-            Some(_) => return Err(not_tags()),
-        };
-        let flag = |name: &str| {
-            let is_said = body.get(name).is_some_and(|value| !value.is_null());
-            is_said.then(|| body.flag(name, false)).transpose()
-        };
+        let said = |name: &str| body.get(name).filter(|value| !value.is_null());
+        let description = said("description").map(|_| body.required_text("description"));
+        let flag = |name: &str| said(name).map(|_| body.flag(name, false)).transpose();
+        let kind = said("default_queue_type").or_else(|| said("defaultqueuetype"));
         Ok(Said {
-            description,
-            tags,
-            default_queue_type: queue_type(body)?,
+            description: description.transpose()?.map(str::to_owned),
+            tags: said("tags").map(tags).transpose()?,
+            default_queue_type: kind.map(queue_type).transpose()?,
             tracing: flag("tracing")?,
             protected: flag("protected_from_deletion")?,
         })
     }
 
-    /// Description, tags and type of queues that are not said are cleared.
+    /// Changes what is said.
     pub fn apply(self, settings: &mut VhostSettings) {
-        settings.description = self.description;
-        settings.tags = self.tags;
-        settings.default_queue_type = self.default_queue_type;
-        settings.tracing = self.tracing.unwrap_or(settings.tracing);
-        settings.protected = self.protected.unwrap_or(settings.protected);
+        fn set<T>(member: &mut T, said: Option<T>) {
+            if let Some(said) = said {
+                *member = said;
+            }
+        }
+        set(&mut settings.description, self.description);
+        set(&mut settings.tags, self.tags);
+        set(&mut settings.default_queue_type, self.default_queue_type);
+        set(&mut settings.tracing, self.tracing);
+        set(&mut settings.protected, self.protected);
     }
 }
 
-/// The type of queues declared without one, if a body names one that is not the usual.
-fn queue_type(body: &Map<String, Value>) -> Result<Option<String>, Refusal> {
-    match body.get("default_queue_type").or_else(|| body.get("defaultqueuetype")) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(kind)) => match kind.as_str() {
-            "" | "undefined" | "classic" => Ok(None),
-            "quorum" | "stream" => Ok(Some(kind.clone())),
-            other => Err(Refusal::bad_request(format!("{other} is not a valid queue type"))),
-        },
+fn tags(value: &Value) -> Result<Vec<String>, Refusal> {
+    let not_tags = || Refusal::bad_request("tags is neither a list of texts nor a text");
+    match value {
+        Value::String(text) => {
+            let tags = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+            Ok(tags.map(str::to_owned).collect())
+        }
+        Value::Array(list) => {
+            let texts = list.iter().map(|tag| tag.as_str().map(str::to_owned));
+            texts.collect::<Option<_>>().ok_or_else(not_tags)
+        }
+        _ => Err(not_tags()),
+    }
+}
+
+/// The type of queues declared without one, if it is not the usual.
+fn queue_type(value: &Value) -> Result<Option<String>, Refusal> {
+    match value.as_str() {
+        Some("" | "undefined" | "classic") => Ok(None),
+        Some(kind @ ("quorum" | "stream")) => Ok(Some(kind.to_owned())),
         Some(other) => Err(Refusal::bad_request(format!("{other} is not a valid queue type"))),
+        None => Err(Refusal::bad_request(format!("{value} is not a valid queue type"))),
     }
 }
 
@@ -125,7 +123,11 @@ fn put(call: &Call) -> Outcome {
     let is_new = change_placed(call, name, wanted, |settings| said.apply(settings))?;
     let user = &call.caller()?.user;
     if is_new && user.is_kept() {
-        call.admin().set_permission(&user.name, name, Permission::all())?;
+        match call.admin().give_permission(&user.name, name, Permission::all()) {
+            // The vhost has been deleted meanwhile.
+            Err(AccountsError::NoVhost(_)) => {}
+            given => given?,
+        }
     }
     Ok(Reply::put(is_new))
 }
@@ -171,8 +173,7 @@ fn unprotect(call: &Call) -> Outcome {
 
 fn set_protected(call: &Call, protected: bool) -> Outcome {
     let name = call.text("vhost")?;
-    call.admin().vhost(name).ok_or_else(Refusal::not_found)?;
-    call.admin().change_vhost(name, |settings| settings.protected = protected)?;
+    call.admin().change_known_vhost(name, |settings| settings.protected = protected)?;
     Ok(Reply::done())
 }
 

@@ -15,31 +15,56 @@ pub(crate) fn value_of(limits: &VhostLimits) -> Value {
     Value::Object(set.collect::<Map<String, Value>>())
 }
 
-/// Changes those limits that a value names; a negative number lifts one.
-///
-/// # Errors
-/// Says what is wrong with the value.
-pub(crate) fn set(limits: &mut VhostLimits, value: &Value) -> Result<(), String> {
-    let Value::Object(members) = value else {
-        // Nothing may also be written as an empty list.
-        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        return if is_empty { Ok(()) } else { Err("limits is no object".into()) };
-    };
-    for (name, value) in members {
-        let limit = match name.as_str() {
-            "max-connections" => &mut limits.connections_max,
-            "max-queues" => &mut limits.queues_max,
-            _ => {
-                let shown = erlang(value);
-                return Err(format!("Unrecognised terms [{{<<\"{name}\">>,{shown}}}] in limits"));
-            }
+/// The limits that a value names: `None` lifts one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NamedLimits {
+    connections_max: Option<Option<u64>>,
+    queues_max: Option<Option<u64>>,
+}
+
+impl NamedLimits {
+    /// Reads a value; a negative number lifts a limit.
+    ///
+    /// # Errors
+    /// Says what is wrong with the value.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let mut named = NamedLimits::default();
+        let Value::Object(members) = value else {
+            // Nothing may also be written as an empty list.
+            let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+            return if is_empty { Ok(named) } else { Err("limits is no object".into()) };
         };
-        let number = value
-            .as_i64()
-            .ok_or_else(|| format!("{name} should be a number, actually was {}", erlang(value)))?;
-        *limit = u64::try_from(number).ok();
+        for (name, value) in members {
+            let limit = match name.as_str() {
+                "max-connections" => &mut named.connections_max,
+                "max-queues" => &mut named.queues_max,
+                _ => {
+                    let shown = erlang(value);
+                    return Err(format!(
+                        "Unrecognised terms [{{<<\"{name}\">>,{shown}}}] in limits"
+                    ));
+                }
+            };
+            let number = value.as_i64().ok_or_else(|| {
+                format!("{name} should be a number, actually was {}", erlang(value))
+            })?;
+            *limit = Some(u64::try_from(number).ok());
+        }
+        Ok(named)
     }
-    Ok(())
+
+    /// Changes those that are named.
+    pub fn apply(self, limits: &mut VhostLimits) {
+        limits.connections_max = self.connections_max.unwrap_or(limits.connections_max);
+        limits.queues_max = self.queues_max.unwrap_or(limits.queues_max);
+    }
+
+    /// Those that are named and no others.
+    pub fn only(self) -> VhostLimits {
+        let mut limits = VhostLimits::default();
+        self.apply(&mut limits);
+        limits
+    }
 }
 
 /// The parameter that stands for the limits of a vhost that has some.

@@ -220,8 +220,7 @@ fn is_same(now: &Value, wanted: &Value) -> bool {
         Value::Object(members) => members.is_empty(),
         Value::Array(list) => list.is_empty(),
         Value::String(text) => text.is_empty(),
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::Bool(true) => false,
+        Value::Number(_) | Value::Bool(true) => false,
     };
     match (now, wanted) {
         (now, wanted) if now == wanted || is_nothing(now) && is_nothing(wanted) => true,
@@ -327,6 +326,13 @@ mod tests {
         assert_eq!(plan["refuse"][0]["row"], json!({ "name": "lost", "vhost": "nowhere" }));
         assert_eq!(plan["skipped_count"], 1);
         assert!(!plan.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_another_than_none() {
+        let limits = json!({ "max-connections": 0 });
+        let plan = plan(&json!({ "users": [{ "name": "me", "tags": "a,b", "limits": limits }] }));
+        assert_eq!(plan["change"][0]["after"], json!({ "limits": limits }), "{plan}");
     }
 
     #[test]

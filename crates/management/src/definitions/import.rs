@@ -4,7 +4,7 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
-use crate::api::vhost_limits;
+use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
 use crate::groups::count;
 use crate::json::to_table;
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use courser_auth::{Hashing, PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
-    VhostLimits,
+    VhostSettings,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde::de::DeserializeOwned;
@@ -165,9 +165,12 @@ impl Import<'_> {
     }
 
     fn user(&mut self, row: &Value) -> Result<(), ImportError> {
-        let user = super::users::user(row, |password| PasswordHash::new(password, self.hashing))?;
-        let name = user.name.clone();
-        self.admin.put_user(user).map_err(|error| refused("user", &name, error))?;
+        let said = super::users::user(row, |password| PasswordHash::new(password, self.hashing))?;
+        let put = self.admin.put_user(&said.name, &[], |user| {
+            said.apply(user);
+            Ok(())
+        });
+        put.map_err(|error| refused("user", &said.name, error))?;
         self.done.users += 1;
         Ok(())
     }
@@ -176,7 +179,7 @@ impl Import<'_> {
         let row: PermissionRow = typed("permissions", row)?;
         self.known_vhost(&row.vhost)?;
         let set = self.admin.set_permission(&row.user, &row.vhost, row.permission());
-        set.map_err(|error| refused("permission of user", &row.user, error))
+        set.map(drop).map_err(|error| refused("permission of user", &row.user, error))
     }
 
     fn topic_permission(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -184,7 +187,7 @@ impl Import<'_> {
         self.known_vhost(&row.vhost)?;
         let permission = row.permission();
         let set = self.admin.set_topic_permission(&row.user, &row.vhost, &row.exchange, permission);
-        set.map_err(|error| refused("topic permission of user", &row.user, error))
+        set.map(drop).map_err(|error| refused("topic permission of user", &row.user, error))
     }
 
     fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
@@ -311,7 +314,8 @@ impl Import<'_> {
         let empty = Map::new();
         let policy = crate::api::policy(name, value.as_object().unwrap_or(&empty));
         let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
-        self.admin.set_policy(vhost, kind, policy).map_err(|error| refused("policy", name, error))
+        let set = self.admin.set_policy(vhost, kind, policy);
+        set.map(drop).map_err(|error| refused("policy", name, error))
     }
 
     fn parameter(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -324,11 +328,11 @@ impl Import<'_> {
             vhost_limits::COMPONENT => {
                 self.known_vhost(vhost)?;
                 // The parameter is all of them, unlike what the row of a vhost says.
-                let mut limits = VhostLimits::default();
-                vhost_limits::set(&mut limits, value)
-                    .map_err(|why| refused("vhost", vhost, why))?;
-                let set = self.admin.put_vhost(vhost, limits);
-                set.map(drop).map_err(|error| refused("vhost", vhost, error.explanation))
+                let limits = NamedLimits::read(value);
+                let limits = limits.map_err(|why| refused("vhost", vhost, why))?.only();
+                let change = |settings: &mut VhostSettings| settings.limits = limits;
+                let set = self.admin.change_known_vhost(vhost, change);
+                set.map_err(|error| refused("vhost", vhost, error.explanation))
             }
             _ => {
                 self.known_vhost(vhost)?;

@@ -8,14 +8,39 @@ use super::import::{refused, typed};
 use courser_auth::{AccountError, PasswordHash, User, UserRow};
 use serde_json::Value;
 
-/// The user that a row describes; `hash` makes the hash of a password that stands there in clear.
+/// What a row says of a user.
+pub(super) struct Said {
+    pub name: String,
+    user: User,
+    says_limits: bool,
+    says_loopback_only: bool,
+}
+
+impl Said {
+    /// Changes a user to what the row says. What it does not name of limits and of where the user may
+    /// come from stays.
+    pub fn apply(&self, user: &mut User) {
+        let User { password, tags, limits, loopback_only, .. } = self.user.clone();
+        (user.password, user.tags) = (password, tags);
+        if self.says_limits {
+            user.limits = limits;
+        }
+        if self.says_loopback_only {
+            user.loopback_only = loopback_only;
+        }
+    }
+}
+
+/// What a row says of a user; `hash` makes the hash of a password that stands there in clear.
 pub(super) fn user(
     row: &Value,
     hash: impl FnOnce(&[u8]) -> Result<PasswordHash, AccountError>,
-) -> Result<User, ImportError> {
+) -> Result<Said, ImportError> {
     let mut row = row.clone();
     let password = row.as_object_mut().and_then(|members| members.remove("password"));
     let has_hash = row.get("password_hash").is_some_and(|hash| !hash.is_null());
+    let says = |member: &str| row.get(member).is_some_and(|value| !value.is_null());
+    let (says_limits, says_loopback_only) = (says("limits"), says("loopback_only"));
     let row: UserRow = typed("users", &row)?;
     let refused = |why: &dyn std::fmt::Display| refused("user", &row.name, why);
     let mut user = User::try_from(&row).map_err(|error| refused(&error))?;
@@ -29,5 +54,5 @@ pub(super) fn user(
         }
         Some(_) => return Err(refused(&"its password is no text")),
     }
-    Ok(user)
+    Ok(Said { name: row.name, user, says_limits, says_loopback_only })
 }

@@ -2,7 +2,8 @@
 
 use super::ImportError;
 use super::import::{Import, flag, reason, refused, text};
-use crate::api::{Said, change_placed, vhost_limits};
+use crate::api::vhost_limits::NamedLimits;
+use crate::api::{Said, change_placed};
 use crate::groups;
 use courser_broker::admin::VhostSettings;
 use serde_json::Value;
@@ -26,22 +27,19 @@ impl Import<'_> {
     /// A vhost that is there stays in its group: only a move, which takes its messages along, changes that.
     pub(super) fn vhost(&mut self, row: &Value) -> Result<(), ImportError> {
         let name = text(row, "name", "vhost")?;
-        let known = self.admin.vhost(name);
-        let wanted = match known {
+        let wanted = match self.admin.vhost(name) {
             None => wanted_group(row, self.groups)?,
             Some(_) => None,
         };
-        let mut limits = known.map(|vhost| vhost.limits).unwrap_or_default();
-        if let Some(given) = row.get("limits") {
-            vhost_limits::set(&mut limits, given).map_err(|why| refused("vhost", name, why))?;
-        }
+        let limits = NamedLimits::read(row.get("limits").unwrap_or(&Value::Null));
+        let limits = limits.map_err(|why| refused("vhost", name, why))?;
         // Older files have it beside the name.
         let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
         let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
         let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
         let change = |settings: &mut VhostSettings| {
             said.apply(settings);
-            settings.limits = limits;
+            limits.apply(&mut settings.limits);
             settings.tracing = tracing.unwrap_or(settings.tracing);
             settings.group = wanted.unwrap_or(settings.group);
         };

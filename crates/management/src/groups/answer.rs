@@ -3,6 +3,7 @@
 use super::link::Question;
 use super::scopes::{self, Scope};
 use super::{Groups, HOME, events, imports, parts, rows};
+use crate::api::live::EVENT_STREAM;
 use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
 use crate::http::answer::{Answer, interrupted, refusal};
@@ -10,7 +11,7 @@ use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use crate::routes::check_vhost;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 
@@ -18,10 +19,17 @@ use std::sync::Arc;
 pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
     let Some(groups) = several(&call) else { return answer.to(call).await };
     let scope = scopes::of(&answer.route);
+    let (call, named) = match scope {
+        Scope::VhostOfBody => match vhost_of_body(call).await {
+            Some(read) => read,
+            None => return interrupted(),
+        },
+        _ => (call, None),
+    };
     let elsewhere = match scope {
         Scope::Vhost => vhost_of_path(&call),
         Scope::Parameter if !is_of_limits(&call) => vhost_of_path(&call),
-        Scope::VhostOfBody => vhost_of_body(&call).and_then(|vhost| elsewhere(&call, &vhost)),
+        Scope::VhostOfBody => named.and_then(|vhost| elsewhere(&call, &vhost)),
         // A list of one vhost.
         Scope::Rows => {
             let vhost = call.vhost().ok().flatten();
@@ -91,9 +99,14 @@ fn is_of_limits(call: &Call) -> bool {
     call.bytes("component") == COMPONENT.as_bytes()
 }
 
-fn vhost_of_body(call: &Call) -> Option<String> {
-    let body = object(&call.body).ok()?;
-    body.get("vhost")?.as_str().map(str::to_owned)
+/// A request, and the vhost that its body names. The body may be long, so no thread that serves connections reads it.
+async fn vhost_of_body(call: Call) -> Option<(Call, Option<String>)> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let body = object(&call.body).ok();
+        let vhost = body.and_then(|body| body.get("vhost")?.as_str().map(str::to_owned));
+        (call, vhost)
+    });
+    reading.await.ok()
 }
 
 /// All groups, home first.
@@ -110,7 +123,10 @@ async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Out
     checked?;
     let api = Arc::clone(&call.api);
     let answered = api.links.ask(&call, group, &Question::of(&call)).await?;
-    Ok(relayed(answered))
+    match answered.headers().get(CONTENT_TYPE).is_some_and(|what| what == EVENT_STREAM) {
+        true => events::passed_on(&call, answered),
+        false => Ok(relayed(answered)),
+    }
 }
 
 /// What a group answers, as it is.

@@ -1,13 +1,15 @@
-//! What happens in all groups, as one stream.
+//! Events of other groups: what happens in all of them, as one stream, and what one tells of a vhost. Home asks the
+//! authority of who listens again, as long as that goes on.
 
 use super::answer::{ask_all, relayed};
 use super::link::Question;
 use crate::call::Call;
+use crate::caller::Caller;
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, StatusCode};
 use std::io;
@@ -39,11 +41,48 @@ pub(super) async fn answered(call: Call) -> Result<Response<Outgoing>, Refusal> 
         let (parts, body) = stream.into_parts();
         let is_first = head.is_none();
         head.get_or_insert(parts);
-        let following = Following { group, greets: is_first, body, sender: sender.clone() };
+        let listener = Listener::of(&call, Caller::is_monitor)?;
+        let sender = sender.clone();
+        let following = Following { group, listener, greets: is_first, body, sender };
         tokio::spawn(following.run(Arc::clone(&ends)));
     }
     let mut head = head.ok_or_else(Refusal::not_found)?;
     head.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(head, Outgoing::pieces(receiver)))
+}
+
+/// Passes on what a group tells of a vhost, for as long as its listener may log in. What it may do in the vhost, the group
+/// itself asks again.
+pub(super) fn passed_on(
+    call: &Call,
+    answered: Response<Incoming>,
+) -> Result<Response<Outgoing>, Refusal> {
+    let mut listener = Listener::of(call, |caller| caller.need_login().is_ok())?;
+    let (head, mut body) = relayed(answered).into_parts();
+    let (sender, receiver) = mpsc::channel(1);
+    let client = sender.clone();
+    let passing = async move {
+        while let Some(frame) = body.frame().await {
+            let piece = match frame.map(Frame::into_data) {
+                Ok(Ok(data)) => Ok(data),
+                Ok(Err(_)) => continue,
+                Err(error) => Err(error),
+            };
+            let is_last = piece.is_err();
+            if !listener.may_listen().await
+                || sender.send_timeout(piece, SEND_TIMEOUT).await.is_err()
+                || is_last
+            {
+                return;
+            }
+        }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = passing => {}
+            () = client.closed() => {}
+        }
+    });
     Ok(Response::from_parts(head, Outgoing::pieces(receiver)))
 }
 
@@ -52,9 +91,31 @@ async fn until_one_ends(ended: &mut watch::Receiver<bool>) {
     drop(ended.wait_for(|ended| *ended).await);
 }
 
+/// Who listens: only home can ask the user's authority again.
+struct Listener {
+    caller: Caller,
+    now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
+    may: fn(&Caller) -> bool,
+}
+
+impl Listener {
+    fn of(call: &Call, may: fn(&Caller) -> bool) -> Result<Self, Refusal> {
+        let (caller, now_ms) = (call.caller()?.unlimited(), Arc::clone(&call.api.settings.now_ms));
+        Ok(Listener { caller, now_ms, may })
+    }
+
+    /// Whether its user still may.
+    async fn may_listen(&mut self) -> bool {
+        let Ok(caller) = self.caller.asked_again((self.now_ms)()).await else { return false };
+        self.caller = caller;
+        (self.may)(&self.caller)
+    }
+}
+
 /// The events of a group.
 struct Following {
     group: u16,
+    listener: Listener,
     /// Only one says that it listens.
     greets: bool,
     body: Incoming,
@@ -91,6 +152,9 @@ impl Following {
             if !std::mem::replace(&mut self.greets, true) {
                 let greeting = events.windows(2).position(|two| two == b"\n\n");
                 events.drain(..greeting.map_or(0, |at| at + 2));
+            }
+            if !self.listener.may_listen().await {
+                return Ok(());
             }
             if !events.is_empty()
                 && self.sender.send_timeout(Ok(events.into()), SEND_TIMEOUT).await.is_err()

@@ -3,6 +3,7 @@
 
 use super::answer::{all, relayed};
 use super::documents::{IN_VHOSTS, merged};
+use super::gather::place;
 use super::link::Question;
 use super::{Groups, HOME, parts};
 use crate::api::vhost_limits::COMPONENT;
@@ -33,8 +34,9 @@ pub(super) async fn answered(
     answer: Answer,
     groups: Arc<dyn Groups>,
 ) -> Response<Outgoing> {
-    let Ok(_place) = Arc::clone(&call.api.gathers).acquire_owned().await else {
-        return interrupted();
+    let _place = match place(&call).await {
+        Ok(place) => place,
+        Err(refused) => return refusal(&refused),
     };
     let call = Arc::new(call);
     let done = match call.is_trial() {
@@ -48,7 +50,7 @@ pub(super) async fn answered(
 /// Says what an import would change in what all groups have.
 async fn tried(call: &Arc<Call>, answer: Answer) -> Result<Response<Outgoing>, Refusal> {
     // What is wrong with the file is said without asking anybody.
-    definitions_file(call)?;
+    aside(call, |call| definitions_file(call).map(drop)).await?;
     let mut question = Question::of_part(call);
     (question.method, question.body) = (Method::GET, Bytes::new());
     PART.clone_into(&mut question.target);
@@ -70,21 +72,40 @@ async fn imported(
     answer: Answer,
     groups: &dyn Groups,
 ) -> Result<Response<Outgoing>, Refusal> {
-    let mut document = read(definitions_file(call)?)?;
-    let shared = Value::Object(shared(&mut document));
-    if let Some(refused) = sent(call, HOME, &shared).await? {
+    let reading = aside(call, |call| {
+        let mut document = read(definitions_file(call)?)?;
+        let shared = Value::Object(shared(&mut document)).to_string();
+        Ok((document, shared))
+    });
+    let (document, shared) = reading.await?;
+    if let Some(refused) = sent(call, HOME, shared).await? {
         return Ok(refused);
     }
     groups.changed().await;
     let known = all(call);
-    for (group, rows) in by_group(document, call) {
+    let dividing = aside(call, |call| {
+        let by_group = by_group(document, call).into_iter();
+        let texts = by_group.map(|(group, rows)| (group, Value::Object(rows).to_string()));
+        Ok(texts.collect::<Vec<(u16, String)>>())
+    });
+    for (group, rows) in dividing.await? {
         if known.contains(&group)
-            && let Some(refused) = sent(call, group, &Value::Object(rows)).await?
+            && let Some(refused) = sent(call, group, rows).await?
         {
             return Ok(refused);
         }
     }
     Ok(answer.hand_out_whole(Ok(Reply::done())))
+}
+
+/// Works on a file, which may be long, away from the threads that serve connections.
+async fn aside<T: Send + 'static>(
+    call: &Arc<Call>,
+    work: impl FnOnce(&Call) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let call = Arc::clone(call);
+    let working = tokio::task::spawn_blocking(move || work(&call));
+    working.await.unwrap_or_else(|_| Err(Refusal::internal("the request could not be finished")))
 }
 
 fn read(text: &[u8]) -> Result<Map<String, Value>, Refusal> {
@@ -139,12 +160,12 @@ fn push(rows: &mut BTreeMap<u16, Map<String, Value>>, group: u16, list: &str, ro
 async fn sent(
     call: &Call,
     group: u16,
-    document: &Value,
+    document: String,
 ) -> Result<Option<Response<Outgoing>>, Refusal> {
     let mut question = Question::of_part(call);
     PART.clone_into(&mut question.target);
     question.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    question.body = document.to_string().into();
+    question.body = document.into();
     let answered = call.api.links.ask(call, group, &question).await?;
     Ok(match answered.status().is_success() {
         true => None,

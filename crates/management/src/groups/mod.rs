@@ -11,12 +11,14 @@
 //! - [`inside`]: on whose behalf requests come over these;
 //! - [`rows`]: lists, merged row by row;
 //! - [`parts`]: answers that are put together whole, and [`sums`], [`nodes`], [`documents`]: how;
+//! - [`gather`]: how many of these are answered at the same time;
 //! - [`events`]: what happens, from all groups;
 //! - [`imports`]: definitions, each to where it belongs.
 
 pub(crate) mod answer;
 mod documents;
 mod events;
+mod gather;
 mod imports;
 pub(crate) mod inside;
 pub(crate) mod link;

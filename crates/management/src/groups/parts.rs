@@ -1,6 +1,7 @@
 //! Answers that are put together from what all groups say.
 
 use super::answer::ask_all;
+use super::gather::place;
 use super::link::{Question, lost};
 use crate::call::{Call, Outcome};
 use crate::http::answer::{Answer, interrupted, refusal, relayed_bytes};
@@ -37,8 +38,9 @@ pub(super) async fn answered(
     question: Question,
     merge: Merge,
 ) -> Response<Outgoing> {
-    let Ok(_place) = Arc::clone(&call.api.gathers).acquire_owned().await else {
-        return interrupted();
+    let _place = match place(&call).await {
+        Ok(place) => place,
+        Err(refused) => return refusal(&refused),
     };
     let call = Arc::new(call);
     let parts = match said(&call, question).await {

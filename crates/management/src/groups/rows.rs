@@ -4,14 +4,14 @@
 //! that is asked for is read and thrown away, so that no page takes more memory than another.
 
 use super::answer::ask_all;
+use super::gather::place;
 use super::link::{Question, lost};
 use crate::call::Call;
 use crate::http::answer::{Answer, refusal, set_content_type};
 use crate::http::body::Outgoing;
 use crate::http::long::gzip_encoder;
-use crate::list::{Head, Order, PageOf, Row, page_text};
+use crate::list::{Frame, Head, Order, PageOf, Row};
 use crate::refusal::Refusal;
-use crate::reply::Reply;
 use bytes::{Buf, Bytes, BytesMut};
 use flate2::write::GzEncoder;
 use http_body_util::BodyExt;
@@ -48,9 +48,7 @@ pub(super) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
 type Instead = Result<Response<Outgoing>, Refusal>;
 
 async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>, Instead> {
-    let Ok(place) = Arc::clone(&call.api.gathers).acquire_owned().await else {
-        return Err(Err(Refusal::internal("the API ends")));
-    };
+    let place = place(call).await.map_err(Err)?;
     let question = Question { rows: true, ..Question::of_part(call) };
     let mut lists = Vec::new();
     for (group, answered) in ask_all(call, question).await {
@@ -62,34 +60,31 @@ async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>,
     }
     let is_reversed = Order::asked(call).is_some_and(|order| order.is_reversed);
     let (head, mut rows) = Merge::begin(lists, is_reversed).await.map_err(Err)?;
-    if head.is_page {
-        let page = page(call, head, &mut rows).await.map_err(Err)?;
-        return Ok(answer.hand_out_whole(Ok(Reply::written(page))));
-    }
-    let whole = whole(rows, answer.is_gzip_wanted).await.map_err(Err);
+    let frame = match head.is_page {
+        false => Frame::of_list(),
+        true => page(call, head, &mut rows).await.map_err(Err)?,
+    };
+    let sent = sent(rows, frame, answer.is_gzip_wanted).await.map_err(Err);
     drop(place);
-    whole
+    sent
 }
 
-/// The page that is asked for.
-async fn page(call: &Call, head: Head, rows: &mut Merge) -> Result<String, Refusal> {
+/// Goes to the page that is asked for: what stands around it.
+async fn page(call: &Call, head: Head, rows: &mut Merge) -> Result<Frame, Refusal> {
     let Some(page) = PageOf::asked(call)? else {
         return Err(Refusal::internal("a page that nobody has asked for"));
     };
     page.check_range(head.filtered)?;
-    let mut items = Vec::new();
-    for nth in 0..page.end().min(head.filtered) {
-        let Some(row) = rows.next().await? else { break };
-        if nth >= page.first() {
-            items.push(row.object);
-        }
+    for _ in 0..page.first() {
+        rows.next().await?;
     }
-    Ok(page_text(&page, &items, head.filtered, head.total))
+    rows.left = page.size.min(head.filtered.saturating_sub(page.first()));
+    Ok(Frame::of_page(&page, rows.left, head.filtered, head.total))
 }
 
-/// All of a list; if it is long, the rest of it goes out as it comes.
-async fn whole(mut rows: Merge, is_gzip: bool) -> Result<Response<Outgoing>, Refusal> {
-    let mut text = Text::new(is_gzip);
+/// The rows that are left; if they are many, the rest of them goes out as it comes.
+async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<Outgoing>, Refusal> {
+    let mut text = Text::new(frame, is_gzip)?;
     let mut answer = Response::new(Outgoing::empty());
     set_content_type(&mut answer, "application/json");
     if is_gzip {
@@ -132,11 +127,16 @@ struct Text {
     made: Vec<u8>,
     encoder: Option<GzEncoder<Vec<u8>>>,
     is_begun: bool,
+    behind: Vec<u8>,
 }
 
 impl Text {
-    fn new(is_gzip: bool) -> Self {
-        Text { made: Vec::new(), encoder: is_gzip.then(gzip_encoder), is_begun: false }
+    fn new(frame: Frame, is_gzip: bool) -> Result<Self, Refusal> {
+        let Frame { before, behind } = frame;
+        let (encoder, is_begun) = (is_gzip.then(gzip_encoder), false);
+        let mut text = Text { made: Vec::new(), encoder, is_begun, behind };
+        text.add(&[&before]).map_err(Refusal::internal)?;
+        Ok(text)
     }
 
     /// Adds rows until there is enough. Returns whether there are more.
@@ -145,13 +145,13 @@ impl Text {
             let row = rows.next().await?;
             match &row {
                 Some(row) => {
-                    let before: &[u8] = if self.is_begun { b"," } else { b"[" };
+                    let before: &[u8] = if self.is_begun { b"," } else { b"" };
                     self.is_begun = true;
                     self.add(&[before, row.object.as_bytes()]).map_err(Refusal::internal)?;
                 }
                 None => {
-                    let end: &[u8] = if self.is_begun { b"]" } else { b"[]" };
-                    self.add(&[end]).map_err(Refusal::internal)?;
+                    let behind = std::mem::take(&mut self.behind);
+                    self.add(&[&behind]).map_err(Refusal::internal)?;
                     if let Some(mut encoder) = self.encoder.take() {
                         encoder.try_finish().map_err(Refusal::internal)?;
                         self.made.append(encoder.get_mut());
@@ -185,6 +185,8 @@ impl Text {
 struct Merge {
     lists: Vec<(Option<Row>, Lines)>,
     is_reversed: bool,
+    /// How many more are wanted.
+    left: usize,
 }
 
 impl Merge {
@@ -199,11 +201,15 @@ impl Merge {
             all.filtered += head.filtered;
             begun.push((lines.next().await?, lines));
         }
-        Ok((all, Merge { lists: begun, is_reversed }))
+        Ok((all, Merge { lists: begun, is_reversed, left: usize::MAX }))
     }
 
     /// The next row. Of those that are equal, that of the first group: it has all that are at the same place.
     async fn next(&mut self) -> Result<Option<Row>, Refusal> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
         let is_reversed = self.is_reversed;
         let order = |one: &Row, other: &Row| {
             let order = (&one.key, &one.place).cmp(&(&other.key, &other.place));

@@ -1,15 +1,22 @@
 //! Runs a handler on a thread that may be blocked, and hands out what it writes.
 //!
-//! A short answer goes out whole. A list goes out while it is made (see [`super::long`]).
+//! A short answer goes out whole. A list goes out while it is made (see [`super::long`]). What takes longer is done
+//! portion by portion ([`crate::reply::Work`]).
 
 use super::body::Outgoing;
 use super::connection::Limits;
 use super::long::{Long, PIECE_TIMEOUT, gzip};
+use crate::Api;
+use crate::asking::Budget;
 use crate::call::{Call, Outcome};
+use crate::caller::{Caller, NO_ANSWER};
+use crate::fetches::Fetch;
+use crate::portions::portions;
 use crate::refusal::Refusal;
-use crate::reply::{Body, Reply};
+use crate::reply::{Body, Reply, Work};
 use crate::routes::{Needs, Route, check_vhost};
 use bytes::Bytes;
+use hyper::body::Body as _;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES,
     HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
@@ -17,7 +24,6 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// Bytes up to which a list goes out whole.
 const WHOLE_BYTES_MAX: usize = 128 * 1024;
@@ -40,79 +46,124 @@ enum Made {
     Long(Response<Outgoing>, Long),
 }
 
+/// How far a handler has come.
+enum Handled {
+    Made(Made),
+    /// There is more to do.
+    Working(Call, Box<dyn Work>),
+    /// A change, which has to become durable.
+    Changed(Call, Outcome),
+}
+
 impl Answer {
     /// Answers a request.
-    pub async fn to(self, call: Call) -> Response<Outgoing> {
+    pub async fn to(self, mut call: Call) -> Response<Outgoing> {
         if self.route.needs == Needs::Nothing && call.method != Method::POST {
             // These answer from what is at hand, also when everything else is busy.
             return self.hand_out_whole(self.handle(&call));
         }
-        let api = Arc::clone(&call.api);
+        let (api, user) = (Arc::clone(&call.api), call.user().to_owned());
         let patience = match call.inside {
             None => PIECE_TIMEOUT,
             Some(_) => Limits::INSIDE.write_timeout,
         };
-        let Ok(place) = Arc::clone(&api.answers).acquire_owned().await else {
-            return interrupted();
-        };
-        let made = match call.method {
-            Method::GET | Method::HEAD => {
-                let making = tokio::task::spawn_blocking(move || {
-                    let made = self.hand_out(self.handle(&call));
-                    drop(place);
-                    made
-                });
-                making.await.ok()
+        // Dropped when there is an answer, or when the client has gone.
+        let _give_up = match &mut call.caller {
+            Some(caller) if caller.is_known_elsewhere() => {
+                let Some(budget) = Budget::begin(&api.askers).await else {
+                    return refusal(&Refusal::unavailable(NO_ANSWER));
+                };
+                Some(caller.limit(budget))
             }
-            _ => self.change(call, place).await,
+            _ => None,
         };
-        match made {
+        match self.made(call, &user).await {
             Some(Made::Whole(answer)) => answer,
             Some(Made::Long(mut head, long)) => {
-                *head.body_mut() = long.send(Arc::clone(&api.answers), patience);
+                *head.body_mut() = long.send(Arc::clone(&api.answers), user, patience);
                 head
             }
             None => interrupted(),
         }
     }
 
-    /// Answers a change when it would survive a crash. No thread waits for that.
-    async fn change(self, call: Call, place: OwnedSemaphorePermit) -> Option<Made> {
-        let handled = tokio::task::spawn_blocking(move || {
-            let done = self.handle(&call);
-            // Only what is to be handed out keeps its place.
-            let keeps = matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty));
-            (self, call, done, keeps.then_some(place))
-        });
-        let (answer, call, done, place) = handled.await.ok()?;
-        let done = match done {
-            Ok(reply) => durable(&call).await.map(|()| reply),
-            refused => refused,
-        };
-        let making = tokio::task::spawn_blocking(move || {
-            let made = answer.hand_out(done);
+    async fn made(self, call: Call, user: &str) -> Option<Made> {
+        let api = Arc::clone(&call.api);
+        let place = api.answers.take(user, 1).await?;
+        let handling = tokio::task::spawn_blocking(move || {
+            let handled = match self.handle(&call) {
+                // All is asked before it begins.
+                Ok(Reply { body: Body::Work(work), .. }) => {
+                    Handled::Working(call.unlimited(), work)
+                }
+                done if is_question(&call) => Handled::Made(self.hand_out(done, None)),
+                done => Handled::Changed(call, done),
+            };
             drop(place);
-            made
+            handled
         });
-        making.await.ok()
+        let (call, done, fetch) = match handling.await.ok()? {
+            Handled::Made(Made::Whole(answer)) => return within_room(&api, user, answer).await,
+            Handled::Made(long) => return Some(long),
+            Handled::Changed(call, done) => (call, done, None),
+            Handled::Working(call, work) => self.work(call, work, user).await?,
+        };
+        let done = match done {
+            // It is answered when it would survive a crash. No thread waits for that.
+            Ok(reply) if !is_question(&call) => durable(&call).await.map(|()| reply),
+            done => done,
+        };
+        if matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty)) {
+            let place = api.answers.take(user, 1).await?;
+            let making = tokio::task::spawn_blocking(move || {
+                let made = self.hand_out(done, fetch);
+                drop(place);
+                made
+            });
+            return making.await.ok();
+        }
+        Some(self.hand_out(done, None))
+    }
+
+    /// Does work portion by portion, as long as its client waits.
+    async fn work(
+        &self,
+        call: Call,
+        work: Box<dyn Work>,
+        user: &str,
+    ) -> Option<(Call, Outcome, Option<Fetch>)> {
+        let api = Arc::clone(&call.api);
+        let fetch = match api.fetches.begin(&api.admin, user, work.room()).await {
+            Ok(fetch) => fetch,
+            Err(refused) => return Some((call, Err(refused), None)),
+        };
+        let go_on = |(call, work): &mut (Call, Box<dyn Work>)| work.go_on(call).transpose();
+        let ((call, _), done) = portions(&api.portions, user, (call, work), go_on).await?;
+        Some((call, done, Some(fetch)))
     }
 
     fn handle(&self, call: &Call) -> Outcome {
         // Where no client says anything, nobody else has told the broker the time lately.
         call.admin().set_time(call.api.now_ms());
-        check_vhost(call, self.route.needs)?;
-        (self.route.handler)(call)
+        let done = check_vhost(call, self.route.needs).and_then(|()| (self.route.handler)(call));
+        let has_given_up = call.caller.as_ref().is_some_and(Caller::has_given_up);
+        match done {
+            // A change that is done is done.
+            done if !has_given_up || !is_question(call) && done.is_ok() => done,
+            _ => Err(Refusal::unavailable(NO_ANSWER)),
+        }
     }
 
     /// What has been come to without a handler, and is no list that is made while it goes out.
     pub fn hand_out_whole(&self, done: Outcome) -> Response<Outgoing> {
-        match self.hand_out(done) {
+        match self.hand_out(done, None) {
             Made::Whole(answer) => answer,
             Made::Long(..) => interrupted(),
         }
     }
 
-    fn hand_out(&self, done: Outcome) -> Made {
+    /// The answer, with what it has of the memory for large ones.
+    fn hand_out(&self, done: Outcome, fetch: Option<Fetch>) -> Made {
         let reply = match done {
             Ok(reply) => reply,
             Err(refused) => return Made::Whole(refusal(&refused)),
@@ -121,6 +172,8 @@ impl Answer {
         set_headers(&mut head, &reply);
         let (content_type, bytes) = match reply.body {
             Body::Empty => return Made::Whole(head),
+            // It is done before its answer goes out.
+            Body::Work(_) => return Made::Whole(interrupted()),
             Body::Json(bytes) => ("application/json", bytes),
             Body::Text(bytes, content_type) => (content_type, bytes),
             Body::Live(pieces, content_type) => {
@@ -134,13 +187,19 @@ impl Answer {
             }
         };
         set_content_type(&mut head, content_type);
-        let (bytes, is_gzip) = match self.is_gzip_wanted && bytes.len() >= GZIP_BYTES_MIN {
+        let is_packed = head.headers().contains_key(CONTENT_ENCODING);
+        let packs = self.is_gzip_wanted && !is_packed && bytes.len() >= GZIP_BYTES_MIN;
+        let (bytes, is_gzip) = match packs {
             true => gzip(&bytes).map_or((bytes, false), |packed| (packed, true)),
             false => (bytes, false),
         };
         if is_gzip {
             head.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
+        let bytes = match fetch {
+            Some(fetch) => fetch.hold(bytes),
+            None => bytes,
+        };
         *head.body_mut() = Outgoing::whole(bytes);
         Made::Whole(head)
     }
@@ -159,6 +218,22 @@ impl Answer {
             Err(error) => Made::Whole(refusal(&Refusal::internal(error))),
         }
     }
+}
+
+fn is_question(call: &Call) -> bool {
+    matches!(call.method, Method::GET | Method::HEAD)
+}
+
+/// An answer with room for its body, where that is large.
+async fn within_room(api: &Api, user: &str, mut answer: Response<Outgoing>) -> Option<Made> {
+    let bytes = answer.body().size_hint().lower() as usize;
+    if bytes > WHOLE_BYTES_MAX {
+        match api.fetches.begin(&api.admin, user, bytes).await {
+            Ok(fetch) => answer.body_mut().hold(fetch),
+            Err(refused) => answer = refusal(&refused),
+        }
+    }
+    Some(Made::Whole(answer))
 }
 
 /// Waits until what has been changed so far is durable.

@@ -1,51 +1,86 @@
 //! Bodies: those of requests, read whole within bounds, and those of answers, whole or in pieces.
 
 use super::places::Kept;
+use crate::fetches::Fetch;
 use crate::refusal::Refusal;
+use crate::shares::{Share, Shares};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::error::Error;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 
-/// Bytes of a request's body.
-const BODY_BYTES_MAX: usize = 10_000_000;
+/// Bytes of a request's body, and of one whose sender is not known before it is read.
+pub(super) const BODY_BYTES_MAX: usize = 10_000_000;
+pub(super) const LOGIN_BODY_BYTES_MAX: usize = 64 * 1024;
 const TOO_LONG: &str = "Exceeded HTTP request body size limit";
 /// Bytes that are read of a body before there is room for it. As many connections as there may be
 /// hold less of it than the room for all.
 const SMALL_BYTES_MAX: usize = 16 * 1024;
+/// Bytes that are read of a body that is refused, and how long that may take.
+const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a body waits for room.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a body may take to come, not counting the wait for room.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads the body of a request. What is longer than a little waits for room among all others, and
-/// has it as long as the permit lives: a client that sends slowly, or nothing of what it has
-/// announced, takes no room from others.
+/// has it as long as its share lives. A user whose clients send slowly keeps no room from other users, and a client that
+/// sends a little of what it has announced takes none. It has `most` bytes at most.
 pub(super) async fn read(
     body: Incoming,
-    rooms: &Arc<Semaphore>,
-) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    most: usize,
+    rooms: &Shares,
+    user: &str,
+) -> Result<(Bytes, Option<Share>), Refusal> {
     if body.is_end_stream() {
         return Ok((Bytes::new(), None));
     }
     let announced = body.size_hint().upper();
-    if announced.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
+    if announced.is_some_and(|bytes| bytes > most as u64) {
+        drain(body);
         return Err(Refusal::bad_request(TOO_LONG));
     }
-    let mut body = Limited::new(body, BODY_BYTES_MAX);
+    let mut body = Limited::new(body, most);
     let mut bytes = Vec::new();
     if take(&mut body, &mut bytes, SMALL_BYTES_MAX).await? {
         return Ok((bytes.into(), None));
     }
-    // There is room for several of the largest.
-    let wanted = announced.unwrap_or(BODY_BYTES_MAX as u64) as u32;
-    let room = Arc::clone(rooms).acquire_many_owned(wanted).await.ok();
-    take(&mut body, &mut bytes, BODY_BYTES_MAX).await?;
-    Ok((bytes.into(), room))
+    // It is `most` at most.
+    let room = room(rooms, user, announced.unwrap_or(most as u64) as usize).await?;
+    take(&mut body, &mut bytes, most).await?;
+    Ok((bytes.into(), Some(room)))
+}
+
+/// Waits for room. There is some for several of the largest bodies of a user.
+async fn room(rooms: &Shares, user: &str, bytes: usize) -> Result<Share, Refusal> {
+    match tokio::time::timeout(ROOM_TIMEOUT, rooms.take(user, bytes)).await {
+        Ok(Some(room)) => Ok(room),
+        Ok(None) => Err(Refusal::internal("the broker ends")),
+        Err(_) => Err(Refusal::unavailable(
+            "The bodies of requests fill the room that there is for them; try again later",
+        )),
+    }
+}
+
+/// Reads a body that is refused, within bounds, while the answer goes out: a client that sends all of it before
+/// it reads would otherwise find the connection reset, and no answer.
+fn drain(mut body: Incoming) {
+    let reading = async move {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > DRAINED_BYTES_MAX {
+                return;
+            }
+        }
+    };
+    tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, reading));
 }
 
 /// Adds what comes of a body until there are more bytes than `most`. Returns whether it has ended.
@@ -111,6 +146,13 @@ impl Outgoing {
         Outgoing { content: Content::Relayed(body), kept: None }
     }
 
+    /// Has a whole body keep its part of the memory for large ones until it is sent.
+    pub fn hold(&mut self, fetch: Fetch) {
+        if let Content::Whole(bytes) = &mut self.content {
+            *bytes = bytes.take().map(|bytes| fetch.hold(bytes));
+        }
+    }
+
     /// Has the connection keep its place.
     pub fn keeps(&mut self, kept: Option<Kept>) {
         self.kept = kept;
@@ -153,5 +195,22 @@ impl Body for Outgoing {
             Content::Pieces(_) => SizeHint::default(),
             Content::Relayed(body) => body.size_hint(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_waits_for_room_no_longer_than_it_may() {
+        let rooms = Shares::new(100, 50);
+        let slow = room(&rooms, "slow", 40).await.expect("there is room");
+        let refused = room(&rooms, "slow", 40).await.expect_err("its user has no more");
+        assert_eq!(refused.status, hyper::StatusCode::SERVICE_UNAVAILABLE);
+        let other = room(&rooms, "other", 50).await;
+        assert!(other.is_ok(), "another user's room is another's");
+        drop(slow);
+        assert!(room(&rooms, "slow", 40).await.is_ok());
     }
 }

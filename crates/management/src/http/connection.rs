@@ -74,6 +74,6 @@ pub(crate) async fn serve<S, F>(
 }
 
 /// Waits until the broker stops, or is gone.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stops| *stops).await;
 }

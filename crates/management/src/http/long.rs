@@ -5,16 +5,19 @@
 
 use super::body::Outgoing;
 use crate::reply::Rows;
+use crate::shares::Shares;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 /// Bytes from which on a piece goes out.
 const PIECE_BYTES: usize = 64 * 1024;
+/// How often rows are asked for more before a piece goes out all the same: rows may be short, and pack well.
+const TURNS_MAX: usize = 256;
 /// How long a piece may wait for its client.
 pub(crate) const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -32,10 +35,13 @@ impl Long {
         Long { rows, encoder, made: Vec::new() }
     }
 
-    /// Makes more, until there are `enough` bytes. Returns whether there is still more to be made.
+    /// Makes more, until there are `enough` bytes or it has taken long. Returns whether there is still more to be made.
     pub fn make(&mut self, enough: usize) -> io::Result<bool> {
         let mut text = Vec::new();
-        while self.made.len() < enough {
+        for _ in 0..TURNS_MAX {
+            if self.made.len() >= enough {
+                break;
+            }
             text.clear();
             let has_more = self.rows.write_some(&mut text)?;
             match &mut self.encoder {
@@ -61,8 +67,8 @@ impl Long {
     }
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
-    /// `places`, and may wait so long for its client.
-    pub fn send(mut self, places: Arc<Semaphore>, patience: Duration) -> Outgoing {
+    /// `user`'s `places`, and may wait so long for its client.
+    pub fn send(mut self, places: Arc<Shares>, user: String, patience: Duration) -> Outgoing {
         let (sender, receiver) = mpsc::channel(1);
         tokio::spawn(async move {
             let mut piece = Ok(self.take());
@@ -72,7 +78,7 @@ impl Long {
                 if sender.send_timeout(piece, patience).await.is_err() || is_last {
                     return;
                 }
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                let Some(place) = places.take(&user, 1).await else { return };
                 let making = tokio::task::spawn_blocking(move || {
                     let made = self.make(PIECE_BYTES);
                     drop(place);
@@ -103,8 +109,35 @@ pub(crate) fn gzip_encoder() -> GzEncoder<Vec<u8>> {
 }
 
 /// Bytes compressed, if that can be done.
-pub(super) fn gzip(bytes: &[u8]) -> Option<Bytes> {
+pub(crate) fn gzip(bytes: &[u8]) -> Option<Bytes> {
     let mut encoder = gzip_encoder();
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok().map(Bytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Rows without an end, which counts how often it is asked for some.
+    struct Endless(&'static [u8], Arc<AtomicUsize>);
+
+    impl Rows for Endless {
+        fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+            out.extend_from_slice(self.0);
+            Ok(self.1.fetch_add(1, Ordering::Relaxed) < 100_000)
+        }
+    }
+
+    #[test]
+    fn rows_that_make_few_bytes_leave_their_place_to_others_from_time_to_time() {
+        for (row, is_gzip) in [(&b"[],"[..], false), (&[b' '; 4096], true)] {
+            let turns = Arc::new(AtomicUsize::new(0));
+            let mut long = Long::new(Box::new(Endless(row, Arc::clone(&turns))), is_gzip);
+            let has_more = long.make(PIECE_BYTES).expect("they can be written");
+            assert!(has_more, "it goes on later");
+            assert_eq!(turns.load(Ordering::Relaxed), TURNS_MAX);
+        }
+    }
 }

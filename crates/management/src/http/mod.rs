@@ -6,6 +6,7 @@
 //! - [`long`]: lists that go out while they are made.
 //! - [`body`]: bodies of requests and answers.
 //! - [`headers`]: what caches and browsers want to know.
+//! - [`noting`]: requests for changes in the audit log.
 //! - [`websocket`]: connections that become sockets for AMQP.
 //! - [`relay`]: requests that another process answers.
 //! - [`places`]: how many connections there may be, and which goes when there are too many.
@@ -15,14 +16,15 @@ pub(crate) mod body;
 pub(crate) mod connection;
 mod headers;
 pub(crate) mod long;
+mod noting;
 pub(crate) mod places;
 pub(crate) mod relay;
 pub(crate) mod request;
 mod websocket;
 
 use crate::Api;
-use crate::audit::Entry;
 use crate::groups;
+use crate::hosts;
 use crate::refusal::Refusal;
 use crate::routes::Verb;
 use crate::settings::ClientTls;
@@ -32,8 +34,9 @@ use body::Outgoing;
 use connection::Limits;
 use headers::Asked;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, LOCATION};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{HOST, HeaderValue, LOCATION};
+use hyper::{Method, Request, Response, StatusCode, Version};
+use noting::Noting;
 use request::{Connected, Peer, prepare, wants_gzip};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -105,27 +108,51 @@ impl Api {
             return;
         };
         let respond = |request| {
-            let peer = Peer { connected: connected.clone(), keeper: place.keeper() };
+            let (connected, stopping) = (connected.clone(), stopping.clone());
+            let peer = Peer { connected, keeper: place.keeper(), stopping };
             respond(Arc::clone(&self), peer, request)
         };
         let limits = if connected.is_inside { Limits::INSIDE } else { Limits::USUAL };
-        connection::serve(stream, peer, limits, &place, stopping, respond).await;
+        connection::serve(stream, peer, limits, &place, stopping.clone(), respond).await;
     }
 }
 
 /// Answers a request, whatever it is.
 async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Response<Outgoing> {
     let asked = Asked::new(request.method(), request.headers(), peer.connected.tls.is_some());
-    let (answer, allow) = answered(&api, peer, request).await;
+    let mut noting = Noting::new(&api, &peer.connected, &request);
+    let is_inside = peer.connected.is_inside || peer.connected.is_operator;
+    let checked = if is_inside { Ok(()) } else { check_host(&request, &api) };
+    let (answer, allow) = match checked {
+        Ok(()) => answered(&api, peer, request, &mut noting.user).await,
+        Err(refused) => (answer::refusal(&refused), ""),
+    };
+    noting.end(answer.status()).await;
     asked.finish(answer, allow, &api.settings.web)
 }
 
-/// The answer to a request, and the methods that its path has.
-async fn answered(
-    api: &Arc<Api>,
+/// Refuses a request that does not name one host, as HTTP/1.1 wants it (with two, others may read another one than this), and
+/// one that names another one than the settings list, if they do.
+fn check_host(request: &Request<Incoming>, api: &Api) -> Result<(), Refusal> {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    if hosts > 1 || hosts == 0 && request.version() >= Version::HTTP_11 {
+        return Err(Refusal::bad_request("A request has one Host header"));
+    }
+    let web = &api.settings.web;
+    if web.hosts.is_empty() || hosts::names_this(request.headers(), web) {
+        return Ok(());
+    }
+    let reason = "This host is not served here (management.hosts)";
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", reason))
+}
+
+/// The answer to a request, and the methods that its path has. Who sends it is noted in `user`.
+async fn answered<'a>(
+    api: &'a Arc<Api>,
     peer: Peer,
     mut request: Request<Incoming>,
-) -> (Response<Outgoing>, &str) {
+    user: &mut Option<String>,
+) -> (Response<Outgoing>, &'a str) {
     let method = request.method().clone();
     let not_found = || (answer::refusal(&Refusal::not_found()), "");
     let prefix = request::prefix(api, &peer.connected);
@@ -155,10 +182,7 @@ async fn answered(
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
         return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
     };
-    let (address, path) = (peer.connected.address, request.uri().to_string());
-    let is_inside = peer.connected.is_inside;
-    let mut user = None;
-    let prepared = prepare(api, peer, request, resource, segments, &route, &mut user).await;
+    let prepared = prepare(api, peer, request, resource, segments, &route, user).await;
     let answer = match prepared {
         Ok((call, kept)) => {
             let answer = Answer { route, is_gzip_wanted };
@@ -168,10 +192,6 @@ async fn answered(
         }
         Err(refusal) => answer::refusal(&refusal),
     };
-    // Home has noted what it passes on.
-    if !looks && !is_inside {
-        audit(api, user, address, method, path, answer.status()).await;
-    }
     (answer, allow)
 }
 
@@ -182,32 +202,4 @@ fn moved(place: &str) -> Response<Outgoing> {
         moved.headers_mut().insert(LOCATION, place);
     }
     moved
-}
-
-/// Notes a request for a change, and what came of it.
-async fn audit(
-    api: &Arc<Api>,
-    user: Option<String>,
-    peer: SocketAddr,
-    method: Method,
-    path: String,
-    status: StatusCode,
-) {
-    if api.audit.is_none() {
-        return;
-    }
-    let api = Arc::clone(api);
-    let writing = tokio::task::spawn_blocking(move || {
-        let Some(audit) = &api.audit else { return };
-        audit.note(&Entry {
-            at_ms: api.now_ms(),
-            user: user.as_deref(),
-            peer,
-            method: method.as_str(),
-            path: &path,
-            status: status.as_u16(),
-        });
-    });
-    // What fails is said in the log, and what is done is done.
-    drop(writing.await);
 }

@@ -1,23 +1,25 @@
 //! What a request says of itself, and who sends it.
 
-use super::body::read;
+use super::body::{BODY_BYTES_MAX, LOGIN_BODY_BYTES_MAX, read};
 use super::places::{Keeper, Kept};
 use crate::Api;
-use crate::call::Call;
+use crate::call::{Call, check_query};
 use crate::caller::Caller;
 use crate::groups::inside::{INSIDE, Inside};
+use crate::hosts;
 use crate::oauth::{flow, renewal};
 use crate::path;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
 use crate::sessions::CHANGE_HEADER;
 use crate::settings::ClientTls;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Both ends of a connection over which requests come.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(super) struct Connected {
 pub(super) struct Peer {
     pub connected: Connected,
     pub keeper: Keeper,
+    /// Says when its broker stops.
+    pub stopping: watch::Receiver<bool>,
 }
 
 /// Reads a request whole, and finds out who sends it, which is noted in `user` as soon as it is known. A user who has logged in keeps the connection's
@@ -62,6 +66,12 @@ pub(super) async fn prepare(
             None
         }
     };
+    if !peer.connected.is_inside && is_change(&head) && is_from_elsewhere(api, &head.headers) {
+        // A browser adds the credentials that it knows to what any page sends, and keeps the cookie of a login.
+        return Err(Refusal::bad_request(
+            "A web page of another origin must not change anything (management.cors_origins)",
+        ));
+    }
     if !matches!(route.needs, Needs::Nothing | Needs::Credentials | Needs::Code) {
         let who = match &inside {
             Some(inside) => inside.caller(api)?,
@@ -75,16 +85,17 @@ pub(super) async fn prepare(
     if !accepts_json(&head.headers) {
         return Err(Refusal::empty(StatusCode::NOT_ACCEPTABLE));
     }
-    let Some(query) = path::query(head.uri.query().unwrap_or_default()) else {
-        return Err(Refusal::bad_request("The query string can't be read"));
-    };
-    let (body, room) = read(body, &api.bodies).await?;
+    let query = query(&head)?;
+    let has_body = !body.is_end_stream();
+    let most = if caller.is_some() { BODY_BYTES_MAX } else { LOGIN_BODY_BYTES_MAX };
+    let (body, room) = read(body, most, &api.bodies, user.as_deref().unwrap_or_default()).await?;
+    // While it came, its sender may have been deleted. Home has asked where it passes something on.
+    if let Some(who) = caller.as_mut().filter(|_| has_body && inside.is_none()) {
+        *who = who.asked_again(api.now_ms()).await?;
+        check_tags(who, route.needs)?;
+    }
     if matches!(route.needs, Needs::Credentials | Needs::Code) {
-        let (headers, from) = (&head.headers, peer.connected.address);
-        let who = match route.needs {
-            Needs::Code => flow::finish(api, headers, &body, from).await?,
-            _ => api.logins.of_login(headers, &body, from, &api.admin).await?,
-        };
+        let who = logs_in(api, route.needs, &peer.connected, &head.headers, &body).await?;
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
         caller = Some(who);
@@ -92,8 +103,13 @@ pub(super) async fn prepare(
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let target = target.strip_prefix(prefix(api, &peer.connected)).unwrap_or(target).to_owned();
     let from = inside.as_ref().map(|inside| inside.from);
+    let admin = match caller.as_ref().and_then(Caller::author) {
+        Some(author) => api.admin.on_behalf_of(author),
+        None => api.admin.clone(),
+    };
     let call = Call {
         api: Arc::clone(api),
+        admin,
         caller,
         target,
         inside: inside.map(Arc::new),
@@ -105,8 +121,62 @@ pub(super) async fn prepare(
         _room: room,
         peer: from.unwrap_or(peer.connected.address),
         is_tls: peer.connected.tls.is_some(),
+        stopping: peer.stopping,
     };
     Ok((call, kept))
+}
+
+fn query(head: &Parts) -> Result<Vec<(String, String)>, Refusal> {
+    let query = path::query(head.uri.query().unwrap_or_default())
+        .ok_or_else(|| Refusal::bad_request("The query string can't be read"))?;
+    check_query(&query)?;
+    Ok(query)
+}
+
+/// Who logs in with a request.
+async fn logs_in(
+    api: &Arc<Api>,
+    needs: Needs,
+    connected: &Connected,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Caller, Refusal> {
+    let from = connected.address;
+    let who = match needs {
+        Needs::Code => flow::finish(api, headers, body, from).await?,
+        _ => api.logins.of_login(headers, body, from, &api.admin).await?,
+    };
+    come_by_name(api, connected, headers, &who)?;
+    Ok(who)
+}
+
+fn come_by_name(
+    api: &Api,
+    connected: &Connected,
+    headers: &HeaderMap,
+    who: &Caller,
+) -> Result<(), Refusal> {
+    match connected.is_operator {
+        true => Ok(()),
+        false => named_by(api, headers, who),
+    }
+}
+
+/// Refuses a user who may only come from this machine where the request is for a name that need not be this machine's.
+pub(crate) fn named_by(api: &Api, headers: &HeaderMap, who: &Caller) -> Result<(), Refusal> {
+    if hosts::names_this(headers, &api.settings.web) {
+        return Ok(());
+    }
+    let come = api.settings.accounts.come_from(&who.user, Ipv4Addr::UNSPECIFIED.into());
+    come.map_err(|_| {
+        Refusal::not_authorised(
+            "User can only log in via localhost: ask for localhost or an address, or list the host in management.hosts",
+        )
+    })
+}
+
+fn is_change(head: &Parts) -> bool {
+    !matches!(head.method, Method::GET | Method::HEAD)
 }
 
 /// What stands before every path.
@@ -119,24 +189,20 @@ pub(super) fn prefix<'a>(api: &'a Api, connected: &Connected) -> &'a str {
 
 /// Who sends a request: by name and password, or by the cookie of a session.
 async fn known(api: &Arc<Api>, peer: &Peer, head: &Parts) -> Result<Caller, Refusal> {
-    let is_change = !matches!(head.method, Method::GET | Method::HEAD);
+    let is_change = is_change(head);
     let headers = &head.headers;
-    if is_change && is_from_elsewhere(api, headers) {
-        // A browser adds the credentials that it knows to what any page sends.
-        return Err(Refusal::bad_request(
-            "A web page of another origin must not change anything (management.cors_origins)",
-        ));
-    }
     let caller = match headers.contains_key(AUTHORIZATION) {
         true => api.logins.of_headers(headers, peer.connected.address, &api.admin).await,
         false if peer.connected.is_operator => Ok(Caller::operator(&api.settings.accounts)),
         false => of_session(api, peer, headers, is_change).await,
     };
     // Who sends this header has a form of its own: its browser must not show another one, nor one that is of no use.
-    caller.map_err(|mut refusal| {
+    let caller = caller.map_err(|mut refusal| {
         refusal.challenge &= !headers.contains_key(CHANGE_HEADER) && !api.logins.only_tokens();
         refusal
-    })
+    })?;
+    come_by_name(api, &peer.connected, headers, &caller)?;
+    Ok(caller)
 }
 
 async fn of_session(
@@ -150,7 +216,7 @@ async fn of_session(
     if let Some((grant, renewal)) = session.renewable() {
         renewal::keep(api, grant, renewal, from).await?;
     }
-    session.caller(is_change, headers, api)
+    session.caller(is_change, headers, api)?.asked_again(api.now_ms()).await
 }
 
 /// Whether a web page sends this that is neither ours nor one that the settings name.

@@ -7,6 +7,7 @@ use super::answer::{empty, refusal};
 use super::body::Outgoing;
 use super::request::{Connected, is_from_elsewhere};
 use crate::Api;
+use crate::hosts::names_this;
 use crate::refusal::Refusal;
 use crate::settings::WebSocketEnds;
 use hyper::body::Incoming;
@@ -44,7 +45,8 @@ pub(super) fn answer(
     Some(match shake_hands(api, request, is_asked) {
         Ok(agreed) => {
             let (peer, local) = (connected.address, connected.local);
-            let ends = WebSocketEnds { peer, local, tls: connected.tls.clone() };
+            let by_foreign_name = !names_this(request.headers(), &api.settings.web);
+            let ends = WebSocketEnds { peer, local, tls: connected.tls.clone(), by_foreign_name };
             let upgrade = hyper::upgrade::on(request);
             tokio::spawn(async move {
                 match upgrade.await {

@@ -1,10 +1,12 @@
 //! Lists: pages, filters, order and columns, the same for everything that is listed.
 //!
-//! A whole list is written item by item. A page in the order of vhost and name looks at its own items
-//! only; any other order needs all of them once.
+//! Every list is one stream of items in the order that is asked for ([`ordered`]), of which a page is a
+//! part, with two writers: an array in JSON for clients, and lines for the node that merges lists ([`rows`]).
+//! Both write item by item, while their reader takes it.
 
 mod only;
 mod order;
+mod ordered;
 mod page;
 mod queues;
 mod rows;
@@ -13,23 +15,28 @@ mod sweeps;
 use crate::Api;
 use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields};
-use crate::refusal::Refusal;
+use crate::rates::Range;
 use crate::reply::{Reply, Rows};
 use courser_broker::admin::{
     ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
 };
 use only::Only;
+use ordered::Ordered;
+use rows::Lines;
 use serde_json::Value;
 use std::io;
 
 pub(crate) use order::{Key, Order};
-pub(crate) use page::{PageOf, page_text};
+pub(crate) use page::{Frame, PageOf};
 pub(crate) use queues::state_name;
 pub(crate) use rows::{Head, Place, Row};
 pub(crate) use sweeps::Sweeps;
 
-/// Items that are looked at before somebody else has a turn.
+/// Items that are looked up at once.
 const ROWS_AT_ONCE: usize = 100;
+/// Bytes and rows that are written before others have their turn.
+const SOME_BYTES: usize = 16 << 10;
+const SOME_ROWS: usize = 25;
 
 /// What can be listed.
 pub(crate) trait Source: Send + 'static {
@@ -70,21 +77,7 @@ pub(crate) trait Source: Send + 'static {
     ) -> Option<(usize, Vec<(Key, usize)>)> {
         None
     }
-
-    /// A page in another order than its own, or of some items only, if that can be had without a look at
-    /// all of every item.
-    fn page_in(
-        &self,
-        _request: &PageRequest<'_>,
-        _order: Option<&Order>,
-        _only: &Only,
-        _api: &Api,
-    ) -> Option<Page<Self::Item>> {
-        None
-    }
 }
-
-type PageIn<V> = fn(&Listing<V>, &PageRequest<'_>, Option<&Order>, &Only, &Api) -> Option<Page<V>>;
 
 type RanksIn<V> = fn(
     &Listing<V>,
@@ -96,7 +89,7 @@ type RanksIn<V> = fn(
 ) -> Option<(usize, Vec<(Key, usize)>)>;
 
 macro_rules! source {
-    ($($view:ty: $name:expr, $place:expr, $page_in:expr, $ranks_in:expr;)*) => {
+    ($($view:ty: $name:expr, $place:expr, $ranks_in:expr;)*) => {
         $(impl Source for Listing<$view> {
             type Item = $view;
 
@@ -137,28 +130,16 @@ macro_rules! source {
                 let ranks_in: RanksIn<$view> = $ranks_in;
                 ranks_in(self, filter, most, order, only, api)
             }
-
-            fn page_in(
-                &self,
-                request: &PageRequest<'_>,
-                order: Option<&Order>,
-                only: &Only,
-                api: &Api,
-            ) -> Option<Page<$view>> {
-                let page_in: PageIn<$view> = $page_in;
-                page_in(self, request, order, only, api)
-            }
         })*
     };
 }
 
 source! {
-    QueueView: |queue| crate::json::name(&queue.name), |queue| &queue.vhost, queues::page_in,
-        queues::ranks_in;
+    QueueView: |queue| crate::json::name(&queue.name), |queue| &queue.vhost, queues::ranks_in;
     ExchangeView: |exchange| crate::json::name(&exchange.name), |exchange| &exchange.vhost,
-        |_, _, _, _, _| None, |_, _, _, _, _, _| None;
+        |_, _, _, _, _, _| None;
     ConnectionView: |connection| connection.name.clone(), |connection| &connection.name,
-        |_, _, _, _, _| None, |_, _, _, _, _, _| None;
+        |_, _, _, _, _, _| None;
 }
 
 /// Items that are all there.
@@ -241,49 +222,7 @@ where
     S::Item: Send,
 {
     let page = PageOf::asked(call)?;
-    if call.wants_rows() {
-        return rows::of(call, source, render, page);
-    }
-    match page {
-        None => whole(call, source, render),
-        Some(page) => {
-            let chosen = chosen(call, &page, &source, &render)?;
-            let columns = call.columns();
-            let items: Vec<String> = chosen
-                .items
-                .iter()
-                .map(|item| object(item, &columns, &render).to_string())
-                .collect();
-            Ok(Reply::written(page_text(&page, &items, chosen.filtered, chosen.total)))
-        }
-    }
-}
-
-/// The items of a page.
-fn chosen<S: Source>(
-    call: &Call,
-    page: &PageOf,
-    source: &S,
-    render: &impl Fn(&S::Item, &mut Fields),
-) -> Result<Page<S::Item>, Refusal> {
-    let (order, only) = (Order::asked(call), Only::asked(call)?);
-    if order.is_none() && only.is_everything() {
-        return page.of(source);
-    }
-    if let Some(quick) = page.in_order(source, order.as_ref(), &only, &call.api)? {
-        return Ok(quick);
-    }
-    let (filter, columns) = (page.filter(), only.columns());
-    let all = source.items();
-    let named = all.filter(|item| filter.as_ref().is_none_or(|filter| filter(&S::name(item))));
-    let wanted = named
-        .filter(|item| only.is_everything() || only.lets_through(item, &columns, render))
-        .collect();
-    let sorted = match &order {
-        Some(order) => sorted(wanted, order, render),
-        None => wanted,
-    };
-    page.of_sorted(sorted, source.len())
+    listed(call, source, render, page)
 }
 
 /// Answers with all of a list.
@@ -295,74 +234,76 @@ pub(crate) fn whole<S: Source>(
 where
     S::Item: Send,
 {
-    if call.wants_rows() {
-        return rows::of(call, source, render, None);
-    }
-    let columns = call.columns();
-    match Order::asked(call) {
-        None => {
-            let mut next = 0;
-            let more = move || {
-                let some = source.some(next);
-                next += some.len();
-                some
-            };
-            Ok(Reply::rows(List { more, columns, render, is_begun: false }))
-        }
-        Some(order) => {
-            let mut items = sorted(source.items().collect(), &order, &render).into_iter();
-            let more = move || items.by_ref().take(ROWS_AT_ONCE).collect();
-            Ok(Reply::rows(List { more, columns, render, is_begun: false }))
-        }
-    }
+    listed(call, source, render, None)
 }
 
-/// A list that is written as it is read.
-struct List<M, R> {
-    /// Gives the next items; none at the end.
-    more: M,
+fn listed<S: Source>(
+    call: &Call,
+    source: S,
+    render: impl Fn(&S::Item, &mut Fields) + Send + 'static,
+    page: Option<PageOf>,
+) -> Outcome
+where
+    S::Item: Send,
+{
+    let total = source.len();
+    Range::check_rows(call, page.as_ref().map_or(total, |page| page.size.min(total)))?;
+    let mut items = Ordered::new(call, source, &render, page.as_ref());
+    let filtered = items.filtered;
+    if call.wants_rows() {
+        if let Some(page) = &page {
+            items.narrow(0, page.end());
+        }
+        let head = Head { is_page: page.is_some(), total, filtered };
+        return Ok(Reply::rows(Lines::new(head, items, call.columns(), render)));
+    }
+    let frame = match page {
+        None => Frame::of_list(),
+        Some(page) => {
+            page.check_range(filtered)?;
+            items.narrow(page.first(), page.size);
+            Frame::of_page(&page, items.len(), filtered, total)
+        }
+    };
+    let (columns, is_first) = (call.columns(), true);
+    Ok(Reply::rows(Array { frame: Some(frame), is_first, items, columns, render }))
+}
+
+/// A list in JSON that is written as it is read.
+struct Array<S: Source, R> {
+    /// What stands around it; none once it is closed.
+    frame: Option<Frame>,
+    is_first: bool,
+    items: Ordered<S>,
     columns: Columns,
     render: R,
-    is_begun: bool,
 }
 
-impl<T, M, R> Rows for List<M, R>
+impl<S, R> Rows for Array<S, R>
 where
-    M: FnMut() -> Vec<T> + Send,
-    R: Fn(&T, &mut Fields) + Send,
+    S: Source,
+    S::Item: Send,
+    R: Fn(&S::Item, &mut Fields) + Send,
 {
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
-        let items = (self.more)();
-        for item in &items {
-            out.push(if self.is_begun { b',' } else { b'[' });
-            self.is_begun = true;
-            serde_json::to_writer(&mut *out, &object(item, &self.columns, &self.render))?;
+        let Some(frame) = &mut self.frame else { return Ok(false) };
+        out.append(&mut frame.before);
+        for _ in 0..SOME_ROWS {
+            if out.len() >= SOME_BYTES {
+                break;
+            }
+            let Some((_, item)) = self.items.next() else {
+                out.append(&mut frame.behind);
+                self.frame = None;
+                return Ok(false);
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut *out, &object(&item, &self.columns, &self.render))?;
         }
-        if !items.is_empty() {
-            return Ok(true);
-        }
-        out.extend_from_slice(if self.is_begun { b"]" } else { b"[]" });
-        Ok(false)
+        Ok(true)
     }
-}
-
-/// Items in another order than their own; those that are equal in it stay as they are.
-fn sorted<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<T> {
-    with_keys(items, order, render).into_iter().map(|(_, item)| item).collect()
-}
-
-/// The same, each with what it is sorted by.
-fn with_keys<T>(items: Vec<T>, order: &Order, render: &impl Fn(&T, &mut Fields)) -> Vec<(Key, T)> {
-    let columns = Columns::parse(&order.column);
-    let with_keys = items
-        .into_iter()
-        .map(|item| (Key::of(&object(&item, &columns, render), &order.column), item));
-    let mut with_keys: Vec<(Key, T)> = with_keys.collect();
-    with_keys.sort_by(|(one, _), (other, _)| one.cmp(other));
-    if order.is_reversed {
-        with_keys.reverse();
-    }
-    with_keys
 }
 
 fn object<T>(item: &T, columns: &Columns, render: &impl Fn(&T, &mut Fields)) -> Value {

@@ -4,10 +4,6 @@
 use super::order::Key;
 use crate::call::Call;
 use crate::json::{Columns, Fields};
-use crate::refusal::Refusal;
-
-/// Characters of the path of a column.
-const COLUMN_CHARS_MAX: usize = 256;
 
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
@@ -20,15 +16,9 @@ pub(crate) struct Only {
 
 impl Only {
     /// What is asked for.
-    pub fn asked(call: &Call) -> Result<Self, Refusal> {
+    pub fn asked(call: &Call) -> Self {
         let word = |name: &str| call.query(name).filter(|word| !word.is_empty()).map(str::to_owned);
-        let only = Only { kind: word("type"), state: word("state"), has: word("has") };
-        match &only.has {
-            Some(column) if column.chars().count() > COLUMN_CHARS_MAX => Err(Refusal::bad_request(
-                format!("has is longer than the {COLUMN_CHARS_MAX} characters of any column"),
-            )),
-            _ => Ok(only),
-        }
+        Only { kind: word("type"), state: word("state"), has: word("has") }
     }
 
     /// Whether everything is wanted.

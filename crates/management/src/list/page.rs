@@ -1,14 +1,11 @@
 //! Pages (`page`, `page_size`) of what a filter lets through (`name`, `use_regex`).
 
-use super::Source;
-use super::only::Only;
-use super::order::Order;
-use crate::Api;
 use crate::call::Call;
 use crate::refusal::Refusal;
 use courser_auth::Pattern;
-use courser_broker::admin::{PAGE_MAX, Page, PageRequest, Start};
+use courser_broker::admin::PAGE_MAX;
 use hyper::StatusCode;
+use std::sync::Arc;
 
 /// Items on a page where nothing is said.
 const PAGE_DEFAULT: usize = 100;
@@ -20,10 +17,11 @@ pub(crate) struct PageOf {
     /// From 1 on.
     pub number: usize,
     pub size: usize,
-    filter: Option<NameFilter>,
+    pub(super) filter: Option<Arc<NameFilter>>,
 }
 
-enum NameFilter {
+/// Which names are wanted.
+pub(super) enum NameFilter {
     /// In lower case.
     Part(String),
     /// `None` if it is no expression: nothing matches that.
@@ -39,10 +37,10 @@ impl NameFilter {
         if name.chars().count() > PATTERN_CHARS_MAX {
             return Some(NameFilter::Pattern(None));
         }
-        Some(NameFilter::Pattern(Pattern::new(&format!("(?i){name}")).ok()))
+        Some(NameFilter::Pattern(Pattern::of_list(&format!("(?i){name}")).ok()))
     }
 
-    fn lets_through(&self, name: &str) -> bool {
+    pub fn lets_through(&self, name: &str) -> bool {
         match self {
             NameFilter::Part(part) => name.to_lowercase().contains(part),
             NameFilter::Pattern(pattern) => {
@@ -69,12 +67,7 @@ impl PageOf {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, error, reason));
         }
         let (number, size) = (number as usize, size as usize);
-        Ok(Some(PageOf { number, size, filter: NameFilter::asked(call) }))
-    }
-
-    /// Which names are wanted; all if there is none.
-    pub fn filter(&self) -> Option<impl Fn(&str) -> bool + '_> {
-        self.filter.as_ref().map(|filter| |name: &str| filter.lets_through(name))
+        Ok(Some(PageOf { number, size, filter: NameFilter::asked(call).map(Arc::new) }))
     }
 
     /// How many items are in front of it.
@@ -85,39 +78,6 @@ impl PageOf {
     /// How many there are up to its end.
     pub fn end(&self) -> usize {
         self.number.saturating_mul(self.size)
-    }
-
-    /// The page of a list in its own order.
-    pub(super) fn of<S: Source>(&self, source: &S) -> Result<Page<S::Item>, Refusal> {
-        let filter = self.filter();
-        let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
-        let start = Start::Rank(self.first());
-        let page = source.page(&PageRequest { start, limit: self.size, filter });
-        self.check_range(page.filtered)?;
-        Ok(page)
-    }
-
-    /// The page of a list in another order or of some items only, if that can be had quickly.
-    pub(super) fn in_order<S: Source>(
-        &self,
-        source: &S,
-        order: Option<&Order>,
-        only: &Only,
-        api: &Api,
-    ) -> Result<Option<Page<S::Item>>, Refusal> {
-        let filter = self.filter();
-        let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
-        let request = PageRequest { start: Start::Rank(self.first()), limit: self.size, filter };
-        let page = source.page_in(&request, order, only, api);
-        page.map(|page| self.check_range(page.filtered).map(|()| page)).transpose()
-    }
-
-    /// The page of a list that has been filtered and sorted.
-    pub fn of_sorted<T>(&self, items: Vec<T>, total: usize) -> Result<Page<T>, Refusal> {
-        let filtered = items.len();
-        self.check_range(filtered)?;
-        let items = items.into_iter().skip(self.first()).take(self.size).collect();
-        Ok(Page { items, total, filtered, next: None })
     }
 
     /// Refuses a page behind the last one.
@@ -132,13 +92,25 @@ impl PageOf {
     }
 }
 
-/// The text of a page: its items are JSON texts already.
-pub(crate) fn page_text(page: &PageOf, items: &[String], filtered: usize, total: usize) -> String {
-    let PageOf { number, size, .. } = page;
-    let (count, pages) = (items.len(), filtered.div_ceil(*size));
-    let items = items.join(",");
-    format!(
-        "{{\"filtered_count\":{filtered},\"item_count\":{count},\"items\":[{items}],\"page\":{number},\
-         \"page_count\":{pages},\"page_size\":{size},\"total_count\":{total}}}"
-    )
+/// What stands around the items of a list.
+pub(crate) struct Frame {
+    pub before: Vec<u8>,
+    pub behind: Vec<u8>,
+}
+
+impl Frame {
+    pub fn of_list() -> Self {
+        Frame { before: vec![b'['], behind: vec![b']'] }
+    }
+
+    /// Of a page with `count` items.
+    pub fn of_page(page: &PageOf, count: usize, filtered: usize, total: usize) -> Self {
+        let PageOf { number, size, .. } = page;
+        let pages = filtered.div_ceil(*size);
+        let before = format!("{{\"filtered_count\":{filtered},\"item_count\":{count},\"items\":[");
+        let behind = format!(
+            "],\"page\":{number},\"page_count\":{pages},\"page_size\":{size},\"total_count\":{total}}}"
+        );
+        Frame { before: before.into_bytes(), behind: behind.into_bytes() }
+    }
 }

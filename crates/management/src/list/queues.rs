@@ -4,7 +4,7 @@
 use super::only::Only;
 use super::order::{Key, Order};
 use crate::Api;
-use courser_broker::admin::{Listing, Page, PageRequest, QueueGlance, QueueView};
+use courser_broker::admin::{Listing, QueueGlance, QueueView};
 
 /// What queues are sorted by: a key of each.
 type KeyOf<'a> = Box<dyn Fn(&QueueGlance<'_>) -> Key + 'a>;
@@ -37,18 +37,7 @@ pub(crate) fn state_name(is_paused: bool) -> &'static str {
     if is_paused { "paused" } else { "running" }
 }
 
-/// A page in an order by what every queue has at hand.
-pub(super) fn page_in(
-    list: &Listing<QueueView>,
-    request: &PageRequest<'_>,
-    order: Option<&Order>,
-    only: &Only,
-    api: &Api,
-) -> Option<Page<QueueView>> {
-    looked(list, order, only, api, |is_reversed, key| list.page_by(request, is_reversed, key))
-}
-
-/// The first queues in such an order, as keys and ranks.
+/// The first queues in an order by what every queue has at hand, as keys and ranks.
 pub(super) fn ranks_in(
     list: &Listing<QueueView>,
     filter: Option<&dyn Fn(&str) -> bool>,

@@ -3,17 +3,12 @@
 //! The first line says how much there is. As many rows follow as the page that is asked for could need, if these were all: the
 //! first `page` times `page_size`, in the order that is asked for. They are made as they are read.
 
-use super::only::Only;
-use super::order::{Key, Order};
-use super::page::PageOf;
-use super::{ROWS_AT_ONCE, Source, object, with_keys};
-use crate::call::{Call, Outcome};
+use super::order::Key;
+use super::ordered::Ordered;
+use super::{SOME_BYTES, SOME_ROWS, Source, object};
 use crate::json::{Columns, Fields};
-use crate::refusal::Refusal;
-use crate::reply::{Reply, Rows};
-use courser_broker::admin::{PAGE_MAX, PageRequest, Start};
+use crate::reply::Rows;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::io::{self, Write as _};
 
 /// Where an item stands among those of other brokers: by a number first, and by a name.
@@ -95,129 +90,18 @@ fn read_key(text: &str) -> Option<Key> {
     })
 }
 
-/// Answers with the rows of a list.
-pub(super) fn of<S: Source>(
-    call: &Call,
-    source: S,
-    render: impl Fn(&S::Item, &mut Fields) + Send + 'static,
-    page: Option<PageOf>,
-) -> Outcome
-where
-    S::Item: Send,
-{
-    let total = source.len();
-    let is_page = page.is_some();
-    let (filtered, items) = match ordered(call, &source, &render, page.as_ref())? {
-        Some((filtered, ordered)) => (filtered, ordered),
-        None => natural(&source, page),
-    };
-    let head = Head { is_page, total, filtered };
-    Ok(Reply::rows(Lines { head: Some(head), source, items, columns: call.columns(), render }))
-}
-
-/// The rows that are to come.
-enum Coming<T> {
-    /// In the list's own order: from this rank on, so many more at most.
-    Natural { next: usize, left: usize, page: Option<PageOf> },
-    /// By their ranks in that order.
-    Ranks(VecDeque<(Key, usize)>),
-    /// As they are.
-    Items(VecDeque<(Key, T)>),
-}
-
-/// How many there are in all, and they.
-type Counted<T> = (usize, Coming<T>);
-
-fn natural<S: Source>(source: &S, page: Option<PageOf>) -> Counted<S::Item> {
-    let filtered = {
-        let filter = page.as_ref().and_then(PageOf::filter);
-        match &filter {
-            None => source.len(),
-            Some(filter) => {
-                let (start, filter) = (Start::Rank(0), Some(filter as &dyn Fn(&str) -> bool));
-                source.page(&PageRequest { start, limit: 0, filter }).filtered
-            }
-        }
-    };
-    let left = page.as_ref().map_or(usize::MAX, PageOf::end);
-    (filtered, Coming::Natural { next: 0, left, page })
-}
-
-/// The rows in another order than the list's own, or some of them only; `None` if neither is asked for.
-fn ordered<S: Source>(
-    call: &Call,
-    source: &S,
-    render: &impl Fn(&S::Item, &mut Fields),
-    page: Option<&PageOf>,
-) -> Result<Option<Counted<S::Item>>, Refusal> {
-    let order = Order::asked(call);
-    let only = page.map_or_else(|| Ok(Only::default()), |_| Only::asked(call))?;
-    if order.is_none() && only.is_everything() {
-        return Ok(None);
-    }
-    let most = page.map_or(usize::MAX, PageOf::end);
-    let filter = page.and_then(PageOf::filter);
-    let named = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
-    if page.is_some()
-        && let Some((filtered, ranks)) =
-            source.ranks_in(named, most, order.as_ref(), &only, &call.api)
-    {
-        return Ok(Some((filtered, Coming::Ranks(ranks.into()))));
-    }
-    let columns = only.columns();
-    let wanted = source
-        .items()
-        .filter(|item| named.is_none_or(|filter| filter(&S::name(item))))
-        .filter(|item| only.is_everything() || only.lets_through(item, &columns, render))
-        .collect();
-    let mut items = match &order {
-        Some(order) => with_keys(wanted, order, render),
-        None => wanted.into_iter().map(|item| (Key::MISSING, item)).collect(),
-    };
-    let filtered = items.len();
-    items.truncate(most);
-    Ok(Some((filtered, Coming::Items(items.into()))))
-}
-
-/// Writes them.
-struct Lines<S: Source, R> {
+/// Writes a list line by line.
+pub(super) struct Lines<S: Source, R> {
     /// Until it is written.
     head: Option<Head>,
-    source: S,
-    items: Coming<S::Item>,
+    items: Ordered<S>,
     columns: Columns,
     render: R,
 }
 
-impl<S, R> Lines<S, R>
-where
-    S: Source,
-{
-    /// The next rows; none at the end.
-    fn more(&mut self) -> Vec<(Key, S::Item)> {
-        let source = &self.source;
-        match &mut self.items {
-            Coming::Natural { next, left, page } => {
-                let filter = page.as_ref().and_then(PageOf::filter);
-                let filter = filter.as_ref().map(|filter| filter as &dyn Fn(&str) -> bool);
-                // To filter is to go through all of it.
-                let most = if filter.is_some() { PAGE_MAX } else { ROWS_AT_ONCE };
-                let (start, limit) = (Start::Rank(*next), most.min(*left));
-                let some = match filter {
-                    _ if limit == 0 => Vec::new(),
-                    None => source.some(*next).into_iter().take(limit).collect(),
-                    filter => source.page(&PageRequest { start, limit, filter }).items,
-                };
-                *next += some.len();
-                *left -= some.len();
-                some.into_iter().map(|item| (Key::MISSING, item)).collect()
-            }
-            Coming::Ranks(ranks) => {
-                let some = ranks.drain(..ranks.len().min(ROWS_AT_ONCE));
-                some.filter_map(|(key, rank)| Some((key, source.nth(rank)?))).collect()
-            }
-            Coming::Items(items) => items.drain(..items.len().min(ROWS_AT_ONCE)).collect(),
-        }
+impl<S: Source, R> Lines<S, R> {
+    pub fn new(head: Head, items: Ordered<S>, columns: Columns, render: R) -> Self {
+        Lines { head: Some(head), items, columns, render }
     }
 }
 
@@ -231,14 +115,16 @@ where
         if let Some(head) = self.head.take() {
             serde_json::to_writer(&mut *out, &head)?;
             out.push(b'\n');
-            return Ok(true);
         }
-        let some = self.more();
-        for (key, item) in &some {
-            let place = self.source.place(item);
-            write_row(out, key, &place, &object(item, &self.columns, &self.render))?;
+        for _ in 0..SOME_ROWS {
+            if out.len() >= SOME_BYTES {
+                break;
+            }
+            let Some((key, item)) = self.items.next() else { return Ok(false) };
+            let place = self.items.place(&item);
+            write_row(out, &key, &place, &object(&item, &self.columns, &self.render))?;
         }
-        Ok(!some.is_empty())
+        Ok(true)
     }
 }
 

@@ -1,11 +1,11 @@
 //! What is read once for a page: numbers of the broker as a whole, and of its process.
 
 use super::families::channels::ChannelRow;
+use super::ledger::Counts;
 use super::{Exporter, Exporters};
 use crate::process::{ProcessFigures, disk_free_bytes};
 use courser_broker::admin::{
-    Admin, Alarms, Churn, LogFigures, MemoryUses, MessageCounts, PublishCounts, QueueCounts,
-    QueueFigures, TrafficCounts,
+    Admin, Alarms, Churn, LogFigures, MemoryUses, PublishCounts, QueueCounts, QueueFigures,
 };
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -81,11 +81,11 @@ pub(crate) struct NodeFigures {
 
 /// What is on a page besides: of all queues together, and so on.
 pub(crate) struct Totals {
-    pub messages: MessageCounts,
+    /// What all brokers of the process have counted.
+    pub counts: Counts,
     pub queues: QueueFigures,
     pub channels: ChannelRow,
     pub publishers: u64,
-    pub traffic: TrafficCounts,
     /// Bytes that wait to be sent.
     pub pending_bytes: usize,
     pub open_channels: usize,
@@ -94,93 +94,77 @@ pub(crate) struct Totals {
 impl Totals {
     /// Looks at every queue and every channel of all brokers on this node.
     pub fn read(exporters: &Exporters) -> Self {
-        let mut all = Totals::of(&exporters.first().api.admin);
-        exporters.iter().skip(1).for_each(|one| all.add(&Totals::of(&one.api.admin)));
+        let counts = exporters.first().ledger.read();
+        let deliveries = counts.messages.deliveries();
+        let mut all = Totals {
+            queues: QueueFigures {
+                vhost: "".into(),
+                name: Default::default(),
+                queue_type: "",
+                ready: 0,
+                unacked: 0,
+                consumers: 0,
+                counts: QueueCounts { deliveries, ..QueueCounts::default() },
+            },
+            channels: ChannelRow::default(),
+            publishers: 0,
+            pending_bytes: 0,
+            open_channels: 0,
+            counts,
+        };
+        all.channels.counts.publishes = all.publishes();
+        all.channels.counts.deliveries = deliveries;
+        exporters.admins().into_iter().for_each(|admin| all.add(admin));
         all
     }
 
-    fn add(&mut self, more: &Totals) {
-        self.messages += &more.messages;
-        self.queues.ready += more.queues.ready;
-        self.queues.unacked += more.queues.unacked;
-        self.queues.consumers += more.queues.consumers;
-        self.queues.counts.published += more.queues.counts.published;
-        self.queues.counts.deliveries += &more.queues.counts.deliveries;
-        self.channels.add_row(&more.channels);
-        self.publishers += more.publishers;
-        self.traffic += &more.traffic;
-        self.pending_bytes += more.pending_bytes;
-        self.open_channels += more.open_channels;
-    }
-
-    fn of(admin: &Admin) -> Self {
-        let messages = admin.message_counts();
-        let counts = QueueCounts { deliveries: messages.deliveries(), ..QueueCounts::default() };
-        let mut queues = QueueFigures {
-            vhost: "".into(),
-            name: Default::default(),
-            queue_type: "",
-            ready: 0,
-            unacked: 0,
-            consumers: 0,
-            counts,
-        };
+    /// Adds what is there in a broker.
+    fn add(&mut self, admin: &Admin) {
         // Without a vhost that could be missing, there is a list.
         for queue in admin.queue_figures(None).iter().flat_map(|all| all.iter()) {
-            queues.ready += queue.ready;
-            queues.unacked += queue.unacked;
-            queues.consumers += queue.consumers;
+            self.queues.ready += queue.ready;
+            self.queues.unacked += queue.unacked;
+            self.queues.consumers += queue.consumers;
         }
-        let mut channels = ChannelRow::default();
-        channels.counts.publishes = messages.publishes;
-        channels.counts.deliveries = counts.deliveries;
-        let mut publishers = 0;
         for connection in admin.channel_figures().iter() {
             for channel in &connection.0 {
-                channels.add(channel);
-                publishers += u64::from(channel.counts.publishes.published > 0);
+                self.channels.add(channel);
+                self.publishers += u64::from(channel.counts.publishes.published > 0);
             }
         }
-        let (mut pending_bytes, mut open_channels) = (0, 0);
         for connection in admin.connection_figures().iter() {
-            pending_bytes += connection.pending_bytes;
-            open_channels += connection.channels;
+            self.pending_bytes += connection.pending_bytes;
+            self.open_channels += connection.channels;
         }
-        let traffic = admin.traffic();
-        Totals { messages, queues, channels, publishers, traffic, pending_bytes, open_channels }
     }
 
     pub fn publishes(&self) -> PublishCounts {
-        self.messages.publishes
+        self.counts.messages.publishes
     }
 }
 
 impl NodeFigures {
     pub fn read(exporters: &Exporters, consumers: usize, refused: u64) -> Self {
+        let counts = exporters.first().ledger.read();
         let mut all = NodeFigures::of(exporters.first(), consumers, refused);
         for more in exporters.iter().skip(1) {
             all.add(&NodeFigures::of(more, 0, 0));
         }
-        all
+        NodeFigures { churn: counts.churn, log: counts.log, ..all }
     }
 
     /// Adds what another broker has; what is of the process is there already.
     fn add(&mut self, more: &NodeFigures) {
-        let (churn, memory) = (&mut self.churn, &mut self.memory);
+        let memory = &mut self.memory;
         for (sum, more) in [
-            (&mut churn.connections_opened, more.churn.connections_opened),
-            (&mut churn.connections_closed, more.churn.connections_closed),
-            (&mut churn.channels_opened, more.churn.channels_opened),
-            (&mut churn.channels_closed, more.churn.channels_closed),
-            (&mut churn.queues_declared, more.churn.queues_declared),
-            (&mut churn.queues_created, more.churn.queues_created),
-            (&mut churn.queues_deleted, more.churn.queues_deleted),
             (&mut memory.messages, more.memory.messages),
             (&mut memory.definitions, more.memory.definitions),
             (&mut memory.transactions, more.memory.transactions),
             (&mut memory.sessions, more.memory.sessions),
             (&mut memory.places, more.memory.places),
             (&mut memory.deduplication, more.memory.deduplication),
+            (&mut memory.answers, more.memory.answers),
+            (&mut memory.incomplete, more.memory.incomplete),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
             (&mut self.memory_limit_bytes, more.memory_limit_bytes),
             (&mut self.connections, more.connections),
@@ -191,7 +175,6 @@ impl NodeFigures {
         }
         self.alarms.memory |= more.alarms.memory;
         self.alarms.disk |= more.alarms.disk;
-        self.log += &more.log;
     }
 
     fn of(exporter: &Exporter, consumers: usize, refused: u64) -> Self {

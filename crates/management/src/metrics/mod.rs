@@ -2,6 +2,7 @@
 //!
 //! - [`families`]: the tables of metrics: every name stands there once;
 //! - [`figures`]: what is read for a page of the broker as a whole;
+//! - [`ledger`]: totals of the process, which never decrease;
 //! - [`objects`]: queues, channels, connections and exchanges, each by itself;
 //! - [`pages`]: what is on which page;
 //! - [`query`]: what is wanted of a page;
@@ -15,6 +16,7 @@
 
 mod families;
 mod figures;
+mod ledger;
 mod objects;
 mod pages;
 mod query;
@@ -24,14 +26,15 @@ mod telemetry;
 mod text;
 
 pub use figures::{EndpointFigures, LoginCounts, ServerFigures};
+pub use ledger::Ledger;
 
 use crate::Api;
 use crate::http::places::Places;
+use crate::shares::Shares;
 use courser_broker::admin::Admin;
 use std::fmt;
 use std::sync::Arc;
 use telemetry::Telemetry;
-use tokio::sync::Semaphore;
 
 /// Pieces of pages that are made at the same time; others wait.
 const PAGES_MAX: usize = 2;
@@ -42,26 +45,38 @@ pub struct Exporter {
     server: Box<dyn Fn() -> ServerFigures + Send + Sync>,
     wants_login: bool,
     places: Arc<Places>,
-    pages: Arc<Semaphore>,
+    pages: Arc<Shares>,
     telemetry: Telemetry,
+    ledger: Arc<Ledger>,
+    /// In the ledger.
+    number: u64,
 }
 
 impl Exporter {
-    /// The metrics of the broker that `api` is of. `server` says what the broker does not know;
-    /// `wants_login` keeps out who can't log in as a user with the tag `monitoring`.
+    /// The metrics of the broker that `api` is of, whose totals go into the `ledger` of its process.
+    /// `server` says what the broker does not know; `wants_login` keeps out who can't log in as a user with
+    /// the tag `monitoring`.
     pub fn new(
         api: Arc<Api>,
+        ledger: Arc<Ledger>,
         server: impl Fn() -> ServerFigures + Send + Sync + 'static,
         wants_login: bool,
     ) -> Arc<Self> {
         Arc::new(Exporter {
+            number: ledger.begin(&api),
+            ledger,
             api,
             server: Box::new(server),
             wants_login,
             places: Arc::default(),
-            pages: Arc::new(Semaphore::new(PAGES_MAX)),
+            pages: Arc::new(Shares::new(PAGES_MAX, PAGES_MAX)),
             telemetry: Telemetry::default(),
         })
+    }
+
+    /// Has the ledger keep what the broker has counted, as it ends.
+    pub fn end(&self) {
+        self.ledger.end(self.number);
     }
 
     pub(crate) fn server_figures(&self) -> ServerFigures {
@@ -90,6 +105,12 @@ impl Exporters {
 
     pub fn admins(&self) -> Vec<&Admin> {
         self.iter().map(|exporter| &exporter.api.admin).collect()
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

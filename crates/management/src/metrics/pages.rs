@@ -2,6 +2,7 @@
 
 use super::families::{channels, cluster, exchanges, node, own, protocols, queues};
 use super::figures::{LoginCounts, NodeFigures, ServerFigures, Totals};
+use super::ledger::Counts;
 use super::objects;
 use super::query::Query;
 use super::table::Page;
@@ -98,11 +99,6 @@ fn identity(page: &mut Page, exporter: &Exporter, endpoint: Endpoint) {
 /// What is the same on the page of sums and on that of objects.
 fn add_node(page: &mut Page, exporters: &Exporters, totals: &Totals) {
     let (consumers, exporter) = (totals.queues.consumers, exporters.first());
-    let mut sizes = exporter.api.admin.message_sizes();
-    for more in exporters.iter().skip(1).map(|one| one.api.admin.message_sizes()) {
-        sizes.messages.iter_mut().zip(more.messages).for_each(|(sum, more)| *sum += more);
-        sizes.bytes += more.bytes;
-    }
     let node = NodeFigures::read(exporters, consumers, totals.publishes().refused);
     let endpoints = exporters.iter().flat_map(|one| one.server_figures().endpoints);
     let server = ServerFigures { endpoints: endpoints.collect() };
@@ -113,7 +109,8 @@ fn add_node(page: &mut Page, exporters: &Exporters, totals: &Totals) {
         page.rows(PREFIX, family.metrics, &rows);
     }
     page.rows(PREFIX, node::LOGINS.metrics, &logins(exporters));
-    protocols::add(page, &totals.messages, &sizes, totals.publishers, consumers as u64);
+    let Counts { messages, sizes, .. } = &totals.counts;
+    protocols::add(page, messages, sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
     own::add(page, node, &server, &(exporter.api.settings.certificates)());
     if let Some(cluster) = &exporter.api.settings.cluster {
@@ -122,17 +119,9 @@ fn add_node(page: &mut Page, exporters: &Exporters, totals: &Totals) {
 }
 
 fn logins(exporters: &Exporters) -> [(Labels, LoginCounts); 2] {
-    let (mut http, mut amqp) = (LoginCounts::default(), LoginCounts::default());
-    for exporter in exporters.iter() {
-        let (succeeded, failed) = exporter.api.logins.counts();
-        let of_amqp = (exporter.api.settings.amqp_logins)();
-        http.succeeded += succeeded;
-        http.failed += failed;
-        amqp.succeeded += of_amqp.succeeded;
-        amqp.failed += of_amqp.failed;
-    }
+    let counts = exporters.first().ledger.read();
     let of = |protocol: &str, counts| (Labels::default().with("protocol", protocol), counts);
-    [of("http", http), of("amqp091", amqp)]
+    [of("http", counts.http_logins), of("amqp091", counts.amqp_logins)]
 }
 
 /// Queues, channels, connections and exchanges, those of a kind together.
@@ -144,13 +133,13 @@ fn add_sums(page: &mut Page, totals: &Totals) {
     let connection = ConnectionFigures {
         name: String::new(),
         channels: totals.open_channels,
-        traffic: totals.traffic,
+        traffic: totals.counts.traffic,
         pending_bytes: totals.pending_bytes,
     };
     let connections = [(Labels::default(), connection)];
     channels::CONNECTIONS.iter().for_each(|family| page.rows(PREFIX, family.metrics, &connections));
     page.plain(PREFIX, exchanges::ALL, totals.publishes());
-    page.plain(PREFIX, exchanges::ROUTED, totals.messages.routed);
+    page.plain(PREFIX, exchanges::ROUTED, totals.counts.messages.routed);
 }
 
 fn add_detailed(page: &mut Page, exporters: &Exporters, query: Query) {

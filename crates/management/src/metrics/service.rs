@@ -10,7 +10,7 @@ use crate::http::body::Outgoing;
 use crate::http::connection::{self, Limits};
 use crate::http::long::{Long, PIECE_TIMEOUT};
 use crate::http::places::Keeper;
-use crate::http::request::wants_gzip;
+use crate::http::request::{named_by, wants_gzip};
 use crate::refusal::Refusal;
 use crate::reply::Rows;
 use hyper::body::Incoming;
@@ -25,6 +25,8 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+/// Who asks for a page is not known.
+const NO_USER: &str = "";
 /// Bytes up to which a page goes out whole.
 const WHOLE_BYTES_MAX: usize = 256 * 1024;
 
@@ -77,6 +79,7 @@ impl Exporter {
         }
         let api = &self.api;
         let caller = api.logins.of_headers(headers, peer, &api.admin).await?;
+        named_by(api, headers, &caller)?;
         caller.need_monitor()
     }
 }
@@ -121,7 +124,7 @@ async fn scrape(
     is_gzip: bool,
 ) -> Response<Outgoing> {
     let pages = Arc::clone(&exporters.first().pages);
-    let Ok(place) = Arc::clone(&pages).acquire_owned().await else { return interrupted() };
+    let Some(place) = pages.take(NO_USER, 1).await else { return interrupted() };
     let making = tokio::task::spawn_blocking(move || {
         let rows = Scrape {
             started: Instant::now(),
@@ -142,8 +145,11 @@ async fn scrape(
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    *answer.body_mut() =
-        if has_more { long.send(pages, PIECE_TIMEOUT) } else { Outgoing::whole(long.take()) };
+    *answer.body_mut() = if has_more {
+        long.send(pages, NO_USER.to_owned(), PIECE_TIMEOUT)
+    } else {
+        Outgoing::whole(long.take())
+    };
     answer
 }
 

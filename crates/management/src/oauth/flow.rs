@@ -9,7 +9,6 @@ use crate::Api;
 use crate::call::{Call, Members, Outcome, object};
 use crate::caller::Caller;
 use crate::cookies::{Cookie, Kept};
-use crate::http::request::is_from_elsewhere;
 use crate::path::encode_segment;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -47,7 +46,6 @@ pub(crate) fn client(api: &Api) -> Result<&OAuthClient, Refusal> {
 pub(crate) fn begin(call: &Call) -> Outcome {
     let api = &*call.api;
     let client = client(api)?;
-    need_own_page(api, &call.headers)?;
     let body = call.object()?;
     let redirect_uri = own_address(api, &call.headers, body.required_text("page")?)?;
     let place = place(api)?;
@@ -84,7 +82,6 @@ pub(crate) async fn finish(
     peer: SocketAddr,
 ) -> Result<Caller, Refusal> {
     let client = client(api)?;
-    need_own_page(api, headers)?;
     let body = object(body)?;
     let redirect_uri = own_address(api, headers, body.required_text("page")?)?.to_owned();
     let (state, code) = (body.required_text("state")?, body.required_text("code")?);
@@ -167,16 +164,6 @@ fn place(api: &Api) -> Result<SemaphorePermit<'_>, Refusal> {
         let reason = "Too many people log in at the same moment. Try again in a few seconds.";
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", reason)
     })
-}
-
-/// Nobody else's page may log somebody in here, such as its own author.
-fn need_own_page(api: &Api, headers: &HeaderMap) -> Result<(), Refusal> {
-    match is_from_elsewhere(api, headers) {
-        false => Ok(()),
-        true => Err(Refusal::bad_request(
-            "A web page of another origin must not log anybody in (management.cors_origins)",
-        )),
-    }
 }
 
 /// The address of the page, to which the provider sends the browser back: it has to be of the host that is asked, or of an

@@ -1,7 +1,8 @@
 //! Users, permissions and user limits.
 
+use crate::direct::{Asked, Direct};
 use crate::support::Broker;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_user_is_made_logs_in_and_goes() {
@@ -104,6 +105,29 @@ async fn topic_permissions_are_lists_by_exchange() {
     );
     assert_eq!(broker.send("DELETE", path, "").await.status, 204);
     assert_eq!(broker.get(path).await.status, 404);
+    for gone in [path, "/api/topic-permissions/%2F/u/amq.topic", "/api/topic-permissions/no/u"] {
+        assert_eq!(broker.send("DELETE", gone, "").await.status, 404, "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn a_topic_permission_is_found_and_set_by_its_exchange_too() {
+    let broker = Broker::start().await;
+    broker.add_user("u", "", &["/"]);
+    let path = |exchange: &str| format!("/api/topic-permissions/%2F/u/{exchange}");
+    let body = r#"{"write":"^w","read":"^r"}"#;
+    assert_eq!(broker.send("PUT", &path("one"), body).await.status, 201);
+    assert_eq!(broker.send("PUT", &path("other"), body).await.status, 204);
+    let expected = json!([
+        { "user": "u", "vhost": "/", "exchange": "one", "write": "^w", "read": "^r" }
+    ]);
+    assert_eq!(broker.get(&path("one")).await.json(), expected);
+    assert_eq!(broker.get(&path("none")).await.status, 404);
+    let of_another = r#"{"exchange":"other","write":"","read":""}"#;
+    assert_eq!(broker.send("PUT", &path("one"), of_another).await.status, 400);
+    assert_eq!(broker.send("DELETE", &path("one"), "").await.status, 204);
+    assert_eq!(broker.get(&path("one")).await.status, 404);
+    assert_eq!(broker.get(&path("other")).await.status, 200);
 }
 
 #[tokio::test]
@@ -134,4 +158,33 @@ async fn tags_are_changed_and_the_password_stays() {
     assert_eq!(whoami.json()["tags"], json!(["management", "x"]));
     let answer = broker.send("PUT", "/api/users/nobody/tags", r#"{"tags":[]}"#).await;
     assert_eq!(answer.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_not_said_of_a_user_stays_as_it_is() {
+    let direct = Direct::new();
+    direct.add_user("root", "administrator");
+    let headers = &[("content-type", "application/json")];
+    let send = async |method: &str, path: &str, body: &str| {
+        let asked = Asked { headers, body, ..Asked::new(method, path) };
+        let answer = direct.ask(asked.by("root")).await;
+        assert_eq!(answer.status, 204, "{method} {path} {body}: {answer:?}");
+    };
+    let row = |more: Value| {
+        let mut user = json!({ "name": "lo", "password_hash": "", "tags": ["administrator"] });
+        user.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("one"));
+        json!({ "users": [user] }).to_string()
+    };
+    let first = row(json!({ "loopback_only": true, "limits": { "max-channels": 5 } }));
+    send("POST", "/api/definitions", &first).await;
+    send("PUT", "/api/users/lo/tags", r#"{"tags":"monitoring"}"#).await;
+    send("PUT", "/api/users/lo", r#"{"password_hash":"","tags":"administrator"}"#).await;
+    send("PUT", "/api/user-limits/lo/max-connections", r#"{"value":6}"#).await;
+    send("POST", "/api/definitions", &row(json!({}))).await;
+    let accounts = direct.broker.admin().accounts();
+    let user = accounts.user("lo").expect("a user");
+    assert!(user.loopback_only);
+    assert!(user.limits.iter().eq([("max-connections", 6), ("max-channels", 5)]));
+    send("POST", "/api/definitions", &row(json!({ "loopback_only": false }))).await;
+    assert!(!direct.broker.admin().accounts().user("lo").expect("a user").loopback_only);
 }

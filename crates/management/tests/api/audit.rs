@@ -34,6 +34,25 @@ async fn changes_are_noted_with_who_asked_and_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn requests_that_find_nothing_are_noted_too_and_no_secret_of_a_query() {
+    let broker = Broker::start().await;
+    broker.send("POST", "/api/nothing/of/this/name", "").await;
+    broker.send("PATCH", "/api/users/guest", "").await;
+    broker.send("DELETE", "/api/queues/%2F/q?if-empty=true&token=geheim", "").await;
+    let log = broker.get("/api/audit").await.json();
+    let expected = [
+        ("DELETE", "/api/queues/%2F/q?if-empty=true&token=...", 404),
+        ("PATCH", "/api/users/guest", 405),
+        ("POST", "/api/nothing/of/this/name", 404),
+    ];
+    assert_eq!(log.as_array().map(Vec::len), Some(expected.len()), "{log}");
+    for (nth, (method, path, status)) in expected.into_iter().enumerate() {
+        let (found, at, _, came) = line(&log[nth]);
+        assert_eq!((found, at, came), (&json!(method), &json!(path), &json!(status)));
+    }
+}
+
+#[tokio::test]
 async fn it_is_read_page_by_page_and_by_who_did_what() {
     let broker = Broker::start().await;
     for nth in 0..5 {

@@ -44,6 +44,23 @@ async fn bodies_that_do_not_come_hold_up_nobody() {
 }
 
 #[tokio::test]
+async fn a_user_whose_large_bodies_come_slowly_keeps_no_room_from_others() {
+    let broker = Broker::start().await;
+    broker.add_user("slow", "management", &["/"]);
+    let some = format!("{{{}", " ".repeat(16 << 10));
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        slow.push(begin(&broker, "slow:slow", "content-length: 9999999", &some).await);
+    }
+    // They have room, or wait for it, when the other request comes.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let body = format!("{{{}}}", " ".repeat(9_000_000));
+    let put = broker.send("PUT", "/api/queues/%2F/q", &body);
+    let answer = tokio::time::timeout(SOON, put).await.expect("it waits for no other user");
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+#[tokio::test]
 async fn who_has_no_tag_is_refused_before_its_body() {
     let broker = Broker::start().await;
     broker.add_user("none", "", &["/"]);
@@ -110,4 +127,25 @@ async fn a_list_that_goes_out_in_pieces_is_whole_when_it_is_compressed() {
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(&*packed.body).read_to_end(&mut text).expect("gzip");
     assert!(text == plain.body, "both are the same");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_sends_all_of_a_body_that_is_too_large_hears_why_it_is_refused() {
+    let broker = Broker::start().await;
+    let payload = "x".repeat(11_000_000);
+    let message = json!({
+        "routing_key": "q", "properties": {}, "payload": payload, "payload_encoding": "string",
+    });
+    let path = "/api/exchanges/%2F/amq.default/publish";
+    let refused = broker.send("POST", path, &message.to_string()).await;
+    let reason = "Exceeded HTTP request body size limit";
+    assert_eq!((refused.status, refused.refusal().1), (400, json!(reason)));
+}
+
+#[tokio::test]
+async fn a_stranger_sends_no_more_than_a_login_needs() {
+    let broker = Broker::start().await;
+    let body = format!("username=guest&password=guest&more={}", "x".repeat(70_000));
+    let login = broker.call("POST", "/api/login", None, &body).await;
+    assert_eq!(login.status, 400);
 }

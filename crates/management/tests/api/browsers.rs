@@ -1,8 +1,11 @@
 //! Sessions, and what web pages of other origins may do.
 
-use crate::support::{Answer, Broker};
+use crate::support::{Answer, Broker, exchange_over};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use courser::Management;
 use serde_json::json;
+use tokio::net::TcpStream;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -52,6 +55,19 @@ async fn a_change_in_a_session_needs_the_header() {
         let reason = json!("Changes in a session need the header x-courser-csrf");
         assert_eq!(answer.refusal().1, reason, "{method}");
     }
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_logs_nobody_in() {
+    let broker = Broker::start().await;
+    let body = "username=guest&password=guest";
+    for origin in ["https://evil.example", "null", "http://broker:81"] {
+        let answer = ask(&broker, "POST", "/api/login", &[("origin", origin)], body).await;
+        assert_eq!(answer.status, 400, "{origin}");
+        assert!(!answer.headers.contains_key("set-cookie"), "{origin}");
+    }
+    let own = ask(&broker, "POST", "/api/login", &[("origin", "http://broker")], body).await;
+    assert_eq!(own.status, 200);
 }
 
 #[tokio::test]
@@ -162,4 +178,58 @@ async fn a_browser_asks_for_no_password_where_the_page_does() {
     let tool = ask(&broker, "GET", "/api/login", &[], "").await;
     assert_eq!(tool.status, 401);
     assert!(tool.headers.contains_key("www-authenticate"));
+}
+
+/// Asks under a name.
+async fn ask_for(broker: &Broker, host: &str, path: &str, login: &str) -> Answer {
+    let login = STANDARD.encode(login);
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Basic {login}\r\n");
+    let request = format!("{head}connection: close\r\n\r\n").into_bytes();
+    let stream = TcpStream::connect(broker.http()).await.expect("a connection");
+    exchange_over(stream, request, false).await
+}
+
+#[tokio::test]
+async fn who_may_come_from_here_only_does_not_come_by_a_name_that_a_page_can_make_up() {
+    let broker = Broker::start().await;
+    broker.add_user("who", "management", &["/"]);
+    for (host, guest) in [
+        ("localhost:15672", 200),
+        ("127.0.0.1", 200),
+        ("rabbitmq:15672", 200),
+        ("evil.example:15672", 401),
+        ("127.0.0.1.evil.example", 401),
+    ] {
+        let answer = ask_for(&broker, host, "/api/whoami", "guest:guest").await;
+        assert_eq!(answer.status, guest, "{host}");
+        assert_eq!(ask_for(&broker, host, "/api/whoami", "who:who").await.status, 200, "{host}");
+    }
+    // Its browser takes the API for the page's own.
+    let page = "host: evil.example\r\norigin: http://evil.example\r\nconnection: close";
+    let body = "username=guest&password=guest";
+    let request = format!(
+        "POST /api/login HTTP/1.1\r\n{page}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let stream = TcpStream::connect(broker.http()).await.expect("a connection");
+    let answer = exchange_over(stream, request.into_bytes(), false).await;
+    assert_eq!((answer.status, answer.headers.get("set-cookie")), (401, None));
+}
+
+#[tokio::test]
+async fn where_the_names_of_the_api_are_listed_it_has_no_others() {
+    let hosts = vec!["mq.example".to_owned()];
+    let broker = Broker::start_with(Management { hosts, ..Management::default() }).await;
+    for (host, status) in [
+        ("mq.example", 200),
+        ("MQ.example:443", 200),
+        ("127.0.0.1:15672", 200),
+        ("localhost", 200),
+        ("other.example", 421),
+    ] {
+        for path in ["/api/whoami", "/", "/health/live"] {
+            let answer = ask_for(&broker, host, path, "guest:guest").await;
+            assert_eq!(answer.status, status, "{host} {path}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Following what happens.
 
-use crate::support::{Broker, follow, until};
+use crate::support::{Broker, PATIENCE, follow, until};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
@@ -15,7 +15,7 @@ async fn what_happens_is_told_to_who_listens() {
     let mut stream = listen(&broker, "guest", "?kind=queue.&vhost=%2F").await;
     let head = until(&mut stream, "events from now on").await;
     assert!(head.contains("content-type: text/event-stream"), "{head}");
-    broker.admin().put_vhost("other", Default::default()).expect("a vhost");
+    broker.admin().change_vhost("other", |_| {}).expect("a vhost");
     broker.send("PUT", "/api/queues/other/elsewhere", "{}").await;
     broker.send("PUT", "/api/exchanges/%2F/e", "{}").await;
     broker.send("PUT", "/api/queues/%2F/mine", "{}").await;
@@ -44,6 +44,17 @@ async fn who_is_deleted_hears_no_more() {
 }
 
 #[tokio::test]
+async fn who_listens_is_told_the_end_when_the_broker_stops() {
+    let broker = Broker::start().await;
+    let mut stream = listen(&broker, "guest", "").await;
+    until(&mut stream, "events from now on").await;
+    broker.stop().await;
+    let rest = tokio::time::timeout(PATIENCE, until(&mut stream, "never said")).await;
+    let rest = rest.expect("nothing of the broker is left that could tell something");
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
+}
+
+#[tokio::test]
 async fn an_event_has_the_time_at_which_it_happens_also_where_no_client_is_connected() {
     let broker = Broker::start().await;
     let mut stream = listen(&broker, "guest", "?kind=queue.").await;
@@ -56,4 +67,20 @@ async fn an_event_has_the_time_at_which_it_happens_also_where_no_client_is_conne
     let at = text.split("\"at_ms\":").nth(1).expect("a time");
     let at = at.split(|byte: char| !byte.is_ascii_digit()).next().expect("a number");
     assert!(at.parse::<u128>().expect("a number") >= before, "{text}");
+}
+
+#[tokio::test]
+async fn one_who_follows_much_leaves_places_to_others() {
+    let broker = Broker::start().await;
+    broker.add_user("many", "monitoring", &["/"]);
+    let mut followed = Vec::new();
+    for _ in 0..16 {
+        let mut one = follow(&broker, "many", "/api/events", &[]).await;
+        until(&mut one, ": events from now on").await;
+        followed.push(one);
+    }
+    let refused = broker.call("GET", "/api/events?seconds=0", Some("many"), "").await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(broker.get("/api/events?seconds=0").await.status, 200);
+    broker.stop().await;
 }

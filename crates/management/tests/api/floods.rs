@@ -3,6 +3,7 @@
 use crate::support::Broker;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
@@ -42,6 +43,40 @@ async fn lists_that_nobody_reads_hold_up_nobody() {
     let whole = tokio::time::timeout(SOON, broker.get("/api/global-parameters")).await;
     assert!(whole.expect("who reads gets it all").body.len() > rows * value.len());
     drop(unread);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_answers_that_nobody_reads_count_towards_memory() {
+    const BODY_BYTES: u64 = 9_000_000;
+    let broker = Broker::start().await;
+    broker.send("PUT", "/api/queues/%2F/q", "{}").await;
+    let message = json!({
+        "routing_key": "q", "properties": {}, "payload": "x".repeat(BODY_BYTES as usize),
+        "payload_encoding": "string",
+    });
+    let path = "/api/exchanges/%2F/amq.default/publish";
+    assert_eq!(broker.send("POST", path, &message.to_string()).await.status, 200);
+    let login = STANDARD.encode("guest:guest");
+    let mut unread = Vec::new();
+    for path in ["messages/0", "messages", "messages/0"] {
+        let mut stream = small_window(&broker).await;
+        let request = format!(
+            "GET /api/queues/%2F/q/{path} HTTP/1.1\r\nhost: broker\r\nauthorization: Basic {login}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.expect("it is taken");
+        unread.push(stream);
+    }
+    let counts = async |enough: &dyn Fn(u64) -> bool| {
+        let reached = async {
+            while !enough(broker.admin().memory_uses().answers) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(SOON, reached).await
+    };
+    counts(&|bytes| bytes >= 3 * BODY_BYTES).await.expect("all three are counted");
+    drop(unread);
+    counts(&|bytes| bytes == 0).await.expect("nothing is left of them");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

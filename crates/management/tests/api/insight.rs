@@ -3,6 +3,8 @@
 use crate::support::{Answer, Broker};
 use courser_auth::Permission;
 use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
 
 async fn publish(broker: &Broker, key: &str, payload: &str, headers: Value) {
     let message = json!({
@@ -132,8 +134,7 @@ async fn what_a_request_does_not_know_is_refused_before_anything_is_done() {
     let trial = json!({ "to": { "queue": "to" }, "dryrun": true });
     let refused = post(&broker, &format!("{queue}/move"), trial).await;
     assert_eq!(refused.status, 400);
-    let text =
-        "there is no member 'dryrun' here, only to, numbers, count, contains, header, dry_run";
+    let text = "there is no member 'dryrun' here, only to, numbers, count, contains, header, offset, dry_run";
     assert_eq!(refused.refusal().1, text);
     for (method, path) in [
         ("DELETE", "contents?contains=order"),
@@ -170,6 +171,28 @@ async fn a_route_is_told_step_by_step() {
 }
 
 #[tokio::test]
+async fn a_question_is_no_larger_than_what_it_asks_about() {
+    let broker = with_orders().await;
+    let route = "/api/exchanges/%2F/amq.topic/route";
+    let keys = |count: usize| json!({ "properties": { "headers": { "CC": vec!["k"; count] } } });
+    let header = |bytes: usize| json!({ "properties": { "headers": { "h": "x".repeat(bytes) } } });
+    let access = |bytes: usize| {
+        let name = "x".repeat(bytes);
+        json!({ "vhost": "/", "right": "read", "resource": "queue", "name": name })
+    };
+    for (path, body, status) in [
+        (route, keys(100), 200),
+        (route, keys(101), 400),
+        (route, header(127 << 10), 200),
+        (route, header(128 << 10), 400),
+        ("/api/access/check", access(7 << 10), 200),
+        ("/api/access/check", access(8 << 10), 400),
+    ] {
+        assert_eq!(post(&broker, path, body).await.status, status, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_queue_says_why_it_stands_still() {
     let broker = with_orders().await;
     let found = broker.get("/api/queues/%2F/q/diagnosis").await.json();
@@ -186,6 +209,49 @@ async fn a_queue_says_why_it_stands_still() {
     publish(&broker, "full", "x", json!({})).await;
     let found = broker.get("/api/queues/%2F/full/diagnosis").await.json();
     assert_eq!(found[0]["kind"], "full");
+}
+
+/// Gives the segments of the log another ending.
+fn rename_log(folder: &Path, from: &str, to: &str) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            rename_log(&path, from, to);
+        } else if path.extension().is_some_and(|ending| ending == from) {
+            std::fs::rename(&path, path.with_extension(to)).expect("renamed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_can_not_read_says_so_until_it_can() {
+    let broker = Broker::start().await;
+    let queue = "/api/queues/%2F/q";
+    broker.send("PUT", queue, r#"{"durable":true}"#).await;
+    let lasting = json!({
+        "routing_key": "q", "properties": { "delivery_mode": 2 }, "payload": "x",
+        "payload_encoding": "string",
+    });
+    assert_eq!(post(&broker, "/api/exchanges/%2F//publish", lasting).await.status, 200);
+    // Answered when it is on the disk, and so is what came before it.
+    broker.send("PUT", "/api/queues/%2F/other", r#"{"durable":true}"#).await;
+    rename_log(broker.folder.path(), "log", "gone");
+    let get = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
+    assert_eq!(post(&broker, &format!("{queue}/get"), get.clone()).await.status, 500);
+    assert_eq!(broker.get(queue).await.json()["messages_ready"], 1);
+    let about = json!({ "vhost": "/", "queue": "q" });
+    let attention = broker.get("/api/attention").await.json();
+    let first = &attention[0];
+    assert_eq!((&first["kind"], &first["object"]), (&json!("unread"), &about), "{attention}");
+    assert!(first["since_ms"].is_u64(), "{first}");
+    let diagnosis = broker.get(&format!("{queue}/diagnosis")).await.json();
+    assert_eq!(diagnosis[0]["kind"], "unread", "{diagnosis}");
+    rename_log(broker.folder.path(), "gone", "log");
+    while broker.get("/api/attention").await.json()[0]["kind"] == "unread" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let got = post(&broker, &format!("{queue}/get"), get).await.json();
+    assert_eq!(got[0]["payload"], "x", "{got}");
 }
 
 #[tokio::test]

@@ -263,7 +263,7 @@ async fn only_the_wanted_columns_are_shown() {
 #[tokio::test]
 async fn a_list_shows_what_the_caller_may_see() {
     let broker = with_six().await;
-    broker.admin().put_vhost("other", Default::default()).expect("a vhost");
+    broker.admin().change_vhost("other", |_| {}).expect("a vhost");
     broker.admin().declare_queue("other", "hidden", NewQueue::default()).expect("a queue");
     broker.add_user("inside", "management", &["other"]);
     broker.add_user("watcher", "monitoring", &[]);
@@ -315,4 +315,70 @@ async fn pages_are_sorted_by_what_queues_hold() {
     }
     let page = broker.get("/api/queues?page=9&page_size=10&sort=consumers").await;
     assert_eq!(page.refusal().0, "page_out_of_range");
+}
+
+#[tokio::test]
+async fn ranges_are_checked_like_any_other_argument() {
+    let broker = with_six().await;
+    let path = |range: &str| format!("/api/queues/%2F/alpha?{range}");
+    for (age, step) in [
+        (1_u64 << 61, 1_u64 << 61),
+        (1 << 62, 1 << 62),
+        (u64::MAX, u64::MAX),
+        (10, 1_000_000_000_000_000_000),
+        (10, 0),
+        (501, 1),
+    ] {
+        let range = format!("lengths_age={age}&lengths_incr={step}");
+        for path in [path(&range), format!("/api/queues?{range}")] {
+            let refused = broker.get(&path).await;
+            assert_eq!(refused.status, 400, "{path}");
+            let expected = format!("Invalid range parameters: age {age}, incr {step}");
+            assert_eq!(refused.refusal().1, json!(expected));
+        }
+    }
+    let longest = broker.get(&path("lengths_age=500&lengths_incr=1")).await.json();
+    let samples = longest["messages_details"]["samples"].as_array().map(Vec::len);
+    assert_eq!(samples, Some(501));
+}
+
+#[tokio::test]
+async fn rows_and_samples_are_bounded_together() {
+    let broker = Broker::start().await;
+    let names: Vec<String> = (0..200).map(|nth| format!("q{nth}")).collect();
+    declare(&broker, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let range = "lengths_age=500&lengths_incr=1&disable_stats=true";
+    assert_eq!(broker.get(&format!("/api/queues?page=1&page_size=120&{range}")).await.status, 200);
+    for list in ["", "page=1&page_size=121&", "page=1&page_size=500&"] {
+        let refused = broker.get(&format!("/api/queues?{list}{range}")).await;
+        let reason = refused.refusal().1;
+        let reason = reason.as_str().expect("a text");
+        assert_eq!(refused.status, 400, "{list}");
+        assert!(
+            reason.starts_with("Invalid range parameters: 501 samples of each of "),
+            "{reason}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_each_row_is_compared_with_are_bounded() {
+    let broker = Broker::start().await;
+    let columns = |count: usize| format!("columns={}", vec!["name"; count].join(","));
+    let (word, parameters) = ("m".repeat(256), |count: usize| vec!["a=b"; count].join("&"));
+    for most in [columns(256), format!("sort={word}"), format!("has={word}"), parameters(61)] {
+        let path = format!("/api/queues?page=1&page_size=1&{most}");
+        assert_eq!(broker.get(&path).await.status, 200, "{path}");
+    }
+    for (more, reason) in [
+        (columns(257), "columns names more than 256 members"),
+        (format!("sort={word}m"), "sort is longer than the 256 characters of any column"),
+        (format!("has={word}m"), "has is longer than the 256 characters of any column"),
+        (parameters(65), "The query has more than 64 parameters"),
+    ] {
+        for path in ["/api/queues", "/api/bindings/%2F", "/api/whoami"] {
+            let refused = broker.get(&format!("{path}?{more}")).await;
+            assert_eq!((refused.status, refused.refusal().1), (400, json!(reason)), "{path}");
+        }
+    }
 }

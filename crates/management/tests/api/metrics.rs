@@ -1,10 +1,13 @@
 //! Metrics for Prometheus.
 
 use crate::metrics_format::Metrics;
-use crate::support::{Broker, any_port};
+use crate::support::{Broker, any_port, exchange};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use courser::{Config, HttpListen, Server};
 use courser_client::{Connection, ConsumeOptions};
 use std::io::Read as _;
+use std::net::SocketAddr;
 
 /// Names that RabbitMQ's page of sums has, with their types.
 const NAMES: &[(&str, &str, &str)] = &[
@@ -297,6 +300,7 @@ async fn where_logins_are_wanted_only_those_who_may_see_everything_get_in() {
     config.management.listen = HttpListen::At(vec![any_port()]);
     config.metrics.listen = HttpListen::At(vec![any_port()]);
     config.metrics.authentication = true;
+    config.management.hosts = vec!["mq.example".to_owned()];
     let server = Server::start(config).await.expect("a broker");
     let broker = Broker::of(server, folder);
     broker.add_user("watcher", "monitoring", &[]);
@@ -312,5 +316,23 @@ async fn where_logins_are_wanted_only_those_who_may_see_everything_get_in() {
         let answer = broker.call_at(address, "GET", "/metrics", login, &[], &[]).await;
         assert_eq!(answer.status, expected, "{login:?}");
     }
+    // With names that others can have resolve to this machine, guest is refused as the API does.
+    for (login, host, expected) in [
+        ("guest:guest", "evil.example", 401),
+        ("guest:guest", "mq.example", 200),
+        ("watcher:watcher", "evil.example", 200),
+    ] {
+        let status = status_by_name(address, login, host).await;
+        assert_eq!(status, expected, "{login} by {host}");
+    }
     broker.server.stop().await.expect("it stops");
+}
+
+/// The status of a page of metrics that is asked for by the name of a host.
+async fn status_by_name(address: SocketAddr, login: &str, host: &str) -> u16 {
+    let login = STANDARD.encode(login);
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\nauthorization: Basic {login}\r\n\r\n"
+    );
+    exchange(address, request.into_bytes(), false).await.status
 }

@@ -1,7 +1,9 @@
 //! Looking into streams, and following them.
 
-use crate::support::{Broker, follow, until};
+use crate::support::{Broker, PATIENCE, follow, until};
+use courser_auth::Tags;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 async fn publish(broker: &Broker, payload: &str) {
     let message = json!({
@@ -91,4 +93,43 @@ async fn only_streams_are_followed_and_only_by_who_may_read_them() {
     broker.admin().clear_permission("small", "/").expect("it is there");
     publish(&broker, "secret").await;
     assert!(!until(&mut tail, "secret").await.contains("secret"));
+}
+
+#[tokio::test]
+async fn who_has_lost_the_tags_to_log_in_follows_no_more() {
+    let broker = with_stream(1).await;
+    broker.add_user("small", "management", &["/"]);
+    let mut tail = follow(&broker, "small", "/api/queues/%2F/s/tail", &[]).await;
+    until(&mut tail, ": messages as they come").await;
+    let took = broker.admin().change_user("small", |user| {
+        user.tags = Tags::default();
+        Ok(())
+    });
+    took.expect("it is there");
+    publish(&broker, "secret").await;
+    assert!(!until(&mut tail, "secret").await.contains("secret"));
+}
+
+/// Waits until the broker counts memory that is as wanted.
+async fn counts(broker: &Broker, is_wanted: impl Fn(u64) -> bool) {
+    let waiting = async {
+        while !is_wanted(broker.admin().memory_used_bytes()) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it is counted");
+}
+
+#[tokio::test]
+async fn what_waits_for_who_follows_and_does_not_read_is_counted() {
+    let broker = with_stream(0).await;
+    for _ in 0..12 {
+        publish(&broker, &"p".repeat(256 << 10)).await;
+    }
+    let before = broker.admin().memory_used_bytes();
+    let path = "/api/queues/%2F/s/tail?offset=first&truncate=262144";
+    let tail = follow(&broker, "guest", path, &[]).await;
+    counts(&broker, |used| used > before + (4 << 20)).await;
+    drop(tail);
+    counts(&broker, |used| used < before + (1 << 20)).await;
 }

@@ -14,12 +14,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Longer than anything takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A broker.
 pub struct Broker {
     pub server: Server,
-    _folder: TempDir,
+    pub folder: TempDir,
 }
 
 /// What came back.
@@ -31,6 +31,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// What was received, to its end.
+    pub fn parsed(received: &[u8]) -> Self {
+        parse(received, false)
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
@@ -64,11 +69,15 @@ impl Broker {
             ..Config::default()
         };
         let server = Server::start(config).await.expect("a broker");
-        Broker { server, _folder: folder }
+        Broker { server, folder }
     }
 
     pub fn of(server: Server, folder: TempDir) -> Self {
-        Broker { server, _folder: folder }
+        Broker { server, folder }
+    }
+
+    pub async fn stop(self) {
+        self.server.stop().await.expect("nothing has failed");
     }
 
     pub fn admin(&self) -> Admin {
@@ -85,7 +94,7 @@ impl Broker {
         let hash = PasswordHash::quick(name.as_bytes()).expect("a hash");
         let mut user = User::new(name, hash);
         user.tags = Tags::parse(tags).expect("tags");
-        self.admin().put_user(user).expect("a user");
+        self.admin().create_user(user).expect("a user");
         for vhost in vhosts {
             self.admin().set_permission(name, vhost, Permission::all()).expect("a permission");
         }
@@ -191,7 +200,7 @@ pub async fn until_of(stream: &mut (impl AsyncRead + Unpin), wanted: &str) -> St
 }
 
 /// Sends bytes, and reads until the other side closes.
-async fn exchange(address: SocketAddr, request: Vec<u8>, is_head: bool) -> Answer {
+pub async fn exchange(address: SocketAddr, request: Vec<u8>, is_head: bool) -> Answer {
     let stream = TcpStream::connect(address).await.expect("a connection");
     exchange_over(stream, request, is_head).await
 }

@@ -171,7 +171,7 @@ async fn a_vhost_is_made_for_who_makes_it_and_deleted_with_all_in_it() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_vhost_is_kept_until_it_is_not_said() {
+async fn what_is_said_of_a_vhost_is_kept_until_something_else_is_said() {
     let broker = Broker::start().await;
     let body =
         r#"{"description":"orders","tags":"a, b","default_queue_type":"quorum","tracing":true}"#;
@@ -183,9 +183,13 @@ async fn what_is_said_of_a_vhost_is_kept_until_it_is_not_said() {
     broker.send("PUT", "/api/queues/v/q", r#"{"durable":true}"#).await;
     assert_eq!(broker.get("/api/queues/v/q").await.json()["type"], "quorum");
     assert_eq!(broker.send("PUT", "/api/vhosts/v", "{}").await.status, 204);
+    assert_eq!(broker.get("/api/vhosts/v").await.json()["metadata"], metadata);
+    let nothing = r#"{"description":"","tags":[],"default_queue_type":"classic"}"#;
+    assert_eq!(broker.send("PUT", "/api/vhosts/v", nothing).await.status, 204);
     let vhost = broker.get("/api/vhosts/v").await.json();
     assert_eq!((&vhost["description"], &vhost["tags"]), (&json!(""), &json!([])));
-    assert_eq!(vhost["tracing"], json!(true), "what is not said of tracing changes nothing");
+    assert_eq!(vhost["default_queue_type"], json!("classic"));
+    assert_eq!(vhost["tracing"], json!(true));
     let refused = broker.send("PUT", "/api/vhosts/v", r#"{"default_queue_type":"nosuch"}"#).await;
     assert_eq!(refused.refusal().1, json!("nosuch is not a valid queue type"));
     let protection = "/api/vhosts/v/deletion/protection";

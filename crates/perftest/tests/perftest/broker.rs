@@ -180,7 +180,10 @@ impl Link {
             Event::Publish(publish) => self.publish(&publish),
             Event::LargePublish(publish) => self.publish(&publish.as_publish()),
             Event::Request { channel, method } => self.request(channel, method),
-            Event::ChannelOpened { .. } | Event::ChannelClosed { .. } | Event::Closed(_) => {}
+            Event::ChannelOpened { .. }
+            | Event::ChannelClosed { .. }
+            | Event::PublishBegun { .. }
+            | Event::Closed(_) => {}
         }
     }
 

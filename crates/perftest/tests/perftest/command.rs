@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::broker::{Broker, Faults};
 
+/// Longer than anything takes, also on a busy machine, and no part of a run that is not ended.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 async fn perftest(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));
     command.args(args);
@@ -73,11 +76,12 @@ async fn a_report_that_cannot_be_written_is_told_before_the_run() {
     let broker = Broker::start(Faults::default()).await;
     for option in ["--json", "--html"] {
         let begun = Instant::now();
-        let output = perftest(&["--uri", &broker.uri, option, "/no/such/folder/report"]).await;
+        let run = ["--uri", &broker.uri, "--duration", "3600s", option, "/no/such/folder/report"];
+        let output = perftest(&run).await;
         assert_eq!(output.status.code(), Some(2), "{option}");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(told.contains("cannot write /no/such/folder/report"), "{told}");
-        assert!(begun.elapsed() < Duration::from_secs(20), "nothing was measured");
+        assert!(begun.elapsed() < PATIENCE, "nothing was measured");
     }
 }
 
@@ -96,7 +100,7 @@ async fn a_run_that_cannot_begin_leaves_no_report() {
 async fn a_run_that_nobody_reads_ends_and_cleans_up() {
     let broker = Broker::start(Faults::default()).await;
     let mut child = Command::new(env!("CARGO_BIN_EXE_perftest"))
-        .args(["--uri", &broker.uri, "--duration", "60s", "--rate", "100"])
+        .args(["--uri", &broker.uri, "--duration", "3600s", "--rate", "100"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -105,7 +109,7 @@ async fn a_run_that_nobody_reads_ends_and_cleans_up() {
     let begun = Instant::now();
     let waiting = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
     let output = waiting.await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert!(begun.elapsed() < PATIENCE, "it ran on");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "no panic");
     assert_eq!(output.status.code(), Some(1));
     assert!(broker.queues().is_empty(), "the queue that was made is deleted");
@@ -123,7 +127,7 @@ async fn ctrl_c_and_sigterm_print_the_report_so_far() {
 async fn stop_with(signal: &str) {
     let broker = Broker::start(Faults::default()).await;
     let child = Command::new(env!("CARGO_BIN_EXE_perftest"))
-        .args(["--uri", &broker.uri, "--duration", "60s", "--rate", "100"])
+        .args(["--uri", &broker.uri, "--duration", "3600s", "--rate", "100"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -134,7 +138,7 @@ async fn stop_with(signal: &str) {
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     let waiting = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
     let output = waiting.await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < PATIENCE, "it ran on");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         text.contains("s, interrupted\n") && text.contains("Consumer latency:\n  min: "),

@@ -13,7 +13,7 @@ mod questions;
 use crate::config::AuthHttp;
 use cache::Cache;
 use client::Client;
-use courser_auth::{Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
 use parking_lot::Mutex;
 use questions::{Question, Verdict};
 use serde_json::{Value, json};
@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use zeroize::Zeroizing;
 
 pub(crate) use client::ClientError;
 
@@ -45,11 +46,12 @@ pub(crate) struct HttpUsers {
 }
 
 /// What one user may do, as the other program says.
-#[derive(Debug)]
 struct HttpAuthority {
     users: Arc<HttpUsers>,
     user: Arc<User>,
     from: IpAddr,
+    /// What the program is asked again with; nothing where another node asks it.
+    password: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl HttpUsers {
@@ -76,7 +78,7 @@ impl HttpUsers {
     ) -> Option<Arc<dyn Authority>> {
         let question = Question::User { name, password };
         let known = self.cache.lock().get(&question, Instant::now())?;
-        self.authority(name, known, from).ok()
+        self.authority(name, Some(password), known, from).ok()
     }
 
     /// Asks who this is.
@@ -91,7 +93,7 @@ impl HttpUsers {
     ) -> Result<Arc<dyn Authority>, String> {
         let question = Question::User { name, password };
         let verdict = self.ask(&question).await.map_err(|error| error.to_string())?;
-        self.authority(name, verdict, from)
+        self.authority(name, Some(password), verdict, from)
     }
 
     /// Whom [`Authority::passport`] has told of, on this node or on another one that asks the same program.
@@ -100,12 +102,14 @@ impl HttpUsers {
         let said = said.get(PASSPORT)?;
         let text = |name: &str| said.get(name)?.as_str();
         let from = text("from")?.parse().ok()?;
-        self.authority(text("user")?, Verdict::Allow(text("tags")?.to_owned()), from).ok()
+        let verdict = Verdict::Allow(text("tags")?.to_owned());
+        self.authority(text("user")?, None, verdict, from).ok()
     }
 
     fn authority(
         self: &Arc<Self>,
         name: &str,
+        password: Option<&[u8]>,
         verdict: Verdict,
         from: IpAddr,
     ) -> Result<Arc<dyn Authority>, String> {
@@ -118,7 +122,9 @@ impl HttpUsers {
         let mut user = User::new(name, PasswordHash::none());
         user.origin = Origin::Elsewhere;
         user.tags = Tags::new(tags.split_whitespace()).map_err(|error| error.to_string())?;
-        Ok(Arc::new(HttpAuthority { users: Arc::clone(self), user: Arc::new(user), from }))
+        let password = password.map(|password| Zeroizing::new(password.to_vec()));
+        let (users, user) = (Arc::clone(self), Arc::new(user));
+        Ok(Arc::new(HttpAuthority { users, user, from, password }))
     }
 
     async fn ask(self: &Arc<Self>, question: &Question<'_>) -> Result<Verdict, ClientError> {
@@ -130,38 +136,41 @@ impl HttpUsers {
         Ok(verdict)
     }
 
-    /// The answer to a question that can't wait for its turn. Another thread looks after this one's connections meanwhile.
     fn is_allowed(self: &Arc<Self>, question: &Question<'_>) -> bool {
+        self.verdict(question).is_some_and(|verdict| verdict.is_allow())
+    }
+
+    /// The answer to a question that can't wait for its turn, if there is one. Another thread looks after this one's connections
+    /// meanwhile.
+    fn verdict(self: &Arc<Self>, question: &Question<'_>) -> Option<Verdict> {
         if let Some(known) = self.cache.lock().get(question, Instant::now()) {
-            return known.is_allow();
+            return Some(known);
         }
         let _waiting = match Waiting::begin(&self.waiting) {
             Some(waiting) => waiting,
-            None => return self.refuse(question, &"too many questions at the same time"),
+            None => return self.unanswered(question, &"too many questions at the same time"),
         };
         let (path, form) = (question.path(&self.settings).to_owned(), question.form());
         let (answer, coming) = sync_channel(1);
         let users = Arc::clone(self);
-        let Ok(handle) = self.handle() else { return false };
-        handle.spawn(async move {
+        self.handle().ok()?.spawn(async move {
             // Who has asked may not want to know any more.
             let _ = answer.send(users.client.ask(&path, form).await);
         });
         let limit = Duration::from_millis(self.settings.timeout_ms) + SLACK;
-        let verdict = aside(|| coming.recv_timeout(limit));
-        match verdict {
+        match aside(|| coming.recv_timeout(limit)) {
             Ok(Ok(verdict)) => {
                 self.cache.lock().put(question, &verdict, Instant::now());
-                verdict.is_allow()
+                Some(verdict)
             }
-            Ok(Err(error)) => self.refuse(question, &error),
-            Err(_) => self.refuse(question, &"no answer"),
+            Ok(Err(error)) => self.unanswered(question, &error),
+            Err(_) => self.unanswered(question, &"no answer"),
         }
     }
 
-    fn refuse(&self, question: &Question<'_>, why: &dyn fmt::Display) -> bool {
+    fn unanswered(&self, question: &Question<'_>, why: &dyn fmt::Display) -> Option<Verdict> {
         tracing::debug!(path = question.path(&self.settings), %why, "refused: no answer that allows it");
-        false
+        None
     }
 
     fn handle(&self) -> Result<&Handle, ClientError> {
@@ -219,6 +228,21 @@ impl Authority for HttpAuthority {
         self.users.is_allowed(&Question::Topic { user, vhost, right, exchange, routing_key })
     }
 
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn again(&self) -> Again {
+        let Some(password) = &self.password else { return Again::Same };
+        let question = Question::User { name: &self.user.name, password };
+        let Some(verdict) = self.users.verdict(&question) else { return Again::Refused };
+        match self.users.authority(&self.user.name, Some(password), verdict, self.from) {
+            Ok(now) if now.user().tags == self.user.tags => Again::Same,
+            Ok(now) => Again::Changed(now),
+            Err(_) => Again::Refused,
+        }
+    }
+
     fn passport(&self) -> Option<String> {
         let tags = self.user.tags.iter().collect::<Vec<&str>>().join(" ");
         let said = json!({ "user": self.user.name, "tags": tags, "from": self.from.to_string() });
@@ -232,6 +256,12 @@ impl Drop for HttpUsers {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+impl fmt::Debug for HttpAuthority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpAuthority").field("user", &self.user).finish_non_exhaustive()
     }
 }
 

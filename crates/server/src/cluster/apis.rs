@@ -1,6 +1,6 @@
 //! The groups of the cluster as the HTTP API of home knows them: how it reaches the brokers of the others.
 
-use super::front::{Front, HTTP_PATIENCE, PIPE_BYTES, Serves, Way, pipe_to};
+use super::front::{Front, Serves};
 use super::tunnel::{Note, What};
 use crate::service::Service;
 use courser_cluster::GroupNumber;
@@ -9,7 +9,6 @@ use courser_management::{Groups, Later, RelayStream, Settled};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
-use tokio::io::copy_bidirectional;
 use tokio::sync::watch;
 
 /// The groups of the node that a front belongs to.
@@ -63,22 +62,7 @@ impl Front {
     /// A connection to the HTTP API of a group, for that of home.
     pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
         let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
-        let note = Note::inside(number);
-        match self.way(&group, &note, HTTP_PATIENCE).await {
-            None => Err(io::ErrorKind::NotConnected.into()),
-            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
-            Some(Way::There(node, mut tunnel)) => {
-                let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
-                // It is used for many requests, and a node that is gone may never say so.
-                tokio::spawn(async move {
-                    tokio::select! {
-                        _ = copy_bidirectional(&mut theirs, &mut tunnel) => {}
-                        () = group.serves_no_more(node) => {}
-                    }
-                });
-                Ok(Box::new(ours))
-            }
-        }
+        self.connect_to(&group, Note::inside(number)).await
     }
 
     /// Serves metrics: those of the brokers on this node together, those of the node itself if there is none.

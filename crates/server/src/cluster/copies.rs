@@ -34,6 +34,9 @@ pub(super) fn send(
     let needs_term_above: Option<u64> =
         serde_json::from_str(note).map_err(|error| error.to_string())?;
     let member = group.member().ok_or("this node has no log of the group yet")?;
+    if !member.status().members.contains(to) {
+        return Err("the node is no member of the group".into());
+    }
     let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
     drop(member);
     let mut stream = stream;

@@ -20,7 +20,7 @@ pub(super) const PAUSE_MS_MAX: u64 = 60_000;
 /// What clients are told: RabbitMQ's words.
 const REASON: &str = "Node was put into maintenance mode";
 /// How long clients have to take note.
-const FAREWELL: Duration = Duration::from_secs(5);
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 /// How often it is looked whether another node leads by now.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 

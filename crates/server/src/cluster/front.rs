@@ -3,7 +3,8 @@
 //! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
-use super::drain::Clients;
+use super::drain::{Clients, FAREWELL};
+use super::ending::Ending;
 use super::group::Group;
 use super::groups::Groups;
 use super::moving::Moves;
@@ -11,7 +12,7 @@ use super::redirect::Newcomer;
 use super::roster::Roster;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
-use crate::driver;
+use crate::driver::{self, ClientStream};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
@@ -24,8 +25,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional_with_sizes};
-use tokio::sync::watch;
+use tokio::io::{
+    AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional, copy_bidirectional_with_sizes,
+};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// How long an AMQP client waits for a node that leads.
@@ -122,7 +125,7 @@ impl Front {
     }
 
     /// Serves a client, or passes it on.
-    pub async fn serve_amqp<S: ByteStream + 'static>(
+    pub async fn serve_amqp<S: ClientStream>(
         self: Arc<Self>,
         mut stream: S,
         peer: Peer,
@@ -180,11 +183,21 @@ impl Front {
         let Some(client) = self.clients.enter(name, group.number) else {
             return self.say_refused(peer, DRAINED);
         };
+        let ended = Notify::new();
+        let mut tunnel = Ending::new(tunnel, &ended);
+        let given_up = async {
+            ended.notified().await;
+            tokio::time::sleep(FAREWELL).await;
+        };
         tokio::select! {
-            ended = copy_bidirectional_with_sizes(stream, tunnel, TUNNEL_BYTES, TUNNEL_BYTES) => {
+            ended = copy_bidirectional_with_sizes(stream, &mut tunnel, TUNNEL_BYTES, TUNNEL_BYTES) => {
                 if let Err(error) = ended {
                     tracing::debug!(%peer, %error, "connection lost");
                 }
+            }
+            // The node that leads is done with the client, which may never end by itself.
+            () = given_up => {
+                tracing::debug!(%peer, "connection closed: the client does not end it");
             }
             // It may be stopped, and never say so.
             () = group.serves_no_more(node) => {
@@ -262,14 +275,33 @@ impl Front {
         }
     }
 
-    /// A connection to the HTTP API, wherever that is.
+    /// A connection to the HTTP API of home, wherever that is.
     pub(super) async fn connect(&self, note: Note) -> io::Result<RelayStream> {
-        match self.way(self.groups.home(), &note, HTTP_PATIENCE).await {
+        self.connect_to(self.groups.home(), note).await
+    }
+
+    /// The same to that of any group. It ends with the lead: a node that is gone may never say so.
+    pub(super) async fn connect_to(
+        &self,
+        group: &Arc<Group>,
+        note: Note,
+    ) -> io::Result<RelayStream> {
+        match self.way(group, &note, HTTP_PATIENCE).await {
             None => {
                 Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
             }
-            Some(Way::There(_, tunnel)) => Ok(Box::new(tunnel)),
             Some(Way::Here(service)) => Ok(pipe_to(service, note)),
+            Some(Way::There(node, mut tunnel)) => {
+                let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
+                let group = Arc::clone(group);
+                tokio::spawn(async move {
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut theirs, &mut tunnel) => {}
+                        () = group.serves_no_more(node) => {}
+                    }
+                });
+                Ok(Box::new(ours))
+            }
         }
     }
 

@@ -27,9 +27,9 @@ impl Members {
         if is_removed { REMOVED.to_owned() } else { String::new() }
     }
 
-    /// Whether another node knows that a group has removed this one after the last change of members that is known here.
-    pub(super) async fn was_removed(&self, group: GroupNumber, status: Option<&Status>) -> bool {
-        let since = status.map_or(0, |status| status.members_index);
+    /// Whether another node knows that a group has removed this one after the change of members at the entry `since`, the last
+    /// that is known here.
+    pub(super) async fn was_removed_since(&self, group: GroupNumber, since: u64) -> bool {
         let Ok(question) = serde_json::to_string(&Question::Removed { group, since }) else {
             return false;
         };
@@ -51,8 +51,9 @@ impl Members {
             let knows = |status: &Status| {
                 !status.members.voters.is_empty() && !status.members.contains(own)
             };
+            let since = status.as_ref().map_or(0, |status| status.members_index);
             if !status.as_ref().is_some_and(knows)
-                && !self.was_removed(group.number, status.as_ref()).await
+                && !self.was_removed_since(group.number, since).await
             {
                 is_in.push(group.number.0);
             }

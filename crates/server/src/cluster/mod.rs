@@ -30,6 +30,7 @@ mod carrying;
 mod copies;
 mod definitions;
 mod drain;
+mod ending;
 mod figures;
 mod founding;
 mod front;

@@ -11,6 +11,7 @@ use super::security::MutualTls;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::definitions;
 use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
@@ -74,6 +75,7 @@ impl Node {
     /// Why there is no node.
     pub async fn start_on(config: Config, inherited: Inherited) -> Result<Node, StartError> {
         config.check_values()?;
+        definitions::check(&config.management)?;
         let doors = Doors::bind(&config, inherited)?;
         let elsewhere = service::elsewhere(&config)?;
         let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
@@ -111,6 +113,7 @@ impl Node {
             elsewhere,
             cluster: Some(Arc::clone(&members) as _),
             front: Arc::downgrade(&front),
+            ledger: Arc::default(),
         };
         let inner = Inner {
             config: Mutex::new(config),
@@ -182,13 +185,20 @@ impl Node {
     }
 
     /// Takes over what can change while the node runs, if it leads: see
-    /// [`Server::reload`](crate::Server::reload). Otherwise it counts when it does.
+    /// [`Server::reload`](crate::Server::reload). Otherwise it counts when it does: whether the vhosts of policies are there
+    /// is not known before.
     ///
     /// # Errors
     /// What is wrong with the settings.
     pub fn reload(&self, config: &Config) -> Result<(), StartError> {
         if let Some(certificates) = &self.certificates {
             certificates.reload();
+        }
+        config.check_values()?;
+        definitions::check(&config.management)?;
+        if let Serves::Here(service) = self.inner.groups.home().serves() {
+            let broker = &service.shared.broker;
+            config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
         }
         self.inner.config.lock().clone_from(config);
         self.inner.members.want_groups(config.cluster.groups);

@@ -1,6 +1,7 @@
 //! The part that a node has in its cluster: it joins, follows, serves while it leads, and takes a copy when it has to.
 
 mod lead;
+mod removal;
 
 use super::copies;
 use super::front::Serves;
@@ -108,26 +109,35 @@ impl Inner {
     ) -> Result<Infallible, String> {
         loop {
             let opened = self.open(&group, &formation, origin.clone()).await?;
-            let lacks = match opened {
+            let (lacks, since) = match opened {
                 Ok(member) => {
                     origin = Origin::Existing;
                     self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&group, &member) => ended?,
                         () = self.look_after(&group, &member) => {
-                            return Err(self.removed(member).await);
+                            return Err(self.removed(Some(member)).await);
                         }
                     };
+                    let since = member.status().members_index;
                     self.leave(&group, member).await;
-                    Some(lacks)
+                    (Some(lacks), Some(since))
                 }
                 Err(error) if error.needs_copy() => {
                     tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
-                    None
+                    if group.is_home() && matches!(origin, Origin::Joining) {
+                        self.keep_joining(&formation).await?;
+                    }
+                    (None, error.members_index())
                 }
                 Err(error) => return Err(error.to_string()),
             };
-            self.fetch_copy(&group, &formation, &origin, lacks).await;
+            tokio::select! {
+                () = self.fetch_copy(&group, &formation, &origin, lacks) => {}
+                () = self.removed_meanwhile(&group, since) => {
+                    return Err(self.removed(None).await);
+                }
+            }
             origin = Origin::Existing;
         }
     }
@@ -170,7 +180,8 @@ impl Inner {
                 return Ok((self.adopt().await?, Origin::Existing));
             }
             self.roster.connect(&self.groups.home().links, |_| true);
-            return Ok((formation, Origin::Existing));
+            let origin = if self.folder.joins() { Origin::Joining } else { Origin::Existing };
+            return Ok((formation, origin));
         }
         let join = self.config.lock().cluster.join.clone();
         let Some(formation) = form(&self.endpoint, &join, say).await else {
@@ -242,6 +253,13 @@ impl Inner {
         let About { cluster, name: node, address, .. } = self.endpoint.about();
         tracing::info!(cluster, node, address, "this node is in the cluster");
         Ok(())
+    }
+
+    /// Remembers that this node was taken in: stopped before it has its copy, it goes on with that.
+    async fn keep_joining(&self, formation: &Formation) -> Result<(), String> {
+        let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
+        let keeping = self.blocking(move || folder.set_joining(&kept));
+        keeping.await?.map_err(|error| error.to_string())
     }
 
     /// Ends the group on this node, whose copy of the log is to be replaced.
@@ -326,7 +344,8 @@ impl Inner {
                 let is_member = status.members.contains(self.folder.node());
                 let is_forgotten = knows && status.leader.is_none();
                 let is_removed = was_member && !is_member
-                    || is_forgotten && self.members.was_removed(group.number, Some(&status)).await;
+                    || is_forgotten
+                        && self.members.was_removed_since(group.number, status.members_index).await;
                 if is_removed && self.members.has_left_all().await {
                     return;
                 }
@@ -334,22 +353,6 @@ impl Inner {
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
-    }
-
-    /// Ends the cluster on a node that was removed from it, for good: what to say of it.
-    async fn removed(&self, member: Arc<Member>) -> String {
-        for group in self.groups.all() {
-            self.demote(&group, Serves::Nobody).await;
-        }
-        let folder = Arc::clone(&self.folder);
-        if let Ok(Err(error)) = self.blocking(move || folder.set_removed()).await {
-            tracing::error!(%error, "that this node was removed can't be kept");
-        }
-        self.leave(self.groups.home(), member).await;
-        let About { cluster, name, .. } = self.endpoint.about();
-        format!(
-            "node '{name}' was removed from cluster '{cluster}': it does not start again with this data folder"
-        )
     }
 
     /// Looks for members that are not connected where the settings name nodes.

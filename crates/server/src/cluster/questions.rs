@@ -95,7 +95,8 @@ impl Members {
             }
             Ok(Question::Groups(groups)) => self.take_groups(groups).map(|()| String::new()),
             Ok(Question::HandOver { group, to }) => {
-                self.hand_over(group, to).map(|()| String::new()).map_err(|why| why.to_string())
+                let done = self.hand_over(group, to).await;
+                done.map(|()| String::new()).map_err(|why| why.to_string())
             }
             Ok(Question::Where { vhost }) => {
                 let Serves::Here(service) = self.groups.home().serves() else {

@@ -6,10 +6,10 @@ use super::group::Group;
 use super::replayed::Replayed;
 use super::tunnel::Note;
 use super::watched::{Decision, Redirected, Watched};
-use crate::driver::{self, Shared};
+use crate::driver::{self, ClientStream, Shared};
 use crate::peer::Peer;
 use crate::places::Place;
-use courser_cluster::transport::{ByteStream, Stream};
+use courser_cluster::transport::Stream;
 use courser_cluster::{GroupNumber, NodeId};
 use courser_codec::{ShortStr, connection, reply_code};
 use courser_connection::reply_text;
@@ -48,7 +48,7 @@ impl Front {
     /// Serves a client that the broker of home, which is here, logs in.
     pub(crate) async fn serve_at_home(
         self: Arc<Self>,
-        stream: Box<dyn ByteStream>,
+        stream: Box<dyn ClientStream>,
         client: Newcomer,
         (shared, stopping_home): (Arc<Shared>, watch::Receiver<bool>),
         stopping: watch::Receiver<bool>,
@@ -66,7 +66,7 @@ impl Front {
     /// Serves a client that the broker of home, at another node, logs in.
     pub(super) async fn serve_by_home(
         self: Arc<Self>,
-        stream: Box<dyn ByteStream>,
+        stream: Box<dyn ClientStream>,
         mut client: Newcomer,
         (node, mut tunnel): (NodeId, Stream),
         mut stopping: watch::Receiver<bool>,
@@ -198,7 +198,7 @@ impl Front {
 
 /// Tells a client that waits for its vhost to be opened that nobody serves it, and hears it out.
 async fn refuse(
-    stream: &mut Box<dyn ByteStream>,
+    stream: &mut Box<dyn ClientStream>,
     vhost: &str,
     group: GroupNumber,
 ) -> io::Result<()> {
@@ -220,7 +220,7 @@ async fn refuse(
 
 /// Serves a client that home has logged in, and that has said so much already.
 pub(super) async fn serve_replayed(
-    stream: Box<dyn ByteStream>,
+    stream: Box<dyn ClientStream>,
     said: Zeroizing<Vec<u8>>,
     client: Newcomer,
     shared: Arc<Shared>,

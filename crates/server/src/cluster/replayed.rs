@@ -2,7 +2,7 @@
 //! and the answers that it has had are kept from it.
 
 use super::handshake::{Greeting, Stage};
-use courser_cluster::transport::ByteStream;
+use crate::driver::ClientStream;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -14,7 +14,7 @@ const KEPT_BACK_MAX: usize = 64 << 10;
 
 /// The stream of such a client.
 pub(super) struct Replayed {
-    stream: Box<dyn ByteStream>,
+    stream: Box<dyn ClientStream>,
     /// What it has said, as long as not all of it is read.
     said: Option<Said>,
     /// What it has heard already, as long as not all of it is said once more.
@@ -36,7 +36,7 @@ struct KeptBack {
 
 impl Replayed {
     /// `said` is what the client has said so far; what it says next comes from the stream.
-    pub fn new(stream: Box<dyn ByteStream>, said: Zeroizing<Vec<u8>>) -> Self {
+    pub fn new(stream: Box<dyn ClientStream>, said: Zeroizing<Vec<u8>>) -> Self {
         let said = (!said.is_empty()).then_some(Said { bytes: said, read: 0 });
         Replayed { stream, said, heard: Some(Box::default()) }
     }
@@ -81,6 +81,12 @@ impl Replayed {
 impl KeptBack {
     fn is_greeting(&self) -> bool {
         matches!(self.greeting.stage, Stage::Start | Stage::Tune)
+    }
+}
+
+impl ClientStream for Replayed {
+    fn has_hung_up(&self) -> bool {
+        self.stream.has_hung_up()
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::config::Cluster;
 use crate::tls::{Named, TlsError};
-use courser_cluster::transport::{Securing, Security, Stream};
+use courser_cluster::transport::{Secured, Securing, Security, Stream};
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use std::io;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -60,12 +63,64 @@ impl Security for MutualTls {
     fn dialled<'a>(&'a self, stream: TcpStream, host: &'a str) -> Securing<'a> {
         Box::pin(async move {
             let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-            let stream = self.connector.connect(name, stream).await?;
-            Ok(Stream::Secured(Box::new(stream)))
+            Ok(secured(self.connector.connect(name, stream).await?.into()))
         })
     }
 
     fn accepted(&self, stream: TcpStream) -> Securing<'_> {
-        Box::pin(async move { Ok(Stream::Secured(Box::new(self.acceptor.accept(stream).await?))) })
+        Box::pin(async move { Ok(secured(self.acceptor.accept(stream).await?.into())) })
+    }
+}
+
+fn secured(stream: tokio_rustls::TlsStream<TcpStream>) -> Stream {
+    Stream::Secured(Box::new(OfNode(stream)))
+}
+
+/// A connection to or from another node.
+struct OfNode(tokio_rustls::TlsStream<TcpStream>);
+
+impl Secured for OfNode {
+    fn socket(&self) -> &TcpStream {
+        self.0.get_ref().0
+    }
+}
+
+impl AsyncRead for OfNode {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for OfNode {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
     }
 }

@@ -211,7 +211,11 @@ impl Members {
     ///
     /// # Errors
     /// Why it does not.
-    pub(super) fn hand_over(&self, group: GroupNumber, to: NodeId) -> Result<(), ClusterError> {
+    pub(super) async fn hand_over(
+        &self,
+        group: GroupNumber,
+        to: NodeId,
+    ) -> Result<(), ClusterError> {
         let member: Option<Arc<Member>> =
             self.groups.get(group).and_then(|group| match group.serves() {
                 Serves::Here(_) => group.member(),
@@ -225,7 +229,9 @@ impl Members {
                 self.name(to)
             )));
         }
-        proposed(member.transfer_to(to))
+        // The group's thread may have to wait for its disk first.
+        let transfer = tokio::task::spawn_blocking(move || member.transfer_to(to)).await;
+        transfer.map_or_else(|error| Err(ClusterError::Unavailable(error.to_string())), proposed)
     }
 }
 

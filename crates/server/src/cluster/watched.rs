@@ -3,7 +3,7 @@
 //! stream ends for who has read it, and is handed over, with all that the client has said.
 
 use super::handshake::{Greeting, Handshake, Heard, Stage};
-use courser_cluster::transport::ByteStream;
+use crate::driver::ClientStream;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -20,7 +20,7 @@ pub(super) type Decision<W> = Pin<Box<dyn Future<Output = Option<W>> + Send>>;
 
 /// A client that goes elsewhere.
 pub(super) struct Redirected<W> {
-    pub stream: Box<dyn ByteStream>,
+    pub stream: Box<dyn ClientStream>,
     /// What it has said.
     pub said: Zeroizing<Vec<u8>>,
     /// Where it goes.
@@ -30,7 +30,7 @@ pub(super) struct Redirected<W> {
 /// The stream of a client.
 pub(super) struct Watched<W> {
     /// Nothing once it goes elsewhere.
-    stream: Option<Box<dyn ByteStream>>,
+    stream: Option<Box<dyn ClientStream>>,
     /// Nothing once it stays.
     watch: Option<Box<Watch<W>>>,
 }
@@ -62,7 +62,7 @@ enum Phase<W> {
 impl<W: Send> Watched<W> {
     /// Has `decide` say where a client goes when it wants to open a vhost. If it does not stay, it is received.
     pub fn new(
-        stream: Box<dyn ByteStream>,
+        stream: Box<dyn ClientStream>,
         decide: impl FnOnce(String) -> Decision<W> + Send + 'static,
     ) -> (Self, oneshot::Receiver<Redirected<W>>) {
         let (redirected, receiver) = oneshot::channel();
@@ -142,7 +142,7 @@ impl<W> Watch<W> {
     /// Hears more of the client.
     fn poll_listen(
         &mut self,
-        stream: &mut Box<dyn ByteStream>,
+        stream: &mut Box<dyn ClientStream>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         let mut bytes = Zeroizing::new([0; READ_BYTES]);
@@ -208,6 +208,12 @@ impl<W> Watch<W> {
             self.half_said = Vec::new();
         }
         self.reader.wake_by_ref();
+    }
+}
+
+impl<W: Send + 'static> ClientStream for Watched<W> {
+    fn has_hung_up(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.has_hung_up())
     }
 }
 

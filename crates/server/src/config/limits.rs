@@ -1,7 +1,9 @@
 //! Settings of what clients can make grow.
 
+use super::memory::machine_memory_bytes;
 use super::{Config, ConfigError};
 use courser_broker::Limits;
+use courser_codec::Frame;
 use serde::{Deserialize, Serialize};
 
 /// Bounds on what clients can make grow.
@@ -12,7 +14,7 @@ pub struct LimitSettings {
     /// oldest that has not logged in makes room; if all have, the newcomer is closed.
     pub connections_max: usize,
     /// Bytes of waiting messages, and of all else that clients make the broker hold, from which on publishers are held
-    /// back; 0 stands for 40 % of the machine's memory.
+    /// back; 0 stands for 40 % of the memory of the machine, or of the control group of the process if that has less.
     pub memory_high_bytes: u64,
     /// Bytes that wait for one connection's socket before its consumers get no more.
     pub outbox_high_bytes: usize,
@@ -91,25 +93,8 @@ impl Config {
             unacked_per_channel_max: limits.unacked_per_channel_max,
             transaction_max_bytes: limits.transaction_max_bytes,
             pace_backlog: limits.pace_backlog,
+            message_max_bytes: self.amqp.max_message_bytes,
+            header_max_bytes: self.amqp.frame_max as usize - Frame::OVERHEAD,
         }
     }
-}
-
-/// What the machine, or the control group that the process is confined to, has of memory.
-#[cfg(target_os = "linux")]
-fn machine_memory_bytes() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find(|line| line.starts_with("MemTotal:"))?;
-    let total = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let confined = group.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(confined.map_or(total, |bytes| bytes.min(total)))
-}
-
-/// What the machine has of memory.
-#[cfg(not(target_os = "linux"))]
-fn machine_memory_bytes() -> Option<u64> {
-    // SAFETY: the call takes a number and returns one.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    Some(u64::try_from(pages).ok()? * rustix::param::page_size() as u64)
 }

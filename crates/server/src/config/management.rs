@@ -41,6 +41,9 @@ pub struct Management {
     /// Origins, as `https://tools.example`, whose web pages may use the API; `*` lets all read what
     /// needs no credentials.
     pub cors_origins: Vec<String>,
+    /// Names that the API is reached by; requests for other names with a dot in them are refused. Without any, all names
+    /// are served, but users who may only come from this machine can't log in by one with a dot.
+    pub hosts: Vec<String>,
     /// Seconds for which browsers use nothing but TLS once they have; 0 does not ask for that.
     pub hsts_seconds: u64,
     /// Minutes after which a session of the web page ends that nobody uses.
@@ -63,6 +66,7 @@ impl Default for Management {
             audit_log: PathBuf::from("audit.log"),
             path_prefix: String::new(),
             cors_origins: Vec::new(),
+            hosts: Vec::new(),
             hsts_seconds: 0,
             session_idle_minutes: 480,
             local_socket: true,
@@ -117,6 +121,12 @@ impl Management {
         if let Some(wrong) = self.cors_origins.iter().find(|origin| !is_origin(origin)) {
             let why = format!("'{wrong}' is no origin such as https://tools.example, and not *");
             return Err(ConfigError::invalid("management.cors_origins", &why));
+        }
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let is_name = |host: &&String| !host.is_empty() && host.bytes().all(is_of_name);
+        if let Some(wrong) = self.hosts.iter().find(|host| !is_name(host)) {
+            let why = format!("'{wrong}' is no name of a host such as mq.example, without a port");
+            return Err(ConfigError::invalid("management.hosts", &why));
         }
         if self.session_idle_minutes == 0 {
             let why = "a session that ends at once is none: name at least 1";

@@ -12,6 +12,7 @@ mod http;
 mod limits;
 mod log;
 mod management;
+mod memory;
 mod merge;
 mod metrics;
 mod networks;

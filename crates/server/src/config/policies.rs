@@ -125,7 +125,7 @@ impl Config {
         let lists = [("policies", &self.policies), ("operator_policies", &self.operator_policies)];
         for (list, policies) in lists {
             for (nth, PolicySettings { vhost, .. }) in policies.iter().enumerate() {
-                if !is_there(vhost) && !self.vhosts.iter().any(|known| known.name == *vhost) {
+                if !is_there(vhost) && !is_named(&self.vhosts, vhost) {
                     let key = format!("{list}[{nth}].vhost");
                     let why = format!("is '{vhost}', which there is not; name it in vhosts, too");
                     return Err(ConfigError::invalid(&key, &why));
@@ -134,6 +134,24 @@ impl Config {
         }
         Ok(())
     }
+
+    /// These settings without the policies that [`Config::check_vhosts_of_policies`] refuses. Tells the log of them.
+    pub(crate) fn without_policies_of_no_vhost(mut self, is_there: impl Fn(&str) -> bool) -> Self {
+        for list in [&mut self.policies, &mut self.operator_policies] {
+            list.retain(|PolicySettings { name, vhost, .. }| {
+                let is_known = is_there(vhost) || is_named(&self.vhosts, vhost);
+                if !is_known {
+                    tracing::error!(policy = name, vhost, "no vhost for a policy of the settings");
+                }
+                is_known
+            });
+        }
+        self
+    }
+}
+
+fn is_named(vhosts: &[VhostSettings], name: &str) -> bool {
+    vhosts.iter().any(|known| known.name == name)
 }
 
 pub(super) fn check_vhosts(vhosts: &[VhostSettings]) -> Result<(), ConfigError> {

@@ -1,7 +1,6 @@
 //! What the machine reports, handed to the broker.
 
-use super::inline_confirm::InlineConfirm;
-use super::{Driver, aside};
+use super::{ClientStream, Driver, aside};
 use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
 use courser_broker::admin::ConnectionDetails;
@@ -10,19 +9,24 @@ use courser_codec::{Method, ShortString, basic, channel};
 use courser_connection::server::{AssembledPublish, Event, Publish};
 use courser_connection::{ClosedBy, Credentials, Mechanism, login_refusal};
 use std::future::Future;
+use std::net::Ipv4Addr;
 use std::pin::Pin;
-use std::sync::Weak;
 use std::task::{Context, Poll};
 use std::time::Instant;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 const CHANNEL_OPEN: (u16, u16) = (channel::Open::CLASS_ID, channel::Open::METHOD_ID);
 const BASIC_PUBLISH: (u16, u16) = (basic::Publish::CLASS_ID, basic::Publish::METHOD_ID);
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
     pub(super) fn handle<'m>(&mut self, event: Event<'m>, batch: &mut Batch<'m>, now: Instant) {
         match event {
             Event::Publish(publish) => self.publish(publish, batch, now),
+            Event::PublishBegun { channel, publish } => {
+                let Some(session) = &mut self.session else { return };
+                if let Err(fault) = session.admit_publish(&publish) {
+                    self.fault(channel, &fault, BASIC_PUBLISH, batch, now);
+                }
+            }
             Event::LargePublish(publish) => self.publish_large(&publish, batch, now),
             Event::Request { channel: 0, method } => self.request_of_connection(&method, now),
             Event::Request { channel, method } => {
@@ -140,6 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         mechanism: Mechanism,
         now: Instant,
     ) {
+        let decided = decided.and_then(|login| self.come_by_name(login));
         if !self.peer.is_counted {
             self.shared.logins.count(&decided);
         }
@@ -163,6 +168,15 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         self.user = ShortString::try_from(&*login.user.name).ok();
         self.grant = login.grant;
         self.machine.login_accepted(now);
+    }
+
+    /// Refuses a user who may only come from this machine where the name that was asked for need not be this machine's.
+    fn come_by_name(&self, login: Login) -> Result<Login, LoginError> {
+        if self.peer.by_foreign_name {
+            let accounts = self.shared.broker.accounts();
+            accounts.come_from(&login.user, Ipv4Addr::UNSPECIFIED.into())?;
+        }
+        Ok(login)
     }
 
     fn open(&mut self, name: &str, now: Instant) {
@@ -196,10 +210,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         self.machine.open_accepted(now);
         self.collect_output();
         let mut session = broker.open_connection(admission, identity, frame_max, details);
-        session.notify_when_durable(InlineConfirm::waiter(
-            Weak::clone(&self.myself),
-            session.outbox(),
-        ));
+        session.notify_when_durable(self.confirmer(session.outbox()));
         self.session = Some(session);
         self.look_for_expiry(now);
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");

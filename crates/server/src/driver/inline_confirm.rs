@@ -4,32 +4,38 @@
 //! a worker of the runtime, and to a second one that the runtime wakes beside it. So the log thread,
 //! while nobody else waits for it, writes the confirm to the socket before it goes to sleep. It never
 //! waits: if the connection's task is at work, or the socket takes no more, that task is woken as
-//! for anything else.
+//! for anything else. Nor does a fault of one connection reach the log thread: streams other than
+//! sockets are left to their tasks, and a panic ends the connection alone.
 
-use super::Driver;
+use super::{ClientStream, Driver};
 use courser_broker::Outbox;
 use courser_store::{InPlace, Waiter};
 use parking_lot::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What the store notifies when something of a connection is durable.
-pub(super) struct InlineConfirm<S> {
+struct InlineConfirm<S> {
     driver: Weak<Mutex<Driver<S>>>,
     outbox: Arc<Outbox>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> InlineConfirm<S> {
-    pub fn waiter(driver: Weak<Mutex<Driver<S>>>, outbox: &Arc<Outbox>) -> Waiter {
-        Waiter::InPlace(Arc::new(InlineConfirm { driver, outbox: Arc::clone(outbox) }))
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> InPlace for InlineConfirm<S> {
+impl<S: ClientStream> InPlace for InlineConfirm<S> {
     fn run(&self) -> bool {
-        let Some(driver) = self.driver.upgrade() else { return true };
-        driver.try_lock().is_some_and(|mut driver| driver.confirm())
+        // The last to let go of the driver drops it: that is within, too.
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            let Some(driver) = self.driver.upgrade() else { return true };
+            driver.try_lock().is_some_and(|mut driver| {
+                // Until it is through.
+                driver.is_broken = true;
+                let is_done = driver.confirm();
+                driver.is_broken = false;
+                is_done
+            })
+        }));
+        // Its task is woken, finds it broken, and ends it.
+        ran.unwrap_or(false)
     }
 
     fn wake(&self) {
@@ -37,7 +43,19 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> InPlace for InlineConfi
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
+    /// Who is told when something of this connection is durable.
+    pub(super) fn confirmer(&self, outbox: &Arc<Outbox>) -> Waiter {
+        let outbox = Arc::clone(outbox);
+        match self.stream.is_written_anywhere() {
+            true => Waiter::InPlace(Arc::new(InlineConfirm {
+                driver: Weak::clone(&self.myself),
+                outbox,
+            })),
+            false => Waiter::Task(Waker::from(outbox)),
+        }
+    }
+
     /// Sends what is durable. Returns false if there is something left for the task.
     fn confirm(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };

@@ -8,6 +8,9 @@ mod events;
 mod inline_confirm;
 mod paced;
 mod read;
+mod stream;
+#[cfg(test)]
+mod tests;
 mod token;
 mod write;
 
@@ -29,7 +32,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
+pub(crate) use stream::ClientStream;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 use tokio::time::Sleep;
@@ -38,6 +41,8 @@ use tokio::time::Sleep;
 const BUFFERS_KEPT: Duration = Duration::from_secs(2);
 /// How long the end of a stream may take to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How often the driver checks whether a client that is held back is still there.
+const HANG_UP_INTERVAL: Duration = Duration::from_secs(2);
 /// Reads, and what follows from them, before other tasks get their turn.
 const ROUNDS_MAX: usize = 2;
 
@@ -90,6 +95,8 @@ struct Driver<S> {
     timer_at: Option<Instant>,
     paced: Option<Paced>,
     held_back: bool,
+    /// When to look next whether a client that is held back is still there.
+    hang_up_at: Option<Instant>,
     /// Its consumers get only a few messages before they have acknowledged them.
     takes_few_at_once: bool,
     /// It is not read because of answers that are not sent yet.
@@ -101,6 +108,8 @@ struct Driver<S> {
     send_timeout: Option<Duration>,
     /// The client has been told by the end of the stream that nothing more is said.
     output_shut: bool,
+    /// A confirm on the log thread has panicked half way.
+    is_broken: bool,
 }
 
 /// Does some work; if it takes long, another thread looks after this one's connections meanwhile,
@@ -111,7 +120,7 @@ fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
 }
 
 /// Serves a connection until its end, and returns its place. `name` is what the operator sees it by.
-pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+pub(crate) async fn serve<S: ClientStream>(
     stream: S,
     peer: Peer,
     place: Place,
@@ -149,12 +158,14 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
             timer_at: None,
             paced: None,
             held_back: false,
+            hang_up_at: None,
             takes_few_at_once: false,
             full_of_answers: false,
             release_at: None,
             stalled_at: None,
             send_timeout,
             output_shut: false,
+            is_broken: false,
         })
     });
     let task = Task(driver);
@@ -176,7 +187,7 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
 /// The connection as its task has it: all but confirms is done here.
 struct Task<S>(Arc<Mutex<Driver<S>>>);
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Task<S> {
+impl<S: ClientStream> Task<S> {
     async fn run(&self) {
         poll_fn(|cx| self.0.lock().poll(cx)).await;
     }
@@ -205,9 +216,12 @@ impl<S> Drop for Task<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
     /// Does everything that can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_broken {
+            return self.lost(&std::io::Error::other("a fault of the broker, see its log"));
+        }
         let is_registered = self.session.is_some();
         if let Some(session) = &mut self.session {
             session.outbox().register(cx.waker());
@@ -257,6 +271,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             // The session has just begun: the next poll has it wake this task.
             break;
         }
+        // Where a client always has more to be read, nothing else looks at the clock.
+        self.poll_timers(cx);
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -315,8 +331,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
             // A timer that was just set has to be polled once to wake this task.
             return true;
         }
-        let due =
-            [self.machine.poll_timeout(), self.release_at, self.stalled_until(), self.expires_at];
+        let due = [
+            self.machine.poll_timeout(),
+            self.release_at,
+            self.stalled_until(),
+            self.expires_at,
+            self.hang_up_at,
+        ];
         let Some(due) = due.into_iter().flatten().min() else { return false };
         // A timer that fires early finds nothing due; resetting it on every read would cost more.
         if self.timer_at.is_none_or(|at| due < at) {
@@ -330,6 +351,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         let now = Instant::now();
         if self.release_at.is_some_and(|at| now >= at) {
             self.release_buffers();
+        }
+        if self.hang_up_at.is_some_and(|at| now >= at) {
+            self.hang_up_at = Some(now + HANG_UP_INTERVAL);
         }
         self.end_expired(now);
         if self.machine.poll_timeout().is_some_and(|at| now >= at) {
@@ -347,6 +371,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         }
         if self.carry.is_empty() {
             self.carry = Vec::new();
+            self.count_incomplete(Instant::now());
         }
         if let Some(session) = &mut self.session {
             session.release_memory();

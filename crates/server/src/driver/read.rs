@@ -1,7 +1,7 @@
 //! The way in: from the socket to the machine, one read at a time.
 
 use super::paced::Paced;
-use super::{BUFFERS_KEPT, Driver, aside};
+use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
 use crate::gather;
 use courser_broker::admin::ConnectionState;
 use courser_broker::{Batch, Pace, Session};
@@ -12,7 +12,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 
 /// Bytes asked for in one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -24,7 +24,7 @@ thread_local! {
     static BATCH: Cell<Option<Batch<'static>>> = const { Cell::new(None) };
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
     /// Reads once and acts on it. Returns how many bytes came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.keep_pace_with_store();
@@ -76,15 +76,25 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         BATCH.set(Some(batch.recycle()));
         self.carry.clear();
         self.carry.extend_from_slice(rest);
+        self.count_incomplete(now);
         if self.carry.capacity() > 0 {
             self.release_at = Some(now + BUFFERS_KEPT);
+        }
+    }
+
+    /// Counts what is kept of messages and frames that have come in part, and ends the connection if that is too much.
+    pub(super) fn count_incomplete(&mut self, now: Instant) {
+        let Some(session) = &mut self.session else { return };
+        let bytes = self.machine.incomplete_bytes() as usize + self.carry.capacity();
+        if let Err(fault) = session.hold_incomplete(bytes) {
+            self.connection_fault(&fault, (0, 0), now);
         }
     }
 
     /// Whether the client waits until this is answered or followed by a delivery.
     fn is_awaited(&mut self, event: &Event<'_>) -> bool {
         match event {
-            Event::Publish(_) | Event::LargePublish(_) => false,
+            Event::Publish(_) | Event::PublishBegun { .. } | Event::LargePublish(_) => false,
             Event::Request { method, .. } => match method {
                 Method::BasicAck(_) | Method::BasicNack(_) | Method::BasicReject(_) => {
                     self.takes_few_at_once
@@ -130,10 +140,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
                 true => ConnectionState::Blocked,
                 false => ConnectionState::Running,
             });
-            self.machine.set_reading(!self.held_back, Instant::now());
+            let now = Instant::now();
+            self.machine.set_reading(!self.held_back, now);
+            self.hang_up_at = self.held_back.then(|| now + HANG_UP_INTERVAL);
             self.collect_output();
         }
-        self.held_back
+        // A client that is gone sends no more than its socket still holds: that is read to its end.
+        self.held_back && !self.stream.has_hung_up()
     }
 
     /// Whether the client does not take the answers to what it has asked: it gets to ask more when

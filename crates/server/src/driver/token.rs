@@ -1,6 +1,6 @@
 //! Tokens that users have logged in with: their renewal and their end.
 
-use super::Driver;
+use super::{ClientStream, Driver};
 use crate::login::RenewalError;
 use crate::oauth::TokenError;
 use courser_broker::Fault;
@@ -9,14 +9,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
 
 const UPDATE_SECRET: (u16, u16) =
     (connection::UpdateSecret::CLASS_ID, connection::UpdateSecret::METHOD_ID);
 /// The longest time between two looks at the clock, which may be set meanwhile.
 const LOOK_AFTER_MAX: Duration = Duration::from_secs(60);
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
     pub(super) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>, now: Instant) {
         let Some(grant) = self.grant.as_ref().filter(|grant| grant.is_renewable()) else {
             // Passwords do not expire; whoever renews one is told that it is fine.

@@ -1,17 +1,15 @@
 //! The way out: what the outbox holds, to the socket.
 
-use super::{BUFFERS_KEPT, Driver};
-use courser_broker::Fault;
+use super::{BUFFERS_KEPT, ClientStream, Driver};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Pieces handed to the system in one write.
 const SLICES_MAX: usize = 64;
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
+impl<S: ClientStream> Driver<S> {
     /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent:
     /// a stream that encrypts may hold some of what it took.
     pub(super) fn poll_send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
@@ -71,14 +69,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
 
     /// Takes the next lot from the outbox. Returns whether there was anything.
     fn refill(&mut self) -> bool {
-        if let Some(session) = &mut self.session {
+        // What has had its turn while nothing was to be sent is taken at once.
+        for _ in 0..2 {
+            let Some(session) = self.session.as_mut().filter(|_| self.sending.is_empty()) else {
+                break;
+            };
             let taken = session.outbox().take(&mut self.sending);
             if !taken.stalled.is_empty() {
                 session.resume(taken.stalled);
-            }
-            if let Some(why) = taken.undeliverable {
-                // It ends this connection, whose limits it does not fit; its queue keeps it.
-                self.connection_fault(&Fault::new(501, why), (0, 0), Instant::now());
             }
         }
         if self.sending.is_empty() && !self.tail.is_empty() {
@@ -109,5 +107,6 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Driver<S> {
         session.close_quietly(&mut self.tail);
         self.paced = None;
         self.held_back = false;
+        self.hang_up_at = None;
     }
 }

@@ -18,4 +18,5 @@ mod watch;
 pub(crate) use acceptor::Acceptor;
 pub use identity::TlsError;
 pub(crate) use identity::{Named, certificates, chain_and_key};
+pub(crate) use stream::TlsStream;
 pub(crate) use watch::Certificates;

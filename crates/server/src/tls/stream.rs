@@ -102,6 +102,11 @@ impl TlsStream {
     pub fn new(stream: tokio_rustls::server::TlsStream<ReadAhead>) -> Self {
         TlsStream(stream)
     }
+
+    /// What it goes over.
+    pub fn socket(&self) -> &TcpStream {
+        &self.0.get_ref().0.stream
+    }
 }
 
 impl AsyncRead for TlsStream {

@@ -27,7 +27,7 @@ async fn comes_in(server: &TestServer, user: &str, password: &str) -> bool {
 fn put(server: &TestServer, name: &str, password: &str, hashing: Hashing) {
     let hash = PasswordHash::new(password.as_bytes(), hashing).expect("a hash");
     let admin = server.admin();
-    admin.put_user(User::new(name, hash)).expect("a user");
+    admin.create_user(User::new(name, hash)).expect("a user");
     admin.set_permission(name, "/", Permission::all()).expect("a permission");
 }
 
@@ -173,7 +173,9 @@ async fn a_deleted_user_is_disconnected() {
 /// On one thread, as here, a hash that blocked it would hold up everybody.
 #[tokio::test]
 async fn passwords_that_are_checked_do_not_hold_up_others() {
-    let server = TestServer::start().await;
+    // Forty hashes may take a busy machine long.
+    let patient = |config: &mut courser::Config| config.amqp.handshake_timeout_ms = 60_000;
+    let server = TestServer::start_with(patient).await;
     let mut client = Client::connect(server.address()).await;
     client.declare("q").await;
     let address = server.address();

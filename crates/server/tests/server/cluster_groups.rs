@@ -104,7 +104,7 @@ async fn a_node_that_is_added_or_removed_is_so_in_all_groups() {
     three.stop().await;
 }
 
-/// As the administrator, in a request of its own.
+/// As the administrator, in a request of its own. The status is 0 where there is no answer.
 async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let request = format!(
@@ -115,12 +115,13 @@ async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16,
     );
     stream.write_all(request.as_bytes()).await.expect("it is taken");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("an answer");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    // A node that ceases to lead may end it without an answer.
+    let _ended = stream.read_to_string(&mut answer).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let json = body.find(['{', '[']).zip(body.rfind(['}', ']']));
     let body = json.and_then(|(first, last)| serde_json::from_str(&body[first..=last]).ok());
-    (status.expect("a status"), body.unwrap_or_default())
+    (status.unwrap_or_default(), body.unwrap_or_default())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,28 +144,43 @@ async fn the_api_of_any_node_answers_for_all_groups() {
         .await;
         for node in 0..3 {
             let queue = format!("/api/queues/v{group}/q{node}");
-            let made = ask(http(node), "PUT", &queue, r#"{"durable":true}"#).await;
-            assert_eq!(made.0, 201, "{queue}: {made:?}");
-            let message = r#"{"routing_key":"ROUTED","properties":{},"payload":"x","payload_encoding":"string"}"#;
+            wait_until("the queue is there", async || {
+                matches!(ask(http(node), "PUT", &queue, r#"{"durable":true}"#).await.0, 201 | 204)
+            })
+            .await;
+            let message = r#"{"routing_key":"ROUTED","properties":{"delivery_mode":2},"payload":"x","payload_encoding":"string"}"#;
             let message = message.replace("ROUTED", &format!("q{node}"));
             let publish = format!("/api/exchanges/v{group}//publish");
-            let routed = ask(http((node + 1) % 3), "POST", &publish, &message).await;
-            assert_eq!(routed.1["routed"], true, "{publish}: {routed:?}");
+            wait_until("the message is there", async || {
+                ask(http((node + 1) % 3), "POST", &publish, &message).await.1["routed"] == true
+            })
+            .await;
         }
     }
+    // A lead may move at any time: then a group is left out for a while, and a message may have been published twice.
     for node in 0..3 {
-        let (status, page) =
-            ask(http(node), "GET", "/api/queues?page=2&page_size=5&sort=name", "").await;
-        assert_eq!((status, &page["total_count"]), (200, &12.into()), "{page}");
-        let overview = ask(http(node), "GET", "/api/overview", "").await.1;
-        assert_eq!(overview["queue_totals"]["messages"], 12, "{overview}");
+        wait_until("all groups are in the answers", async || {
+            let page = ask(http(node), "GET", "/api/queues?page=2&page_size=5&sort=name", "").await;
+            let queues = ask(http(node), "GET", "/api/queues", "").await.1;
+            let messages = |queue: &Value| queue["messages"].as_u64();
+            let all: u64 = queues.as_array().into_iter().flatten().filter_map(messages).sum();
+            let overview = ask(http(node), "GET", "/api/overview", "").await.1;
+            page.0 == 200
+                && page.1["total_count"] == 12
+                && all >= 12
+                && overview["queue_totals"]["messages"] == all
+        })
+        .await;
     }
-    let mut counted = 0;
-    for node in three.running() {
-        let (_, page) = get(node.addresses().metrics[0], "/metrics").await;
-        let row = page.lines().find_map(|line| line.strip_prefix("rabbitmq_queues "));
-        counted += row.expect("a node that leads").parse::<usize>().expect("a number");
-    }
-    assert_eq!(counted, 12, "each queue is counted on one node");
+    wait_until("each queue is counted on one node", async || {
+        let mut counted = 0;
+        for node in three.running() {
+            let (_, page) = get(node.addresses().metrics[0], "/metrics").await;
+            let row = page.lines().find_map(|line| line.strip_prefix("rabbitmq_queues "));
+            counted += row.map_or(0, |row| row.parse::<usize>().expect("a number"));
+        }
+        counted == 12
+    })
+    .await;
     three.stop().await;
 }

@@ -3,7 +3,8 @@
 use crate::cluster::Three;
 use crate::cluster_groups::{GROUPS, leaders};
 use crate::cluster_members::remove;
-use crate::support::wait_until;
+use crate::support::{PATIENCE, wait_until};
+use courser::{Inherited, Node};
 use std::collections::BTreeSet;
 
 async fn start() -> Three {
@@ -20,6 +21,11 @@ fn others(three: &Three, leader: usize) -> Vec<usize> {
     (0..3).filter(|index| *index != leader && three.nodes[*index].is_some()).collect()
 }
 
+/// Removes a node by the API of another one. While the lead moves it is refused.
+async fn removed(three: &Three, by: usize, name: &str) {
+    wait_until("the removal", async || remove(three.node(by), name).await == 204).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_are_removed_down_to_the_last_leave_all_groups_to_it() {
     let mut three = start().await;
@@ -27,7 +33,7 @@ async fn nodes_that_are_removed_down_to_the_last_leave_all_groups_to_it() {
         let leader = three.wait_for_leader().await;
         let gone = others(&three, leader)[0];
         let name = three.node(gone).name();
-        assert_eq!(remove(three.node(leader), &name).await, 204);
+        removed(&three, leader, &name).await;
         // It has no part in any group any more when that is answered.
         for group in three.node(leader).status()["groups"].as_array().expect("groups") {
             let voters = group["voters"].as_array().expect("voters");
@@ -56,7 +62,30 @@ async fn a_node_without_which_there_is_no_majority_is_not_removed_but_one_that_i
             && remove(three.node(leader), &needed_name).await == 400
     })
     .await;
-    assert_eq!(remove(three.node(leader), &lost_name).await, 204);
-    assert!(leaders(&three).is_some_and(|all| !all.contains(&lost_name)));
+    removed(&three, leader, &lost_name).await;
+    wait_until("leaders among those that are left", async || {
+        leaders(&three).is_some_and(|all| !all.contains(&lost_name))
+    })
+    .await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_needs_a_copy_learns_that_it_was_removed() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let gone = (leader + 1) % 3;
+    let name = three.node(gone).name();
+    three.nodes[gone].take().expect("a node").stop().await.expect("a clean stop");
+    removed(&three, leader, &name).await;
+    // As if the node had been stopped while it took a copy.
+    let mark = three.configs[gone].data_dir.join("group/being-installed");
+    std::fs::write(mark, "").expect("a folder of its own");
+
+    let back = Node::start_on(three.configs[gone].clone(), Inherited::default()).await;
+    let back = back.expect("a node");
+    let ended = tokio::time::timeout(PATIENCE, back.failed()).await.expect("it ends");
+    assert!(ended.reason.contains("was removed from cluster 'test'"), "{}", ended.reason);
+    back.stop().await.expect("a clean stop");
     three.stop().await;
 }

@@ -20,7 +20,7 @@ pub(crate) async fn remove(node: &Node, name: &str) -> u16 {
     change(node, &format!("DELETE /api/cluster/nodes/{name}"), "").await.0
 }
 
-async fn change(node: &Node, what: &str, sent: &str) -> (u16, String) {
+pub(crate) async fn change(node: &Node, what: &str, sent: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(node.addresses().http[0]).await.expect("a listener");
     let len = sent.len();
     let head = format!(
@@ -159,7 +159,7 @@ async fn a_member_that_is_removed_stops_and_does_not_start_again() {
     let names = [three.node(gone).name(), stopped.name()];
     wait_until("the removal", async || remove(three.node(leader), &names[0]).await == 204).await;
     let removed = three.nodes[gone].take().expect("a node");
-    let failed = tokio::time::timeout(Duration::from_secs(10), removed.failed()).await;
+    let failed = tokio::time::timeout(PATIENCE, removed.failed()).await;
     let reason = failed.expect("a node that ends").reason;
     assert!(reason.contains("was removed from cluster 'test'"), "{reason}");
     removed.stop().await.expect("a clean stop");
@@ -182,7 +182,7 @@ async fn a_member_that_was_away_when_it_was_removed_learns_it_when_it_is_back() 
     stopped.stop().await.expect("a clean stop");
     wait_until("the removal", async || remove(three.node(leader), &name).await == 204).await;
     let back = start(&three.configs[away]).await;
-    let failed = tokio::time::timeout(Duration::from_secs(15), back.failed()).await;
+    let failed = tokio::time::timeout(PATIENCE, back.failed()).await;
     assert!(failed.expect("a node that ends").reason.contains("was removed"));
     assert!(three.node(leader).status()["leader"].is_string());
     drop(back);

@@ -68,7 +68,7 @@ impl Operated {
         said.error
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         let address =
             self.broker.banner.split_whitespace().find(|word| word.starts_with("http://"));
         address.expect("an HTTP API").to_owned()
@@ -248,7 +248,8 @@ async fn queues_and_connections_are_shown_and_touched_without_permissions() {
         broker.quiet(&["--formatter", "csv", "list_queues"]),
         "\"name\",\"messages\"\n\"orders\",\"1\"\n"
     );
-    assert_eq!(broker.quiet(&["list_queues", "-p", "none"]), "", "an unknown vhost is empty");
+    let unknown = broker.refused(65, &["list_queues", "-p", "none"]);
+    assert_eq!(unknown, "Error:\nVirtual host 'none' does not exist\n");
     let unknown = broker.refused(64, &["list_queues", "nosuchcol"]);
     assert!(
         unknown.starts_with("Error (argument validation): Info key(s) nosuchcol are not supported"),

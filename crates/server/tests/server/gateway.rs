@@ -1,6 +1,7 @@
 //! The gateway, as far as sockets that are no ZeroMQ programs see it; `conformance/zeromq` has the rest.
 
 use crate::support::{Client, Heard, TestServer, short};
+use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_codec::queue;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -26,23 +27,41 @@ async fn with_pull(address: SocketAddr, queue: &str) -> TestServer {
     .await
 }
 
-/// Connects as a PUSH socket does (ZMTP 3.1, NULL), and sends a message of one frame.
+/// Connects as a PUSH socket does, and sends a message of one frame.
 async fn push(address: SocketAddr, message: &[u8]) -> io::Result<TcpStream> {
+    let mut stream = peer(address, b"PUSH").await?;
+    send(&mut stream, &[message]).await?;
+    Ok(stream)
+}
+
+/// Connects as a socket of a type does (ZMTP 3.1, NULL).
+async fn peer(address: SocketAddr, socket_type: &[u8]) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     let mut greeting = [0; 64];
     (greeting[0], greeting[9], greeting[10], greeting[11]) = (0xff, 0x7f, 3, 1);
     greeting[12..16].copy_from_slice(b"NULL");
     stream.write_all(&greeting).await?;
     stream.read_exact(&mut greeting).await?;
-    let ready = b"\x05READY\x0bSocket-Type\0\0\0\x04PUSH\x08Identity\0\0\0\0";
+    let mut ready = b"\x05READY\x0bSocket-Type\0\0\0".to_vec();
+    ready.push(socket_type.len() as u8);
+    ready.extend([socket_type, b"\x08Identity\0\0\0\0"].concat());
     stream.write_all(&[4, ready.len() as u8]).await?;
-    stream.write_all(ready).await?;
+    stream.write_all(&ready).await?;
     let mut header = [0; 2];
     stream.read_exact(&mut header).await?;
     stream.read_exact(&mut vec![0; header[1].into()]).await?;
-    stream.write_all(&[0, message.len() as u8]).await?;
-    stream.write_all(message).await?;
     Ok(stream)
+}
+
+/// Sends a message of short frames.
+async fn send(stream: &mut TcpStream, frames: &[&[u8]]) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for (at, frame) in frames.iter().enumerate() {
+        let is_more = at + 1 < frames.len();
+        bytes.extend([is_more.into(), frame.len() as u8]);
+        bytes.extend_from_slice(frame);
+    }
+    stream.write_all(&bytes).await
 }
 
 #[tokio::test]
@@ -70,5 +89,48 @@ async fn silent_connections_do_not_keep_a_peer_out() {
     };
     assert!(start.elapsed() < HANDSHAKE_TIMEOUT - Duration::from_secs(1), "{:?}", start.elapsed());
     assert_eq!(client.bodies(1).await, [b"task"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_topic_that_is_refused_costs_its_own_message_alone() {
+    let address = free_address();
+    let server = TestServer::start().await;
+    let password = PasswordHash::new(b"pw", Hashing::Argon2id).expect("a hash");
+    server.admin().create_user(User::new("sensors", password)).expect("a user");
+    server.admin().set_permission("sensors", "/", Permission::all()).expect("a permission");
+    let topics = TopicPermission { write: r"^sensor\.".into(), read: ".*".into() };
+    server.admin().set_topic_permission("sensors", "/", "amq.topic", topics).expect("a permission");
+    let server = server
+        .restart_with(|config| {
+            let endpoint = serde_json::json!([{
+                "socket": "sub", "bind": format!("tcp://{address}"), "exchange": "amq.topic",
+                "user": "sensors", "password": "pw",
+            }]);
+            let endpoints = courser_gateway::endpoints(endpoint).expect("a good endpoint");
+            config.gateway.endpoints = endpoints;
+        })
+        .await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("seen").await;
+    let (queue, exchange, routing_key) = (short("seen"), short("amq.topic"), short("#"));
+    let bind = queue::Bind { queue, exchange, routing_key, ..Default::default() };
+    assert_eq!(client.call(bind).await, Heard::Reply("queue.bind-ok"));
+    client.consume("seen", true).await;
+    let mut peer = peer(address, b"PUB").await.expect("a peer");
+    for (topic, body) in [("sensor.1", "1"), ("x", "refused"), ("sensor.2", "2"), ("y", "refused")]
+    {
+        send(&mut peer, &[topic.as_bytes(), body.as_bytes()]).await.expect("an open socket");
+    }
+    send(&mut peer, &[b"sensor.3", b"3"]).await.expect("an open socket");
+    let mut bodies: Vec<Vec<u8>> = Vec::new();
+    while bodies.last().is_none_or(|body| body != b"3") {
+        assert!(bodies.len() < 20, "they come again and again");
+        bodies.extend(client.bodies(1).await);
+    }
+    // Those that were under way beside a refused one may come again.
+    bodies.dedup();
+    assert_eq!(bodies, [b"1", b"2", b"3"]);
+    assert_eq!(server.gateway_counts(|endpoint| endpoint.dropped), 2);
     server.stop().await;
 }

@@ -10,6 +10,8 @@ mod cluster_groups;
 mod cluster_leaving;
 mod cluster_members;
 mod cluster_operated;
+mod cluster_settings;
+mod cluster_vanished;
 mod command;
 mod config;
 mod config_listen;
@@ -19,6 +21,7 @@ mod connections;
 mod ctl;
 mod ctl_messages;
 mod ctl_refused;
+mod ctl_table;
 mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]
@@ -41,9 +44,10 @@ mod pressure;
 mod proxies;
 mod rabbitmq_conf;
 mod slow_readers;
+mod slow_world;
 mod timers;
 mod tls;
 mod tls_clients;
 mod top;
+mod unfinished;
 mod websocket;
-mod workers;

@@ -4,6 +4,7 @@ use crate::support::{PATIENCE, TestServer, config_in};
 use crate::tls::{World, client_config};
 use courser::{Config, DefinitionsError, HttpListen, Server, StartError, TlsHost};
 use rustls::pki_types::ServerName;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -55,6 +56,34 @@ async fn it_is_served_with_tls_by_the_certificates_of_the_broker() {
     let connector = TlsConnector::from(Arc::new(client_config(&world.authority, None)));
     let answer = ask(connector.connect(name, stream).await.expect("a handshake")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_that_begin_no_tls_handshake_are_bounded_and_keep_no_one_out() {
+    /// One more than may be in their handshakes.
+    const SILENT: usize = 257;
+    let world = World::with(|config, _, _| {
+        config.management.tls_listen = vec![any_port()];
+        config.tls.handshake_timeout_ms = 60_000;
+    })
+    .await;
+    let address = world.server.https_addresses()[0];
+    let mut silent = Vec::new();
+    for _ in 0..SILENT {
+        silent.push(TcpStream::connect(address).await.expect("a connection"));
+    }
+    // Long before its time is over.
+    let ended = tokio::time::timeout(PATIENCE / 3, silent[0].read(&mut [0; 1])).await;
+    assert!(matches!(ended, Ok(Ok(0) | Err(_))), "the oldest makes room: {ended:?}");
+    let ended = silent[SILENT - 1].try_read(&mut [0; 1]);
+    assert!(ended.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "the last one stays");
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connector = TlsConnector::from(Arc::new(client_config(&world.authority, None)));
+    let answer = ask(connector.connect(name, stream).await.expect("a handshake")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    drop(silent);
     world.server.stop().await;
 }
 

@@ -129,7 +129,7 @@ fn cases() -> Vec<(&'static str, Vec<Need>, Act)> {
 async fn with_user(server: &TestServer) -> Client {
     let hash = PasswordHash::new(b"secret", Hashing::Argon2id).expect("a hash");
     let admin = server.admin();
-    admin.put_user(User::new("u", hash)).expect("a user");
+    admin.create_user(User::new("u", hash)).expect("a user");
     admin.set_permission("u", "/", Permission::default()).expect("a permission");
     Client::log_in(server.address(), "u", "secret").await.expect("let in")
 }

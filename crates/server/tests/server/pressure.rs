@@ -189,3 +189,29 @@ async fn who_publishes_no_more_may_acknowledge_when_memory_is_short() {
     assert_eq!(other.next().await, Heard::Unblocked);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_client_that_dies_while_it_is_held_back_is_noticed() {
+    let server = short_of_memory().await;
+    // Neither sends heartbeats, which would tell after a while.
+    let without = Config { heartbeat_s: 0, ..with_blocked(true) };
+    let mut publisher = Client::connect_with(server.address(), without.clone()).await;
+    let mut other = Client::connect_with(server.address(), without).await;
+    publisher.declare("q").await;
+    publisher.publish("q", b"unacknowledged").await;
+    publisher.consume("q", false).await;
+    assert_eq!(publisher.bodies(1).await, [b"unacknowledged"]);
+    other.declare("large").await;
+    other.publish("large", &vec![7; LARGE]).await;
+    assert!(matches!(other.next().await, Heard::Blocked(_)));
+    let message = publisher.encode("", "large", &[7; SMALL]);
+    publisher.stream.write_all(&message).await.expect("an open connection");
+    assert!(matches!(publisher.next().await, Heard::Blocked(_)));
+    // This one is in the socket, and not read.
+    publisher.stream.write_all(&message).await.expect("an open connection");
+    drop(publisher);
+    let mut witness = Client::connect(server.address()).await;
+    wait_until("what it had comes back", async || witness.count("q").await == 1).await;
+    assert_eq!(witness.count("large").await, 3, "what it had sent has come");
+    server.stop().await;
+}

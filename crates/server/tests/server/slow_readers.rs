@@ -1,6 +1,7 @@
 //! Clients whose sockets take nothing, or little.
 
-use crate::support::{Client, TestServer, wait_until};
+use crate::support::{Client, PATIENCE, TestServer, short, wait_until};
+use courser_codec::basic;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -33,15 +34,15 @@ async fn with_consumer(server: &TestServer) -> (Client, Client) {
 #[tokio::test]
 async fn a_consumer_that_never_reads_is_disconnected_in_spite_of_its_heartbeats() {
     let server = with_timeout(1500).await;
-    let (mut consumer, mut other) = with_consumer(&server).await;
     let start = Instant::now();
+    let (mut consumer, mut other) = with_consumer(&server).await;
     wait_until("it is disconnected", async || {
         // An error says that it is.
         let _ = consumer.stream.write_all(&HEARTBEAT).await;
         other.counts("q").await == (MESSAGES, 0)
     })
     .await;
-    assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(start.elapsed() >= Duration::from_millis(1500), "{:?}", start.elapsed());
     server.stop().await;
 }
 
@@ -70,5 +71,28 @@ async fn without_the_setting_who_never_reads_stays() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(other.counts("q").await.1, 1);
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_never_stops_sending_gets_heartbeats_all_the_same() {
+    let server = with_timeout(0).await;
+    let client = Client::connect(server.address()).await;
+    let (mut reading, mut writing) = client.stream.into_split();
+    // Nothing is ever bound to this key.
+    let mut flood = Vec::new();
+    let publish = basic::Publish { routing_key: short("nowhere"), ..Default::default() };
+    publish.write_frame(1, &mut flood);
+    flood.extend_from_slice(&[
+        2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xce,
+    ]);
+    let flood = flood.repeat(100_000);
+    let sending = tokio::spawn(async move { while writing.write_all(&flood).await.is_ok() {} });
+    let mut beats = [0; 3 * HEARTBEAT.len()];
+    let heard = tokio::time::timeout(PATIENCE, reading.read_exact(&mut beats)).await;
+    heard.expect("heartbeats while it sends").expect("an open connection");
+    assert_eq!(beats, *HEARTBEAT.repeat(3));
+    assert!(!sending.is_finished());
+    sending.abort();
     server.stop().await;
 }

@@ -195,6 +195,26 @@ async fn pages_of_other_origins_are_refused_unless_they_are_named() {
 }
 
 #[tokio::test]
+async fn guest_does_not_come_by_a_name_that_a_page_can_make_up() {
+    for (host, listed, is_let_in) in
+        [("localhost", "", true), ("evil.example", "", false), ("mq.example", "mq.example", true)]
+    {
+        let server = start(|config| {
+            config.management.hosts =
+                [listed].into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        })
+        .await;
+        let headers = [("host", host.to_owned()), ("origin", format!("http://{host}"))];
+        let (socket, _) = open(&server, "/ws/amqp", &headers).await.expect("a socket");
+        let mut client = Client::begin_on(pipe(socket, 4096), ClientConfig::default()).await;
+        let is_refused = matches!(client.next().await, Heard::Closed(403, _));
+        assert_eq!(!is_refused, is_let_in, "{host}");
+        drop(client);
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_protocol_that_begins_as_amqp_is_agreed_to() {
     let server = start(|_| {}).await;
     let offered = [("sec-websocket-protocol", "mqtt, amqp091, amqp".to_owned())];

@@ -2,8 +2,10 @@
 //!
 //! `COURSER_HISTORIES=10000` runs that many seeded histories; `COURSER_HISTORY=17` runs one.
 
+mod full;
 mod model;
 mod node;
+mod slow;
 mod threads;
 mod world;
 
@@ -161,6 +163,9 @@ fn a_follower_without_room_stays_and_catches_up_later() {
     }
     assert_eq!(world.model.terms(), 1);
     assert!(world.committed(full) < world.committed(leader), "the disk was not full");
+    world.crash(full, false);
+    world.start(full);
+    (0..10).for_each(|_| world.quiet_round());
     world.nodes[full].disk.set_capacity(u64::MAX);
     world.settle();
     assert_eq!(world.copies, 0);
@@ -183,6 +188,72 @@ fn a_leader_that_commits_nothing_has_no_room_until_it_does() {
     world.settle();
     (0..30).for_each(|_| world.quiet_round());
     assert!(has_room(&mut world));
+}
+
+/// A leader whose followers have no room, and which has gathered as much as messages may.
+fn led_without_room(seed: u64) -> (World, usize) {
+    let mut world = World::new(seed, 3);
+    let leader = elect(&mut world);
+    world.serving(leader).declare("deleted").expect("there is room");
+    for _ in 0..10 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    assert_eq!(world.answers(leader), ["queue.declare-ok"; 2]);
+    followers(leader).for_each(|at| world.fill_disk(at));
+    for _ in 0..150 {
+        world.publish(leader);
+        world.quiet_round();
+    }
+    assert!(!world.serving(leader).store.has_room());
+    (world, leader)
+}
+
+fn followers(leader: usize) -> impl Iterator<Item = usize> {
+    (0..3).filter(move |at| *at != leader)
+}
+
+#[test]
+fn a_leader_without_room_answers_nothing_that_the_next_one_does_not_know() {
+    let (mut world, first) = led_without_room(9);
+    let settled = world.model.settled();
+    (0..3).for_each(|_| world.take(first));
+    world.serving(first).delete("deleted").expect("it is gathered");
+    (0..5).for_each(|_| world.quiet_round());
+    assert!(world.answers(first).is_empty(), "no majority knows that it is deleted");
+    assert_eq!(world.model.settled(), settled, "no majority knows what is acknowledged");
+
+    followers(first).for_each(|at| world.nodes[at].disk.set_capacity(u64::MAX));
+    world.settle();
+    (0..30).for_each(|_| world.quiet_round());
+    assert_eq!(world.leader(), Some(first), "it has waited");
+    assert_eq!(world.answers(first), ["queue.delete-ok"]);
+    assert_eq!(world.model.settled(), settled + 3);
+    world.crash(first, true);
+    let second = elect(&mut world);
+    assert!(!world.serving(second).has_queue("deleted"));
+}
+
+#[test]
+fn a_leader_that_can_not_gather_what_was_done_gives_up_the_lead_and_what_was_not_committed() {
+    let (mut world, first) = led_without_room(10);
+    let term = world.leader_term();
+    let mut name = String::new();
+    for number in 0.. {
+        assert!(number < 1000, "nothing limits what is gathered");
+        name = format!("{number:0>200}");
+        if world.serving(first).declare(&name).is_err() {
+            break;
+        }
+    }
+    world.take(first);
+    assert_eq!(world.leader(), None, "its broker has what the log has not");
+    followers(first).for_each(|at| world.nodes[at].disk.set_capacity(u64::MAX));
+    world.settle();
+    assert!(world.leader_term() > term);
+    let next = elect(&mut world);
+    assert!(!world.serving(next).has_queue(&name));
+    world.serving(next).declare(&name).expect("there is room");
 }
 
 #[test]
@@ -283,6 +354,8 @@ fn step(world: &mut World) {
         950..955 => (0..30).for_each(|_| world.quiet_round()),
         955 => (0..world.nodes.len()).for_each(|at| world.crash(at, true)),
         956..960 => (0..world.nodes.len()).for_each(|at| world.start(at)),
+        985..988 => world.fill_disk(at),
+        988..994 => world.free_disk(at),
         _ => world.turn(at, true),
     }
 }

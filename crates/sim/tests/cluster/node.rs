@@ -1,14 +1,14 @@
 //! One node: a copy of the group's log on a disk that crashes, and a broker while it serves.
 
 use crate::model::Model;
-use courser_broker::{Broker, Limits};
+use courser_broker::{Broker, Fault, Limits};
 use courser_cluster::{
     CopySink, CopySource, Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options,
     Origin, Packet, Peers,
 };
-use courser_codec::{Method, basic};
+use courser_codec::{Method, basic, queue};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
-use courser_sim::{Client, PLAIN, Received, TX, short, state};
+use courser_sim::{Client, PLAIN, Received, TOPOLOGY, TX, short, state};
 use courser_store::{MemoryGauge, OpenShard, Opening, ShardId, Shards, Store};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -51,6 +51,8 @@ pub struct Serving {
     unconfirmed: VecDeque<(u64, u64)>,
     /// Acknowledgements that are not durable yet: the message, and the end of the log behind it.
     unsettled: Vec<(u64, u64)>,
+    /// What changes of queues were answered with.
+    pub answers: Vec<&'static str>,
 }
 
 /// What a group says after a turn.
@@ -100,7 +102,12 @@ impl Node {
             disk: Arc::new(self.disk.clone()),
             identity: IDENTITY,
             origin: Origin::Founders(self.founders.clone()),
-            options: Options { seed, packet_bytes: 2000, ..Options::new(self.id) },
+            options: Options {
+                seed,
+                packet_bytes: 2000,
+                uncommitted_bytes: 64 << 10,
+                ..Options::new(self.id)
+            },
             tick: Duration::ZERO,
             journal,
         }
@@ -196,6 +203,13 @@ impl Running {
             None => drop(self.member.checkpoint()),
         }
     }
+
+    /// Makes one if one is wanted; a broker whenever it is asked.
+    pub fn keep_house(&mut self) {
+        if self.serving.is_some() || self.member.wants_checkpoint() {
+            self.checkpoint();
+        }
+    }
 }
 
 impl Serving {
@@ -220,8 +234,16 @@ impl Serving {
         model.serves(term, &ids_in(&mut client));
         client.request(PLAIN, &Method::ConfirmSelect(Default::default())).expect("supported");
         client.receive();
-        let (unconfirmed, unsettled) = (VecDeque::new(), Vec::new());
-        Serving { term, store, shard: opened.shard, broker, client, unconfirmed, unsettled }
+        Serving {
+            term,
+            store,
+            shard: opened.shard,
+            broker,
+            client,
+            unconfirmed: VecDeque::new(),
+            unsettled: Vec::new(),
+            answers: Vec::new(),
+        }
     }
 
     /// Publishes some messages as one batch.
@@ -249,13 +271,35 @@ impl Serving {
         }
     }
 
+    /// Declares a durable queue.
+    pub fn declare(&mut self, name: &str) -> Result<(), Fault> {
+        self.client.declare(name, None)
+    }
+
+    /// Deletes a queue.
+    pub fn delete(&mut self, name: &str) -> Result<(), Fault> {
+        let delete = queue::Delete { queue: short(name), ..queue::Delete::default() };
+        self.client.request(TOPOLOGY, &Method::QueueDelete(delete))
+    }
+
+    pub fn has_queue(&self, name: &str) -> bool {
+        self.broker.vhost("/").expect("always there").queue(name.as_bytes()).is_some()
+    }
+
     /// Takes in what the broker has sent. Returns what is no confirm.
     pub fn receive(&mut self, model: &mut Model) -> Vec<Received> {
         let mut others = Vec::new();
         for received in self.client.receive() {
-            let Received::Confirmed(through) = received else {
-                others.push(received);
-                continue;
+            let through = match received {
+                Received::Confirmed(through) => through,
+                Received::Answered(name) => {
+                    self.answers.push(name);
+                    continue;
+                }
+                other => {
+                    others.push(other);
+                    continue;
+                }
             };
             while let Some((_, id)) =
                 self.unconfirmed.pop_front_if(|(number, _)| *number <= through)

@@ -2,9 +2,10 @@
 //! same history.
 
 use crate::model::Model;
-use crate::node::{Copying, Node, Turned};
+use crate::node::{Copying, Node, Serving, Turned};
 use bytes::{Bytes, BytesMut};
 use courser_cluster::{NodeId, Packet};
+use courser_journal::replica::Replica;
 use courser_journal::testing::{Faults, Rng};
 use std::collections::BTreeSet;
 
@@ -131,6 +132,12 @@ impl World {
         self.hand_over(bytes);
     }
 
+    pub fn deliver_all(&mut self) {
+        for packet in std::mem::take(&mut self.packets) {
+            self.hand_over(packet);
+        }
+    }
+
     pub fn lose_packet(&mut self) {
         if !self.packets.is_empty() {
             let which = self.rng.below(self.packets.len() as u64) as usize;
@@ -176,6 +183,16 @@ impl World {
         terms[newest].map(|_| newest)
     }
 
+    /// The broker of a node that serves.
+    pub fn serving(&mut self, at: usize) -> &mut Serving {
+        self.nodes[at].serving().expect("it serves")
+    }
+
+    /// What changes of queues were answered with, since this was last asked.
+    pub fn answers(&mut self, at: usize) -> Vec<&'static str> {
+        std::mem::take(&mut self.serving(at).answers)
+    }
+
     /// A client of the node publishes, to a broker that may have been deposed.
     pub fn publish(&mut self, at: usize) {
         let World { nodes, rng, model, .. } = self;
@@ -210,19 +227,37 @@ impl World {
         self.turn(at, false);
     }
 
+    /// As [`World::quiet_round`], with the checkpoints that are wanted.
+    pub fn living_round(&mut self) {
+        self.quiet_round();
+        for at in 0..self.nodes.len() {
+            self.nodes[at].running.iter_mut().for_each(|running| running.keep_house());
+            self.turn(at, false);
+        }
+    }
+
     /// Some time in which nothing is lost.
     pub fn quiet_round(&mut self) {
         for at in 0..self.nodes.len() {
             self.turn(at, true);
             self.flush(at);
         }
-        for packet in std::mem::take(&mut self.packets) {
-            self.hand_over(packet);
-        }
+        self.deliver_all();
         for at in 0..self.nodes.len() {
             self.flush(at);
             self.copy(at);
         }
+    }
+
+    /// As a quiet round, in which the log thread of one node does nothing.
+    pub fn round_without_disk(&mut self, idle: usize) {
+        for at in 0..self.nodes.len() {
+            self.turn(at, true);
+            if at != idle {
+                self.flush(at);
+            }
+        }
+        self.deliver_all();
     }
 
     /// Everything comes back, and somebody serves what was confirmed.
@@ -231,6 +266,7 @@ impl World {
         for _ in 0..400 {
             for at in 0..self.nodes.len() {
                 self.nodes[at].disk.set_faults(Faults::default());
+                self.nodes[at].disk.set_capacity(u64::MAX);
                 // Some have yet to notice that their power is off.
                 self.start(at);
             }
@@ -264,6 +300,10 @@ impl World {
         disk.set_capacity(disk.used_bytes());
     }
 
+    pub fn free_disk(&mut self, at: usize) {
+        self.nodes[at].disk.set_capacity(u64::MAX);
+    }
+
     /// Flips a bit in the middle of the log of a node that is down.
     pub fn damage(&mut self, at: usize) {
         let disk = &self.nodes[at].disk;
@@ -271,6 +311,11 @@ impl World {
         segments.retain(|path| path.extension().is_some_and(|end| end == "log"));
         let first = segments.iter().min().expect("there is a log");
         disk.corrupt(first, 6000, 4);
+    }
+
+    /// The log of a node that runs.
+    pub fn replica(&self, at: usize) -> &Replica {
+        self.nodes[at].running.as_ref().expect("it runs").driver.group().log().replica()
     }
 
     pub fn committed(&self, at: usize) -> Option<u64> {

@@ -88,7 +88,12 @@ impl StreamIndex {
         self.size_bytes
     }
 
-    /// Bytes of memory that the index uses.
+    /// How many pages it has.
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Bytes of memory that the index uses, which takes a look at each page.
     pub fn footprint_bytes(&self) -> usize {
         self.pages.iter().map(Page::footprint_bytes).sum()
     }

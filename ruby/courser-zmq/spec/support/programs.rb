@@ -10,7 +10,7 @@ module Programs
   RUBY = ENV.fetch('COURSER_TEST_RUBY', RbConfig.ruby).split.freeze
 
   # Seconds that a program may take. A JVM alone may need many to start on a busy machine.
-  LIMIT = RUBY_ENGINE == 'jruby' ? 100 : 20
+  LIMIT = RUBY_ENGINE == 'jruby' ? 100 : 60
 
   Result = Struct.new(:output, :errors, :status, :seconds)
 

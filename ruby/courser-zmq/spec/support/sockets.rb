@@ -2,6 +2,10 @@
 
 # Contexts and sockets for one example, released when it ends.
 module Sockets
+  # Seconds that may pass on the busiest machine before what need not wait is done. What these examples look for
+  # would wait for ever.
+  SOON = 20
+
   def self.included(base)
     base.after do
       (@opened_sockets || []).each(&:close)
@@ -52,7 +56,7 @@ module Sockets
   end
 
   # Waits until the block gives something true.
-  def eventually(limit = 5)
+  def eventually(limit = SOON)
     deadline = now + limit
     loop do
       result = yield
@@ -61,6 +65,14 @@ module Sockets
 
       sleep 0.01
     end
+  end
+
+  # Runs the block for a moment and interrupts it where it waits: elsewhere an interrupt takes the message with it that
+  # the program has in hand.
+  def interrupted_in_a_wait(&block)
+    Timeout.timeout(rand / 200) { Thread.handle_interrupt(Exception => :on_blocking, &block) }
+  rescue Timeout::Error
+    nil
   end
 
   def now

@@ -13,7 +13,19 @@ pub(super) struct Bucket {
     reader: PairCoder,
     /// Bytes of `packed` that have been read.
     read: usize,
-    plain: VecDeque<(u64, Location)>,
+    /// Pairs that have been put into `packed`, and read from it.
+    pairs_in: u64,
+    pairs_out: u64,
+    plain: VecDeque<Plain>,
+}
+
+/// A message that is not packed.
+#[derive(Debug)]
+struct Plain {
+    /// How many pairs have been packed before it.
+    pairs_before: u64,
+    due_ms: u64,
+    location: Location,
 }
 
 impl Bucket {
@@ -21,27 +33,34 @@ impl Bucket {
         match location {
             Location::Log { position, marks: 0 } => {
                 self.writer.put(&mut self.packed, position, due_ms);
+                self.pairs_in += 1;
             }
-            other => self.plain.push_back((due_ms, other)),
+            location => {
+                let pairs_before = self.pairs_in;
+                self.plain.push_back(Plain { pairs_before, due_ms, location });
+            }
         }
     }
 
-    /// Takes a message out, with the time at which it is due.
+    /// Takes out the message that came first, with the time at which it is due.
     pub fn pop(&mut self) -> Option<(u64, Location)> {
-        let mut rest = &self.packed[self.read..];
-        if let Some((position, due_ms)) = self.reader.take(&mut rest) {
-            self.read = self.packed.len() - rest.len();
-            return Some((due_ms, Location::Log { position, marks: 0 }));
+        if let Some(plain) = self.plain.pop_front_if(|plain| plain.pairs_before == self.pairs_out) {
+            return Some((plain.due_ms, plain.location));
         }
-        self.plain.pop_front()
+        let mut rest = &self.packed[self.read..];
+        let (position, due_ms) = self.reader.take(&mut rest)?;
+        self.read = self.packed.len() - rest.len();
+        self.pairs_out += 1;
+        Some((due_ms, Location::Log { position, marks: 0 }))
     }
 
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.
     pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
         let bytes = self.packed[self.read..].into();
         packed.push(PackedPairs { bytes, read: 0, before: self.reader });
-        open.extend(self.plain.iter().filter_map(|(due_ms, location)| {
-            location.position().map(|position| (position, *due_ms, location.marks()))
+        open.extend(self.plain.iter().filter_map(|plain| {
+            let position = plain.location.position()?;
+            Some((position, plain.due_ms, plain.location.marks()))
         }));
     }
 }

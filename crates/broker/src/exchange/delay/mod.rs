@@ -16,7 +16,6 @@ use crate::exchange::{Context, Exchange};
 use crate::memory::Use;
 use crate::posting::{InternalPublish, post};
 use crate::queue::SPILLED;
-use crate::routing::deduplication::Remembered;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::ContentHeader;
@@ -24,14 +23,14 @@ use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreErr
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use wheel::Wheel;
+use wheel::{DueKey, Wheel};
 
-/// Messages, and bytes of their bodies, that go on in one append.
+/// Messages, and bytes of them, that go on in one append: one message at least.
 const PER_APPEND: usize = 128;
 const APPEND_BYTES: usize = 1 << 20;
 /// Messages that one call moves from coarse to fine.
 const MOVED_AT_ONCE: usize = 1 << 15;
-/// How long to wait when the disk is full.
+/// How long to wait when the disk is full, or a message can't be read.
 const RETRY_MS: u64 = 1000;
 /// Pairs handed to a checkpoint at once.
 const PAIRS_PER_RUN: usize = 1 << 14;
@@ -53,9 +52,10 @@ pub(crate) struct Delay {
 #[derive(Default)]
 struct State {
     wheel: Wheel,
-    /// On their way from here to the queues.
-    leaving: Vec<(u64, Location)>,
     timer: Timer,
+    /// Some are on their way from here to the queues; a checkpoint has to find them here until they
+    /// have arrived.
+    releasing: bool,
     /// There was no room for what is due; not to be tried before.
     blocked_until_ms: u64,
     closed: bool,
@@ -69,6 +69,8 @@ pub(crate) struct Delayed<'m> {
     header: Vec<u8>,
     due_ms: u64,
     persistent: bool,
+    /// Where it is kept, if it does not survive a restart.
+    transient: Option<Location>,
 }
 
 impl Delay {
@@ -92,8 +94,7 @@ impl Delay {
 
     /// Messages that wait.
     pub fn len(&self) -> usize {
-        let state = self.state.lock();
-        state.wheel.len() + state.leaving.len()
+        self.state.lock().wheel.len()
     }
 
     /// A message as it is to wait here; none if it does not want to.
@@ -106,10 +107,15 @@ impl Delay {
             header: header::with_delay_over(message.header, delay_ms)?,
             due_ms: self.context.timers.now_ms().saturating_add(delay_ms),
             persistent: persistent && self.durable,
+            transient: None,
         })
     }
 
     fn rearm(&self, state: &mut State) {
+        if state.releasing {
+            // Done when they have arrived.
+            return;
+        }
         let key = (self.number, TimerKind::Delayed);
         match state.wheel.next_ms() {
             Some(next_ms) => {
@@ -152,12 +158,7 @@ impl Delay {
     /// Calls `each` with the positions below `end` and the times of the messages in the log: of all,
     /// or only of those that survive a restart.
     pub fn for_each_run_below(&self, end: Lsn, only_surviving: bool, each: EachRun<'_>) {
-        let logged = {
-            let state = self.state.lock();
-            let mut logged = state.wheel.logged();
-            state.leaving.iter().for_each(|(due_ms, location)| logged.add(*due_ms, location));
-            logged
-        };
+        let logged = self.state.lock().wheel.logged();
         let mut run = Vec::with_capacity(PAIRS_PER_RUN);
         for (position, due_ms, marks) in logged.iter() {
             if position.is_before(end) && !(only_surviving && marks & SPILLED != 0) {
@@ -186,59 +187,75 @@ impl Delay {
         wheel.logged().iter().map(|(position, ..)| position).collect()
     }
 
-    /// Sends what is due on its way.
+    /// Sends the first of `due` on their way, as many as go into one append, with copies for the exchanges
+    /// that keep some. Returns how many are done with: none if the first can't be read now.
+    ///
+    /// # Errors
+    /// If the store does not take them; then nothing has happened.
     fn release(
         &self,
-        due: &[(u64, Location)],
+        due: &[(DueKey, Location)],
+        with_copies: bool,
         now_ms: u64,
         wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
+    ) -> Result<usize, StoreError> {
         let (Some(vhost), Some(exchange)) =
             (self.context.namespace.upgrade(), self.exchange.upgrade())
         else {
-            return Ok(());
+            return Ok(due.len());
         };
         let mut reader = self.context.store.reader();
-        let mut publishes = Vec::with_capacity(due.len());
-        let mut remembered = Remembered::default();
+        let mut publishes = Vec::new();
+        let (mut gone, mut bytes) = (0, 0);
         for (_, location) in due {
-            let message = match location.in_memory() {
-                Some(message) => message,
-                None => match reader.read(location) {
-                    // It must not stop those behind it.
-                    Err(StoreError::Lost(_)) => continue,
-                    read => read?,
-                },
+            let read = match location.in_memory() {
+                Some(message) => Ok(message),
+                None => reader.read(location),
             };
-            publishes.extend(InternalPublish::route(
-                &message,
-                &*vhost,
-                &exchange,
-                now_ms,
-                &mut remembered,
-            ));
+            let message = match read {
+                Ok(message) => message,
+                // It must not stop those behind it.
+                Err(StoreError::Lost(_)) => {
+                    gone += 1;
+                    continue;
+                }
+                Err(_) => break,
+            };
+            bytes += message.header.len() + message.body.len();
+            if gone > 0 && bytes > APPEND_BYTES {
+                break;
+            }
+            gone += 1;
+            let publish = InternalPublish::sent_on_by(&exchange, &message, &*vhost, now_ms);
+            publishes.extend(publish.map(|publish| match with_copies {
+                true => publish,
+                false => publish.without_copies(),
+            }));
         }
-        let logged = due.iter().filter(|(_, location)| location.marks() & SPILLED == 0);
+        let logged = due[..gone].iter().filter(|(_, location)| location.marks() & SPILLED == 0);
         let mut settled: Vec<Position> =
             logged.filter_map(|(_, location)| location.position()).collect();
         settled.sort_unstable();
-        post(&*self.context.store, &publishes, self.number, &settled, wakes)?;
-        remembered.settle(|_| false);
-        Ok(())
+        post(&*vhost, &publishes, self.number, &settled, wakes)?;
+        Ok(gone)
     }
 
-    /// Takes some of what is due out of the wheel.
-    fn take_due(&self, state: &mut State, now_ms: u64) -> Vec<(u64, Location)> {
-        state.wheel.advance(now_ms, MOVED_AT_ONCE);
-        let mut due = Vec::new();
-        let mut bytes = 0;
-        while due.len() < PER_APPEND && bytes < APPEND_BYTES {
-            let Some((due_ms, location)) = state.wheel.pop_due(now_ms) else { break };
-            // What is in the log is not known before it is read: taken for middling.
-            bytes += location.in_memory().map_or(APPEND_BYTES / PER_APPEND, |one| one.body.len());
-            due.push((due_ms, location));
+    /// Sends some of `due` on their way: only the first if the store takes no more, and even without
+    /// the copies that exchanges on its way keep. Returns how many are done with.
+    fn release_some(
+        &self,
+        due: &[(DueKey, Location)],
+        now_ms: u64,
+        wakes: &mut Wakes,
+    ) -> Result<usize, StoreError> {
+        let mut released = Ok(0);
+        for (due, with_copies) in [(due, true), (&due[..1], true), (&due[..1], false)] {
+            released = self.release(due, with_copies, now_ms, wakes);
+            if !matches!(released, Err(StoreError::TooLarge(_))) {
+                break;
+            }
         }
-        due
+        released
     }
 }
 
@@ -258,24 +275,29 @@ impl Timed for Delay {
         let due = {
             let mut state = self.state.lock();
             state.timer.fired(fired_ms);
-            let due = self.take_due(&mut state, now_ms);
-            // A checkpoint has to find them until they have arrived.
-            state.leaving.clone_from(&due);
+            let is_open = state.wheel.advance(now_ms, MOVED_AT_ONCE);
+            let due = if is_open { state.wheel.due(now_ms, PER_APPEND) } else { Vec::new() };
+            state.releasing = !due.is_empty();
             due
         };
-        let released = if due.is_empty() { Ok(()) } else { self.release(&due, now_ms, wakes) };
+        let released = match &due[..] {
+            [] => Ok(0),
+            due => self.release_some(due, now_ms, wakes),
+        };
         let mut state = self.state.lock();
-        state.leaving.clear();
-        if released.is_ok() || state.closed {
-            // What the log has spilled is known to it by its holders alone.
-            let positions = due.iter().filter_map(|(_, location)| location.position());
-            self.context.store.release(&positions.collect::<Vec<_>>());
-        } else {
-            // No room on the disk, if it is not the end of the broker.
-            state.blocked_until_ms = now_ms.saturating_add(RETRY_MS);
-            for (due_ms, location) in due {
-                state.wheel.insert(due_ms, location, now_ms);
+        state.releasing = false;
+        match (released, due.first()) {
+            (Ok(0), Some((unread, _))) => state.wheel.put_off(unread, now_ms + RETRY_MS),
+            (Ok(gone), _) => {
+                // What the log has spilled is known to it by its holders alone. A closed exchange has
+                // let go of what it had.
+                let gone = due[..gone].iter().filter_map(|(key, _)| state.wheel.remove(key));
+                let positions: Vec<Position> =
+                    gone.filter_map(|location| location.position()).collect();
+                self.context.store.release(&positions);
             }
+            // No room on the disk, if it is not the end of the broker.
+            (Err(_), _) => state.blocked_until_ms = now_ms.saturating_add(RETRY_MS),
         }
         if !state.closed {
             self.rearm(&mut state);
@@ -294,20 +316,19 @@ impl Delayed<'_> {
         self.persistent.then(|| Record::Delayed { queue, due_ms, message: self.message() })
     }
 
-    /// The message waits from now on. If it survives, its place is the next of `appended`.
-    pub fn admit_from(
-        self,
-        appended: &mut impl Iterator<Item = Location>,
-    ) -> Result<(), StoreError> {
-        let location = if self.persistent {
-            appended.next()
-        } else {
-            let mut kept = Vec::new();
-            self.delay.context.store.keep(&mut std::iter::once(self.message()), &mut kept)?;
-            kept.pop()
-        };
-        location.into_iter().for_each(|location| self.admit(location));
+    /// Keeps the message if it does not survive a restart.
+    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if !self.persistent {
+            self.transient = store.keep_one(self.message())?;
+        }
         Ok(())
+    }
+
+    /// The message waits from now on. If it survives, its place is the next of `appended`.
+    pub fn admit_from(mut self, appended: &mut impl Iterator<Item = Location>) {
+        let transient = self.transient.take();
+        let location = if self.persistent { appended.next() } else { transient };
+        location.into_iter().for_each(|location| self.admit(location));
     }
 
     fn admit(&self, mut location: Location) {

@@ -4,6 +4,9 @@
 //! within a minute, of a minute for what is due within hours, of hours for all else; a bucket whose
 //! time has come is poured out into the next finer ones. So a message is touched a few times at
 //! most however long it waits, and costs a few bytes as long as it lies in a bucket.
+//!
+//! Messages due at the same time leave in the order in which they came: a message joins a coarse
+//! bucket that covers its time, even if a finer one would do, as those before it may lie there.
 
 use super::bucket::{Bucket, PackedPairs};
 use crate::memory::Charge;
@@ -15,8 +18,8 @@ const SPAN_BITS: [u32; 3] = [8, 16, 24];
 
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// Due before `open_until_ms`: by time, and in the order in which they came.
-    soon: BTreeMap<(u64, u64), Location>,
+    /// Due before `open_until_ms`.
+    soon: BTreeMap<DueKey, Location>,
     open_until_ms: u64,
     next_number: u64,
     /// By the time at which they begin, in spans.
@@ -24,6 +27,9 @@ pub(super) struct Wheel {
     len: usize,
     charge: Charge,
 }
+
+/// When a message is due, and a number in the order in which they came.
+pub(super) type DueKey = (u64, u64);
 
 /// What a message is taken to use, wherever it lies.
 const PLACE_BYTES: usize = 16;
@@ -61,32 +67,35 @@ impl Wheel {
     }
 
     fn place(&mut self, due_ms: u64, location: Location, now_ms: u64) {
-        if due_ms < self.open_until_ms {
+        let delay_ms = due_ms.saturating_sub(now_ms);
+        let finest = match due_ms < self.open_until_ms {
+            true => None,
+            false => {
+                Some((1..3).rev().find(|level| delay_ms >> SPAN_BITS[*level] != 0).unwrap_or(0))
+            }
+        };
+        let covers =
+            |level: &usize| self.levels[*level].contains_key(&(due_ms >> SPAN_BITS[*level]));
+        let Some(level) = (0..SPAN_BITS.len()).rev().find(covers).max(finest) else {
             self.soon.insert((due_ms, self.next_number), location);
             self.next_number += 1;
             return;
-        }
-        let delay_ms = due_ms.saturating_sub(now_ms);
-        let level = if delay_ms >> SPAN_BITS[1] == 0 {
-            0
-        } else if delay_ms >> SPAN_BITS[2] == 0 {
-            1
-        } else {
-            2
         };
         self.levels[level].entry(due_ms >> SPAN_BITS[level]).or_default().push(due_ms, location);
     }
 
-    /// Pours out the buckets whose time has come, `most` messages at most: the rest next time.
-    pub fn advance(&mut self, now_ms: u64, most: usize) {
+    /// Pours out the buckets whose time has come, `most` messages at most. Returns whether all are.
+    pub fn advance(&mut self, now_ms: u64, most: usize) -> bool {
         let mut left = most;
         // From the coarsest on: what is poured out may have to be poured out again.
         for level in (0..SPAN_BITS.len()).rev() {
-            while left > 0 {
-                let Some(first) = self.levels[level].first_entry() else { break };
+            while let Some(first) = self.levels[level].first_entry() {
                 let begins_ms = first.key() << SPAN_BITS[level];
                 if begins_ms > now_ms {
                     break;
+                }
+                if left == 0 {
+                    return false;
                 }
                 let key = *first.key();
                 let mut bucket = first.remove();
@@ -104,15 +113,29 @@ impl Wheel {
                 }
             }
         }
+        true
     }
 
-    /// Takes the message that is due longest, if one is.
-    pub fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Location)> {
-        let first = self.soon.first_entry().filter(|first| first.key().0 <= now_ms)?;
-        let ((due_ms, _), location) = first.remove_entry();
+    /// The messages that are due longest, `most` of them at most. All buckets whose time has come must
+    /// have been poured out.
+    pub fn due(&self, now_ms: u64, most: usize) -> Vec<(DueKey, Location)> {
+        let due = self.soon.range(..=(now_ms, u64::MAX)).take(most);
+        due.map(|(key, location)| (*key, location.clone())).collect()
+    }
+
+    /// Takes out a message that was due, if it is still there.
+    pub fn remove(&mut self, key: &DueKey) -> Option<Location> {
+        let location = self.soon.remove(key)?;
         self.len -= 1;
         self.count_memory();
-        Some((due_ms, location))
+        Some(location)
+    }
+
+    /// Makes a message that was due wait until `until_ms`, if it is still there.
+    pub fn put_off(&mut self, key: &DueKey, until_ms: u64) {
+        if let Some(location) = self.soon.remove(key) {
+            self.place(until_ms, location, until_ms);
+        }
     }
 
     /// When there is something to do: a message to go, or a bucket to pour out.
@@ -125,34 +148,31 @@ impl Wheel {
         buckets.chain(soon).min()
     }
 
-    /// What is in the log of all that waits.
+    /// What is in the log of all that waits. Those that are due at the same time are in the order in
+    /// which they came: what came first lies where it is finest.
     pub fn logged(&self) -> Logged {
-        let mut logged = Logged::default();
+        let soon = self.soon.iter().filter_map(|((due_ms, _), location)| {
+            Some((location.position()?, *due_ms, location.marks()))
+        });
+        let mut logged = Logged { open: soon.collect(), ..Logged::default() };
         for bucket in self.levels.iter().flat_map(BTreeMap::values) {
             bucket.logged(&mut logged.packed, &mut logged.open);
         }
-        let soon = self.soon.iter();
-        soon.for_each(|((due_ms, _), location)| logged.add(*due_ms, location));
         logged
     }
 }
 
 impl Logged {
-    /// Adds a message, if it is in the log.
-    pub fn add(&mut self, due_ms: u64, location: &Location) {
-        let position = location.position();
-        self.open.extend(position.map(|position| (position, due_ms, location.marks())));
-    }
-
     /// The same as [`Logged::iter`].
     pub fn into_pairs(self) -> impl Iterator<Item = (Position, u64, u16)> + Send {
         let packed = self.packed.into_iter().flatten();
-        packed.map(|(position, due_ms)| (position, due_ms, 0)).chain(self.open)
+        self.open.into_iter().chain(packed.map(|(position, due_ms)| (position, due_ms, 0)))
     }
 
     /// The position, time and marks of every message.
     pub fn iter(&self) -> impl Iterator<Item = (Position, u64, u16)> {
         let packed = self.packed.iter().flat_map(PackedPairs::iter);
-        packed.map(|(position, due_ms)| (position, due_ms, 0)).chain(self.open.iter().copied())
+        let packed = packed.map(|(position, due_ms)| (position, due_ms, 0));
+        self.open.iter().copied().chain(packed)
     }
 }

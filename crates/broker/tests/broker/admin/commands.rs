@@ -2,7 +2,7 @@
 
 use crate::support::{World, WorldOnDisk, owned};
 use courser_broker::admin::{EventKind, NewBinding, NewQueue};
-use courser_broker::{ExchangeKind, ExchangeSettings, VhostLimits};
+use courser_broker::{ExchangeKind, ExchangeSettings};
 use courser_codec::FieldTable;
 
 fn exchange(kind: ExchangeKind) -> ExchangeSettings {
@@ -78,8 +78,8 @@ fn what_contradicts_what_is_there_is_refused_as_for_a_client() {
 fn a_deleted_vhost_goes_with_everything_in_it_and_its_clients_are_told() {
     let world = World::new();
     let admin = world.broker.admin();
-    assert!(admin.put_vhost("v", VhostLimits::default()).expect("a new vhost"));
-    assert!(!admin.put_vhost("v", VhostLimits::default()).expect("it is there"));
+    assert!(admin.change_vhost("v", |_| {}).expect("a new vhost"));
+    assert!(!admin.change_vhost("v", |_| {}).expect("it is there"));
     let vhost = world.broker.vhost("v").expect("the vhost");
     let mut client = world.connect_to(std::sync::Arc::clone(&vhost));
     client.declare("q");
@@ -107,7 +107,7 @@ fn a_deleted_vhost_goes_with_everything_in_it_and_its_clients_are_told() {
 fn nothing_can_be_made_any_more_in_a_vhost_that_was_deleted() {
     let world = World::new();
     let admin = world.broker.admin();
-    admin.put_vhost("v", VhostLimits::default()).expect("a new vhost");
+    admin.change_vhost("v", |_| {}).expect("a new vhost");
     let vhost = world.broker.vhost("v").expect("the vhost");
     let mut client = world.connect_to(std::sync::Arc::clone(&vhost));
     admin.delete_vhost("v").expect("it is there");
@@ -119,7 +119,7 @@ fn nothing_can_be_made_any_more_in_a_vhost_that_was_deleted() {
     // Who comes in at the last moment is told as well.
     assert!(!world.connect_to(vhost).is_connected());
     // Another one of the same name is a new one.
-    assert!(admin.put_vhost("v", VhostLimits::default()).expect("a new vhost"));
+    assert!(admin.change_vhost("v", |_| {}).expect("a new vhost"));
     assert_eq!(admin.vhost("v").expect("the vhost").queues, 0);
 }
 
@@ -129,7 +129,7 @@ fn a_deleted_vhost_does_not_come_back_with_a_restart() {
     {
         let admin = world.broker.admin();
         for name in ["gone", "stays"] {
-            admin.put_vhost(name, VhostLimits::default()).expect("a new vhost");
+            admin.change_vhost(name, |_| {}).expect("a new vhost");
             let durable = NewQueue { durable: true, ..NewQueue::default() };
             admin.declare_queue(name, "q", durable).expect("a new queue");
         }

@@ -129,7 +129,7 @@ fn the_connections_of_a_user_in_a_vhost_can_be_asked_for() {
     let _one = connect(&world, "one", "anna", FieldTable::new());
     let _two = connect(&world, "two", "bert", FieldTable::new());
     let admin = world.broker.admin();
-    admin.put_vhost("empty", Default::default()).expect("a vhost");
+    admin.change_vhost("empty", |_| {}).expect("a vhost");
     let names = |vhost, user| -> Vec<String> {
         let listing = admin.connections_of(vhost, user).expect("the vhost");
         listing.iter().map(|connection| connection.name).collect()

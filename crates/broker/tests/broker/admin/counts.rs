@@ -278,7 +278,7 @@ fn dead_letters_are_counted_by_reason_and_whether_they_go_anywhere() {
 fn totals_do_not_shrink_when_queues_connections_and_vhosts_go() {
     let world = World::new();
     let admin = world.broker.admin();
-    admin.put_vhost("other", Default::default()).expect("a vhost");
+    admin.change_vhost("other", |_| {}).expect("a vhost");
     let mut client = world.connect_to(world.broker.vhost("other").expect("the vhost"));
     client.declare("q");
     client.fill("q", &["1", "2"]);

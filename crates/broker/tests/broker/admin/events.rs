@@ -92,7 +92,7 @@ fn those_who_follow_hear_of_users_and_of_what_they_may_do() {
     let world = World::new();
     let admin = world.broker.admin();
     let mut follower = admin.follow();
-    admin.put_user(User::new("u", PasswordHash::none())).expect("a user");
+    admin.create_user(User::new("u", PasswordHash::none())).expect("a user");
     let hash = PasswordHash::quick(b"secret").expect("a hash");
     let change = |user: &mut User| {
         user.password = hash;

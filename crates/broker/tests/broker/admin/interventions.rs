@@ -1,16 +1,20 @@
 //! Ending what clients have begun.
 
 use crate::streams::{read, stream};
-use crate::support::{Client, Heard, World, declare_with, guest};
+use crate::support::{Client, Heard, Message, World, declare_with, guest};
 use courser_broker::Identity;
 use courser_broker::admin::ConnectionDetails;
 use courser_codec::FieldTable;
 
 fn connect(world: &World, name: &str, cancel_notify: bool) -> Client {
+    connect_with_frames(world, name, cancel_notify, 131_072)
+}
+
+fn connect_with_frames(world: &World, name: &str, cancel_notify: bool, frame_max: usize) -> Client {
     let identity = Identity { cancel_notify, ..guest() };
     let details = ConnectionDetails { name: name.to_owned(), ..ConnectionDetails::default() };
-    let session = world.broker.open_connection(world.vhost(), identity, 131_072, details);
-    Client::new(session, 131_072, std::sync::Weak::new())
+    let session = world.broker.open_connection(world.vhost(), identity, frame_max, details);
+    Client::new(session, frame_max, std::sync::Weak::new())
 }
 
 fn cancel(world: &World, tag: &str) {
@@ -112,4 +116,18 @@ fn a_channel_is_closed_with_the_operators_reason_and_its_connection_stays() {
     assert_eq!((*channel, fault.closes_connection()), (2, false));
     assert_eq!(fault.to_string(), "406 PRECONDITION_FAILED - too much");
     assert_eq!(admin.close_channel("one", 3, "").expect_err("there is none").code, 404);
+}
+
+#[test]
+fn what_was_set_aside_with_a_cancelled_consumer_returns() {
+    let world = World::new();
+    let mut large = world.connect();
+    let mut small = connect_with_frames(&world, "one", true, 4096);
+    large.declare("q");
+    let tag = small.consume("q");
+    let long = FieldTable::new().with("h", "y".repeat(5000).as_str());
+    large.send(Message::new("", "q", "long").headers(long));
+    assert_eq!(world.counts("q"), (0, 1, 1));
+    cancel(&world, &tag);
+    assert_eq!(large.pop_all("q"), ["long"]);
 }

@@ -15,6 +15,7 @@ mod parameters;
 mod pause;
 mod publish;
 mod questions;
+mod refused_moves;
 mod relocate;
 mod streams;
 mod vhost_settings;

@@ -111,7 +111,7 @@ fn the_last_page_of_many_queues_costs_what_the_first_one_costs() {
 fn a_list_can_be_cut_down_to_vhosts() {
     let world = world_with(3);
     let admin = world.broker.admin();
-    admin.put_vhost("other", Default::default()).expect("a vhost");
+    admin.change_vhost("other", |_| {}).expect("a vhost");
     admin.declare_queue("other", "only", Default::default()).expect("a queue");
     let listing = admin.queues(None).expect("all vhosts").within(|vhost| vhost == "other");
     assert_eq!(names(&listing.page(&PageRequest::first(10))), ["only"]);

@@ -22,7 +22,7 @@ fn names(world: &World, vhost: Option<&str>, component: Option<&str>) -> Vec<Str
 fn parameters_are_listed_by_vhost_component_and_name_and_survive_a_restart() {
     let mut disk = WorldOnDisk::new();
     let admin = disk.broker.admin();
-    admin.put_vhost("v", Default::default()).expect("a vhost");
+    admin.change_vhost("v", |_| {}).expect("a vhost");
     for (vhost, component, name) in
         [("v", "shovel", "s"), ("/", "shovel", "b"), ("/", "shovel", "a"), ("/", "federation", "z")]
     {
@@ -50,14 +50,14 @@ fn parameters_are_listed_by_vhost_component_and_name_and_survive_a_restart() {
 fn parameters_are_removed_by_themselves_and_with_their_vhost() {
     let mut disk = WorldOnDisk::new();
     let admin = disk.broker.admin();
-    admin.put_vhost("v", Default::default()).expect("a vhost");
+    admin.change_vhost("v", |_| {}).expect("a vhost");
     admin.set_parameter(&parameter("v", "c", "one", "1")).expect("a parameter");
     admin.set_parameter(&parameter("v", "c", "two", "2")).expect("a parameter");
     assert!(admin.clear_parameter("v", "c", "one").expect("the vhost is there"));
     assert!(!admin.clear_parameter("v", "c", "one").expect("the vhost is there"));
     assert_eq!(admin.parameter("v", "c", "one").expect_err("it is gone").code, 404);
     admin.delete_vhost("v").expect("it is there");
-    admin.put_vhost("v", Default::default()).expect("a vhost");
+    admin.change_vhost("v", |_| {}).expect("a vhost");
     drop(admin);
     disk.restart();
     assert!(names(&disk, Some("v"), None).is_empty());

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 fn world_with(queue: NewQueue, permission: Permission) -> World {
     let world = World::new();
     let admin = world.broker.admin();
-    admin.put_user(User::new("anna", PasswordHash::none())).expect("a user");
+    admin.create_user(User::new("anna", PasswordHash::none())).expect("a user");
     admin.set_permission("anna", "/", permission).expect("a permission");
     admin.declare_queue("/", "q", queue).expect("a queue");
     world

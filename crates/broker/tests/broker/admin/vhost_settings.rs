@@ -52,7 +52,7 @@ fn other_limits_leave_the_rest_as_it_is() {
     let admin = world.broker.admin();
     admin.change_vhost("v", |vhost| vhost.description = "kept".into()).expect("a vhost");
     let limits = VhostLimits { connections_max: None, queues_max: Some(1) };
-    assert!(!admin.put_vhost("v", limits).expect("it is there"));
+    assert!(!admin.change_vhost("v", |vhost| vhost.limits = limits).expect("it is there"));
     let shown = view(&world, "v");
     assert_eq!((shown.description.as_str(), shown.limits), ("kept", limits));
 }

@@ -84,7 +84,11 @@ impl Cluster {
         let pattern = |what: u8| ["", ".*", "^a"][usize::from(what)].to_owned();
         match *step {
             Step::PutUser(name, password) => {
-                drop(admin.put_user(user(USERS[name], &password.to_string())));
+                let user = user(USERS[name], &password.to_string());
+                drop(admin.put_user(USERS[name], &[], |one| {
+                    one.password = user.password;
+                    Ok(())
+                }));
             }
             Step::DeleteUser(name) => drop(admin.delete_user(USERS[name])),
             Step::Limit(name, most) => {

@@ -62,7 +62,7 @@ fn a_group_has_what_concerns_it_and_serves_its_vhosts() {
     let admin = home.broker.admin();
     put(&admin, "v", 1);
     put(&admin, "w", 2);
-    admin.put_user(user("u", "secret")).expect("a user");
+    admin.create_user(user("u", "secret")).expect("a user");
     for vhost in ["/", "v", "w"] {
         admin.set_permission("u", vhost, Permission::all()).expect("a permission");
     }
@@ -109,7 +109,7 @@ fn open_sessions_of_a_group_follow_the_accounts() {
     let admin = home.broker.admin();
     put(&admin, "v", 1);
     for name in ["u", "w"] {
-        admin.put_user(user(name, "secret")).expect("a user");
+        admin.create_user(user(name, "secret")).expect("a user");
         admin.set_permission(name, "v", Permission::all()).expect("a permission");
     }
     adopt(&admin, &group);
@@ -170,7 +170,7 @@ fn a_full_disk_keeps_nobody_in_and_leaves_the_version_behind() {
     let (home, mut group) = (WorldOnDisk::new(), WorldOnDisk::of_group(1));
     let admin = home.broker.admin();
     put(&admin, "v", 1);
-    admin.put_user(user("u", "secret")).expect("a user");
+    admin.create_user(user("u", "secret")).expect("a user");
     adopt(&admin, &group);
     group.fill_disk();
     let value = format!("\"{}\"", "x".repeat(60_000));
@@ -202,7 +202,7 @@ fn what_a_crash_has_cut_short_is_repaired_by_the_next() {
         for nth in 0..8 {
             let name = format!("{round}-{nth}");
             put(&admin, &name, 1);
-            admin.put_user(user(&name, "secret")).expect("a user");
+            admin.create_user(user(&name, "secret")).expect("a user");
             admin.set_permission(&name, &name, Permission::all()).expect("a permission");
             admin.set_global_parameter(&name, "1").expect("a parameter");
             if round > 0 {

@@ -13,7 +13,6 @@ use courser_broker::Fault;
 use courser_broker::admin::{Export, NewBinding, Parameter, VhostLimits, VhostSettings};
 use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::{FieldTable, Table, exchange};
-use courser_store::Log;
 use std::task::Waker;
 
 const START_MS: u64 = 1_800_000_000_000;
@@ -146,7 +145,8 @@ fn pieces(world: &World) -> Vec<Bytes> {
 /// Has everything durable: so much of a stream can be read.
 fn sync(world: &WorldOnDisk) {
     if let Some(log) = &world.log {
-        log.when_durable(log.end(), Waker::noop().clone().into());
+        let store = log.store();
+        store.when_durable(store.end(), Waker::noop().clone().into());
     }
     world.flush();
 }

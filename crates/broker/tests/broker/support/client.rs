@@ -1,11 +1,10 @@
 //! A client of the broker: what the driver of a connection does, without the connection.
 
-use super::Message;
 use super::heard::{Delivery, Heard, decode};
+use super::{LogOnDisk, Message};
 use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Fault, Outbox, Pace, Session};
 use courser_codec::Method;
-use courser_journal::JournalStore;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -30,7 +29,7 @@ pub struct Client {
     confirms: HashMap<u16, u64>,
     inbox: VecDeque<Heard>,
     /// What its broker logs to, which has no thread of its own, while that runs.
-    log: Weak<JournalStore>,
+    log: Weak<LogOnDisk>,
 }
 
 /// Notes that the connection was woken.
@@ -44,7 +43,7 @@ impl Wake for Woken {
 }
 
 impl Client {
-    pub fn new(session: Session, frame_max: usize, log: Weak<JournalStore>) -> Self {
+    pub fn new(session: Session, frame_max: usize, log: Weak<LogOnDisk>) -> Self {
         let outbox = Arc::clone(session.outbox());
         let woken = Arc::new(Woken::default());
         let mut client = Client {
@@ -167,9 +166,6 @@ impl Client {
             assert_eq!(bytes.len(), wire.len());
             wire.clear();
             self.inbox.extend(decode(&bytes, self.frame_max));
-            if let Some(why) = taken.undeliverable {
-                self.close_connection(&Fault::new(501, why));
-            }
             if bytes.is_empty() && taken.stalled.is_empty() {
                 break;
             }
@@ -231,7 +227,7 @@ impl Client {
             && let Some(log) = self.log.upgrade()
         {
             // It waits for the log, as a client would.
-            while log.journal().flush_once() {}
+            log.flush();
             self.receive();
         }
         let at = self.inbox.iter().position(is_answer).expect("an answer");

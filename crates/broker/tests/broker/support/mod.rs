@@ -4,24 +4,28 @@
 //! read, closes channels for faults, and takes what the outbox holds. It decodes every frame, and
 //! checks on the way that it fits the negotiated size and that the connection was woken for it.
 
+mod allocated;
 mod client;
 mod dead;
 mod heard;
+mod log_on_disk;
 mod message;
 mod methods;
 mod on_disk;
 
+pub use allocated::allocated_bytes;
 pub use client::{Client, Step};
 pub use dead::{deaths, declare_with, headers};
 pub use heard::{Delivery, Heard};
+pub use log_on_disk::LogOnDisk;
 pub use message::Message;
-pub use on_disk::WorldOnDisk;
+pub use on_disk::{BATCH_BYTES, WorldOnDisk};
 
+use courser_auth::{Authority, Grant};
 use courser_broker::{
     Admission, ApplyTo, Broker, Fault, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost,
 };
 use courser_codec::{FieldTable, ShortStr, ShortString};
-use courser_journal::JournalStore;
 use courser_store::{MemoryGauge, MemoryStore};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::{Arc, Weak};
@@ -31,7 +35,7 @@ use std::time::Duration;
 pub struct World {
     pub broker: Arc<Broker>,
     /// Its log, if it is on a disk after all.
-    pub log: Option<Arc<JournalStore>>,
+    pub log: Option<Arc<LogOnDisk>>,
 }
 
 impl World {
@@ -81,6 +85,13 @@ impl World {
         Ok(self.open(admission, Identity { user: owned(user), ..guest() }, 131_072))
     }
 
+    /// A client of a user whom `authority` knows, in `/`.
+    pub fn connect_granted(&self, authority: Arc<dyn Authority>) -> Client {
+        let user = Identity { user: owned(&authority.user().name), ..guest() };
+        let admission = self.broker.admit_granted(&Grant::new(authority), "/").expect("admitted");
+        self.open(admission, user, 131_072)
+    }
+
     fn open(
         &self,
         admission: impl Into<Admission>,
@@ -110,6 +121,11 @@ impl World {
         assert!(cleared.expect("the vhost is there"));
     }
 
+    /// Does everything that is due at `now_ms`.
+    pub fn tick_all(&self, now_ms: u64) {
+        while self.broker.tick(now_ms).is_some_and(|next_ms| next_ms <= now_ms) {}
+    }
+
     pub fn has_queue(&self, name: &str) -> bool {
         self.vhost().queue(name.as_bytes()).is_some()
     }
@@ -129,6 +145,11 @@ impl World {
 /// The usual user, who wants to hear of cancelled consumers.
 pub fn guest() -> Identity {
     Identity { user: short("guest").into(), cancel_notify: true, impersonator: false }
+}
+
+/// Does something on a thread of its own, while this one holds a lock or is in a gate.
+pub fn on_a_thread<T: Send>(call: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(call).join().expect("no panic"))
 }
 
 /// What this thread has had of a processor: the same however busy the machine is.

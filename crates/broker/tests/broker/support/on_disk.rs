@@ -1,20 +1,28 @@
 //! A broker with a journal on a disk of its own, which can be stopped and started again.
 
 use super::World;
+use super::log_on_disk::{LogOfGroup, LogOnDisk};
 use courser_broker::{Broker, Limits};
-use courser_journal::testing::{FakeDisk, Faults};
+use courser_journal::testing::{FakeDisk, Faults, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+/// More than this its journal does not take at once.
+pub const BATCH_BYTES: u64 = 8 << 20;
+
 /// A [`World`] that survives.
 pub struct WorldOnDisk {
     disk: FakeDisk,
     /// The group of a cluster that the broker is of.
     group: u16,
-    running: Option<(World, Arc<JournalStore>)>,
+    /// The log is one copy of a replicated one.
+    is_copy: bool,
+    running: Option<(World, Arc<LogOnDisk>)>,
+    /// What stands between the two.
+    watched: Option<Arc<WatchedStore>>,
 }
 
 impl WorldOnDisk {
@@ -24,15 +32,27 @@ impl WorldOnDisk {
 
     /// The broker of a group of a cluster.
     pub fn of_group(group: u16) -> Self {
-        let mut world = WorldOnDisk { disk: FakeDisk::new(7), group, running: None };
+        let mut world = WorldOnDisk::stopped(group, false);
         world.start();
         world
     }
 
+    /// On a replicated log.
+    pub fn on_copy() -> Self {
+        let mut world = WorldOnDisk::stopped(0, true);
+        world.start();
+        world
+    }
+
+    fn stopped(group: u16, is_copy: bool) -> Self {
+        let disk = FakeDisk::new(7);
+        WorldOnDisk { disk, group, is_copy, running: None, watched: None }
+    }
+
     /// With these changes in the log, as another version may have written them.
     pub fn of(records: &[Record<'_>]) -> Self {
-        let mut world = WorldOnDisk { disk: FakeDisk::new(7), group: 0, running: None };
-        let (store, _, _) = world.open();
+        let mut world = WorldOnDisk::stopped(0, false);
+        let (store, _) = world.open_journal(Arc::default());
         store.append(records, Sync::Wanted, &mut Vec::new()).expect("nothing fails");
         store.journal().close().expect("nothing fails");
         drop(store);
@@ -42,9 +62,10 @@ impl WorldOnDisk {
 
     /// Stops the broker in order and starts it again. Clients have to disconnect before.
     pub fn restart(&mut self) {
-        let (world, store) = self.running.take().expect("it runs");
-        store.journal().close().expect("nothing fails");
-        drop((world, store));
+        self.watched = None;
+        let (world, log) = self.running.take().expect("it runs");
+        log.close();
+        drop((world, log));
         self.start();
     }
 
@@ -53,18 +74,20 @@ impl WorldOnDisk {
     pub fn crash(&mut self, crashed: impl FnOnce()) {
         self.disk.kill();
         crashed();
+        self.watched = None;
         self.running = None;
         self.start();
     }
 
     /// What a restart would find. Stops the broker in order and starts it again.
     pub fn found_by_restart(&mut self) -> Recovered {
-        let (world, store) = self.running.take().expect("it runs");
-        store.journal().close().expect("nothing fails");
-        drop((world, store));
-        let (store, recovered, _) = self.open();
-        store.journal().close().expect("nothing fails");
-        drop(store);
+        self.watched = None;
+        let (world, log) = self.running.take().expect("it runs");
+        log.close();
+        drop((world, log));
+        let (log, recovered) = self.open(Arc::default());
+        log.close();
+        drop(log);
         self.start();
         recovered
     }
@@ -79,35 +102,56 @@ impl WorldOnDisk {
         self.disk.set_capacity(u64::MAX);
     }
 
+    /// Has every read of the disk fail from now on, or none any more.
+    pub fn fail_reads(&self, fail_reads: bool) {
+        self.disk.set_faults(Faults { fail_reads, ..Faults::default() });
+    }
+
+    /// Damages each part of the disk that is `pattern`: its first byte is another one then.
+    pub fn damage(&self, pattern: &[u8]) {
+        for path in self.disk.names() {
+            let contents = self.disk.contents(&path).unwrap_or_default();
+            let mut at = 0;
+            while let Some(found) =
+                contents[at..].windows(pattern.len()).position(|part| part == pattern)
+            {
+                self.disk.corrupt(&path, at + found, 1);
+                at += found + pattern.len();
+            }
+        }
+    }
+
     /// Has every write fail from now on, which the journal notices.
     pub fn break_disk(&self) {
         self.disk.kill();
-        let (_, store) = self.running.as_ref().expect("it runs");
-        store.journal().flush_once();
-        assert!(store.failure().is_some());
+        self.flush();
+        assert!(self.store().failure().is_some());
+    }
+
+    /// What stands between the broker and its journal.
+    pub fn store(&self) -> &WatchedStore {
+        self.watched.as_ref().expect("it runs")
     }
 
     /// Makes everything durable that was appended.
     pub fn flush(&self) {
-        let (_, store) = self.running.as_ref().expect("it runs");
-        while store.journal().flush_once() {}
+        self.running.as_ref().expect("it runs").1.flush();
     }
 
     /// Makes durable what has been appended, as the log's own thread would.
     pub fn sync(&self) {
-        let (_, store) = self.running.as_ref().expect("it runs");
-        while store.journal().flush_once() {}
+        self.flush();
     }
 
     /// How much has been appended to the log.
     pub fn log_end(&self) -> courser_store::Lsn {
-        let (_, store) = self.running.as_ref().expect("it runs");
-        store.end()
+        self.store().end()
     }
 
     /// Takes the power away and starts the broker again: what was not durable may be lost. Clients
     /// are gone with it.
     pub fn lose_power(&mut self) {
+        self.watched = None;
         let (world, store) = self.running.take().expect("it runs");
         self.disk.lose_power();
         drop((world, store));
@@ -117,11 +161,12 @@ impl WorldOnDisk {
     /// Kills the broker while it writes, and starts it again: of what was not durable, the beginning may
     /// be there, up to any of its changes. Clients are gone with it.
     pub fn crash_while_writing(&mut self) {
+        self.watched = None;
         let (world, store) = self.running.take().expect("it runs");
         let faults =
             Faults { short_write_one_in: 1, fail_write_after: Some(1), ..Faults::default() };
         self.disk.set_faults(faults);
-        store.journal().flush_once();
+        store.flush();
         self.disk.kill();
         drop((world, store));
         self.start();
@@ -135,34 +180,49 @@ impl WorldOnDisk {
 
     /// Makes a checkpoint.
     pub fn checkpoint(&self) {
-        let (world, store) = self.running.as_ref().expect("it runs");
+        let (world, log) = self.running.as_ref().expect("it runs");
         let state = world.broker.state_of(ShardId::HOME).expect("always open");
-        store.checkpoint(&state).expect("a checkpoint");
+        log.checkpoint(&state);
     }
 
-    fn open(&self) -> (Arc<JournalStore>, Recovered, Arc<MemoryGauge>) {
-        let gauge = Arc::new(MemoryGauge::default());
-        let options = Options {
-            segment_bytes: 1 << 20,
-            buffer_bytes: 1 << 20,
-            threads: false,
-            ..Options::default()
-        };
+    fn open(&self, gauge: Arc<MemoryGauge>) -> (LogOnDisk, Recovered) {
+        if self.is_copy {
+            let (copy, recovered) = LogOfGroup::open(&self.disk, options(), gauge);
+            return (LogOnDisk::Copy(Box::new(copy)), recovered);
+        }
+        let (store, recovered) = self.open_journal(gauge);
+        (LogOnDisk::Alone(store), recovered)
+    }
+
+    fn open_journal(&self, gauge: Arc<MemoryGauge>) -> (Arc<JournalStore>, Recovered) {
         let disk = Arc::new(self.disk.clone());
-        let gauge_of_store = Arc::clone(&gauge);
         let path = Path::new("journal");
-        let opened = JournalStore::open(path, options, disk, gauge_of_store, u64::MAX, &mut |_| {});
+        let opened = JournalStore::open(path, options(), disk, gauge, u64::MAX, &mut |_| {});
         let (store, recovered, _) = opened.expect("a good journal");
-        (store, recovered, gauge)
+        (store, recovered)
     }
 
     fn start(&mut self) {
-        let (store, recovered, gauge) = self.open();
-        let shared = Arc::clone(&store) as Arc<dyn Store>;
+        let gauge = Arc::new(MemoryGauge::default());
+        let (log, recovered) = self.open(Arc::clone(&gauge));
+        let log = Arc::new(log);
+        let watched = Arc::new(WatchedStore::new(log.store()));
+        let shared = Arc::clone(&watched) as Arc<dyn Store>;
         let broker = Broker::of_group(self.group, shared, gauge, Limits::default(), 7);
         broker.restore(recovered).expect("what was written can be read");
-        let log = Some(Arc::clone(&store));
-        self.running = Some((World { broker, log }, store));
+        let world = World { broker, log: Some(Arc::clone(&log)) };
+        self.running = Some((world, log));
+        self.watched = Some(watched);
+    }
+}
+
+fn options() -> Options {
+    Options {
+        segment_bytes: 1 << 20,
+        buffer_bytes: 1 << 20,
+        batch_bytes: BATCH_BYTES,
+        threads: false,
+        ..Options::default()
     }
 }
 

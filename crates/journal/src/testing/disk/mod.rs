@@ -1,10 +1,12 @@
 //! The fake disk: names, locks, faults and crashes.
 
+mod hold;
 mod image;
 mod open_file;
 
 use super::Rng;
 use crate::{Disk, DiskFile, FileEntry, OpenMode};
+pub use hold::Hold;
 use image::Image;
 use open_file::FakeFile;
 use parking_lot::Mutex;
@@ -32,6 +34,8 @@ pub struct Faults {
     pub lying_syncs: bool,
     /// How long a sync takes.
     pub sync_takes: Duration,
+    /// Reads of files fail.
+    pub fail_reads: bool,
 }
 
 /// A disk in memory. Clones are the same disk.
@@ -49,6 +53,9 @@ struct State {
     /// Files that were opened before a crash are of no use after it.
     boot: u64,
     faults: Faults,
+    /// Who makes a file waits.
+    hold: Hold,
+    sync_hold: Hold,
     capacity_bytes: u64,
     write_count: u64,
     written_bytes: u64,
@@ -75,6 +82,8 @@ impl FakeDisk {
             locks: BTreeSet::new(),
             boot: 0,
             faults: Faults::default(),
+            hold: Hold::default(),
+            sync_hold: Hold::default(),
             capacity_bytes: u64::MAX,
             write_count: 0,
             written_bytes: 0,
@@ -90,6 +99,20 @@ impl FakeDisk {
     /// Says how many bytes fit on the disk.
     pub fn set_capacity(&self, bytes: u64) {
         self.0.lock().capacity_bytes = bytes;
+    }
+
+    /// Has who makes a file wait until the hold is let go: what a disk does that is slow when it has to grow something.
+    pub fn hold_new_files(&self) -> Hold {
+        let hold = Hold::held();
+        self.0.lock().hold = hold.clone();
+        hold
+    }
+
+    /// Has who syncs a file wait until the hold is let go.
+    pub fn hold_syncs(&self) -> Hold {
+        let hold = Hold::held();
+        self.0.lock().sync_hold = hold.clone();
+        hold
     }
 
     /// Bytes that the files take.
@@ -276,6 +299,10 @@ impl Disk for FakeDisk {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        if mode == OpenMode::Create {
+            let hold = self.0.lock().hold.clone();
+            hold.wait();
+        }
         let state = &mut *self.0.lock();
         let file = match (mode, state.live_names.get(path)) {
             (OpenMode::Create, _) => {

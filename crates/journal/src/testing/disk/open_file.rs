@@ -43,6 +43,9 @@ impl DiskFile for FakeFile {
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state, file| {
+            if state.faults.fail_reads {
+                return Err(io::Error::other("the disk does not give this"));
+            }
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
             let len = rest.len().min(out.len());
@@ -85,7 +88,11 @@ impl DiskFile for FakeFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let takes = self.disk.0.lock().faults.sync_takes;
+        let (takes, hold) = {
+            let state = self.disk.0.lock();
+            (state.faults.sync_takes, state.sync_hold.clone())
+        };
+        hold.wait();
         if !takes.is_zero() {
             thread::sleep(takes);
         }

@@ -27,16 +27,6 @@ impl ChannelRow {
         }
     }
 
-    /// Adds what there is of other channels.
-    pub fn add_row(&mut self, more: &ChannelRow) {
-        self.consumers += more.consumers;
-        self.unacked += more.unacked;
-        self.unconfirmed += more.unconfirmed;
-        self.prefetch += more.prefetch;
-        self.global_prefetch += more.global_prefetch;
-        self.counts += &more.counts;
-    }
-
     /// Adds another channel, but not what has happened on it: sums of that fall when it goes.
     pub fn add(&mut self, channel: &ChannelView) {
         self.consumers += channel.consumers;

@@ -129,6 +129,8 @@ pub(crate) fn add(
         ("sessions", uses.sessions),
         ("places", uses.places),
         ("deduplication", uses.deduplication),
+        ("answers", uses.answers),
+        ("incomplete", uses.incomplete),
     ];
     let used = uses.map(|(name, bytes)| (Labels::default().with("use", name), bytes));
     page.rows(PREFIX, MEMORY, &used);
@@ -148,15 +150,26 @@ pub(crate) fn add(
         "How long syncs took",
         &[(Labels::default(), syncs)],
     );
-    let certificates = certificates.iter().map(|one| {
-        let labels = Labels::default().with("path", &one.path).with("subject", &one.subject);
-        (labels, one.clone())
-    });
-    page.rows(PREFIX, CERTIFICATE, &certificates.collect::<Vec<_>>());
+    page.rows(PREFIX, CERTIFICATE, &expiries(certificates));
     let endpoints = server.endpoints.iter();
     let endpoints =
         endpoints.map(|one| (Labels::default().with("endpoint", &one.name), one.clone()));
     page.rows(PREFIX, ENDPOINT, &endpoints.collect::<Vec<_>>());
+}
+
+/// Certificates by path and subject. One that is used twice, and an authority beside its successor, are a row: the first
+/// to expire.
+fn expiries(certificates: &[Certificate]) -> Vec<(Labels, Certificate)> {
+    let mut rows: Vec<(Labels, Certificate)> = Vec::new();
+    for one in certificates {
+        let labels = Labels::default().with("path", &one.path).with("subject", &one.subject);
+        match rows.iter_mut().find(|(known, _)| *known == labels) {
+            None => rows.push((labels, one.clone())),
+            Some((_, first)) if one.not_after_s < first.not_after_s => *first = one.clone(),
+            Some(_) => {}
+        }
+    }
+    rows
 }
 
 /// What the threads have done that serve connections.
@@ -167,4 +180,29 @@ fn workers() -> Vec<(Labels, u64)> {
         (labels, runtime.worker_park_count(worker))
     };
     (0..runtime.num_workers()).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::CertificateUse;
+
+    #[test]
+    fn no_certificate_stands_on_a_page_twice() {
+        let certificate = |subject: &str, not_after_s| Certificate {
+            path: "ca.pem".to_owned(),
+            purpose: CertificateUse::ClientAuthority,
+            hosts: Vec::new(),
+            subject: subject.to_owned(),
+            alternative_names: Vec::new(),
+            issuer: String::new(),
+            serial: String::new(),
+            not_before_s: 0,
+            not_after_s,
+        };
+        let all = [certificate("CN=a", 30), certificate("CN=b", 10), certificate("CN=a", 20)];
+        let rows = expiries(&all);
+        let expiries: Vec<i64> = rows.iter().map(|(_, one)| one.not_after_s).collect();
+        assert_eq!(expiries, [20, 10]);
+    }
 }

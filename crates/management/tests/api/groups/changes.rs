@@ -2,7 +2,9 @@
 
 use super::support::World;
 use super::told::OF_TOKEN;
+use crate::support::until_of;
 use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_a_vhost_is_made_and_read_in_its_group() {
@@ -80,6 +82,29 @@ async fn a_user_whom_somebody_else_knows_may_do_the_same_in_every_group() {
     let mine = world.both_as("GET", "/api/queues?columns=name,vhost", OF_TOKEN, &[], "").await;
     assert_eq!(mine.json(), json!([{ "name": OF_TOKEN, "vhost": "b" }]));
     world.both_as("GET", "/api/vhosts", OF_TOKEN, &[], "").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_would_be_let_in_no_more_follows_no_stream_of_another_group() {
+    let world = World::start().await;
+    let stream = json!({ "durable": true, "arguments": { "x-queue-type": "stream" } });
+    let path = format!("/api/queues/b/{OF_TOKEN}");
+    assert_eq!(world.home("PUT", &path, &stream.to_string()).await.status, 201);
+    let mut tail = world.follow(&format!("{path}/tail"), OF_TOKEN).await;
+    until_of(&mut tail, ": messages as they come").await;
+    let publish = async |payload: &str| {
+        let message = json!({
+            "routing_key": OF_TOKEN, "properties": {}, "payload": payload,
+            "payload_encoding": "string",
+        });
+        let path = "/api/exchanges/b/amq.default/publish";
+        assert_eq!(world.home("POST", path, &message.to_string()).await.status, 200);
+    };
+    publish("welcome").await;
+    assert!(until_of(&mut tail, "welcome").await.contains("welcome"));
+    world.is_out.store(true, Ordering::Relaxed);
+    publish("secret").await;
+    assert!(!until_of(&mut tail, "secret").await.contains("secret"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

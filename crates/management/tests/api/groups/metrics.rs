@@ -22,10 +22,21 @@ const OTHER: [&str; 9] = [
     "courser_memory_used_bytes",
 ];
 
+/// The exporters of brokers in one process.
+fn exporters(apis: &[Arc<Api>]) -> Vec<Arc<Exporter>> {
+    let ledger = Arc::default();
+    let exporter = |api: &Arc<Api>| {
+        Exporter::new(Arc::clone(api), Arc::clone(&ledger), ServerFigures::default, false)
+    };
+    apis.iter().map(exporter).collect()
+}
+
 async fn page(apis: &[Arc<Api>], path: &str) -> String {
-    let exporters =
-        apis.iter().map(|api| Exporter::new(Arc::clone(api), ServerFigures::default, false));
-    let exporters: Vec<Arc<Exporter>> = exporters.collect();
+    page_of(&exporters(apis), path).await
+}
+
+async fn page_of(exporters: &[Arc<Exporter>], path: &str) -> String {
+    let exporters = exporters.to_vec();
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let stop = watch::Sender::new(false);
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -99,4 +110,32 @@ async fn a_page_of_several_brokers_is_that_of_one_with_all_of_it() {
     }
     let memory = page(&world.apis(), "/metrics/memory-breakdown").await;
     assert!(rows(&memory).contains_key("rabbitmq_memory_binary_bytes"), "{memory}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn totals_stay_when_a_group_is_led_elsewhere() {
+    let world = World::start().await;
+    for vhost in ["%2F", "a", "b", "c", "d"] {
+        world.both("PUT", &format!("/api/queues/{vhost}/q"), r#"{"durable":true}"#).await;
+        let body =
+            r#"{"routing_key":"q","properties":{},"payload":"x","payload_encoding":"string"}"#;
+        world.both("POST", &format!("/api/exchanges/{vhost}//publish"), body).await;
+    }
+    let exporters = exporters(&world.apis());
+    let before = rows(&page_of(&exporters, "/metrics").await);
+    let received = "rabbitmq_global_messages_received_total{protocol=\"amqp091\"}";
+    assert_eq!(before.get(received).map(String::as_str), Some("5"), "{before:?}");
+    let (stays, goes) = exporters.split_at(1);
+    goes.iter().for_each(|one| one.end());
+    let after = rows(&page_of(stays, "/metrics").await);
+    let is_total = |name: &str| name.contains("_total") || name.contains("_count");
+    for (name, total) in before.iter().filter(|(name, _)| is_total(name)) {
+        let total: f64 = total.parse().expect("a number");
+        if total.is_nan() {
+            // It is not counted.
+            continue;
+        }
+        let left = after.get(name).and_then(|value| value.parse::<f64>().ok());
+        assert!(left.is_some_and(|left| left >= total), "{name}: {total}, then {left:?}");
+    }
 }

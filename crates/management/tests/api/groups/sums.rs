@@ -136,8 +136,8 @@ async fn connections_to_groups_are_used_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_those_of_all_groups_each_once() {
     let world = World::start().await;
-    let following = world.follow("/api/events?seconds=600&kind=queue.created,vhost.,user.");
-    let mut following = following.await;
+    let path = "/api/events?seconds=600&kind=queue.created,vhost.,user.";
+    let mut following = world.follow(path, "guest").await;
     let greeting = until_of(&mut following, "\n\n").await;
     assert!(greeting.contains(": events from now on"), "{greeting}");
     world.home("PUT", "/api/queues/b/in-b", "{}").await;

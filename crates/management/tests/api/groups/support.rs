@@ -1,10 +1,10 @@
 //! Three brokers behind the API of the first, which is home, and a single broker that is told the same.
 
-use super::told::{OF_TOKEN, Told};
+use super::told::{OF_SILENT, OF_TOKEN, Silent, Told};
 use crate::support::{Answer, exchange_over};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use courser_auth::{Grant, Login, LoginRefused, PasswordHash, Permission, Tags, User};
+use courser_auth::{Authority, Grant, Login, LoginRefused, PasswordHash, Permission, Tags, User};
 use courser_broker::admin::{Admin, ConnectionDetails};
 use courser_broker::{Broker, Identity, Limits, Session};
 use courser_codec::ShortString;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
@@ -93,6 +93,8 @@ pub struct World {
     pub single: Arc<Api>,
     single_broker: Arc<Broker>,
     pub now_ms: Arc<AtomicU64>,
+    /// Whether the user whom somebody else knows would be let in no more, as far as home is told.
+    pub is_out: Arc<AtomicBool>,
     pub folder: tempfile::TempDir,
     stop: watch::Sender<bool>,
 }
@@ -103,6 +105,15 @@ fn broker(group: u16) -> Arc<Broker> {
     Broker::of_group(group, store, gauge, Limits::default(), 7)
 }
 
+/// The users whom no broker knows, by their names, which are their passports too.
+fn known_elsewhere(name: &str, is_out: &Arc<AtomicBool>) -> Option<Arc<dyn Authority>> {
+    match name {
+        OF_TOKEN => Some(Told::until(is_out)),
+        OF_SILENT => Some(Silent::at_all()),
+        _ => None,
+    }
+}
+
 fn guest() -> User {
     let hash = PasswordHash::quick(b"guest").expect("a hash");
     let mut user = User::new("guest", hash);
@@ -111,26 +122,27 @@ fn guest() -> User {
 }
 
 fn add_guest(admin: &Admin, guest: User) {
-    admin.put_user(guest).expect("a user");
+    admin.create_user(guest).expect("a user");
     admin.set_permission("guest", "/", Permission::all()).expect("a permission");
 }
 
 fn api(
     broker: &Arc<Broker>,
     now_ms: &Arc<AtomicU64>,
+    is_out: &Arc<AtomicBool>,
     groups: Option<Arc<dyn Groups>>,
     audit_log: Option<PathBuf>,
 ) -> Arc<Api> {
     let accounts = Arc::clone(broker.accounts());
     let known = Arc::clone(&accounts);
-    let now_ms = Arc::clone(now_ms);
+    let (now_ms, is_out) = (Arc::clone(now_ms), Arc::clone(is_out));
     let settings = Settings {
         accounts,
         log_in: Arc::new(move |name, password, _| {
             let name = String::from_utf8(name).expect("a name");
-            if name == OF_TOKEN {
-                let user = Arc::clone(Told::at_all().user());
-                let grant = Some(Grant::new(Told::at_all()));
+            if let Some(told) = known_elsewhere(&name, &is_out) {
+                let user = Arc::clone(told.user());
+                let grant = Some(Grant::new(told));
                 return Box::pin(async { Ok(Login { user, rehashed: None, grant }) });
             }
             let user = known.directory().user(&name).cloned();
@@ -155,7 +167,7 @@ fn api(
         certificates: Arc::new(Vec::new),
         cluster: None,
         groups,
-        readmit: Some(Arc::new(|passport| (passport == OF_TOKEN).then(|| Told::at_all()))),
+        readmit: Some(Arc::new(|passport| known_elsewhere(passport, &Arc::default()))),
         audit_log,
         audit_log_mode: 0o600,
     };
@@ -167,6 +179,7 @@ impl World {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
+        let is_out = Arc::default();
         let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
         let single_broker = broker(HOME);
         let guest = guest();
@@ -182,15 +195,15 @@ impl World {
             stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
-        let others = others.map(|broker| api(broker, &now_ms, None, None)).collect();
+        let others = others.map(|broker| api(broker, &now_ms, &is_out, None, None)).collect();
         assert!(known.apis.set(others).is_ok());
         known.copy();
         let groups: Arc<dyn Groups> = Arc::clone(&known) as _;
         let audit = Some(folder.path().join("audit.log"));
-        let home = api(&known.brokers[0], &now_ms, Some(groups), audit);
-        let single = api(&single_broker, &now_ms, None, None);
+        let home = api(&known.brokers[0], &now_ms, &is_out, Some(groups), audit);
+        let single = api(&single_broker, &now_ms, &is_out, None, None);
         let stop = watch::Sender::new(false);
-        let world = World { home, known, single, single_broker, now_ms, folder, stop };
+        let world = World { home, known, single, single_broker, now_ms, is_out, folder, stop };
         for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             let path = format!("/api/vhosts/{name}");
             let placed = format!(r#"{{"group":{}}}"#, (nth + 1) % usize::from(GROUPS));
@@ -283,12 +296,12 @@ impl World {
     }
 
     /// Listens to what home says.
-    pub async fn follow(&self, path: &str) -> DuplexStream {
+    pub async fn follow(&self, path: &str, user: &str) -> DuplexStream {
         let (mut ours, theirs) = tokio::io::duplex(64 << 10);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         let serving = Arc::clone(&self.home).serve(theirs, peer, peer, None, self.stop.subscribe());
         tokio::spawn(serving);
-        let login = STANDARD.encode("guest:guest");
+        let login = STANDARD.encode(format!("{user}:{user}"));
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: broker\r\naccept: text/event-stream\r\nauthorization: Basic {login}\r\n\r\n"
         );

@@ -1,26 +1,35 @@
 //! A user whom somebody else than the brokers knows.
 
-use courser_auth::{Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use super::support::World;
+use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// A user whom no directory knows: it may read what is called so in vhost `b`, and make what begins with it.
 pub const OF_TOKEN: &str = "of-token";
 
 #[derive(Debug)]
-pub struct Told(Arc<User>);
+pub struct Told {
+    user: Arc<User>,
+    is_out: Arc<AtomicBool>,
+}
 
 impl Told {
-    pub fn at_all() -> Arc<dyn Authority> {
+    /// Its authority lets it in no more once `is_out` says so.
+    pub fn until(is_out: &Arc<AtomicBool>) -> Arc<dyn Authority> {
         let mut user = User::new(OF_TOKEN, PasswordHash::none());
         user.origin = Origin::Elsewhere;
         user.tags = Tags::parse("management").expect("tags");
-        Arc::new(Told(Arc::new(user)))
+        Arc::new(Told { user: Arc::new(user), is_out: Arc::clone(is_out) })
     }
 }
 
 impl Authority for Told {
     fn user(&self) -> &Arc<User> {
-        &self.0
+        &self.user
     }
 
     fn permits_vhost(&self, vhost: &str) -> bool {
@@ -36,7 +45,101 @@ impl Authority for Told {
         false
     }
 
+    fn again(&self) -> Again {
+        if self.is_out.load(Ordering::Relaxed) { Again::Refused } else { Again::Same }
+    }
+
     fn passport(&self) -> Option<String> {
         Some(OF_TOKEN.to_owned())
+    }
+}
+
+/// A user whom a program knows that says nothing more once the user is logged in, until it is told to.
+pub const OF_SILENT: &str = "of-silent";
+
+/// A list that has had to wait for so long waits for the program.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How often the user has logged in, and whether the program is silent.
+static SILENT: (Mutex<(usize, bool)>, Condvar) = (Mutex::new((0, true)), Condvar::new());
+
+#[derive(Debug)]
+pub struct Silent(Arc<User>);
+
+impl Silent {
+    pub fn at_all() -> Arc<dyn Authority> {
+        let mut user = User::new(OF_SILENT, PasswordHash::none());
+        user.origin = Origin::Elsewhere;
+        user.tags = Tags::parse("management").expect("tags");
+        SILENT.0.lock().0 += 1;
+        Arc::new(Silent(Arc::new(user)))
+    }
+
+    fn logins() -> usize {
+        SILENT.0.lock().0
+    }
+
+    fn end() {
+        SILENT.0.lock().1 = false;
+        SILENT.1.notify_all();
+    }
+
+    fn wait() {
+        SILENT.1.wait_while(&mut SILENT.0.lock(), |(_, is_silent)| *is_silent);
+    }
+}
+
+impl Authority for Silent {
+    fn user(&self) -> &Arc<User> {
+        &self.0
+    }
+
+    fn permits_vhost(&self, _: &str) -> bool {
+        Silent::wait();
+        true
+    }
+
+    fn permits(&self, _: &str, _: Right, _: Resource<'_>) -> bool {
+        true
+    }
+
+    fn permits_topic(&self, _: &str, _: Right, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn passport(&self) -> Option<String> {
+        Some(OF_SILENT.to_owned())
+    }
+}
+
+// No time passes while the program is asked.
+#[tokio::test(start_paused = true)]
+async fn lists_of_users_whose_program_is_silent_hold_up_no_list_of_others() {
+    const LISTS: usize = 60;
+    let world = Arc::new(World::start().await);
+    let mut lists = JoinSet::new();
+    for _ in 0..LISTS {
+        let world = Arc::clone(&world);
+        lists.spawn(async move {
+            world.call(&world.home, "GET", "/api/queues", OF_SILENT, &[], "").await.status
+        });
+    }
+    while Silent::logins() < LISTS {
+        tokio::task::yield_now().await;
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(LIMIT);
+        Silent::end();
+    });
+    assert_eq!(world.home("GET", "/api/queues", "").await.status, 200);
+    assert!(lists.try_join_next().is_none(), "it was answered before any of those that wait");
+    Silent::end();
+    while let Some(status) = lists.join_next().await {
+        let status = status.expect("no panic");
+        assert!(status == 200 || status == 503, "{status}");
     }
 }

@@ -6,7 +6,7 @@ use courser_broker::admin::Admin;
 
 fn put_user(home: &Admin, name: &str) {
     let password = PasswordHash::quick(b"secret").expect("a hash");
-    home.put_user(User::new(name, password)).expect("a user");
+    home.create_user(User::new(name, password)).expect("a user");
 }
 
 fn is_served(group: &Admin, name: &str) -> bool {

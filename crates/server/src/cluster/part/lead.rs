@@ -32,13 +32,16 @@ impl Inner {
             let seed = getrandom::u64().map_err(StartError::Random)?;
             let limits = settings.broker_limits();
             let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
-            service::prepare(&broker, &settings)?;
-            Ok::<_, StartError>((broker, storage))
+            let wrong = service::prepare_to_lead(&broker, settings);
+            Ok::<_, StartError>((broker, storage, wrong))
         });
         let opened = opening.await?;
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
         let started_service = match opened {
-            Ok((broker, storage)) if leads() => {
+            Ok((broker, storage, wrong)) if leads() => {
+                for error in wrong {
+                    tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
+                }
                 if !group.is_home() {
                     self.front.adopt_at_first(group, &broker, leads).await;
                 }

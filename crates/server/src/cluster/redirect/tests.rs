@@ -231,6 +231,27 @@ async fn whoever_is_passed_on_is_counted_once_and_gives_its_places_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_never_logs_in_at_a_follower_gives_its_place_back() {
+    for groups in [1, 2] {
+        let three = Three::start_with(|config| {
+            config.cluster.groups = groups;
+            config.amqp.handshake_timeout_ms = 200;
+        })
+        .await;
+        let follower = (three.leader(HOME).await + 1) % 3;
+        let address = three.nodes[follower].addresses().amqp[0];
+        // It hears of the end, and keeps its socket all the same.
+        let mut silent = TcpStream::connect(address).await.expect("a listener");
+        let mut said = Vec::new();
+        let reading = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut said)).await;
+        let _ended = reading.expect("an end");
+        wait_until("its place is free", async || three.front(follower).places.taken() == 0).await;
+        drop(silent);
+        three.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_drained_says_goodbye_to_the_clients_of_all_groups() {
     let three = start().await;
     let home = three.leader(HOME).await;

@@ -10,6 +10,7 @@ use courser_connection::{Credentials, login_refusal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -306,4 +307,36 @@ async fn a_client_whose_connection_is_closed_meanwhile_stays() {
     redirected.try_recv().map(drop).expect_err("it stays");
     drop(client);
     assert_eq!(watched.read(&mut rest).await.expect("a pipe"), 0);
+}
+
+/// Both ends of a connection.
+async fn connected() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let (ours, theirs) = tokio::join!(listener.accept(), TcpStream::connect(address));
+    (ours.expect("a connection").0, theirs.expect("a connection"))
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_is_noticed_before_all_is_read_that_it_has_said() {
+    for is_replayed in [false, true] {
+        let (ours, mut theirs) = connected().await;
+        let (stream, _watch): (Box<dyn ClientStream>, _) = match is_replayed {
+            true => (Box::new(Replayed::new(Box::new(ours), Vec::new().into())), None),
+            false => {
+                let stays = |_: String| Box::pin(async { None }) as Decision<()>;
+                let (watched, watch) = Watched::new(Box::new(ours), stays);
+                (Box::new(watched), Some(watch))
+            }
+        };
+        theirs.write_all(b"not read").await.expect("room");
+        assert!(!stream.has_hung_up());
+        drop(theirs);
+        let noticed = async {
+            while !stream.has_hung_up() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, noticed).await.expect("it is noticed");
+    }
 }

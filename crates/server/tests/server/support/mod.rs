@@ -1,18 +1,22 @@
 //! Brokers to test, in this process and in one of their own, and clients made of sockets and frames.
 
+mod auth_program;
 mod certificates;
 mod client;
+mod held_disk;
 mod issuer;
 mod ports;
 mod process;
 
+pub use auth_program::AuthProgram;
 pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
+pub use held_disk::HeldDisk;
 pub use issuer::{Answers, Issuer, Signer, now_s};
 pub(crate) use ports::free_addresses;
 pub use process::Process;
 
-use courser::{Clock, Config, HttpListen, Management, Metrics, Server};
+use courser::{Clock, Config, HttpListen, Management, Metrics, Server, Surroundings};
 use courser_broker::admin::Admin;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,8 +50,19 @@ impl TestServer {
     pub async fn start_with_clock(ahead_ms: &Arc<AtomicI64>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = Clock::shifted(Arc::clone(ahead_ms));
-        let started = Server::start_with_clock(config_in(&folder), clock).await;
+        let surroundings = Surroundings { clock, ..Surroundings::default() };
+        let started = Server::start_within(config_in(&folder), surroundings).await;
         TestServer { server: started.expect("a broker"), folder }
+    }
+
+    /// A broker on a disk that the test may hold.
+    pub async fn start_on(disk: HeldDisk, change: impl FnOnce(&mut Config)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = config_in(&folder);
+        change(&mut config);
+        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
+        let server = Server::start_within(config, surroundings).await.expect("a broker");
+        TestServer { server, folder }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -81,6 +96,13 @@ impl TestServer {
 
     pub fn admin(&self) -> Admin {
         self.server.admin()
+    }
+
+    /// What the endpoints of the gateway have counted together.
+    #[cfg(feature = "gateway")]
+    pub fn gateway_counts(&self, of: impl Fn(&courser_gateway::Snapshot) -> u64) -> u64 {
+        let endpoints = self.server.gateway().map(courser_gateway::Gateway::snapshot);
+        endpoints.unwrap_or_default().iter().map(|(_, snapshot)| of(snapshot)).sum()
     }
 
     /// Stops the broker in order and starts it again, with other settings.

@@ -1,20 +1,33 @@
 //! Threads of the runtime: as many serve as the load needs, and nothing waits for one that is held.
+//!
+//! How many that is, the processor time of the process says. So these tests have a process of their own, and run one
+//! after the other.
 
 use courser::Workers;
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 const THREADS: usize = 4;
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// No other test runs while this is held; one that has failed does not hinder the others.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn threads() -> (Workers, Runtime) {
+    threads_of(THREADS)
+}
+
+fn threads_of(count: usize) -> (Workers, Runtime) {
     let mut workers = Workers::new();
     let mut builder = Builder::new_multi_thread();
-    workers.install(builder.worker_threads(THREADS).enable_all());
+    workers.install(builder.worker_threads(count).enable_all());
     let runtime = builder.build().expect("threads");
     workers.start(runtime.handle()).expect("a thread that looks after them");
     (workers, runtime)
@@ -28,16 +41,20 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+fn spin(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
 /// Keeps all threads of the runtime busy until it is told to stop.
 fn occupy(runtime: &Runtime, stop: &Arc<AtomicBool>) {
     for _ in 0..2 * THREADS {
         let stop = Arc::clone(stop);
         runtime.spawn(async move {
             while !stop.load(SeqCst) {
-                let until = Instant::now() + Duration::from_micros(50);
-                while Instant::now() < until {
-                    std::hint::spin_loop();
-                }
+                spin(Duration::from_micros(50));
                 tokio::task::yield_now().await;
             }
         });
@@ -76,6 +93,7 @@ fn scores(rounds: &[Arc<AtomicU64>]) -> Vec<u64> {
 
 #[test]
 fn one_thread_serves_what_one_can() {
+    let _alone = alone();
     let (workers, runtime) = threads();
     let _rally = rally(&runtime);
     wait_until("others are held", || workers.held() == THREADS - 1);
@@ -83,6 +101,7 @@ fn one_thread_serves_what_one_can() {
 
 #[test]
 fn all_threads_serve_what_keeps_them_busy_and_one_when_that_has_ended() {
+    let _alone = alone();
     let (workers, runtime) = threads();
     let _rally = rally(&runtime);
     wait_until("others are held", || workers.held() == THREADS - 1);
@@ -95,6 +114,7 @@ fn all_threads_serve_what_keeps_them_busy_and_one_when_that_has_ended() {
 
 #[test]
 fn others_go_on_while_a_task_does_not_return() {
+    let _alone = alone();
     let (workers, runtime) = threads();
     let rallies: Vec<_> = (0..8).map(|_| rally(&runtime)).collect();
     wait_until("others are held", || workers.held() == THREADS - 1);
@@ -118,6 +138,7 @@ fn others_go_on_while_a_task_does_not_return() {
 
 #[test]
 fn no_task_is_left_behind_when_threads_are_held() {
+    let _alone = alone();
     let (workers, runtime) = threads();
     let rallies: Vec<_> = (0..64).map(|_| rally(&runtime)).collect();
     for _ in 0..4 {
@@ -131,8 +152,43 @@ fn no_task_is_left_behind_when_threads_are_held() {
     }
 }
 
+/// A task that does a lot in small steps, and makes way after each; returns how many it has done. As the task that serves timers.
+fn steps(runtime: &Runtime, pause: Duration) -> Arc<AtomicU64> {
+    let steps = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&steps);
+    runtime.spawn(async move {
+        loop {
+            for _ in 0..50 {
+                spin(Duration::from_micros(2));
+                counted.fetch_add(1, SeqCst);
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(pause).await;
+        }
+    });
+    steps
+}
+
+#[test]
+fn a_task_that_makes_way_goes_on_when_its_thread_is_held() {
+    let _alone = alone();
+    let (workers, runtime) = threads_of(2);
+    let pause = |number| Duration::from_micros(4000 + 300 * number);
+    let tasks: Vec<_> = (0..8_u64).map(|number| steps(&runtime, pause(number))).collect();
+    for _ in 0..5 {
+        wait_until("the other is held", || workers.held() == 1);
+        let before = scores(&tasks);
+        wait_until("all go on", || moved(&tasks, &before) == tasks.len());
+        let stop = Arc::new(AtomicBool::new(false));
+        occupy(&runtime, &stop);
+        wait_until("all serve", || workers.held() == 0);
+        stop.store(true, SeqCst);
+    }
+}
+
 #[test]
 fn the_end_of_the_runtime_waits_for_no_thread_that_is_held() {
+    let _alone = alone();
     let (workers, runtime) = threads();
     let _rally = rally(&runtime);
     wait_until("others are held", || workers.held() == THREADS - 1);

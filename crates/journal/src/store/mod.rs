@@ -1,6 +1,12 @@
 //! The journal as the broker's store: what survives goes into the log, what does not stays in
 //! memory until memory is short.
 
+mod checkpoints;
+mod failed_reads;
+
+use checkpoints::{ByCheckpoint, CheckpointCalls};
+use failed_reads::FailedReads;
+
 use crate::{
     AppendError, AppendMode, Batch, CheckpointDone, CheckpointError, Disk, Journal, Lsn, OpenError,
     Options, ReadCache, ReadError, Recovery, ReplayError, Replayed as ReplayStats,
@@ -8,18 +14,14 @@ use crate::{
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
     Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Progress,
-    Reader, Record, Recovered, ShardState, StoreError, Sync, Waiter,
+    Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
 };
-use parking_lot::{Condvar, Mutex};
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
-
-/// How often it is looked whether a checkpoint can stand for what found no room in the log.
-const UNLOGGED_RETRY: Duration = Duration::from_secs(1);
+use std::time::Instant;
 
 thread_local! {
     /// The memory of this thread's batches.
@@ -33,21 +35,11 @@ pub struct JournalStore {
     gauge: Arc<MemoryGauge>,
     /// Bytes of messages in memory from which on more of them go to the log.
     spill_bytes: u64,
-    checkpoint: Mutex<CheckpointCall>,
-    called: Condvar,
-}
-
-/// What the checkpointing thread is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CheckpointCall {
-    /// Nothing yet.
-    Wait,
-    /// Something is durable only with a checkpoint, for which there may be no room yet.
-    Watch,
-    /// Make a checkpoint.
-    Make,
-    /// The store is being closed.
-    Stop,
+    checkpoints: Arc<CheckpointCalls>,
+    failed_reads: Arc<FailedReads>,
+    /// What this broker alone has, and makes durable by checkpoints. A leader has it not: a change that the others are
+    /// not told of would come and go with its lead.
+    unlogged: Option<ByCheckpoint>,
 }
 
 /// Why a journal could not be taken into use.
@@ -93,13 +85,15 @@ impl JournalStore {
         if let Some(position) = missing {
             return Err(recovery.missing(position.into()).into());
         }
-        let store = Self::on(Arc::new(recovery.start()?), gauge, spill_bytes);
+        let mut store = Self::on(Arc::new(recovery.start()?), gauge, spill_bytes);
+        store.unlogged = Some(ByCheckpoint::new(&store.journal, &store.checkpoints));
         Ok((Arc::new(store), recovered, stats))
     }
 
     /// A store on what [`Replica::lead`](crate::replica::Replica::lead) gave, of which is known what is live:
     /// [`Journal::count_live`]. Messages that need not survive stay in memory, as the others that hold
-    /// copies of the log have no use for them.
+    /// copies of the log have no use for them. Changes without messages are gathered when there is no room; when there are
+    /// too many of them, the lead ends: see [`Events::overrun`](crate::replica::Events::overrun).
     pub fn on_lead(journal: Arc<Journal>, gauge: Arc<MemoryGauge>) -> Self {
         Self::on(journal, gauge, u64::MAX)
     }
@@ -110,8 +104,9 @@ impl JournalStore {
             memory: MemoryStore::new(Arc::clone(&gauge)),
             gauge,
             spill_bytes,
-            checkpoint: Mutex::new(CheckpointCall::Wait),
-            called: Condvar::new(),
+            checkpoints: Arc::default(),
+            failed_reads: Arc::default(),
+            unlogged: None,
         }
     }
 
@@ -135,40 +130,12 @@ impl JournalStore {
 
     /// Waits until a checkpoint is wanted. Returns false when the store is being closed instead.
     pub fn wait_for_checkpoint(&self) -> bool {
-        let mut call = self.checkpoint.lock();
-        loop {
-            match *call {
-                CheckpointCall::Wait => self.called.wait(&mut call),
-                CheckpointCall::Watch => {
-                    if !self.journal.awaits_checkpoint() {
-                        *call = CheckpointCall::Wait;
-                    } else if self.called.wait_for(&mut call, UNLOGGED_RETRY).timed_out()
-                        && (self.journal.has_room() || self.journal.wants_checkpoint())
-                    {
-                        return true;
-                    }
-                }
-                CheckpointCall::Make => {
-                    *call = CheckpointCall::Watch;
-                    return true;
-                }
-                CheckpointCall::Stop => return false,
-            }
-        }
+        self.checkpoints.wait(&self.journal)
     }
 
     /// Makes [`JournalStore::wait_for_checkpoint`] return false, now and later.
     pub fn stop_checkpoints(&self) {
-        *self.checkpoint.lock() = CheckpointCall::Stop;
-        self.called.notify_all();
-    }
-
-    fn call_for_checkpoint(&self) {
-        let mut call = self.checkpoint.lock();
-        if matches!(*call, CheckpointCall::Wait | CheckpointCall::Watch) {
-            *call = CheckpointCall::Make;
-            self.called.notify_all();
-        }
+        self.checkpoints.stop();
     }
 
     fn append_records(
@@ -214,7 +181,7 @@ impl JournalStore {
             Ok(appended.end())
         })?;
         if self.journal.wants_checkpoint() {
-            self.call_for_checkpoint();
+            self.checkpoints.make();
         }
         Ok(end)
     }
@@ -265,7 +232,11 @@ impl Messages for JournalStore {
     }
 
     fn reader(&self) -> Box<dyn Reader> {
-        Box::new(LogReader { journal: Arc::clone(&self.journal), cache: ReadCache::default() })
+        Box::new(LogReader {
+            journal: Arc::clone(&self.journal),
+            cache: ReadCache::default(),
+            failed_reads: Arc::clone(&self.failed_reads),
+        })
     }
 
     fn hold(&self, position: Position) {
@@ -274,18 +245,6 @@ impl Messages for JournalStore {
 
     fn release(&self, positions: &[Position]) {
         self.journal.release(positions);
-    }
-
-    fn release_unlogged(&self, positions: &[Position]) {
-        if !self.journal.has_unlogged() {
-            tracing::warn!("the disk is full: acknowledgements become durable when it has room");
-        }
-        self.journal.release_unlogged(positions);
-        let mut call = self.checkpoint.lock();
-        if *call == CheckpointCall::Wait {
-            *call = CheckpointCall::Watch;
-            self.called.notify_all();
-        }
     }
 }
 
@@ -314,12 +273,16 @@ impl Log for JournalStore {
         sync: Sync,
         positions: &[Position],
     ) -> Result<(), StoreError> {
-        match self.append(records, sync, &mut Vec::new()) {
-            Ok(_) => self.journal.release(positions),
-            Err(StoreError::Full) => self.release_unlogged(positions),
-            Err(failed) => return Err(failed),
+        match (self.append(records, sync, &mut Vec::new()), &self.unlogged) {
+            (Ok(_), _) => self.journal.release(positions),
+            (Err(StoreError::Full), Some(unlogged)) => unlogged.release(positions),
+            (Err(failed), _) => return Err(failed),
         }
         Ok(())
+    }
+
+    fn unlogged(&self) -> Option<&dyn Unlogged> {
+        self.unlogged.as_ref().map(|unlogged| unlogged as &dyn Unlogged)
     }
 
     fn end(&self) -> Lsn {
@@ -353,6 +316,7 @@ impl Log for JournalStore {
 struct LogReader {
     journal: Arc<Journal>,
     cache: ReadCache,
+    failed_reads: Arc<FailedReads>,
 }
 
 impl std::fmt::Debug for LogReader {
@@ -382,7 +346,12 @@ impl Reader for LogReader {
         }
         let record = match read {
             Ok(record) => record,
-            Err(error @ ReadError::Io { .. }) => return Err(StoreError::Failed(error.to_string())),
+            Err(error @ ReadError::Io { .. }) => {
+                if let Some(others) = self.failed_reads.line(Instant::now()) {
+                    tracing::error!(%error, others, "a message can't be read, which is tried again");
+                }
+                return Err(StoreError::Unread(error.to_string()));
+            }
             Err(error) => return Err(lost(&error)),
         };
         message_of(record).ok_or_else(|| lost(&MalformedRecord(position)))

@@ -1,0 +1,157 @@
+//! Polling: one message at a time, for `basic.get`.
+
+use super::backlog::REDELIVERED;
+use super::expiry::{EXPIRED_AT_ONCE, read};
+use super::returns::{count_of, put_count};
+use super::settle::Settling;
+use super::{Queue, State};
+use crate::counts::DeliveryCounts;
+use crate::outbox::Outbox;
+use crate::wakes::Wakes;
+use courser_store::{MessageRef, Store, StoreError, Sync};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The oldest message, and what `basic.get-ok` says of it.
+pub(crate) struct Polled<'a> {
+    pub message: MessageRef<'a>,
+    pub redelivered: bool,
+    /// Messages behind it.
+    pub left: usize,
+}
+
+/// What becomes of a message offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taking {
+    ForGood,
+    UntilAcked,
+    Nothing,
+}
+
+/// What came of a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Poll {
+    /// A message was offered.
+    Offered,
+    /// Nothing waits.
+    Empty,
+    /// Some messages that no client gets have left the front, and there may be more of them: to be
+    /// asked again once dead letters are posted.
+    Again,
+}
+
+impl Queue {
+    /// Offers the oldest message, for a `basic.get` by `holder`, to `with`, which says what becomes of
+    /// it.
+    ///
+    /// # Errors
+    /// When it can't be read; it stays where it is.
+    pub(crate) fn poll(
+        self: &Arc<Self>,
+        holder: (&Arc<Outbox>, u16),
+        store: &dyn Store,
+        wakes: &mut Wakes,
+        with: &mut dyn FnMut(u64, Polled<'_>) -> Taking,
+    ) -> Result<Poll, StoreError> {
+        let mut settling = Settling::default();
+        let mut state = self.state.lock();
+        self.renew_lease(&mut state);
+        state.offer_aside(holder.0);
+        let polled = self.poll_locked(&mut state, &mut settling, holder, store, wakes, with);
+        self.finish(&mut state, polled.clone().map(drop));
+        drop(state);
+        self.settle(settling, Sync::Later, store)?;
+        polled
+    }
+
+    fn poll_locked(
+        self: &Arc<Self>,
+        state: &mut State,
+        settling: &mut Settling,
+        holder: (&Arc<Outbox>, u16),
+        store: &dyn Store,
+        wakes: &mut Wakes,
+        with: &mut dyn FnMut(u64, Polled<'_>) -> Taking,
+    ) -> Result<Poll, StoreError> {
+        if self.expire(state, settling, store, wakes)? || self.drop_lost(state, settling, store)? {
+            return Ok(Poll::Again);
+        }
+        let popped = self.pop_for(holder.0, state, settling, store)?;
+        let Some((sequence, location, bytes)) = popped else {
+            state.reader = None;
+            self.count_got_empty(state, wakes);
+            return Ok(Poll::Empty);
+        };
+        // What is behind it and has expired is not left.
+        let watching = state.expiry.watching;
+        let behind = self.expire(state, settling, store, wakes);
+        let State { ready, reader, unacked, notes, .. } = &mut *state;
+        let left = ready.len();
+        let mut message = match read(&location, reader, store) {
+            Ok(message) => message,
+            Err(error) => {
+                state.ready.put_back(sequence, location, bytes);
+                return Err(error);
+            }
+        };
+        let redelivered = location.marks() & REDELIVERED != 0;
+        let size_bytes = message.body.len();
+        let (count, mut header) = (count_of(&location, notes.as_deref()), Vec::new());
+        if count > 0 && put_count(&message, count, &mut header).is_ok() {
+            message.header = &header;
+        }
+        let taking = with(sequence, Polled { message, redelivered, left });
+        if taking != Taking::Nothing && self.is_traced() {
+            self.trace(holder.0, holder.1, &message, redelivered, wakes);
+        }
+        match taking {
+            Taking::UntilAcked => unacked.insert(sequence, location, holder),
+            Taking::ForGood => {
+                if let Some(notes) = notes {
+                    notes.leave(&location);
+                }
+                settling.add(location);
+            }
+            Taking::Nothing => ready.put_back(sequence, location, bytes),
+        }
+        if taking != Taking::Nothing {
+            self.consumed.fetch_add(1, Ordering::Relaxed);
+            let mut got = DeliveryCounts::default();
+            got.add_got(taking == Taking::ForGood, redelivered, size_bytes);
+            self.count_deliveries(&mut state.counts, &got, wakes);
+            if left == 0 {
+                state.reader = None;
+            }
+        }
+        // It may return, or has not gone.
+        state.expiry.watching |= watching && taking != Taking::ForGood;
+        if let Err(error) = behind {
+            // The message itself has been offered.
+            self.finish(state, Err(error));
+        }
+        Ok(Poll::Offered)
+    }
+
+    /// Drops messages from the front that are lost, which must not stop those behind them: some of them.
+    /// Returns whether there may be more.
+    fn drop_lost(
+        &self,
+        state: &mut State,
+        settling: &mut Settling,
+        store: &dyn Store,
+    ) -> Result<bool, StoreError> {
+        for _ in 0..EXPIRED_AT_ONCE {
+            let State { ready, reader, .. } = &mut *state;
+            let Some((_, location)) = ready.front() else { return Ok(false) };
+            match read(location, reader, store) {
+                Err(StoreError::Lost(_)) => {}
+                read => return read.map(|_| false),
+            }
+            if let Some((_, location)) = state.ready.pop() {
+                state.leave(&location);
+                settling.add(location);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,154 @@
+//! Messages that a queue can't read, though they are not lost: another try may succeed.
+//!
+//! One at the head holds up the queue for a while, as most such troubles end and the order is kept then.
+//! After that the queue goes on behind it: it stays in the queue, counted among those that wait, and
+//! returns to its place when it can be read.
+
+use super::expiry::read;
+use super::{Queue, State};
+use courser_store::{Location, Store, StoreError};
+use std::collections::VecDeque;
+
+/// How long a queue waits before it reads again what it could not read.
+pub(super) const READ_AGAIN_MS: u64 = 1000;
+/// How long a queue waits for its head before it goes on behind it.
+const HELD_UP_MAX_MS: u64 = 10_000;
+/// Messages that a queue has passed over at most; with more, hardly any can be read.
+const PASSED_OVER_MAX: usize = 256;
+/// Messages that are tried again in one go, and heads that are passed over.
+const TRIED_AT_ONCE: usize = 8;
+
+/// What a queue can't read, for an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What the store said.
+    pub why: String,
+    /// Messages behind which the queue has gone on.
+    pub passed_over: usize,
+}
+
+/// What a queue knows of messages that it can't read.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    since_ms: u64,
+    why: String,
+    /// Since when the head holds up the queue, if it does.
+    held_up_since_ms: Option<u64>,
+    /// The numbers of messages that have been passed over, among those that are handed out; the next to be
+    /// tried first.
+    passed_over: VecDeque<u64>,
+    next_try_ms: u64,
+}
+
+impl State {
+    /// Whether the head can't be read, and nothing comes out of the queue meanwhile.
+    #[inline]
+    pub(super) fn is_held_up(&self) -> bool {
+        self.unread.as_ref().is_some_and(|unread| unread.held_up_since_ms.is_some())
+    }
+
+    /// How many messages wait that have been passed over.
+    pub(super) fn passed_over(&self) -> usize {
+        self.unread.as_ref().map_or(0, |unread| unread.passed_over.len())
+    }
+
+    /// Puts messages that have been passed over back into their places.
+    pub(super) fn return_passed_over(&mut self) {
+        let Some(unread) = self.unread.take() else { return };
+        for sequence in unread.passed_over {
+            if let Some(location) = self.unacked.remove(sequence) {
+                self.ready.put_back(sequence, location, None);
+            }
+        }
+    }
+
+    /// Whether a message can be read, or is known to be lost.
+    fn can_read(&mut self, location: &Location, store: &dyn Store) -> bool {
+        let found = read(location, &mut self.reader, store);
+        let is_read = matches!(found, Ok(_) | Err(StoreError::Lost(_)));
+        if !is_read {
+            // The next try opens the file anew.
+            self.reader = None;
+        }
+        is_read
+    }
+}
+
+impl Queue {
+    /// Notes that the head, or what a reader of the stream comes to, can't be read.
+    #[cold]
+    pub(super) fn note_unread(&self, state: &mut State, error: &StoreError) {
+        state.reader = None;
+        let now_ms = self.timers.now_ms();
+        let unread = state.unread.get_or_insert_with(|| {
+            Box::new(Unreadable {
+                since_ms: now_ms,
+                why: error.to_string(),
+                held_up_since_ms: None,
+                passed_over: VecDeque::new(),
+                next_try_ms: now_ms,
+            })
+        });
+        unread.held_up_since_ms.get_or_insert(now_ms);
+    }
+
+    /// A reader of the stream that it is can't read. Returns when that is to try it again; its connection
+    /// is woken then.
+    pub(crate) fn read_again(&self, error: &StoreError) -> u64 {
+        let mut state = self.state.lock();
+        self.note_unread(&mut state, error);
+        self.serve_in(&mut state, READ_AGAIN_MS);
+        self.timers.now_ms().saturating_add(READ_AGAIN_MS)
+    }
+
+    /// What it can't read, if there is something.
+    pub(crate) fn unread(&self) -> Option<Unread> {
+        let state = self.state.lock();
+        let Unreadable { since_ms, why, passed_over, .. } = state.unread.as_deref()?;
+        let (since_ms, why, passed_over) = (*since_ms, why.clone(), passed_over.len());
+        Some(Unread { since_ms, why, passed_over })
+    }
+
+    /// Tries again to read what could not be read, and goes on behind what has held up the queue for too
+    /// long.
+    #[cold]
+    pub(super) fn try_to_read(&self, state: &mut State, store: &dyn Store) {
+        let now_ms = self.timers.now_ms();
+        let Some(mut unread) = state.unread.take_if(|unread| unread.next_try_ms <= now_ms) else {
+            return;
+        };
+        unread.next_try_ms = now_ms.saturating_add(READ_AGAIN_MS);
+        for _ in 0..unread.passed_over.len().min(TRIED_AT_ONCE) {
+            let Some(sequence) = unread.passed_over.pop_front() else { break };
+            let Some(location) = state.unacked.get(sequence).cloned() else { continue };
+            if state.can_read(&location, store) {
+                state.unacked.remove(sequence);
+                state.ready.put_back(sequence, location, None);
+            } else {
+                unread.passed_over.push_back(sequence);
+            }
+        }
+        for _ in 0..TRIED_AT_ONCE {
+            let head = state.ready.front().map(|(_, location)| location.clone());
+            if head.is_none_or(|head| state.can_read(&head, store)) {
+                unread.held_up_since_ms = None;
+                break;
+            }
+            let since_ms = *unread.held_up_since_ms.get_or_insert(now_ms);
+            if now_ms < since_ms.saturating_add(HELD_UP_MAX_MS)
+                || unread.passed_over.len() >= PASSED_OVER_MAX
+            {
+                break;
+            }
+            if let Some((sequence, location)) = state.ready.pop() {
+                state.unacked.hold(sequence, location);
+                unread.passed_over.push_back(sequence);
+            }
+        }
+        if unread.held_up_since_ms.is_some() || !unread.passed_over.is_empty() {
+            state.unread = Some(unread);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Deciding which exchanges and queues on a message's way have had it before.
+//!
+//! From the look at what they remember until they remember the message themselves, nothing else comes to
+//! any of them: a repetition is a repetition of something that is in the log and in its queues. They
+//! remember messages that have arrived, and none that a queue has refused or that had no queue.
+
+use super::Route;
+use super::deduplication::{Deduplication, Key};
+use courser_codec::{DecodeError, RawProperties, ShortString};
+use parking_lot::MutexGuard;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// An exchange or a queue on a route that drops what it has had.
+#[derive(Clone, Debug)]
+pub(crate) struct Screen {
+    /// Its number, unlike that of any other exchange or queue.
+    pub place: u64,
+    /// Its name.
+    pub name: ShortString,
+    /// Whether it is a queue.
+    pub is_queue: bool,
+    pub by: Arc<Deduplication>,
+}
+
+/// A message that is new to an exchange or a queue on its way.
+struct New<'r> {
+    /// Its number among those that are published together.
+    index: usize,
+    place: u64,
+    by: &'r Deduplication,
+    key: Key,
+    until_ms: u64,
+}
+
+/// The screens of some routes, while messages on these routes are published.
+pub(crate) struct Screening<'r> {
+    now_ms: u64,
+    new: Vec<New<'r>>,
+    known: FxHashSet<(u64, Key)>,
+    _order: Vec<MutexGuard<'r, ()>>,
+}
+
+impl<'r> Screening<'r> {
+    /// Keeps everything else away from the screens of these routes. Called with the shard's gate held,
+    /// before any other lock of a queue or an exchange.
+    pub fn begin(routes: impl Iterator<Item = &'r Route>, now_ms: u64) -> Self {
+        let mut screens: Vec<&Screen> = routes.flat_map(|route| &route.screens).collect();
+        screens.sort_unstable_by_key(|screen| screen.place);
+        screens.dedup_by_key(|screen| screen.place);
+        let order = screens.into_iter().map(|screen| screen.by.lock_order()).collect();
+        Screening { now_ms, new: Vec::new(), known: FxHashSet::default(), _order: order }
+    }
+
+    /// What is left of the route of the message with this number without those that have had it; none if
+    /// all is left. `reroute` makes its route without the exchanges of these numbers.
+    pub fn narrow(
+        &mut self,
+        index: usize,
+        route: &'r Route,
+        properties: RawProperties<'_>,
+        reroute: impl FnOnce(&[u64]) -> Option<Route>,
+    ) -> Result<Option<Route>, DecodeError> {
+        let (mut had, mut new) = (Vec::new(), Vec::new());
+        for Screen { place, by, .. } in &route.screens {
+            let Some(sighting) = by.look(properties, self.now_ms)? else { continue };
+            let (key, until_ms) = (sighting.key, sighting.until_ms);
+            if sighting.is_repeated || self.known.contains(&(*place, key)) {
+                had.push(*place);
+            } else {
+                new.push(New { index, place: *place, by, key, until_ms });
+            }
+        }
+        let left = (!had.is_empty()).then(|| {
+            let mut left = reroute(&had).unwrap_or_default();
+            left.retain(|queue| !had.contains(&queue.id));
+            // No other queue gets it, and yet it was not lost.
+            left.answers = true;
+            left
+        });
+        if let Some(left) = &left {
+            // Behind those that have had it there may be others that it does not come to any more.
+            new.retain(|one| left.screens.iter().any(|screen| screen.place == one.place));
+        }
+        if left.as_ref().unwrap_or(route).is_lost() {
+            // It arrives nowhere, and one like it beside it may.
+            new.clear();
+        }
+        self.known.extend(new.iter().map(|one| (one.place, one.key)));
+        self.new.append(&mut new);
+        Ok(left)
+    }
+
+    /// Has each remember what is new to it, but for the messages for whose numbers `is_refused` holds.
+    pub fn settle(self, is_refused: impl Fn(usize) -> bool) {
+        for New { by, key, until_ms, .. } in self.new.iter().filter(|one| !is_refused(one.index)) {
+            by.remember(*key, *until_ms);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What clients make the broker hold counts by no less than what it takes, as the allocator has it.
+
+use crate::support::{Client, World, allocated_bytes, short};
+use courser_codec::{FieldTable, Table, exchange, queue};
+
+/// Queues that things are bound to: as many as there are bindings, or one for all.
+const QUEUES: usize = 500;
+const BINDINGS: usize = 2000;
+
+/// What was counted and what was allocated while `act` ran.
+fn costs(world: &World, act: impl FnOnce()) -> (i64, i64) {
+    let before = (world.broker.memory_used_bytes() as i64, allocated_bytes());
+    act();
+    let after = (world.broker.memory_used_bytes() as i64, allocated_bytes());
+    (after.0 - before.0, after.1 - before.1)
+}
+
+fn declare_exchange(client: &mut Client, kind: &str) {
+    let (exchange, kind) = (short("x"), short(kind));
+    client.call(exchange::Declare { exchange, kind, ..Default::default() });
+}
+
+fn bind(client: &mut Client, queue: &str, key: &str, arguments: &FieldTable) {
+    let entries = arguments.to_entries();
+    client.call(queue::Bind {
+        queue: short(queue),
+        exchange: short("x"),
+        routing_key: short(key),
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    });
+}
+
+fn unbind(client: &mut Client, queue: &str, key: &str, arguments: &FieldTable) {
+    let entries = arguments.to_entries();
+    client.call(queue::Unbind {
+        queue: short(queue),
+        exchange: short("x"),
+        routing_key: short(key),
+        arguments: Table::from_entries(&entries),
+    });
+}
+
+/// Binds with each number's key and arguments, to one queue and to many, and sees that no more is allocated than counts; and,
+/// when all but a few are gone, that this is given back.
+fn assert_counted(
+    kind: &str,
+    key: impl Fn(usize) -> String,
+    arguments: impl Fn(usize) -> FieldTable,
+) {
+    for queues in [1, QUEUES] {
+        let world = World::new();
+        let mut client = world.connect();
+        for number in 0..queues {
+            client.declare(&format!("q{number}"));
+        }
+        declare_exchange(&mut client, kind);
+        let each = |act: &mut dyn FnMut(&str, &str, &FieldTable),
+                    numbers: std::ops::Range<usize>| {
+            for number in numbers {
+                act(&format!("q{}", number % queues), &key(number), &arguments(number));
+            }
+        };
+        let (counted, allocated) = costs(&world, || {
+            each(
+                &mut |queue, key, arguments| bind(&mut client, queue, key, arguments),
+                0..BINDINGS,
+            );
+        });
+        assert!(allocated <= counted, "{kind}, {queues} queues: {allocated} of {counted} counted");
+        assert!(
+            counted < 40 * allocated,
+            "{kind}, {queues} queues: {allocated} of {counted} counted"
+        );
+        let (uncounted, freed) = costs(&world, || {
+            each(
+                &mut |queue, key, arguments| unbind(&mut client, queue, key, arguments),
+                8..BINDINGS,
+            );
+        });
+        let (counted, left) = (counted + uncounted, allocated + freed);
+        // Maps keep room for 64 entries, and each queue has something of its own.
+        let spare = 65_536 + 256 * queues as i64;
+        assert!(left <= counted + spare, "{kind}, {queues} queues: {left} of {counted} left");
+    }
+}
+
+fn none(_: usize) -> FieldTable {
+    FieldTable::new()
+}
+
+#[test]
+fn bindings_count_by_what_their_exchange_keeps_of_them() {
+    for kind in ["direct", "fanout", "x-modulus-hash", "x-random"] {
+        assert_counted(kind, |number| format!("k{number}"), none);
+        assert_counted(kind, |number| format!("{number}{}", "k".repeat(200)), none);
+    }
+    assert_counted("x-consistent-hash", |number| format!("{}", number + 1), none);
+}
+
+#[test]
+fn topics_count_by_their_words() {
+    assert_counted("topic", |number| format!("k{number}"), none);
+    assert_counted("topic", |number| format!("orders.{number}.*.#"), none);
+    assert_counted("topic", |number| format!("{number}{}", ".a".repeat(120)), none);
+    assert_counted("topic", |number| format!("{}{number}", "a.".repeat(120)), none);
+    assert_counted("topic", |number| format!("{number}{}", ".*.#".repeat(60)), none);
+    let digits = |number: usize| {
+        (0..11).map(|bit| if number >> bit & 1 == 1 { "one" } else { "zero" }).collect::<Vec<_>>()
+    };
+    assert_counted("topic", |number| digits(number).join("."), none);
+}
+
+#[test]
+fn headers_count_by_what_they_are_found_by() {
+    let any = |number: usize| {
+        let table = FieldTable::new().with("x-match", "any");
+        (0..10).fold(table, |table, at| {
+            table.with(&format!("h{at}"), format!("{number} {at}").as_str())
+        })
+    };
+    assert_counted("headers", |_| String::new(), any);
+    let all = |number: usize| {
+        let text = format!("{number}{}", "x".repeat(3000));
+        FieldTable::new().with("x-match", "all").with("text", text.as_str()).with("n", 1)
+    };
+    assert_counted("headers", |_| String::new(), all);
+    assert_counted("headers", |number| format!("k{number}"), none);
+}

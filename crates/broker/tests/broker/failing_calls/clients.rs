@@ -1,0 +1,283 @@
+//! What clients do.
+
+use super::scene::{Scene, durable, transient};
+use super::{Ending, Fault, Told, trial};
+use crate::support::{Message, short};
+use courser_codec::{FieldTable, basic, exchange, queue, tx};
+
+fn three_in_a(scene: &mut Scene) {
+    scene.fill(&["1", "2", "3"].map(|body| durable("", "a", body)));
+}
+
+fn three_dying(scene: &mut Scene) {
+    scene.fill(&["1", "2", "3"].map(|body| durable("", "dying", body)));
+}
+
+/// The client has them all.
+fn consuming(scene: &mut Scene, queue: &str) {
+    scene.client.consume(queue);
+    assert_eq!(scene.client.bodies(), ["1", "2", "3"]);
+}
+
+fn once(body: &str) -> Message {
+    durable("", "once", body).headers(FieldTable::new().with("x-deduplication-header", "id"))
+}
+
+#[test]
+fn publish_to_several_queues() {
+    trial(|_| {}, |scene| scene.publish(&[durable("both", "", "1")])).every_call_fails_once();
+}
+
+#[test]
+fn publish_what_need_not_survive() {
+    trial(|_| {}, |scene| scene.publish(&[transient("both", "", "1")]))
+        .not_after(Ending::Restart)
+        .not_after(Ending::Checkpoint)
+        .every_call_fails_once();
+}
+
+#[test]
+fn publish_what_need_not_survive_to_a_consumer_and_to_another_queue() {
+    let consume = |scene: &mut Scene| {
+        let consume = basic::Consume { queue: short("a"), no_ack: true, ..Default::default() };
+        scene.client.call(consume);
+    };
+    trial(consume, |scene| scene.publish(&[transient("both", "", "1")]))
+        .not_after(Ending::Restart)
+        .not_after(Ending::Checkpoint)
+        .every_call_fails_once();
+}
+
+#[test]
+fn publish_to_a_consumer() {
+    trial(|scene| drop(scene.client.consume("a")), |scene| scene.publish(&[durable("", "a", "1")]))
+        .every_call_fails_once();
+}
+
+#[test]
+fn publish_to_a_stream() {
+    trial(|_| {}, |scene| scene.publish(&[durable("", "s", "1")])).every_call_fails_once();
+}
+
+#[test]
+fn publish_to_be_delayed() {
+    let later = |scene: &mut Scene| {
+        let headers = FieldTable::new().with("x-delay", 500);
+        scene.publish(&[durable("later", "", "1").headers(headers)])
+    };
+    trial(|_| {}, later).every_call_fails_once();
+}
+
+#[test]
+fn publish_to_be_remembered() {
+    trial(
+        |scene| scene.client.bind("a", "recent", ""),
+        |scene| scene.publish(&[durable("recent", "", "1")]),
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn publish_what_is_taken_once() {
+    trial(|_| {}, |scene| scene.publish(&[once("1")])).every_call_fails_once();
+}
+
+#[test]
+fn publish_again_what_is_taken_once() {
+    let twice = |scene: &mut Scene| match scene.publish(&[once("1")]) {
+        Told::Refused => {
+            scene.world.store().heal();
+            scene.client = scene.world.connect();
+            scene.client.open_channel(2);
+            scene.client.call_on(2, courser_codec::confirm::Select::default());
+            scene.publish(&[once("1")])
+        }
+        told => told,
+    };
+    trial(|_| {}, twice).every_call_fails_once();
+}
+
+#[test]
+fn publish_more_than_there_may_be() {
+    // A letter that has not arrived is in its queue after a restart.
+    trial(
+        |scene| scene.fill(&["1", "2"].map(|body| durable("", "limited", body))),
+        |scene| scene.publish(&[durable("", "limited", "3")]),
+    )
+    .not_after(Ending::Restart)
+    .not_after(Ending::Checkpoint)
+    .every_call_fails_once();
+}
+
+#[test]
+fn acknowledge() {
+    let prepare = |scene: &mut Scene| {
+        three_in_a(scene);
+        scene.client.get("a").expect("a message");
+    };
+    trial(prepare, |scene| scene.tell(basic::Ack { delivery_tag: 1, multiple: false }))
+        .every_call_fails_once();
+}
+
+#[test]
+fn acknowledge_what_makes_room_for_more() {
+    let prepare = |scene: &mut Scene| {
+        three_in_a(scene);
+        scene.client.qos(1);
+        scene.client.consume("a");
+        assert_eq!(scene.client.bodies(), ["1"]);
+    };
+    trial(prepare, |scene| scene.tell(basic::Ack { delivery_tag: 1, multiple: false }))
+        .every_call_fails_once();
+}
+
+#[test]
+fn reject_for_the_dead_letter_exchange() {
+    // A letter that can't be read now comes behind the others.
+    // A letter that has not arrived is in its queue after a restart.
+    let prepare = |scene: &mut Scene| {
+        three_dying(scene);
+        consuming(scene, "dying");
+    };
+    trial(prepare, |scene| {
+        scene.tell(basic::Nack { delivery_tag: 2, multiple: true, requeue: false })
+    })
+    .not_after(Ending::Restart)
+    .not_after(Ending::Checkpoint)
+    .not_with(Fault::Unread)
+    .every_call_fails_once();
+}
+
+#[test]
+fn get_without_acknowledgement() {
+    // A message that was sent comes again when its end can't be kept.
+    trial(three_in_a, |scene| {
+        let get = basic::Get { queue: short("a"), no_ack: true };
+        scene.call(get)
+    })
+    .not_with(Fault::Failed)
+    .every_call_fails_once();
+}
+
+#[test]
+fn commit_publishes_and_acknowledgements() {
+    let prepare = |scene: &mut Scene| {
+        three_in_a(scene);
+        scene.client.tx_select();
+        let delivery_tag = scene.client.get("a").expect("a message").tag;
+        scene.client.tell(basic::Ack { delivery_tag, multiple: false });
+        scene.client.send(durable("", "b", "committed"));
+        scene.client.send(durable("both", "", "too"));
+    };
+    trial(prepare, |scene| scene.call(tx::Commit {})).every_call_fails_once();
+}
+
+#[test]
+fn commit_to_exchanges_that_keep() {
+    let prepare = |scene: &mut Scene| {
+        scene.client.bind("b", "recent", "");
+        scene.client.tx_select();
+        let headers = FieldTable::new().with("x-delay", 500);
+        scene.client.send(durable("later", "", "delayed").headers(headers));
+        scene.client.send(durable("recent", "", "remembered"));
+    };
+    trial(prepare, |scene| scene.call(tx::Commit {})).every_call_fails_once();
+}
+
+#[test]
+fn purge() {
+    trial(three_in_a, |scene| scene.call(queue::Purge { queue: short("a"), ..Default::default() }))
+        .every_call_fails_once();
+}
+
+#[test]
+fn delete_a_queue() {
+    trial(three_in_a, |scene| {
+        scene.call(queue::Delete { queue: short("a"), ..Default::default() })
+    })
+    .every_call_fails_once();
+}
+
+#[test]
+fn delete_an_exchange() {
+    trial(
+        |_| {},
+        |scene| scene.call(exchange::Delete { exchange: short("both"), ..Default::default() }),
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn delete_an_exchange_with_what_it_delays() {
+    let prepare = |scene: &mut Scene| {
+        let headers = FieldTable::new().with("x-delay", 500);
+        scene.fill(&[durable("later", "", "1").headers(headers)]);
+    };
+    trial(prepare, |scene| {
+        scene.call(exchange::Delete { exchange: short("later"), ..Default::default() })
+    })
+    .every_call_fails_once();
+}
+
+#[test]
+fn declare_a_queue() {
+    trial(
+        |_| {},
+        |scene| {
+            let queue = short("new");
+            scene.call(queue::Declare { queue, durable: true, ..Default::default() })
+        },
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn declare_an_exchange() {
+    trial(
+        |_| {},
+        |scene| {
+            let (exchange, kind) = (short("new"), short("x-recent-history"));
+            scene.call(exchange::Declare { exchange, kind, durable: true, ..Default::default() })
+        },
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn bind() {
+    trial(
+        |_| {},
+        |scene| {
+            let (queue, exchange) = (short("letters"), short("both"));
+            scene.call(queue::Bind { queue, exchange, ..Default::default() })
+        },
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn unbind() {
+    trial(
+        |_| {},
+        |scene| {
+            let (queue, exchange) = (short("a"), short("both"));
+            scene.call(queue::Unbind { queue, exchange, ..Default::default() })
+        },
+    )
+    .every_call_fails_once();
+}
+
+#[test]
+fn bind_to_a_history() {
+    // What has been sent of the history stays sent.
+    trial(
+        |scene| scene.fill(&["1", "2"].map(|body| durable("recent", "", body))),
+        |scene| {
+            let (queue, exchange) = (short("b"), short("recent"));
+            scene.call(queue::Bind { queue, exchange, ..Default::default() })
+        },
+    )
+    .not_after(Ending::Restart)
+    .not_after(Ending::Checkpoint)
+    .every_call_fails_once();
+}

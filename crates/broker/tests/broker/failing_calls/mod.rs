@@ -1,0 +1,198 @@
+//! Every call of the store fails once: for each thing that a client or an operator does, the first call fails,
+//! then the second, until all have passed. After each, the truth was told, the thing is done whole or not at
+//! all, in memory and after a restart, and nothing waits for ever.
+
+mod clients;
+mod operators;
+mod scene;
+mod timers;
+
+use courser_journal::testing::Call;
+use courser_store::StoreError;
+use parking_lot::Mutex;
+use scene::{Census, Scene};
+use std::sync::Arc;
+
+/// What became of a request, as far as was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Done,
+    Refused,
+    /// It has no answer.
+    Nothing,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// There is no room, once.
+    Full,
+    /// It is too much at once, once.
+    TooLarge,
+    /// A message can't be read, once.
+    Unread,
+    /// Everything fails from then on.
+    Failed,
+}
+
+impl Fault {
+    const ALL: [Fault; 4] = [Fault::Full, Fault::TooLarge, Fault::Unread, Fault::Failed];
+
+    fn error(self) -> StoreError {
+        match self {
+            Fault::Full => StoreError::Full,
+            Fault::TooLarge => StoreError::TooLarge(7),
+            Fault::Unread => StoreError::Unread("on purpose".to_owned()),
+            Fault::Failed => StoreError::Failed("on purpose".to_owned()),
+        }
+    }
+
+    fn is_for(self, call: Call, log: On) -> bool {
+        match self {
+            // A leader that can't gather what was done gives up its lead.
+            Fault::Full => call != Call::Read && (call != Call::Settle || log == On::Journal),
+            Fault::TooLarge => matches!(call, Call::Append | Call::Keep),
+            Fault::Unread => call == Call::Read,
+            Fault::Failed => true,
+        }
+    }
+}
+
+/// What the broker logs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Journal,
+    /// One copy of a replicated log: what it does not take has not happened.
+    Copy,
+}
+
+/// Where it is looked at what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Memory,
+    Restart,
+    Checkpoint,
+}
+
+/// Something that is done, and how it is looked at.
+struct Trial {
+    prepare: fn(&mut Scene),
+    act: fn(&mut Scene) -> Told,
+    endings: Vec<Ending>,
+    faults: Vec<Fault>,
+}
+
+/// What `act` does after `prepare`.
+fn trial(prepare: fn(&mut Scene), act: fn(&mut Scene) -> Told) -> Trial {
+    let endings = vec![Ending::Memory, Ending::Restart, Ending::Checkpoint];
+    Trial { prepare, act, endings, faults: Fault::ALL.to_vec() }
+}
+
+impl Trial {
+    /// It is not whole after this.
+    fn not_after(mut self, ending: Ending) -> Self {
+        self.endings.retain(|other| *other != ending);
+        self
+    }
+
+    /// It is not whole with this.
+    fn not_with(mut self, fault: Fault) -> Self {
+        self.faults.retain(|other| *other != fault);
+        self
+    }
+
+    /// Has every call fail once that it needs.
+    #[track_caller]
+    fn every_call_fails_once(&self) {
+        let mut problems = Vec::new();
+        for log in [On::Journal, On::Copy] {
+            for ending in &self.endings {
+                problems.extend(self.problems(log, *ending));
+            }
+        }
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    #[track_caller]
+    fn problems(&self, log: On, ending: Ending) -> Vec<String> {
+        let before = Scene::new(log, self.prepare).end(ending);
+        let mut untouched = Scene::new(log, self.prepare);
+        assert_ne!((self.act)(&mut untouched), Told::Refused, "nothing is wrong");
+        let after = untouched.end(ending);
+        assert_ne!(before, after, "it does something");
+        let mut problems = Vec::new();
+        for fault in &self.faults {
+            for nth in 0.. {
+                let Some(outcome) = self.run(log, *fault, nth, ending) else { break };
+                problems.extend(outcome.problem(&before, &after).map(|problem| {
+                    format!("on {log:?}, {ending:?}, {fault:?} at call {nth}: {problem}")
+                }));
+            }
+        }
+        problems
+    }
+
+    /// Has one call fail; none if there are not so many.
+    fn run(&self, log: On, fault: Fault, nth: usize, ending: Ending) -> Option<Outcome> {
+        let mut scene = Scene::new(log, self.prepare);
+        let failed = fail(&scene, log, fault, nth);
+        let told = (self.act)(&mut scene);
+        let call = (*failed.lock())?;
+        // What finds no room when it is done with comes back with a crash; a store that has failed takes
+        // nothing of what has no answer.
+        let may_return = match fault {
+            Fault::Full => ending == Ending::Restart && log == On::Journal,
+            Fault::Failed => told == Told::Nothing,
+            Fault::TooLarge | Fault::Unread => false,
+        };
+        let is_done = match told {
+            Told::Done => true,
+            Told::Nothing => scene.is_connected(),
+            Told::Refused => false,
+        };
+        // Nothing goes on in memory when the store has failed.
+        let found = (fault != Fault::Failed || ending != Ending::Memory).then(|| scene.end(ending));
+        Some(Outcome { call, told, is_done: is_done && !may_return, found })
+    }
+}
+
+/// What came of it.
+struct Outcome {
+    call: Call,
+    told: Told,
+    is_done: bool,
+    found: Option<Census>,
+}
+
+impl Outcome {
+    /// What is wrong with it.
+    fn problem(&self, before: &Census, after: &Census) -> Option<String> {
+        let found = self.found.as_ref()?;
+        let is_right = found == after || !self.is_done && found == before;
+        let differs = |(what, is): &(&String, &Vec<String>)| after.get(*what) != Some(*is);
+        let other: Vec<_> = found.iter().filter(differs).collect();
+        let missing: Vec<_> = after.keys().filter(|what| !found.contains_key(*what)).collect();
+        let Outcome { call, told, is_done, .. } = self;
+        (!is_right).then(|| {
+            format!("{call:?}, {told:?}, done {is_done}: there is {other:?}, not {missing:?}")
+        })
+    }
+}
+
+/// Has a call fail. Returns which one that was, once it has.
+fn fail(scene: &Scene, log: On, fault: Fault, nth: usize) -> Arc<Mutex<Option<Call>>> {
+    let failed = Arc::new(Mutex::new(None));
+    let (note, mut calls) = (Arc::clone(&failed), 0);
+    scene.world.store().set_faults(move |call| {
+        if !fault.is_for(call, log) {
+            return None;
+        }
+        calls += 1;
+        let is_now = calls == nth + 1;
+        if is_now {
+            *note.lock() = Some(call);
+        }
+        (is_now || fault == Fault::Failed && calls > nth).then(|| fault.error())
+    });
+    failed
+}

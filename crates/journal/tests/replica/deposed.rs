@@ -1,0 +1,107 @@
+//! Checkpoints of a leader that is deposed while it makes them.
+
+use crate::copy::{DIR, IDENTITY, options};
+use courser_journal::{
+    AppendMode, Batch, Disk, DiskFile, FileEntry, OpenMode, ReadCache,
+    replica::{EntryId, EntryKind, Replica},
+    testing::FakeDisk,
+};
+use std::{
+    any::Any,
+    io,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+/// A disk on which a copy gives up its lead at the next rename, which is that of a finished checkpoint.
+struct Deposing {
+    disk: FakeDisk,
+    copy: Mutex<Option<Arc<Replica>>>,
+}
+
+impl Disk for Deposing {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
+        self.disk.list(dir)
+    }
+    fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.disk.folders(dir)
+    }
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        self.disk.open(path, mode)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if let Some(copy) = self.copy.lock().unwrap().take() {
+            copy.follow();
+        }
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.remove_dir(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.disk.lock(path)
+    }
+    fn fresh_id(&self) -> io::Result<u64> {
+        self.disk.fresh_id()
+    }
+}
+
+#[test]
+fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
+    let disk = FakeDisk::new(4);
+    Replica::create(Path::new(DIR), IDENTITY, &disk).unwrap();
+    let deposing = Arc::new(Deposing { disk, copy: Mutex::default() });
+    let on = Arc::clone(&deposing) as Arc<dyn Disk>;
+    let copy = Replica::open(Path::new(DIR), options(), on, Arc::new(())).unwrap();
+    let copy = Arc::new(copy);
+    copy.place_note(EntryId { term: 1, index: 1 }, EntryKind::Start, &[]).unwrap();
+    let lead = copy.lead(1);
+    let mut ends = Vec::new();
+    for index in 2..60 {
+        let mut batch = Batch::new();
+        batch.push(&[&[9; 700]]);
+        lead.append(&mut batch, AppendMode { sync: true, reserve: false }).unwrap();
+        let entry = copy.place(EntryId { term: 1, index }).unwrap().unwrap();
+        ends.push((entry.start().plus(32), entry.end()));
+    }
+    copy.flush_once();
+    copy.commit(59).unwrap();
+    let message = ends[0].0;
+    lead.hold(message, 1);
+    lead.count_live(&mut |each| each(message)).unwrap();
+    let checkpoint = |at: usize| {
+        let made = lead.checkpoint(
+            ends[at].1,
+            // By the time that it is deposed, its broker has settled the message, by a record that no majority ever has.
+            &mut |each| {
+                if lead.failure().is_none() {
+                    each(message);
+                }
+            },
+            &mut |out| out.write_all(b"state"),
+        );
+        made.unwrap();
+    };
+    checkpoint(40);
+    *deposing.copy.lock().unwrap() = Some(Arc::clone(&copy));
+    checkpoint(50);
+    assert!(lead.failure().is_some(), "it is deposed");
+    copy.maintain_once();
+    assert_eq!(copy.read_record(message, &mut ReadCache::default()).unwrap(), [9; 700]);
+
+    // What a follower finds dead may go.
+    for at in [52, 54] {
+        copy.checkpoint(ends[at].1, &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    }
+    copy.maintain_once();
+    copy.read_record(message, &mut ReadCache::default()).unwrap_err();
+}

@@ -1,0 +1,58 @@
+//! How long a request may ask another program what its user may do.
+//!
+//! Where that program hangs, each question takes seconds, and a list asks one for each vhost. Such requests have few places of
+//! their own, so that they never take all; each gives up after a while, or when its client goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Requests at the same time whose users another program knows; others wait.
+pub(crate) const ASKERS_MAX: usize = 8;
+/// How long a request may wait for one of those places, and how long its questions may take after that. The last one may
+/// take as long as one does.
+pub(crate) const ASKING_MAX: Duration = Duration::from_secs(10);
+
+/// What one request may still ask.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    until: Instant,
+    is_given_up: AtomicBool,
+    is_spent: AtomicBool,
+    /// One of the places for such requests.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Budget {
+    /// What a request may ask once it has one of `places`; nothing if none is free in time.
+    pub async fn begin(places: &Arc<Semaphore>) -> Option<Self> {
+        let place = Arc::clone(places).acquire_owned();
+        let _place = tokio::time::timeout(ASKING_MAX, place).await.ok()?.ok()?;
+        let until = Instant::now() + ASKING_MAX;
+        let (is_given_up, is_spent) = (AtomicBool::new(false), AtomicBool::new(false));
+        Some(Budget { until, is_given_up, is_spent, _place })
+    }
+
+    /// Whether one more question may be asked.
+    pub fn allows_another(&self) -> bool {
+        let is_over = self.is_given_up.load(Ordering::Relaxed) || Instant::now() >= self.until;
+        self.is_spent.fetch_or(is_over, Ordering::Relaxed);
+        !is_over
+    }
+
+    /// Whether a question was not asked that should have been.
+    pub fn is_spent(&self) -> bool {
+        self.is_spent.load(Ordering::Relaxed)
+    }
+}
+
+/// Gives a request up when it is dropped.
+#[derive(Debug)]
+pub(crate) struct GiveUp(pub Arc<Budget>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.is_given_up.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,96 @@
+//! Requests for changes in the audit log, whatever comes of them: those to paths that there are not too, and
+//! those whose clients leave before they are answered.
+
+use super::request::Connected;
+use crate::Api;
+use crate::audit::Entry;
+use hyper::{Method, Request, StatusCode, Uri};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// What is noted of a request whose client has left: whether it was done is not known.
+const LEFT: u16 = 499;
+
+/// A request that is to be noted.
+pub(super) struct Noting {
+    /// None where it is not, or has been noted.
+    api: Option<Arc<Api>>,
+    /// Who sends it, once that is known.
+    pub user: Option<String>,
+    peer: SocketAddr,
+    method: Method,
+    path: String,
+}
+
+impl Noting {
+    pub fn new<B>(api: &Arc<Api>, connected: &Connected, request: &Request<B>) -> Self {
+        let method = request.method().clone();
+        let looks = matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
+        // Home has noted what it passes on.
+        let is_noted = api.audit.is_some() && !looks && !connected.is_inside;
+        let (user, peer, path) = (None, connected.address, shown(request.uri()));
+        Noting { api: is_noted.then(|| Arc::clone(api)), user, peer, method, path }
+    }
+
+    /// Notes what has come of it.
+    pub async fn end(mut self, status: StatusCode) {
+        if let Some(writing) = self.note(status.as_u16()) {
+            // What fails is said in the log, and what is done is done.
+            drop(writing.await);
+        }
+    }
+
+    fn note(&mut self, status: u16) -> Option<JoinHandle<()>> {
+        let api = self.api.take()?;
+        let (at_ms, user, peer) = (api.now_ms(), self.user.take(), self.peer);
+        let (method, path) = (self.method.clone(), std::mem::take(&mut self.path));
+        Some(tokio::task::spawn_blocking(move || {
+            let Some(audit) = &api.audit else { return };
+            let (user, method, path) = (user.as_deref(), method.as_str(), &*path);
+            audit.note(&Entry { at_ms, user, peer, method, path, status });
+        }))
+    }
+}
+
+impl Drop for Noting {
+    fn drop(&mut self) {
+        drop(self.note(LEFT));
+    }
+}
+
+/// A path with its query, of which only switches and numbers are shown: what else there is may be a secret.
+fn shown(uri: &Uri) -> String {
+    let Some(query) = uri.query() else { return uri.path().to_owned() };
+    let is_plain = |value: &str| {
+        matches!(value, "" | "true" | "false")
+            || value.len() < 10 && value.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, value)) if !is_plain(value) => format!("{name}=..."),
+        Some(_) => pair.to_owned(),
+        // A value without a name.
+        None => "...".to_owned(),
+    });
+    format!("{}?{}", uri.path(), pairs.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_queries_are_not_noted() {
+        for (uri, expected) in [
+            (
+                "/api/queues/%2F/q?if-empty=true&count=10",
+                "/api/queues/%2F/q?if-empty=true&count=10",
+            ),
+            ("/api/login?password=geheim&x=1", "/api/login?password=...&x=1"),
+            ("/api/x?geheim", "/api/x?..."),
+            ("/api/x", "/api/x"),
+        ] {
+            assert_eq!(shown(&Uri::from_static(uri)), expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A store in memory that knows which definitions a restart would find, and that holds changes up on demand.
+
+use courser_store::{
+    Location, Log, Lsn, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Reader, Record,
+    StoreError, Sync, Unlogged, Waiter,
+};
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+/// The store.
+pub struct HeldStore {
+    inner: MemoryStore,
+    state: Mutex<State>,
+    opened: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    is_held: bool,
+    waiting: usize,
+    defined: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl HeldStore {
+    pub fn new(gauge: &Arc<MemoryGauge>) -> Arc<Self> {
+        let inner = MemoryStore::new(Arc::clone(gauge));
+        Arc::new(HeldStore { inner, state: Mutex::default(), opened: Condvar::new() })
+    }
+
+    /// Holds up what is written from now on, or lets it go.
+    pub fn hold(&self, is_held: bool) {
+        self.state.lock().is_held = is_held;
+        self.opened.notify_all();
+    }
+
+    /// Whether somebody waits to write.
+    pub fn is_waited_for(&self) -> bool {
+        self.state.lock().waiting > 0
+    }
+
+    /// The definitions that a restart would find.
+    pub fn defined(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        self.state.lock().defined.clone()
+    }
+
+    fn write(&self, records: &[Record<'_>]) {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        while state.is_held {
+            self.opened.wait(&mut state);
+        }
+        state.waiting -= 1;
+        for record in records {
+            match record {
+                Record::Defined { key, value } => {
+                    drop(state.defined.insert(key.to_vec(), value.to_vec()));
+                }
+                Record::Forgotten { key } => drop(state.defined.remove(*key)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Log for HeldStore {
+    fn append(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError> {
+        self.write(records);
+        self.inner.append(records, sync, locations)
+    }
+
+    fn settle(
+        &self,
+        records: &[Record<'_>],
+        sync: Sync,
+        positions: &[Position],
+    ) -> Result<(), StoreError> {
+        self.write(records);
+        self.inner.settle(records, sync, positions)
+    }
+
+    fn unlogged(&self) -> Option<&dyn Unlogged> {
+        self.inner.unlogged()
+    }
+
+    fn end(&self) -> Lsn {
+        self.inner.end()
+    }
+
+    fn durable(&self) -> Lsn {
+        self.inner.durable()
+    }
+
+    fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
+        self.inner.when_durable(lsn, waiter);
+    }
+
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn when_room(&self, waker: &Waker) {
+        self.inner.when_room(waker);
+    }
+}
+
+impl Messages for HeldStore {
+    fn keep(
+        &self,
+        messages: &mut dyn Iterator<Item = MessageRef<'_>>,
+        locations: &mut Vec<Location>,
+    ) -> Result<(), StoreError> {
+        self.inner.keep(messages, locations)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        self.inner.reader()
+    }
+
+    fn hold(&self, position: Position) {
+        self.inner.hold(position);
+    }
+
+    fn release(&self, positions: &[Position]) {
+        self.inner.release(positions);
+    }
+}

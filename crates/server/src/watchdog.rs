@@ -1,0 +1,110 @@
+//! Looks, on a thread of its own, whether what is due gets done: whatever keeps the runtime from it, the log and the
+//! operator are told.
+
+use crate::clock::Clock;
+use courser_broker::Broker;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often it looks.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// So many looks in a row find something due, and nothing done since the last one, before that is said.
+const LOOKS: u32 = 5;
+
+/// Looks after the timers of a broker.
+pub(crate) struct Watchdog {
+    broker: Weak<Broker>,
+    clock: Clock,
+    /// How many turns timers had had at the last look; nothing if none was due.
+    turns: Option<u64>,
+    /// Looks in a row that found the same.
+    same: u32,
+}
+
+impl Watchdog {
+    pub fn new(broker: &Arc<Broker>, clock: Clock) -> Self {
+        Watchdog { broker: Arc::downgrade(broker), clock, turns: None, same: 0 }
+    }
+
+    /// Begins to look, until the broker stops or is gone.
+    pub fn start(mut self, stopping: watch::Receiver<bool>) {
+        let looking = thread::Builder::new().name("watchdog".into()).spawn(move || {
+            while matches!(stopping.has_changed(), Ok(false)) {
+                thread::sleep(LOOK_INTERVAL);
+                self.look();
+            }
+        });
+        if let Err(error) = looking {
+            tracing::warn!(%error, "no thread that looks whether timers are served in time");
+        }
+    }
+
+    /// Looks once.
+    fn look(&mut self) {
+        let Some(broker) = self.broker.upgrade() else { return };
+        let now_ms = self.clock.now_ms();
+        let turns = broker.turns_if_due(now_ms);
+        if turns.is_some() && turns == self.turns {
+            self.same += 1;
+            if self.same == LOOKS {
+                let since_ms =
+                    now_ms.saturating_sub(LOOK_INTERVAL.as_millis() as u64 * u64::from(LOOKS));
+                broker.note_unserved(Some(since_ms));
+                tracing::error!(
+                    "what is due has not been done for {LOOKS} s: times to live, delays and the like stand still"
+                );
+            }
+            return;
+        }
+        if self.same >= LOOKS {
+            broker.note_unserved(None);
+            tracing::info!(seconds = self.same, "what is due is done again");
+        }
+        (self.turns, self.same) = (turns, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_broker::Limits;
+    use courser_broker::admin::NewQueue;
+    use courser_codec::FieldTable;
+    use courser_store::{MemoryGauge, MemoryStore};
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    const TTL_MS: i64 = 1000;
+
+    /// A broker with a queue that is deleted when it was unused for a second.
+    fn broker_with_a_timer(clock: &Clock) -> Arc<Broker> {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        let broker = Broker::new(store, gauge, Limits::default(), 7);
+        broker.set_time(clock.now_ms());
+        let arguments = FieldTable::new().with("x-expires", TTL_MS);
+        let queue = NewQueue { durable: false, auto_delete: false, arguments };
+        broker.admin().declare_queue("/", "q", queue).expect("a queue");
+        broker
+    }
+
+    #[test]
+    fn what_is_due_and_not_done_is_said_and_so_is_its_end() {
+        let ahead_ms = Arc::new(AtomicI64::new(0));
+        let clock = Clock::shifted(Arc::clone(&ahead_ms));
+        let broker = broker_with_a_timer(&clock);
+        let mut watchdog = Watchdog::new(&broker, clock.clone());
+        let mut looks = |count: u32| {
+            (0..count).for_each(|_| watchdog.look());
+            broker.admin().timers_unserved_since_ms().is_some()
+        };
+        assert!(!looks(2 * LOOKS), "nothing is due");
+        ahead_ms.store(2 * TTL_MS, Ordering::Relaxed);
+        assert!(!looks(LOOKS), "not for long enough");
+        assert!(looks(1));
+        assert!(looks(LOOKS), "it is not served yet");
+        broker.tick(clock.now_ms());
+        assert!(!looks(1));
+    }
+}

@@ -1,0 +1,83 @@
+use super::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::Instant;
+
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Fewer than two messages.
+const PIPE_BYTES: usize = 1500;
+
+/// A broker's end that pings this often, and its client's end, at which nothing is answered.
+async fn pair() -> (WebSocket<DuplexStream>, DuplexStream) {
+    let (ours, theirs) = duplex(PIPE_BYTES);
+    let mut socket = WebSocket::new(ours, 1 << 20).await;
+    socket.pings = Pings::new(INTERVAL);
+    (socket, theirs)
+}
+
+/// A frame of 1,000 bytes.
+fn frame() -> Vec<u8> {
+    let mut frame = vec![3, 0, 1, 0, 0, 3, 0xe0];
+    frame.resize(999, 7);
+    frame.push(0xce);
+    frame
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(std::task::Waker::noop())
+}
+
+/// What comes of a look for something to read.
+fn look(socket: &mut WebSocket<DuplexStream>) -> Poll<io::Result<()>> {
+    let _ = Pin::new(&mut *socket).poll_flush(&mut context());
+    Pin::new(socket).poll_read(&mut context(), &mut ReadBuf::new(&mut [0; 16]))
+}
+
+#[tokio::test]
+async fn a_client_that_takes_what_waits_for_it_is_not_given_up_for_a_ping_behind_all_that() {
+    let (mut socket, mut client) = pair().await;
+    let begun = Instant::now();
+    while begun.elapsed() < INTERVAL * 8 {
+        // The socket is full but for a moment.
+        while Pin::new(&mut socket).poll_write(&mut context(), &frame()).is_ready() {}
+        tokio::time::sleep(INTERVAL / 10).await;
+        client.read_exact(&mut [0; 1000]).await.expect("more");
+        assert!(look(&mut socket).is_pending(), "after {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_neither_answers_nor_takes_anything_is_given_up() {
+    for is_full in [false, true] {
+        let (mut socket, _client) = pair().await;
+        while is_full && Pin::new(&mut socket).poll_write(&mut context(), &frame()).is_ready() {}
+        let Poll::Ready(ended) = wait(&mut socket).await else { unreachable!("it was waited for") };
+        // Who sees to it that a full one is written to gives it up (`amqp.send_timeout_ms`).
+        assert_eq!(ended.is_err(), !is_full);
+    }
+}
+
+/// Waits for an end, or ten intervals.
+async fn wait(socket: &mut WebSocket<DuplexStream>) -> Poll<io::Result<()>> {
+    for _ in 0..20 {
+        if let Poll::Ready(ended) = look(socket) {
+            return Poll::Ready(ended);
+        }
+        tokio::time::sleep(INTERVAL / 2).await;
+    }
+    Poll::Ready(Ok(()))
+}
+
+#[tokio::test]
+async fn a_client_that_is_not_read_is_pinged_and_judged_when_it_is_read_again() {
+    let (mut socket, mut client) = pair().await;
+    for _ in 0..10 {
+        assert!(Pin::new(&mut socket).poll_flush(&mut context()).is_ready());
+        tokio::time::sleep(INTERVAL / 2).await;
+    }
+    let mut pings = [0; 4];
+    client.read_exact(&mut pings).await.expect("two pings");
+    assert_eq!(pings, [0x89, 0, 0x89, 0]);
+    // An answer has come meanwhile: 1 byte of head, no payload, a mask.
+    client.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.expect("an answer");
+    assert!(look(&mut socket).is_pending());
+}

@@ -1,0 +1,184 @@
+//! Others that take their time: what they hold up is their own. The bounds are on what happens before what, not on a clock.
+
+use crate::support::{
+    AuthProgram, Client, Heard, HeldDisk, Process, TestServer, short, wait_until,
+};
+use courser::HttpListen;
+use courser_codec::{confirm, queue};
+use courser_connection::client::Config;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+/// Users of another program. No user has all places.
+const ALICE: &str = "YWxpY2U6czNjcmV0";
+const BOB: &str = "Ym9iOnMzY3JldA==";
+const GUEST: &str = "Z3Vlc3Q6Z3Vlc3Q=";
+
+/// The status of the answer to a request of this user.
+async fn status(server: &TestServer, path: &str, user: &str) -> String {
+    let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut said = [0; 12];
+    stream.read_exact(&mut said).await.expect("an answer");
+    String::from_utf8_lossy(&said[9..]).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_of_users_whose_program_is_silent_hold_up_no_other_user() {
+    const LISTS: usize = 40;
+    let program = AuthProgram::start();
+    let change = |config: &mut courser::Config| {
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.management.listen = HttpListen::At(vec![any_port]);
+        config.auth_http.timeout_ms = 1000;
+        config.auth_http.cache_seconds = 600;
+    };
+    let server = program.broker(change).await;
+    for number in 0..8 {
+        server.admin().change_vhost(&format!("v{number}"), |_| {}).expect("a new vhost");
+    }
+    for user in [ALICE, BOB] {
+        assert_eq!(status(&server, "/api/whoami", user).await, "200");
+    }
+    program.is_silent.store(true, Ordering::Relaxed);
+    let server = std::sync::Arc::new(server);
+    let mut lists = JoinSet::new();
+    for user in [ALICE, BOB].into_iter().cycle().take(LISTS) {
+        let server = std::sync::Arc::clone(&server);
+        lists.spawn(async move { status(&server, "/api/queues", user).await });
+    }
+    wait_until("lists ask", async || program.asked_for("/auth/vhost") > 0).await;
+    // Longer than it takes all of them to get as far as they do.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(status(&server, "/api/overview", GUEST).await, "200");
+    assert!(lists.try_join_next().is_none(), "it was answered before any of those that wait");
+    // Nor is anything asked for clients that are gone, beyond what is being asked.
+    lists.shutdown().await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let asked = program.asked_for("/auth/vhost");
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert_eq!(program.asked_for("/auth/vhost"), asked);
+    assert!(asked < LISTS, "{asked} questions");
+    std::sync::Arc::into_inner(server).expect("no one else has it").stop().await;
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_a_broker_that_waits_for_another_program() {
+    const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+    let program = AuthProgram::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Process::command();
+    for name in ["user", "vhost", "resource", "topic"] {
+        let variable = format!("COURSER_AUTH_HTTP_{}_PATH", name.to_uppercase());
+        command.env(variable, program.path(name));
+    }
+    command.env("COURSER_AUTH_HTTP_TIMEOUT_MS", ANSWER_LIMIT.as_millis().to_string());
+    command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
+    let mut broker = Process::start_with(command);
+    let mut client = Client::log_in(broker.address, "alice", "s3cret").await.expect("let in");
+    program.is_silent.store(true, Ordering::Relaxed);
+    client.tell(queue::Declare { queue: short("own"), ..Default::default() }).await;
+    wait_until("it is asked", async || program.asked_for("/auth/resource") == 1).await;
+    let asked = Instant::now();
+    broker.signal("TERM");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    assert!(asked.elapsed() < ANSWER_LIMIT, "it waited for the answer");
+}
+
+/// A durable queue, and a publisher that waits for confirms.
+async fn confirming(server: &TestServer) -> Client {
+    let mut client = Client::connect(server.address()).await;
+    let declare = queue::Declare { queue: short("lasting"), durable: true, ..Default::default() };
+    assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
+    let select = confirm::Select { nowait: false };
+    assert_eq!(client.call(select).await, Heard::Reply("confirm.select-ok"));
+    client
+}
+
+/// What needs no disk is done for a client that comes now: a message goes there and back.
+async fn is_served(server: &TestServer) {
+    let mut client = Client::connect(server.address()).await;
+    client.declare("fleeting").await;
+    client.consume("fleeting", true).await;
+    client.publish("fleeting", b"there").await;
+    assert_eq!(client.bodies(1).await, [b"there"]);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_stands_still_holds_up_only_what_needs_it() {
+    let disk = HeldDisk::default();
+    let server = TestServer::start_on(disk.clone(), |_| {}).await;
+    let mut publisher = confirming(&server).await;
+    let hold = disk.hold();
+    publisher.publish_persistent("lasting", b"m").await;
+    is_served(&server).await;
+    assert!(publisher.is_silent(0).await, "nothing is confirmed before it is on the disk");
+    drop(hold);
+    assert_eq!(publisher.next().await, Heard::Confirm { first: 1, last: 1 });
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishers_that_fill_what_waits_for_the_disk_hold_up_no_other_client() {
+    let disk = HeldDisk::default();
+    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 1 << 20;
+    let server = TestServer::start_on(disk.clone(), small).await;
+    let mut publishers = Vec::new();
+    // More than there are threads.
+    for _ in 0..6 {
+        publishers.push(confirming(&server).await);
+    }
+    let hold = disk.hold();
+    let mut writing = JoinSet::new();
+    for mut publisher in publishers {
+        writing.spawn(async move {
+            for _ in 0..64 {
+                publisher.publish_persistent("lasting", &[7; 100_000]).await;
+            }
+            publisher
+        });
+    }
+    // They get stuck meanwhile.
+    for _ in 0..20 {
+        is_served(&server).await;
+    }
+    drop(hold);
+    while let Some(publisher) = writing.join_next().await {
+        let mut publisher = publisher.expect("a publisher");
+        let is_last = |heard: &Heard| matches!(heard, Heard::Confirm { last: 64, .. });
+        publisher.wait_for(is_last).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_stop_without_a_word_hold_up_no_other_client_and_no_stop() {
+    let server = TestServer::start().await;
+    let mut witness = confirming(&server).await;
+    let mut silent = Vec::new();
+    for _ in 0..4 {
+        // In the handshake, with half a frame, and with deliveries that nobody reads.
+        silent.push(Client::begin(server.address(), Config::default()).await);
+        let mut half = Client::connect(server.address()).await;
+        half.stream.write_all(&[1, 0, 1, 0]).await.expect("sent");
+        silent.push(half);
+        let mut consumer = Client::connect(server.address()).await;
+        consumer.consume("lasting", true).await;
+        silent.push(consumer);
+    }
+    for number in 1..=100 {
+        witness.publish_persistent("lasting", &[7; 100_000]).await;
+        assert_eq!(witness.next().await, Heard::Confirm { first: number, last: number });
+    }
+    is_served(&server).await;
+    server.stop().await;
+    drop(silent);
+}

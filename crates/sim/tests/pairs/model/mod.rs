@@ -1,0 +1,273 @@
+//! What a broker promises, in as few words as possible: what waits where and in which order, who has
+//! what, who gets the next message, what becomes of it otherwise, and what is due when.
+//!
+//! The model is told each operation together with everything that clients were sent meanwhile. Where
+//! more than one thing may happen, as with two consumers of the same priority, it takes what happened
+//! if that is one of them. What should have been sent and was not is an error, and so is what was sent
+//! and should not have been.
+
+mod channels;
+mod consumers;
+mod deduplication;
+mod exchange;
+mod message;
+mod observed;
+mod publishing;
+mod queue;
+mod settings;
+mod stream;
+
+pub use channels::{Channels, Held};
+pub use consumers::Consumer;
+pub use exchange::{Exchanges, Path};
+pub use message::{Entry, Message};
+pub use observed::Observed;
+pub use queue::{Kind, Levels, Place, Queue, Settlement};
+pub use settings::{DeadLetter, Overflow, Settings};
+pub use stream::{Retention, Stream};
+
+use crate::topology::WORK;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// A connection and a channel of it.
+pub type ChannelId = (usize, u16);
+
+/// What a change of a queue happens in.
+pub struct Moment<'a> {
+    pub now_ms: u64,
+    pub observed: &'a mut Observed,
+    pub channels: &'a mut Channels,
+    /// What has died, the oldest first.
+    pub letters: &'a mut VecDeque<Letter>,
+}
+
+/// A message that has left its queue unconsumed.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub to: DeadLetter,
+    pub from: &'static str,
+    /// What it was there, and where, if it has to return.
+    pub place: Place,
+    pub entry: Entry,
+    /// What it has become.
+    pub message: Rc<Message>,
+}
+
+/// A publish.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    pub path: Path,
+    pub message: Rc<Message>,
+    /// It names a further key, in CC or in BCC.
+    pub has_more_keys: bool,
+    pub mandatory: bool,
+    pub delay_ms: Option<u64>,
+}
+
+/// Everything that the broker is expected to have.
+#[derive(Clone, Default)]
+pub struct Model {
+    pub queues: BTreeMap<&'static str, Queue>,
+    pub streams: BTreeMap<&'static str, Stream>,
+    pub exchanges: Exchanges,
+    pub channels: Channels,
+    pub observed: Observed,
+    pub now_ms: u64,
+    /// The policy of the queue under test.
+    pub policy: Settings,
+    letters: VecDeque<Letter>,
+    /// Queues take what they have no room for: the log has it already.
+    pub refuses_nothing: bool,
+}
+
+impl Model {
+    /// A broker without any queue.
+    pub fn new(now_ms: u64) -> Self {
+        Model { now_ms, ..Model::default() }
+    }
+
+    /// Whether a queue or stream of this name is there.
+    pub fn exists(&self, name: &str) -> bool {
+        self.queues.contains_key(name) || self.streams.contains_key(name)
+    }
+
+    /// The consumers and readers there are: queue and channel.
+    pub fn consumer_channels(&self) -> impl Iterator<Item = (&'static str, ChannelId)> {
+        let queues = self.queues.iter().map(|(name, queue)| (*name, queue.consumer_channels()));
+        let streams = self.streams.iter().map(|(name, stream)| (*name, stream.reader_channels()));
+        let all = queues.chain(streams);
+        all.flat_map(|(name, channels)| channels.into_iter().map(move |channel| (name, channel)))
+    }
+
+    /// Does something with a queue that is no stream, and sends what dies on its way.
+    pub fn with_queue<T>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Queue, &mut Moment<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let Model { queues, observed, channels, letters, now_ms, .. } = self;
+        let queue = queues.get_mut(name).ok_or_else(|| format!("there is no queue {name}"))?;
+        let done = change(queue, &mut Moment { now_ms: *now_ms, observed, channels, letters })?;
+        self.post()?;
+        Ok(done)
+    }
+
+    /// The same with a stream.
+    pub fn with_stream<T>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Stream, &mut Moment<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let Model { streams, observed, channels, letters, now_ms, .. } = self;
+        let stream = streams.get_mut(name).ok_or_else(|| format!("there is no stream {name}"))?;
+        change(stream, &mut Moment { now_ms: *now_ms, observed, channels, letters })
+    }
+
+    /// Settles deliveries of a channel: each queue does so with its own together.
+    pub fn settle(
+        &mut self,
+        channel: ChannelId,
+        held: &[(u64, Held)],
+        settlement: Settlement,
+    ) -> Result<(), String> {
+        let mut places = BTreeMap::<&'static str, Vec<Place>>::new();
+        let mut offsets = BTreeMap::<&'static str, u64>::new();
+        for (_, one) in held {
+            match one.place {
+                Some(place) => places.entry(one.queue).or_default().push(place),
+                None => *offsets.entry(one.queue).or_default() += 1,
+            }
+        }
+        for (name, count) in offsets {
+            self.with_stream(name, |stream, at| stream.settle(channel, count, at))?;
+        }
+        for (name, places) in places {
+            self.with_queue(name, |queue, at| queue.settle(&places, settlement, at))?;
+        }
+        Ok(())
+    }
+
+    /// Closes channels together: their consumers end, and what they hold returns.
+    pub fn close_channels(
+        &mut self,
+        channels: &[ChannelId],
+        transactional: ChannelId,
+    ) -> Result<(), String> {
+        let mut held = Vec::new();
+        for channel in channels {
+            for queue in self.queues.values_mut() {
+                queue.remove_consumer(*channel, self.now_ms);
+            }
+            self.streams.values_mut().for_each(|stream| stream.remove_reader(*channel));
+            held.extend(self.channels.take_all(*channel, *channel == transactional));
+        }
+        let returned: Vec<_> = held.into_iter().filter(|(_, one)| one.place.is_some()).collect();
+        let first = channels.first().copied().unwrap_or_default();
+        self.settle(first, &returned, Settlement::Requeue)?;
+        // Where nothing returns, it may be another consumer's turn all the same.
+        let names: Vec<_> = self.queues.keys().copied().collect();
+        names.into_iter().try_for_each(|name| {
+            self.with_queue(name, |queue, at| {
+                let paused = queue.paused;
+                queue.pause(paused, at)
+            })
+        })
+    }
+
+    /// A channel asks for nothing more, or for more again.
+    pub fn flow(&mut self, channel: ChannelId, active: bool) -> Result<(), String> {
+        match active {
+            true => self.channels.stopped.remove(&channel),
+            false => self.channels.stopped.insert(channel),
+        };
+        let names: Vec<_> = self.queues.keys().copied().collect();
+        names.into_iter().try_for_each(|name| {
+            self.with_queue(name, |queue, at| queue.stop_consumer(channel, !active, at))
+        })
+    }
+
+    /// A commit. Returns whether everything was taken; then its channel goes on.
+    pub fn commit(&mut self, channel: ChannelId) -> Result<bool, String> {
+        let has_gone = |one: &Publish| one.path == Path::Brief && !self.exchanges.has_brief;
+        if self.channels.transaction.publishes.iter().any(has_gone) {
+            // Nothing takes effect.
+            self.channels.roll_back(channel);
+            return Ok(false);
+        }
+        let transaction = std::mem::take(&mut self.channels.transaction);
+        let is_kept = |one: &Publish| one.path == Path::Later && one.delay_ms.is_some();
+        let (kept_for_later, at_once): (Vec<_>, Vec<_>) =
+            transaction.publishes.into_iter().partition(is_kept);
+        let all_taken = self.publish_together(&at_once)?;
+        self.publish_each(&kept_for_later)?;
+        for wanted in [Settlement::Ack, Settlement::Reject, Settlement::Requeue] {
+            let those = transaction.settled.iter().filter(|(.., settlement)| *settlement == wanted);
+            let those: Vec<_> = those.map(|(tag, held, _)| (*tag, held.clone())).collect();
+            self.settle(channel, &those, wanted)?;
+            self.post()?;
+        }
+        if all_taken {
+            self.observed.take_commit()?;
+        }
+        Ok(all_taken)
+    }
+
+    /// A queue is gone with all that is in it. Its consumers are told.
+    pub fn delete_queue(&mut self, name: &'static str) -> Result<(), String> {
+        let consumers = match self.queues.remove(name) {
+            Some(queue) => queue.consumer_channels(),
+            None => self.streams.remove(name).map_or_else(Vec::new, |one| one.reader_channels()),
+        };
+        self.channels.forget_queue(name);
+        if name == WORK {
+            self.exchanges.hashed.clear();
+        }
+        consumers.into_iter().try_for_each(|channel| self.observed.take_cancel(channel))
+    }
+
+    /// When something is due.
+    pub fn next_ms(&self) -> Option<u64> {
+        let queues = self.queues.values().filter_map(Queue::next_ms);
+        queues.chain(self.exchanges.next_ms()).min()
+    }
+
+    /// Does what is due now. Returns the channels that have had a message for too long.
+    pub fn tick(&mut self) -> Result<Vec<ChannelId>, String> {
+        let names: Vec<_> = self.queues.keys().copied().collect();
+        for name in names {
+            if self.queues[name].end_ms().is_some_and(|end_ms| end_ms <= self.now_ms) {
+                self.delete_queue(name)?;
+                continue;
+            }
+            self.with_queue(name, |queue, at| {
+                queue.expire(at);
+                Ok(())
+            })?;
+        }
+        let due = self.exchanges.take_due(self.now_ms);
+        self.publish_together(&due)?;
+        self.post()?;
+        let overdue = self.queues.values().flat_map(|queue| queue.overdue(self.now_ms));
+        let mut overdue: Vec<_> = overdue.collect();
+        overdue.sort_unstable();
+        overdue.dedup();
+        Ok(overdue)
+    }
+
+    /// The broker was stopped and has started again. The direct exchange begins anew to remember marks,
+    /// as many as this.
+    pub fn restart(&mut self, marks: Option<usize>) -> Result<(), String> {
+        self.channels.forget_all();
+        self.exchanges.restart(marks);
+        self.streams.values_mut().for_each(Stream::restart);
+        let names: Vec<_> = self.queues.keys().copied().collect();
+        for name in names {
+            self.with_queue(name, |queue, at| {
+                queue.restart(at);
+                Ok(())
+            })?;
+        }
+        self.tick().map(drop)
+    }
+}

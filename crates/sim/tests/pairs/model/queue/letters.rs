@@ -1,0 +1,108 @@
+//! What leaves a queue unconsumed, and waits in it as long as no queue takes it.
+
+use super::{Place, Queue};
+use crate::model::message::Entry;
+use crate::model::settings::Overflow;
+use crate::model::{Letter, Moment};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// How long letters wait for another try.
+const RETRY_MS: u64 = 1000;
+/// Letters that are tried again at once.
+const RETRIED_AT_ONCE: usize = 256;
+
+/// Letters that no queue has taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stranded {
+    letters: VecDeque<Letter>,
+    /// Those that were not posted yet.
+    unposted: usize,
+    retry_ms: Option<u64>,
+}
+
+impl Queue {
+    pub(super) fn bury(
+        &mut self,
+        place: Place,
+        entry: &Entry,
+        reason: &'static str,
+        at: &mut Moment<'_>,
+    ) {
+        let Some(to) = self.settings.dead_letter else { return };
+        let message = Rc::new(entry.message.letter(self.name, reason, to.key.is_some()));
+        let (from, entry) = (self.name, entry.clone());
+        at.letters.push_back(Letter { to, from, place, entry, message });
+        self.stranded.unposted += 1;
+    }
+
+    /// One of its letters is posted, whatever comes of it.
+    pub fn letter_is_posted(&mut self) {
+        self.stranded.unposted = self.stranded.unposted.saturating_sub(1);
+    }
+
+    /// How many messages count for what it refuses.
+    pub(super) fn held(&self) -> usize {
+        self.ready.len() + self.stranded.letters.len() + self.stranded.unposted
+    }
+
+    /// Whether it has no room for one more message, however small.
+    pub fn refuses_next(&self) -> bool {
+        self.settings.overflow != Overflow::DropHead
+            && self.settings.is_exceeded_by(self.held() + 1, self.ready_bytes())
+    }
+
+    /// No queue takes a letter.
+    pub fn strand(&mut self, letter: Letter, now_ms: u64) {
+        self.stranded.letters.push_back(letter);
+        self.retry_at(now_ms + RETRY_MS);
+    }
+
+    /// A letter has found its way, and so may those that have not.
+    pub fn letter_has_gone(&mut self, now_ms: u64) {
+        if !self.stranded.letters.is_empty() {
+            self.retry_at(now_ms);
+        }
+    }
+
+    fn retry_at(&mut self, at_ms: u64) {
+        let before_ms = self.stranded.retry_ms;
+        self.stranded.retry_ms = before_ms.into_iter().chain([at_ms]).min();
+    }
+
+    /// When letters are tried again.
+    pub(super) fn retry_ms(&self) -> Option<u64> {
+        self.stranded.retry_ms
+    }
+
+    /// Whether letters wait.
+    pub fn has_stranded(&self) -> bool {
+        !self.stranded.letters.is_empty()
+    }
+
+    /// Takes the letters that are to be tried again now.
+    pub fn take_stranded(&mut self, now_ms: u64) -> Vec<Letter> {
+        if self.stranded.retry_ms.is_none_or(|retry_ms| retry_ms > now_ms) {
+            return Vec::new();
+        }
+        self.stranded.retry_ms = None;
+        let count = self.stranded.letters.len().min(RETRIED_AT_ONCE);
+        let letters = self.stranded.letters.drain(..count).collect();
+        self.stranded.unposted += count;
+        if !self.stranded.letters.is_empty() {
+            self.retry_at(now_ms + RETRY_MS);
+        }
+        letters
+    }
+
+    /// Letters that wait are gone.
+    pub(super) fn forget_stranded(&mut self) {
+        self.stranded.letters.clear();
+    }
+
+    /// The broker starts again: letters are ordinary messages once more.
+    pub(super) fn return_stranded(&mut self) {
+        let Stranded { letters, .. } = std::mem::take(&mut self.stranded);
+        self.ready.extend(letters.into_iter().map(|letter| (letter.place, letter.entry)));
+    }
+}

@@ -1,0 +1,61 @@
+//! What happens to a queue by itself: what is due when, and what a restart leaves.
+
+use super::Queue;
+use crate::model::consumers::Consumers;
+use crate::model::deduplication::Marks;
+use crate::model::message::Entry;
+use crate::model::{ChannelId, Moment};
+
+impl Queue {
+    pub(super) fn deadline_ms(&self, entry: &Entry) -> Option<u64> {
+        let ttl_ms = self.settings.ttl_ms.into_iter().chain(entry.message.ttl_ms).min()?;
+        Some(entry.stamp_ms.unwrap_or(self.since_ms) + ttl_ms)
+    }
+
+    /// When something is due.
+    pub fn next_ms(&self) -> Option<u64> {
+        let expiry = self.ready.values().next().and_then(|entry| self.deadline_ms(entry));
+        let overdue = self.overdue_ms().map(|(at, _)| at);
+        expiry.into_iter().chain(self.end_ms()).chain(overdue).chain(self.retry_ms()).min()
+    }
+
+    /// When it goes, if nobody uses it until then.
+    pub fn end_ms(&self) -> Option<u64> {
+        let expires_ms = self.settings.expires_ms.filter(|_| self.consumers.len() == 0);
+        expires_ms.map(|expires_ms| self.used_ms + expires_ms)
+    }
+
+    /// When which channel has had a message for too long.
+    fn overdue_ms(&self) -> Option<(u64, ChannelId)> {
+        let timeout_ms = self.settings.timeout_ms?;
+        let timed = self.taken.values().filter(|taken| taken.is_timed);
+        timed.map(|taken| (taken.since_ms + timeout_ms, taken.holder)).min()
+    }
+
+    /// The channels that have had a message for too long.
+    pub fn overdue(&self, now_ms: u64) -> Vec<ChannelId> {
+        let timeout_ms = self.settings.timeout_ms.unwrap_or(u64::MAX);
+        let timed = self.taken.values().filter(|taken| taken.is_timed);
+        let overdue = timed.filter(|taken| taken.since_ms.saturating_add(timeout_ms) <= now_ms);
+        overdue.map(|taken| taken.holder).collect()
+    }
+
+    /// The broker starts again: what is persistent is there, and nobody has any of it.
+    pub fn restart(&mut self, at: &mut Moment<'_>) {
+        for (place, taken) in std::mem::take(&mut self.taken) {
+            self.ready.insert(place, taken.entry);
+        }
+        self.return_stranded();
+        self.ready.retain(|_, entry| entry.message.persistent);
+        for entry in self.ready.values_mut() {
+            // The log knows of deliveries only what it has to count.
+            entry.redelivered = (entry.returns > 0).then_some(true);
+        }
+        self.consumers = Consumers::new(self.kind.single_active, self.kind.is_quorum);
+        (self.since_ms, self.used_ms) = (at.now_ms, at.now_ms);
+        self.marks = self.kind.marks.map(Marks::new);
+        // What was handed out counts again.
+        self.drop_excess(at);
+        self.expire(at);
+    }
+}
