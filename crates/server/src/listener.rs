@@ -239,7 +239,10 @@ impl Door {
     async fn accept(&self, listener: &TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, address)) => self.admit(stream, address),
+                Ok((stream, address)) => {
+                    self.admit(stream, address);
+                    self.shared.places.until_few_leave().await;
+                }
                 Err(error) => {
                     self.warn(&error, "a connection could not be accepted");
                     tokio::time::sleep(RETRY_INTERVAL).await;

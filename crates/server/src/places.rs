@@ -6,13 +6,19 @@
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+
+/// Connections that had to make room and have not gone yet, at most, while others are let in.
+const LEAVING_MAX: usize = 8;
 
 /// The places of one broker.
 #[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
     taken: Mutex<Taken>,
+    /// One of those that had to make room is gone.
+    left: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ struct Taken {
     open: usize,
     /// Those that have not, the oldest first, with how to end them.
     unfinished: BTreeMap<u64, Option<AbortHandle>>,
+    /// Those that had to make room: each holds its descriptor until its task has been dropped.
+    leaving: usize,
     next_id: u64,
 }
 
@@ -37,12 +45,20 @@ pub(crate) enum Admission {
 
 impl Places {
     pub fn new(most: usize) -> Self {
-        Places { most, taken: Mutex::default() }
+        Places { most, taken: Mutex::default(), left: Notify::new() }
     }
 
     /// How many there are.
     pub fn most(&self) -> usize {
         self.most
+    }
+
+    /// Waits until nearly all that had to make room are gone: newcomers faster than that would take descriptors
+    /// that no place counts.
+    pub async fn until_few_leave(&self) {
+        while self.taken.lock().leaving > LEAVING_MAX {
+            self.left.notified().await;
+        }
     }
 
     /// How many are taken.
@@ -89,6 +105,7 @@ impl Taken {
             self.unfinished.iter().find_map(|(id, task)| Some((id, task.as_ref()?)))?;
         task.abort();
         self.unfinished.remove(&id);
+        self.leaving += 1;
         Some(Admission::Replaced)
     }
 }
@@ -130,9 +147,14 @@ impl Drop for Place {
     fn drop(&mut self) {
         let Some(places) = &self.places else { return };
         let mut taken = places.taken.lock();
-        match self.is_open {
-            true => taken.open -= 1,
-            false => drop(taken.unfinished.remove(&self.id)),
+        if self.is_open {
+            taken.open -= 1;
+        } else if taken.unfinished.remove(&self.id).is_none() {
+            taken.leaving -= 1;
+            places.left.notify_one();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,9 +28,7 @@ impl Model {
     /// for another try.
     pub(super) fn post(&mut self) -> Result<(), String> {
         loop {
-            while let Some(letter) = self.letters.pop_front() {
-                self.post_one(letter)?;
-            }
+            self.post_new()?;
             let now_ms = self.now_ms;
             let again = self.queues.values_mut().flat_map(|queue| queue.take_stranded(now_ms));
             self.letters.extend(again);
@@ -38,6 +36,14 @@ impl Model {
                 return Ok(());
             }
         }
+    }
+
+    /// The same, without those that wait for another try: that is a timer's, and what a client sent at once comes first.
+    fn post_new(&mut self) -> Result<(), String> {
+        while let Some(letter) = self.letters.pop_front() {
+            self.post_one(letter)?;
+        }
+        Ok(())
     }
 
     fn post_one(&mut self, letter: Letter) -> Result<(), String> {
@@ -71,8 +77,9 @@ impl Model {
         let mut taken = Vec::new();
         for part in publishes.chunks(together) {
             taken.extend(self.publish_now(part)?);
-            self.post()?;
+            self.post_new()?;
         }
+        self.post()?;
         Ok(taken)
     }
 
