@@ -2,6 +2,8 @@
 
 /// The queue that may be read.
 pub const QUEUE: &str = "readable";
+/// The connection that may be seen, which has some channels.
+pub const CONNECTION: &str = "127.0.0.1:50000 -> 127.0.0.1:5672";
 /// Bytes of a name in a path: all of a request's head have 64 KiB.
 const NAME_BYTES: usize = 8 << 10;
 /// Members that a request may name as columns, and characters of a path to one.
@@ -18,6 +20,9 @@ const BODY_BYTES: usize = 9_900_000;
 /// A path of the pattern, with the objects that there are and, where there are none, with long names.
 pub fn path(pattern: &str) -> String {
     let long = "n".repeat(NAME_BYTES);
+    let connection = CONNECTION.replace(' ', "%20").replace('>', "%3E");
+    let channel = format!("{connection}%20(1)");
+    let is_of = |kind: &str| pattern.starts_with(&format!("/api/{kind}/"));
     let parts = pattern.split('/').map(|part| match part {
         "{vhost}" => "%2F",
         "{queue}" => QUEUE,
@@ -28,6 +33,8 @@ pub fn path(pattern: &str) -> String {
         "{within}" => "4",
         "{unit}" => "weeks",
         "{port}" => "9",
+        "{name}" if is_of("connections") => &connection,
+        "{name}" if is_of("channels") => &channel,
         named if named.starts_with('{') => &long,
         literal => literal,
     });

@@ -4,6 +4,7 @@
 //! request takes and the work that it makes, both in allocated KiB: neither depends on how fast the machine is. A route
 //! that is not in it fails the test. What others are refused costs no more than [`REFUSED_KIB`].
 
+mod clients;
 mod counting;
 #[path = "../api/direct.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
@@ -144,6 +145,7 @@ async fn cost(direct: &Direct, method: &str, pattern: &str) -> (Cost, bool) {
 async fn no_request_of_the_lowest_rank_costs_more_than_its_bill_says() {
     let direct = world();
     bind(&direct).await;
+    let _clients = clients::connect(&direct).await;
     let (mut bounds, mut wrong) = (bounds(), Vec::new());
     let refused = Cost { memory_kib: REFUSED_KIB, work_kib: REFUSED_KIB };
     for (method, pattern) in routes(&direct).await {
