@@ -26,6 +26,8 @@ pub struct Channels {
     held: BTreeMap<ChannelId, BTreeMap<u64, Held>>,
     /// Those that ask for nothing more.
     pub stopped: BTreeSet<ChannelId>,
+    /// Those that have not settled what they have from a queue that is gone: it counts for their prefetch.
+    pub hold_of_gone: BTreeSet<ChannelId>,
     /// Of the one channel that has transactions.
     pub transaction: Transaction,
 }
@@ -60,6 +62,7 @@ impl Channels {
     /// Takes everything that a channel holds, settled within a transaction or not.
     pub fn take_all(&mut self, channel: ChannelId, is_transactional: bool) -> Vec<(u64, Held)> {
         self.stopped.remove(&channel);
+        self.hold_of_gone.remove(&channel);
         let mut held = self.held.remove(&channel).unwrap_or_default();
         if is_transactional {
             let Transaction { settled, .. } = std::mem::take(&mut self.transaction);
@@ -70,8 +73,12 @@ impl Channels {
 
     /// A queue is gone: what was taken from it can be settled and is nowhere.
     pub fn forget_queue(&mut self, queue: &str) {
-        for held in self.held.values_mut() {
+        for (channel, held) in &mut self.held {
+            let before = held.len();
             held.retain(|_, one| one.queue != queue);
+            if held.len() < before {
+                self.hold_of_gone.insert(*channel);
+            }
         }
         self.transaction.settled.retain(|(_, one, _)| one.queue != queue);
     }

@@ -77,6 +77,8 @@ pub struct Model {
     /// The policy of the queue under test.
     pub policy: Settings,
     letters: VecDeque<Letter>,
+    /// The numbers of what the broker was seen to have where letters go, in their order.
+    pub arrived: Vec<u64>,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
 }

@@ -65,6 +65,12 @@ impl Observed {
         before.map(|(_, bytes)| bytes).sum()
     }
 
+    /// The numbers of deliveries that have died before.
+    pub fn letters(&self) -> impl Iterator<Item = u64> {
+        let deliveries = self.deliveries.values().flatten();
+        deliveries.filter(|delivery| !delivery.deaths.is_empty()).map(|delivery| delivery.id)
+    }
+
     /// There has to be an answer that there is nothing.
     pub fn take_empty(&mut self, queue: &str) -> Result<(), String> {
         let rest = self.empty.checked_sub(1);

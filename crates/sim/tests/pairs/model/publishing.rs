@@ -3,6 +3,7 @@
 use super::queue::{Outcome, Queue};
 use super::{Entry, Letter, Message, Model, Moment, Path, Publish};
 use crate::topology::{DEAD, WORK};
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// What identifies a message for those who remember it.
@@ -40,10 +41,37 @@ impl Model {
 
     /// The same, without those that wait for another try: that is a timer's, and what a client sent at once comes first.
     fn post_new(&mut self) -> Result<(), String> {
+        self.bring_forward();
         while let Some(letter) = self.letters.pop_front() {
             self.post_one(letter)?;
         }
         Ok(())
+    }
+
+    /// Letters that wait for another try and were seen to arrive are posted as they were seen: their order is not
+    /// promised, nor which of them finds the room that there is. Those that have not been tried keep their order among
+    /// them. Where the first make room for the last, too few are seen.
+    fn bring_forward(&mut self) {
+        let Some(dead) = self.queues.get(DEAD) else { return };
+        let has: BTreeSet<u64> = dead.ready().map(|entry| entry.message.id).collect();
+        let arrived: Vec<u64> =
+            self.arrived.iter().copied().filter(|id| !has.contains(id)).collect();
+        let are_among: BTreeSet<u64> = arrived.iter().copied().collect();
+        if dead.may_drop() || !self.queues.values().any(|queue| queue.has_letter(&are_among)) {
+            return;
+        }
+        let mut first = VecDeque::new();
+        for id in &arrived {
+            let queues = self.queues.values_mut();
+            let mut waits = queues.flat_map(|queue| queue.take_letters(|one| one == *id));
+            first.extend(waits.next().or_else(|| {
+                let is_new = |letter: &Letter| are_among.contains(&letter.message.id);
+                let at = self.letters.iter().position(is_new)?;
+                self.letters.remove(at)
+            }));
+        }
+        first.append(&mut self.letters);
+        self.letters = first;
     }
 
     fn post_one(&mut self, letter: Letter) -> Result<(), String> {

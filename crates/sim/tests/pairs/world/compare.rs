@@ -7,10 +7,17 @@ impl World {
     /// What waits in a queue, as its operator sees it: number, and whether it was delivered before.
     pub(super) fn ids(&mut self, name: &str) -> Result<Vec<(u64, bool)>, String> {
         let admin = self.running().broker.admin();
-        let peeked = admin.peek("/", name.as_bytes(), 0, usize::MAX, 8);
-        let peeked = peeked.map_err(|why| why.to_string())?;
         let id = |body: &[u8]| body.first_chunk().map_or(0, |id| u64::from_le_bytes(*id));
-        Ok(peeked.iter().map(|view| (id(&view.body), view.redelivered)).collect())
+        let mut ids = Vec::new();
+        loop {
+            // As many as are shown at once.
+            let page = admin.peek("/", name.as_bytes(), ids.len(), usize::MAX, 8);
+            let page = page.map_err(|why| why.to_string())?;
+            if page.is_empty() {
+                return Ok(ids);
+            }
+            ids.extend(page.iter().map(|view| (id(&view.body), view.redelivered)));
+        }
     }
 
     /// Everything that was sent is explained, and everything is where it should be.
@@ -45,7 +52,7 @@ impl World {
         let found = self.ids(name)?;
         let expected = self.model.queues[name].ready();
         let expected: Vec<_> =
-            expected.map(|entry| (entry.message.id, entry.redelivered)).take(found.len()).collect();
+            expected.map(|entry| (entry.message.id, entry.redelivered)).collect();
         let same = found.iter().zip(&expected).all(|((id, redelivered), (other, is))| {
             id == other && is.is_none_or(|is| is == *redelivered)
         });

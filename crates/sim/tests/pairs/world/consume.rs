@@ -30,7 +30,8 @@ impl World {
     fn may_consume(&self, new: &NewConsumer) -> bool {
         let channel = CONSUMERS[new.slot];
         let has_one = self.model.consumer_channels().any(|(_, one)| one == channel);
-        let holds = self.model.channels.tags().iter().any(|(one, _)| *one == channel);
+        let holds = self.model.channels.hold_of_gone.contains(&channel)
+            || self.model.channels.tags().iter().any(|(one, _)| *one == channel);
         // Readers of streams ask for more all the time.
         let is_stopped = self.model.streams.contains_key(new.queue)
             && self.model.channels.stopped.contains(&channel);

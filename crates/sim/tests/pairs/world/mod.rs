@@ -151,9 +151,20 @@ impl World {
                 model.observed.add(connection, heard);
             }
             if is_done {
+                self.see_letters();
                 return self.see_streams();
             }
         }
+    }
+
+    /// Sees which letters have arrived.
+    fn see_letters(&mut self) {
+        if !self.features.has(Feature::AtLeastOnce) {
+            return;
+        }
+        let waiting = self.ids(DEAD).unwrap_or_default();
+        let waiting = waiting.into_iter().map(|(id, _)| id);
+        self.model.arrived = self.model.observed.letters().chain(waiting).collect();
     }
 
     /// Sees where each stream begins: how much leaves it when is only promised within bounds.

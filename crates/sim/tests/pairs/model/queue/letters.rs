@@ -4,7 +4,7 @@ use super::{Place, Queue};
 use crate::model::message::Entry;
 use crate::model::settings::Overflow;
 use crate::model::{Letter, Moment};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// How long letters wait for another try.
@@ -44,6 +44,12 @@ impl Queue {
     /// How many messages count for what it refuses.
     pub(super) fn held(&self) -> usize {
         self.ready.len() + self.stranded.letters.len() + self.stranded.unposted
+    }
+
+    /// Whether it drops what is in front where there is no room.
+    pub fn may_drop(&self) -> bool {
+        let is_limited = self.settings.length.is_some() || self.settings.bytes.is_some();
+        is_limited && self.settings.overflow == Overflow::DropHead
     }
 
     /// Whether it has no room for one more message, however small.
@@ -93,6 +99,21 @@ impl Queue {
             self.retry_at(now_ms + RETRY_MS);
         }
         letters
+    }
+
+    /// Whether one of these letters waits for another try.
+    pub fn has_letter(&self, ids: &BTreeSet<u64>) -> bool {
+        self.stranded.letters.iter().any(|letter| ids.contains(&letter.message.id))
+    }
+
+    /// Takes letters that wait for another try, by the numbers of their messages.
+    pub fn take_letters(&mut self, is_meant: impl Fn(u64) -> bool) -> Vec<Letter> {
+        let all = std::mem::take(&mut self.stranded.letters);
+        let (taken, left): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|letter| is_meant(letter.message.id));
+        self.stranded.letters = left.into();
+        self.stranded.unposted += taken.len();
+        taken
     }
 
     /// Letters that wait are gone.
