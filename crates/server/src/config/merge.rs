@@ -95,13 +95,13 @@ fn lay_file_over(tree: &mut Value, path: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Why a file is none that can be read.
+/// Why a file is none that can be read, without a line of it: it may hold a password.
 fn unreadable(error: &serde_saphyr::Error) -> String {
     match error.without_snippet() {
         serde_saphyr::Error::DuplicateMappingKey { key: Some(key), location } => {
             format!("the key '{key}' is there twice, again in line {}", location.line())
         }
-        _ => error.to_string(),
+        other => other.to_string(),
     }
 }
 

@@ -135,3 +135,17 @@ fn an_audit_log_that_can_not_be_written_and_too_much_memory_are_noticed_at_the_s
         "{said}"
     );
 }
+
+#[test]
+fn a_file_that_is_not_in_order_is_refused_with_the_line_and_without_its_text() {
+    for file in [
+        "auth:\n  password: hunter2\n broken: [1\n",
+        "auth:\n  password: \"hunter2\n",
+        "auth: {password: hunter2, password: hunter3}\n",
+        "auth:\n\tpassword: hunter2\n",
+    ] {
+        let error = refused(file);
+        assert!(error.contains("line "), "{file}: {error}");
+        assert!(!error.contains("hunter"), "{file}: {error}");
+    }
+}
