@@ -26,7 +26,7 @@ pub use queue::{Kind, Levels, Place, Queue, Settlement};
 pub use settings::{DeadLetter, Overflow, Settings};
 pub use stream::{Retention, Stream};
 
-use crate::topology::WORK;
+use crate::topology::{DEAD, WORK};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -77,8 +77,11 @@ pub struct Model {
     /// The policy of the queue under test.
     pub policy: Settings,
     letters: VecDeque<Letter>,
-    /// The numbers of what the broker was seen to have where letters go, in their order.
-    pub arrived: Vec<u64>,
+    /// The numbers of letters that were seen to arrive, in their order, and are not known of yet.
+    arrived: Vec<u64>,
+    /// Since this was last asked, letters have found their way that had waited: whether they are before or behind others
+    /// that came at the same time is not promised.
+    pub letters_had_waited: bool,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
 }
@@ -100,6 +103,14 @@ impl Model {
         let streams = self.streams.iter().map(|(name, stream)| (*name, stream.reader_channels()));
         let all = queues.chain(streams);
         all.flat_map(|(name, channels)| channels.into_iter().map(move |channel| (name, channel)))
+    }
+
+    /// These letters wait where letters go, or were delivered from there. Where the first have to make room for the
+    /// last, too few are seen.
+    pub fn see_letters(&mut self, waiting: impl Iterator<Item = u64>) {
+        let dead = self.queues.get(DEAD).filter(|dead| !dead.may_drop());
+        let all = self.observed.letters().chain(waiting);
+        self.arrived = dead.map_or(Vec::new(), |dead| all.filter(|id| !dead.has(*id)).collect());
     }
 
     /// Does something with a queue that is no stream, and sends what dies on its way.

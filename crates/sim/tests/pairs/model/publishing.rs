@@ -33,6 +33,7 @@ impl Model {
             let now_ms = self.now_ms;
             let again = self.queues.values_mut().flat_map(|queue| queue.take_stranded(now_ms));
             self.letters.extend(again);
+            self.letters_had_waited |= !self.letters.is_empty();
             if self.letters.is_empty() {
                 return Ok(());
             }
@@ -50,18 +51,15 @@ impl Model {
 
     /// Letters that wait for another try and were seen to arrive are posted as they were seen: their order is not
     /// promised, nor which of them finds the room that there is. Those that have not been tried keep their order among
-    /// them. Where the first make room for the last, too few are seen.
+    /// them.
     fn bring_forward(&mut self) {
-        let Some(dead) = self.queues.get(DEAD) else { return };
-        let has: BTreeSet<u64> = dead.ready().map(|entry| entry.message.id).collect();
-        let arrived: Vec<u64> =
-            self.arrived.iter().copied().filter(|id| !has.contains(id)).collect();
-        let are_among: BTreeSet<u64> = arrived.iter().copied().collect();
-        if dead.may_drop() || !self.queues.values().any(|queue| queue.has_letter(&are_among)) {
+        let are_among: BTreeSet<u64> = self.arrived.iter().copied().collect();
+        if !self.queues.values().any(|queue| queue.has_letter(&are_among)) {
             return;
         }
+        self.letters_had_waited = true;
         let mut first = VecDeque::new();
-        for id in &arrived {
+        for id in &self.arrived {
             let queues = self.queues.values_mut();
             let mut waits = queues.flat_map(|queue| queue.take_letters(|one| one == *id));
             first.extend(waits.next().or_else(|| {
@@ -76,14 +74,18 @@ impl Model {
 
     fn post_one(&mut self, letter: Letter) -> Result<(), String> {
         let dead = self.queues.get(DEAD);
-        let (is_there, is_stuck) = (dead.is_some(), dead.is_none_or(Queue::refuses_next));
-        let (from, now_ms) = (letter.from, self.now_ms);
+        let has_arrived = self.arrived.contains(&letter.message.id);
+        let is_behind = !self.arrived.is_empty() && !has_arrived;
+        let is_stuck =
+            dead.is_none_or(|dead| dead.refuses_next() || is_behind && dead.may_refuse());
+        let (is_there, from, now_ms) = (dead.is_some(), letter.from, self.now_ms);
         self.queues.get_mut(from).into_iter().for_each(Queue::letter_is_posted);
         if letter.to.at_least_once && is_stuck {
             let queue = self.queues.get_mut(from);
             queue.into_iter().for_each(|queue| queue.strand(letter.clone(), now_ms));
             return Ok(());
         }
+        self.arrived.retain(|id| *id != letter.message.id);
         if is_there {
             self.put(&[letter.message], &[DEAD])?;
         }

@@ -163,8 +163,7 @@ impl World {
             return;
         }
         let waiting = self.ids(DEAD).unwrap_or_default();
-        let waiting = waiting.into_iter().map(|(id, _)| id);
-        self.model.arrived = self.model.observed.letters().chain(waiting).collect();
+        self.model.see_letters(waiting.into_iter().map(|(id, _)| id));
     }
 
     /// Sees where each stream begins: how much leaves it when is only promised within bounds.

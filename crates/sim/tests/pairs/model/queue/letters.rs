@@ -4,7 +4,7 @@ use super::{Place, Queue};
 use crate::model::message::Entry;
 use crate::model::settings::Overflow;
 use crate::model::{Letter, Moment};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// How long letters wait for another try.
@@ -46,6 +46,11 @@ impl Queue {
         self.ready.len() + self.stranded.letters.len() + self.stranded.unposted
     }
 
+    /// Whether it refuses what it has no room for.
+    pub fn may_refuse(&self) -> bool {
+        self.settings.overflow != Overflow::DropHead
+    }
+
     /// Whether it drops what is in front where there is no room.
     pub fn may_drop(&self) -> bool {
         let is_limited = self.settings.length.is_some() || self.settings.bytes.is_some();
@@ -54,8 +59,7 @@ impl Queue {
 
     /// Whether it has no room for one more message, however small.
     pub fn refuses_next(&self) -> bool {
-        self.settings.overflow != Overflow::DropHead
-            && self.settings.is_exceeded_by(self.held() + 1, self.ready_bytes())
+        self.may_refuse() && self.settings.is_exceeded_by(self.held() + 1, self.ready_bytes())
     }
 
     /// No queue takes a letter.
@@ -114,6 +118,16 @@ impl Queue {
         self.stranded.letters = left.into();
         self.stranded.unposted += taken.len();
         taken
+    }
+
+    /// Brings what waits into the order of these numbers, if they are all of it.
+    pub fn reorder(&mut self, ids: &[u64]) {
+        let mut entries: BTreeMap<u64, Entry> =
+            self.ready.values().map(|entry| (entry.message.id, entry.clone())).collect();
+        let in_order: Vec<Entry> = ids.iter().filter_map(|id| entries.remove(id)).collect();
+        if in_order.len() == self.ready.len() {
+            self.ready.values_mut().zip(in_order).for_each(|(entry, now)| *entry = now);
+        }
     }
 
     /// Letters that wait are gone.

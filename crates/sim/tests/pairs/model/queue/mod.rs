@@ -113,6 +113,12 @@ impl Queue {
         self.ready.values()
     }
 
+    /// Whether it has the message with this number.
+    pub fn has(&self, id: u64) -> bool {
+        let taken = self.taken.values().map(|one| &one.entry);
+        self.ready.values().chain(taken).any(|entry| entry.message.id == id)
+    }
+
     /// How many messages wait, how many are handed out, and how many consumers there are.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.ready.len(), self.taken.len(), self.consumers.len())
