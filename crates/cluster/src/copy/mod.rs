@@ -10,7 +10,8 @@
 //! - whatever was here, the copy comes from a leader of a term in which this node has taken no part. That leader was elected by
 //!   others, and had everything that was committed with this node's help.
 //!
-//! A leader gives copies only when an entry of its own term is committed: everything before is in them.
+//! The term of a leader counts when an entry of its own is committed in it: everything before is in the copy then. Until that
+//! it gives copies only to nodes of the first kind whose own log ends before: they may be what it needs for a majority.
 
 mod head;
 mod sink;

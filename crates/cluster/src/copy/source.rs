@@ -11,6 +11,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// What a leader says of itself when a copy is begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leading {
+    /// The term, once an entry of its own is committed in it; 0 until then.
     pub term: u64,
     pub members: Members,
     pub members_index: u64,

@@ -16,10 +16,11 @@ impl<L: ReplicaLog> Group<L> {
         self.lacks
     }
 
-    /// Tells those that lack entries from where on there are some.
+    /// Tells those that lack entries from where on there are some. Without one of them there may be no majority that
+    /// commits what a new leader needs to serve.
     pub(super) fn offer_copies(&mut self) {
         let lacking = std::mem::take(&mut *self.node.store().lacking.borrow_mut());
-        if self.serving.is_none() {
+        if !self.leads() {
             return;
         }
         let first = self.log().before_first().index + 1;

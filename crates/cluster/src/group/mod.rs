@@ -196,6 +196,11 @@ impl<L: ReplicaLog> Group<L> {
         self.serving
     }
 
+    /// Whether this node leads. It may not serve yet: see [`Group::serving`].
+    pub fn leads(&self) -> bool {
+        self.node.raft.state == StateRole::Leader
+    }
+
     /// Everything up to this entry is committed, as far as this node knows.
     pub fn committed(&self) -> u64 {
         self.committed

@@ -154,9 +154,9 @@ impl Driver {
         Ok(())
     }
 
-    /// What a copy needs to know, if this node serves.
+    /// What a copy needs to know, if this node leads.
     pub(super) fn leading(&self) -> Option<Leading> {
-        let term = self.group.serving()?;
+        let term = self.group.leads().then(|| self.group.serving().unwrap_or(0))?;
         let members = self.group.members().clone();
         Some(Leading { term, members, members_index: self.group.members_index() })
     }

@@ -273,7 +273,8 @@ impl Inner {
         }
     }
 
-    /// Takes a copy of the log from whoever leads, however long that takes.
+    /// Takes a copy of the log from the node that leads, however long that takes. A node with a whole log, which was
+    /// offered one, asks each of the others once: before that they may need its vote to have a leader.
     async fn fetch_copy(
         &self,
         group: &Group,
@@ -305,6 +306,9 @@ impl Inner {
                 }
             }
             tokio::time::sleep(COPY_INTERVAL).await;
+            if offered_by.is_some() {
+                return;
+            }
         }
     }
 

@@ -100,6 +100,25 @@ fn a_node_that_was_away_for_long_is_brought_a_copy_and_may_lead() {
 }
 
 #[test]
+fn two_of_three_serve_again_when_one_of_them_lacks_what_is_gone() {
+    let mut world = World::new(3, 3);
+    let leader = elect(&mut world);
+    let (away, third) = ((leader + 1) % 3, (leader + 2) % 3);
+    world.crash(away, false);
+    go_on_without(&mut world, leader);
+    world.crash(third, true);
+    for _ in 0..40 {
+        world.quiet_round();
+    }
+    assert_eq!(world.leader(), None, "one of three is no majority");
+    world.start(away);
+    elect(&mut world);
+    assert_eq!(world.copies, 1);
+    world.start(third);
+    world.settle();
+}
+
+#[test]
 fn a_damaged_copy_is_replaced_by_one_of_a_later_term() {
     let mut world = World::new(4, 3);
     let leader = elect(&mut world);
@@ -149,6 +168,30 @@ fn a_copy_that_may_lack_what_the_node_has_acknowledged_is_refused() {
     let mut sink = world.nodes[other].sink().expect("the damage can be mended");
     assert!(sink.needs_term_above().is_some());
     assert!(sink.chunk(&head).is_err(), "the leader may count on what is lost");
+}
+
+#[test]
+fn the_term_of_a_leader_that_does_not_serve_yet_says_nothing_of_its_copy() {
+    let mut world = World::new(11, 3);
+    let first = elect(&mut world);
+    for _ in 0..5 {
+        world.publish(first);
+        world.quiet_round();
+    }
+    // The last of it is committed, and the followers are not told.
+    world.crash(first, true);
+    while world.leads().is_none() {
+        world.quiet_round();
+    }
+    let next = world.leads().expect("it leads");
+    assert_eq!(world.leader(), None, "nothing of its own is committed");
+    let running = world.nodes[next].running.as_mut().expect("it leads");
+    let mut source = running.driver.copy(None).expect("it leads");
+    let other = followers(first).find(|at| *at != next).expect("the third");
+    world.crash(other, false);
+    let head = source.next_chunk().expect("a good disk").expect("the first");
+    let mut sink = world.nodes[other].sink().expect("a good disk");
+    assert!(sink.chunk(&head).is_err(), "it ends before this node's log does");
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl World {
     }
 
     fn begin_copy(&mut self, at: usize) {
-        let Some(from) = self.leader().filter(|from| *from != at) else { return };
+        let Some(from) = self.leads().filter(|from| *from != at) else { return };
         let Ok(sink) = self.nodes[at].sink() else { return };
         let Some(running) = &mut self.nodes[from].running else { return };
         if let Ok(source) = running.driver.copy(sink.needs_term_above()) {
@@ -181,6 +181,16 @@ impl World {
         let terms: Vec<_> = self.nodes.iter_mut().map(serving).collect();
         let newest = (0..terms.len()).max_by_key(|at| terms[*at])?;
         terms[newest].map(|_| newest)
+    }
+
+    /// The node that leads in the newest term, whether or not it serves.
+    pub fn leads(&self) -> Option<usize> {
+        let groups =
+            self.nodes.iter().map(|node| node.running.as_ref().map(|one| one.driver.group()));
+        let leads = groups
+            .enumerate()
+            .filter_map(|(at, group)| group.filter(|one| one.leads()).map(|one| (one.term(), at)));
+        leads.max().map(|(_, at)| at)
     }
 
     /// The broker of a node that serves.
