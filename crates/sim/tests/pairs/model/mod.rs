@@ -268,6 +268,12 @@ impl Model {
         Ok(overdue)
     }
 
+    /// Nobody gets anything any more.
+    pub fn forget_consumers(&mut self) {
+        self.queues.values_mut().for_each(Queue::forget_consumers);
+        self.streams.values_mut().for_each(Stream::restart);
+    }
+
     /// The broker was stopped and has started again. The direct exchange begins anew to remember marks,
     /// as many as this.
     pub fn restart(&mut self, marks: Option<usize>) -> Result<(), String> {

@@ -4,7 +4,8 @@ use super::World;
 use crate::broker::Stop;
 use crate::model::{Model, Observed, Path, Publish, Queue};
 use crate::operation::{Batch, Operation};
-use crate::topology::WORK;
+use crate::topology::{HashKey, WORK};
+use std::collections::BTreeMap;
 
 impl World {
     /// Does operations of which the log has nothing when the broker stops: it is as before them, but for
@@ -77,16 +78,40 @@ impl World {
         let late = |one: Publish| Publish { mandatory: false, ..one };
         let publishes: Vec<_> = self.messages(batch, first_id).into_iter().map(late).collect();
         for count in 1..=publishes.len() {
-            self.model = before.clone();
-            self.restart_model(now_ms)?;
-            self.model.exchanges.hashed = hashed.clone();
-            self.model.refuses_nothing = true;
-            self.model.publish(&publishes[..count])?;
-            self.model.refuses_nothing = false;
-            let Err(why) = self.compare() else { return Ok(()) };
-            whys.push(format!("not with {count}, as {why}"));
+            let before = || (before.clone(), hashed.clone());
+            for is_there_at_start in [false, true] {
+                let agrees =
+                    self.has_come(&publishes[..count], before(), is_there_at_start, now_ms);
+                let Err(why) = agrees else { return Ok(()) };
+                whys.push(format!("not with {count}, as {why}"));
+            }
         }
         Err(whys.join("; "))
+    }
+
+    /// Whether the broker, which has started again, has these publishes besides what was there before: as if they came after
+    /// the start, or were there when it took up what had waited.
+    fn has_come(
+        &mut self,
+        publishes: &[Publish],
+        (before, hashed): (Model, BTreeMap<HashKey, &'static str>),
+        is_there_at_start: bool,
+        now_ms: u64,
+    ) -> Result<(), String> {
+        self.model = before;
+        match is_there_at_start {
+            true => self.model.forget_consumers(),
+            false => self.restart_model(now_ms)?,
+        }
+        self.model.exchanges.hashed = hashed;
+        self.model.refuses_nothing = true;
+        let published = self.model.publish(publishes);
+        self.model.refuses_nothing = false;
+        published?;
+        if is_there_at_start {
+            self.restart_model(now_ms)?;
+        }
+        self.compare()
     }
 
     /// The broker has started with the log that it had when the model was as it is.

@@ -40,6 +40,11 @@ impl Queue {
         overdue.map(|taken| taken.holder).collect()
     }
 
+    /// Its consumers are gone, and nobody else gets anything.
+    pub fn forget_consumers(&mut self) {
+        self.consumers = Consumers::new(self.kind.single_active, self.kind.is_quorum);
+    }
+
     /// The broker starts again: what is persistent is there, and nobody has any of it.
     pub fn restart(&mut self, at: &mut Moment<'_>) {
         for (place, taken) in std::mem::take(&mut self.taken) {
@@ -51,7 +56,7 @@ impl Queue {
             // The log knows of deliveries only what it has to count.
             entry.redelivered = (entry.returns > 0).then_some(true);
         }
-        self.consumers = Consumers::new(self.kind.single_active, self.kind.is_quorum);
+        self.forget_consumers();
         (self.since_ms, self.used_ms) = (at.now_ms, at.now_ms);
         self.marks = self.kind.marks.map(Marks::new);
         // What was handed out counts again.
