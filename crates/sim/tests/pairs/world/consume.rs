@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::broker::{CONSUMERS, PLAIN};
+use crate::features::Feature;
 use crate::model::{Consumer, Path};
 use crate::operation::{Batch, NewConsumer};
 use crate::topology::{OTHER, WORK};
@@ -101,7 +102,10 @@ impl World {
         let both = [consumer(0, WORK), consumer(1, OTHER)];
         let is_busy =
             self.model.consumer_channels().any(|(queue, _)| queue == WORK || queue == OTHER);
-        if is_busy || !both.iter().all(|new| self.may_consume(new)) {
+        // A large letter finds no room where its consumer's connection is full, and comes some time later.
+        let refuses = self.features.value(Feature::DeadLetters) == "reject-publish";
+        let comes_later = refuses && self.features.has(Feature::AtLeastOnce);
+        if is_busy || comes_later || !both.iter().all(|new| self.may_consume(new)) {
             return Ok(());
         }
         let large =
