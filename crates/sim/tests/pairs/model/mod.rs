@@ -280,13 +280,11 @@ impl Model {
         self.channels.forget_all();
         self.exchanges.restart(marks);
         self.streams.values_mut().for_each(Stream::restart);
-        let names: Vec<_> = self.queues.keys().copied().collect();
-        for name in names {
-            self.with_queue(name, |queue, at| {
-                queue.restart(at);
-                Ok(())
-            })?;
+        let Model { queues, observed, channels, letters, now_ms, .. } = self;
+        for queue in queues.values_mut() {
+            queue.restart(&mut Moment { now_ms: *now_ms, observed, channels, letters });
         }
+        self.post()?;
         self.tick().map(drop)
     }
 }
