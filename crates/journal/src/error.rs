@@ -1,6 +1,7 @@
 //! What can go wrong, and what it means for the owner.
 
 use crate::Lsn;
+use crate::upkeep::is_full;
 use std::{io, path::PathBuf, sync::Arc};
 
 /// Why the journal stopped taking anything: a write or a sync failed.
@@ -59,6 +60,13 @@ pub enum OpenError {
         /// What the operating system said.
         error: io::Error,
     },
+}
+
+impl OpenError {
+    /// Whether it may be opened when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        matches!(self, OpenError::Io { error, .. } if is_full(error))
+    }
 }
 
 /// What is wrong with a file of the journal.

@@ -53,3 +53,4 @@ pub use read::ReadCache;
 pub use recovery::{BatchInfo, Record, Recovery, Replayed};
 pub use shards::JournalShards;
 pub use store::{JournalStore, MalformedRecord, RecoverError};
+pub use upkeep::is_full;

@@ -3,8 +3,8 @@
 use super::kept::{Kept, NAME, read, write};
 use crate::transport::{Formation, Node};
 use crate::{GroupNumber, NodeId};
-use courser_journal::Disk;
 use courser_journal::replica::is_copy;
+use courser_journal::{Disk, is_full};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
@@ -101,6 +101,13 @@ pub enum FolderError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
+}
+
+impl FolderError {
+    /// Whether it can be done when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        matches!(self, FolderError::Io { error, .. } if is_full(error))
+    }
 }
 
 /// The part of a data folder that says which node this is, and what it knows of others.

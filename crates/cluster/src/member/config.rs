@@ -93,6 +93,16 @@ impl MemberError {
         )
     }
 
+    /// Whether the node can go on when there is room on its disk.
+    pub fn lacks_room(&self) -> bool {
+        match self {
+            MemberError::Create(error) | MemberError::Open(ReplicaError::Open(error)) => {
+                error.lacks_room()
+            }
+            _ => false,
+        }
+    }
+
     /// Where the copy can't be used, the entry that has made the members what this node knows them as.
     pub fn members_index(&self) -> Option<u64> {
         use ReplicaError::{HalfInstalled, MustBeRebuilt};

@@ -4,6 +4,7 @@
 
 mod folder;
 mod forming;
+mod full_disk;
 mod one_of_three;
 mod packets;
 mod silent;

@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_millis(50);
 const DEMOTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait before a copy of the log is asked for again.
 const COPY_INTERVAL: Duration = Duration::from_secs(1);
+/// How long to wait before a log is opened again for which there was no room.
+const ROOM_INTERVAL: Duration = Duration::from_secs(5);
 /// What the election timeouts of a node are drawn from is not the same in all groups: one node would lead all of them.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often members are looked for that are not connected, and for those that have caught up.
@@ -129,6 +131,11 @@ impl Inner {
                         self.keep_joining(&formation).await?;
                     }
                     (None, error.members_index())
+                }
+                Err(error) if error.lacks_room() => {
+                    tracing::warn!(%error, group = group.number.0, "no room for the group's log; it is tried until there is");
+                    tokio::time::sleep(ROOM_INTERVAL).await;
+                    continue;
                 }
                 Err(error) => return Err(error.to_string()),
             };
@@ -236,12 +243,22 @@ impl Inner {
         formation: &Formation,
         member: &Arc<Member>,
     ) -> Result<(), String> {
-        let (folder, kept, number) = (Arc::clone(&self.folder), formation.clone(), group.number);
-        let keep = move || match number {
-            GroupNumber::HOME => folder.set_formation(&kept),
-            other => folder.set_group(other, &kept),
-        };
-        self.blocking(keep).await?.map_err(|error| error.to_string())?;
+        let number = group.number;
+        loop {
+            let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
+            let keep = move || match number {
+                GroupNumber::HOME => folder.set_formation(&kept),
+                other => folder.set_group(other, &kept),
+            };
+            match self.blocking(keep).await? {
+                Ok(()) => break,
+                Err(error) if error.lacks_room() => {
+                    tracing::warn!(%error, group = number.0, "no room to keep the group; it is tried until there is");
+                    tokio::time::sleep(ROOM_INTERVAL).await;
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
         group.set_member(Some(Arc::clone(member)));
         if !group.is_home() {
             tracing::info!(group = number.0, "this node has its part in the group");
