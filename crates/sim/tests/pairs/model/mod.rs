@@ -81,7 +81,9 @@ pub struct Model {
     arrived: Vec<u64>,
     /// Since this was last asked, letters have found their way that had waited: whether they are before or behind others
     /// that came at the same time is not promised.
-    pub letters_had_waited: bool,
+    letters_had_waited: bool,
+    /// The letters that have come since then, by their numbers: the first may have had to make room for the last.
+    passed: BTreeMap<u64, Entry>,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
 }
@@ -111,6 +113,16 @@ impl Model {
         let dead = self.queues.get(DEAD).filter(|dead| !dead.may_drop());
         let all = self.observed.letters().chain(waiting);
         self.arrived = dead.map_or(Vec::new(), |dead| all.filter(|id| !dead.has(*id)).collect());
+    }
+
+    /// What waits where letters go: if some of them had waited, any of those that have come may be there, in any order.
+    pub fn follow_letters(&mut self, found: &[u64]) {
+        let passed = std::mem::take(&mut self.passed);
+        if std::mem::take(&mut self.letters_had_waited)
+            && let Some(dead) = self.queues.get_mut(DEAD)
+        {
+            dead.exchange(found, passed);
+        }
     }
 
     /// Does something with a queue that is no stream, and sends what dies on its way.

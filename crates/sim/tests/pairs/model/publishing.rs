@@ -87,7 +87,10 @@ impl Model {
         }
         self.arrived.retain(|id| *id != letter.message.id);
         if is_there {
+            let id = letter.message.id;
             self.put(&[letter.message], &[DEAD])?;
+            let there = self.queues[DEAD].ready().find(|entry| entry.message.id == id);
+            self.passed.extend(there.map(|entry| (id, entry.clone())));
         }
         let queue = self.queues.get_mut(from);
         queue.into_iter().for_each(|queue| queue.letter_has_gone(now_ms));

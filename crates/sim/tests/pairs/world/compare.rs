@@ -50,9 +50,8 @@ impl World {
 
     fn compare_queue(&mut self, name: &str) -> Result<(), String> {
         let found = self.ids(name)?;
-        if name == DEAD && std::mem::take(&mut self.model.letters_had_waited) {
-            let ids: Vec<u64> = found.iter().map(|(id, _)| *id).collect();
-            self.model.queues.entry(DEAD).and_modify(|dead| dead.reorder(&ids));
+        if name == DEAD {
+            self.model.follow_letters(&found.iter().map(|(id, _)| *id).collect::<Vec<_>>());
         }
         let expected = self.model.queues[name].ready();
         let expected: Vec<_> =

@@ -120,10 +120,9 @@ impl Queue {
         taken
     }
 
-    /// Brings what waits into the order of these numbers, if they are all of it.
-    pub fn reorder(&mut self, ids: &[u64]) {
-        let mut entries: BTreeMap<u64, Entry> =
-            self.ready.values().map(|entry| (entry.message.id, entry.clone())).collect();
+    /// Has what waits be the messages with these numbers, in their order, if they are as many, and were there or have come.
+    pub fn exchange(&mut self, ids: &[u64], mut entries: BTreeMap<u64, Entry>) {
+        entries.extend(self.ready.values().map(|entry| (entry.message.id, entry.clone())));
         let in_order: Vec<Entry> = ids.iter().filter_map(|id| entries.remove(id)).collect();
         if in_order.len() == self.ready.len() {
             self.ready.values_mut().zip(in_order).for_each(|(entry, now)| *entry = now);
