@@ -10,6 +10,8 @@ pub struct Consumer {
     pub priority: i64,
     /// How many messages it may have unacknowledged, 0 for any number.
     pub prefetch: u64,
+    /// That is a limit for all of its channel together.
+    pub is_global: bool,
     pub no_ack: bool,
     /// How many it has.
     pub in_flight: u64,
@@ -80,8 +82,11 @@ impl Consumers {
             return active.into_iter().filter(Consumer::has_credit).collect();
         }
         let with_credit = self.all.iter().filter(|one| one.has_credit());
-        let highest = with_credit.clone().map(|one| one.priority).max();
-        with_credit.filter(|one| Some(one.priority) == highest).cloned().collect()
+        let priorities = with_credit.clone().map(|one| one.priority);
+        // A channel whose limit leaves room again has its turn when those have had theirs that never waited for it.
+        let alone = with_credit.clone().filter(|one| !one.is_global).map(|one| one.priority);
+        let least = alone.max().or(priorities.max());
+        with_credit.filter(|one| Some(one.priority) >= least).cloned().collect()
     }
 
     /// The single active consumer, unless another one is about to take over.

@@ -88,9 +88,15 @@ impl World {
                 .model
                 .with_stream(queue, |stream, at| stream.consume(channel, offset, prefetch, at));
         }
-        let (priority, no_ack, in_flight) = (new.priority, new.no_ack, 0);
-        let stopped = self.model.channels.stopped.contains(&channel);
-        let consumer = Consumer { channel, priority, prefetch, no_ack, in_flight, stopped };
+        let consumer = Consumer {
+            channel,
+            priority: new.priority,
+            prefetch,
+            is_global: new.is_global,
+            no_ack: new.no_ack,
+            in_flight: 0,
+            stopped: self.model.channels.stopped.contains(&channel),
+        };
         self.model.with_queue(queue, |queue, at| queue.consume(consumer, at))
     }
 
