@@ -7,6 +7,15 @@ use crate::operation::{Batch, Operation};
 use crate::topology::{HashKey, WORK};
 use std::collections::BTreeMap;
 
+/// How a publish of which the log has a part is there after a start.
+#[derive(Clone, Copy)]
+struct Late {
+    /// It is when the broker takes up what had waited, and not as if it came after that.
+    is_there_at_start: bool,
+    /// All queues have it, or those that had no room for it have not.
+    refuses_nothing: bool,
+}
+
 impl World {
     /// Does operations of which the log has nothing when the broker stops: it is as before them, but for
     /// the time. So it is after a failover, when no other node has heard of the leader's last changes.
@@ -75,13 +84,17 @@ impl World {
             whys.push(format!("not {name}, as {why}"));
         }
         let Operation::Publish(batch) = operation else { return Err(whys.join("; ")) };
-        let late = |one: Publish| Publish { mandatory: false, ..one };
-        let publishes: Vec<_> = self.messages(batch, first_id).into_iter().map(late).collect();
+        let not_mandatory = |one: Publish| Publish { mandatory: false, ..one };
+        let publishes: Vec<_> =
+            self.messages(batch, first_id).into_iter().map(not_mandatory).collect();
         for count in 1..=publishes.len() {
             let before = || (before.clone(), hashed.clone());
-            for is_there_at_start in [false, true] {
-                let agrees =
-                    self.has_come(&publishes[..count], before(), is_there_at_start, now_ms);
+            for late in [
+                Late { is_there_at_start: false, refuses_nothing: true },
+                Late { is_there_at_start: true, refuses_nothing: true },
+                Late { is_there_at_start: false, refuses_nothing: false },
+            ] {
+                let agrees = self.has_come(&publishes[..count], before(), late, now_ms);
                 let Err(why) = agrees else { return Ok(()) };
                 whys.push(format!("not with {count}, as {why}"));
             }
@@ -89,26 +102,25 @@ impl World {
         Err(whys.join("; "))
     }
 
-    /// Whether the broker, which has started again, has these publishes besides what was there before: as if they came after
-    /// the start, or were there when it took up what had waited.
+    /// Whether the broker, which has started again, has these publishes besides what was there before.
     fn has_come(
         &mut self,
         publishes: &[Publish],
         (before, hashed): (Model, BTreeMap<HashKey, &'static str>),
-        is_there_at_start: bool,
+        late: Late,
         now_ms: u64,
     ) -> Result<(), String> {
         self.model = before;
-        match is_there_at_start {
+        match late.is_there_at_start {
             true => self.model.forget_consumers(),
             false => self.restart_model(now_ms)?,
         }
         self.model.exchanges.hashed = hashed;
-        self.model.refuses_nothing = true;
+        self.model.refuses_nothing = late.refuses_nothing;
         let published = self.model.publish(publishes);
         self.model.refuses_nothing = false;
         published?;
-        if is_there_at_start {
+        if late.is_there_at_start {
             self.restart_model(now_ms)?;
         }
         self.compare()
