@@ -1,9 +1,9 @@
 //! The part that a node has in its cluster: it joins, follows, serves while it leads, and takes a copy when it has to.
 
+mod fetch;
 mod lead;
 mod removal;
 
-use super::copies;
 use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
@@ -22,7 +22,6 @@ use courser_store::MemoryGauge;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
@@ -30,8 +29,6 @@ use tokio::task::JoinSet;
 const TICK: Duration = Duration::from_millis(50);
 /// How long clients have to take note that the node does not lead any more.
 const DEMOTION_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to wait before a copy of the log is asked for again.
-const COPY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long to wait before a log is opened again for which there was no room.
 const ROOM_INTERVAL: Duration = Duration::from_secs(5);
 /// What the election timeouts of a node are drawn from is not the same in all groups: one node would lead all of them.
@@ -287,45 +284,6 @@ impl Inner {
                 error,
                 "the copy of the log that is to be replaced was not closed in order"
             );
-        }
-    }
-
-    /// Takes a copy of the log from the node that leads, however long that takes. A node with a whole log, which was
-    /// offered one, asks each of the others once: before that they may need its vote to have a leader.
-    async fn fetch_copy(
-        &self,
-        group: &Group,
-        formation: &Formation,
-        origin: &Origin,
-        offered_by: Option<NodeId>,
-    ) {
-        let number = group.number;
-        tracing::info!(
-            group = number.0,
-            "this node takes a copy of the log from the node that leads"
-        );
-        loop {
-            let known = self.roster.others();
-            let first = known.iter().filter(|node| Some(node.id) == offered_by);
-            let others = known.iter().filter(|node| Some(node.id) != offered_by);
-            for node in first.chain(others) {
-                let config = self.member_config(number, formation, origin.clone());
-                let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
-                let runtime = Handle::current();
-                let fetching = tokio::task::spawn_blocking(move || {
-                    copies::fetch(number, &config?, &endpoint, &address, &runtime)
-                });
-                match fetching.await.map_err(|error| error.to_string()).and_then(|done| done) {
-                    Ok(()) => {
-                        return tracing::info!(from = node.name, "this node has a copy of the log");
-                    }
-                    Err(why) => tracing::info!(from = node.name, why, "no copy of the log"),
-                }
-            }
-            tokio::time::sleep(COPY_INTERVAL).await;
-            if offered_by.is_some() {
-                return;
-            }
         }
     }
 
