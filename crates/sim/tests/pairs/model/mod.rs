@@ -270,14 +270,19 @@ impl Model {
                 Ok(())
             })?;
         }
-        let due = self.exchanges.take_due(self.now_ms);
-        self.publish_together(&due)?;
-        self.post()?;
+        self.publish_due()?;
         let overdue = self.queues.values().flat_map(|queue| queue.overdue(self.now_ms));
         let mut overdue: Vec<_> = overdue.collect();
         overdue.sort_unstable();
         overdue.dedup();
         Ok(overdue)
+    }
+
+    /// Publishes what was delayed until now.
+    pub fn publish_due(&mut self) -> Result<(), String> {
+        let due = self.exchanges.take_due(self.now_ms);
+        self.publish_together(&due)?;
+        self.post()
     }
 
     /// Nobody gets anything any more.
@@ -287,14 +292,19 @@ impl Model {
     }
 
     /// The broker was stopped and has started again. The direct exchange begins anew to remember marks,
-    /// as many as this.
-    pub fn restart(&mut self, marks: Option<usize>) -> Result<(), String> {
+    /// as many as this. What was delayed until then may come before what is too much or too old leaves.
+    pub fn restart(&mut self, marks: Option<usize>, due_comes_first: bool) -> Result<(), String> {
         self.channels.forget_all();
         self.exchanges.restart(marks);
         self.streams.values_mut().for_each(Stream::restart);
+        let now_ms = self.now_ms;
+        self.queues.values_mut().for_each(|queue| queue.restart(now_ms));
+        if due_comes_first {
+            self.publish_due()?;
+        }
         let Model { queues, observed, channels, letters, now_ms, .. } = self;
         for queue in queues.values_mut() {
-            queue.restart(&mut Moment { now_ms: *now_ms, observed, channels, letters });
+            queue.tidy_up(&mut Moment { now_ms: *now_ms, observed, channels, letters });
         }
         self.post()?;
         self.tick().map(drop)

@@ -108,10 +108,9 @@ impl World {
         let both = [consumer(0, WORK), consumer(1, OTHER)];
         let is_busy =
             self.model.consumer_channels().any(|(queue, _)| queue == WORK || queue == OTHER);
-        // A large letter finds no room where its consumer's connection is full, and comes some time later.
+        // A large letter finds no room where its consumer's connection is full: it is lost, or comes some time later.
         let refuses = self.features.value(Feature::DeadLetters) == "reject-publish";
-        let comes_later = refuses && self.features.has(Feature::AtLeastOnce);
-        if is_busy || comes_later || !both.iter().all(|new| self.may_consume(new)) {
+        if is_busy || refuses || !both.iter().all(|new| self.may_consume(new)) {
             return Ok(());
         }
         let large =

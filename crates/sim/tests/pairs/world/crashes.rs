@@ -2,9 +2,10 @@
 
 use super::World;
 use crate::broker::Stop;
+use crate::features::Feature;
 use crate::model::{Model, Observed, Path, Publish, Queue};
 use crate::operation::{Batch, Operation};
-use crate::topology::{HashKey, WORK};
+use crate::topology::{DEAD, HashKey, WORK};
 use std::collections::BTreeMap;
 
 /// How a publish of which the log has a part is there after a start.
@@ -32,8 +33,12 @@ impl World {
         }
         let now_ms = self.model.now_ms;
         self.start_again(how, false)?;
-        self.model = before;
-        self.restart_model(now_ms)
+        self.model = before.clone();
+        let agrees = self.restart_model(now_ms, false).and_then(|()| self.compare());
+        agrees.or_else(|_| {
+            self.model = before;
+            self.restart_model(now_ms, true)
+        })
     }
 
     /// Whether an operation publishes something that has to survive.
@@ -53,6 +58,10 @@ impl World {
         appends: u64,
         how: Stop,
     ) -> Result<(), String> {
+        // Whether a letter waits in its queue until there is another one for it can't be seen.
+        if self.features.has(Feature::AtLeastOnce) && !self.model.exists(DEAD) {
+            return self.step(operation);
+        }
         // Where consumers do not acknowledge, any part of what they get may be done with.
         let is_taken = self.model.queues.values().any(Queue::hands_out_for_good);
         let single = match operation {
@@ -74,7 +83,7 @@ impl World {
         let mut whys = Vec::new();
         for (name, model) in [("as after", after), ("as before", before.clone())] {
             self.model = model;
-            let agrees = self.restart_model(now_ms).and_then(|()| self.compare());
+            let agrees = self.restart_model(now_ms, false).and_then(|()| self.compare());
             let Err(why) = agrees else {
                 return match name == "as before" && is_confirmed {
                     true => Err("what was confirmed is not there".to_owned()),
@@ -113,7 +122,7 @@ impl World {
         self.model = before;
         match late.is_there_at_start {
             true => self.model.forget_consumers(),
-            false => self.restart_model(now_ms)?,
+            false => self.restart_model(now_ms, false)?,
         }
         self.model.exchanges.hashed = hashed;
         self.model.refuses_nothing = late.refuses_nothing;
@@ -121,17 +130,17 @@ impl World {
         self.model.refuses_nothing = false;
         published?;
         if late.is_there_at_start {
-            self.restart_model(now_ms)?;
+            self.restart_model(now_ms, false)?;
         }
         self.compare()
     }
 
     /// The broker has started with the log that it had when the model was as it is.
-    fn restart_model(&mut self, now_ms: u64) -> Result<(), String> {
+    fn restart_model(&mut self, now_ms: u64, due_comes_first: bool) -> Result<(), String> {
         self.model.now_ms = now_ms;
         self.model.observed = Observed::default();
         self.see_streams()?;
-        self.model.restart(self.marks())
+        self.model.restart(self.marks(), due_comes_first)
     }
 
     fn hold_back(&mut self, on: bool) {

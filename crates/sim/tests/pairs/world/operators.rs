@@ -161,7 +161,7 @@ impl World {
             (0..CONNECTIONS).try_for_each(|connection| self.disconnect(connection))?;
         }
         self.start_again(how, with_checkpoint)?;
-        self.model.restart(self.marks())
+        self.model.restart(self.marks(), false)
     }
 
     /// Stops the broker and starts it with what is on the disk.

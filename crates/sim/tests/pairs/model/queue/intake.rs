@@ -67,7 +67,9 @@ impl Queue {
         while self.settings.is_exceeded_by(self.ready.len(), bytes) {
             let Some((place, entry)) = self.ready.pop_first() else { return };
             bytes -= entry.message.bytes as u64;
-            self.bury(place, &entry, "maxlen", at);
+            // What comes back may be too much and too old at once.
+            let is_old = self.deadline_ms(&entry).is_some_and(|until_ms| until_ms <= at.now_ms);
+            self.bury(place, &entry, if is_old { "maxlen or expired" } else { "maxlen" }, at);
         }
     }
 

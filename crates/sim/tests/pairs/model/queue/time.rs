@@ -46,7 +46,7 @@ impl Queue {
     }
 
     /// The broker starts again: what is persistent is there, and nobody has any of it.
-    pub fn restart(&mut self, at: &mut Moment<'_>) {
+    pub fn restart(&mut self, now_ms: u64) {
         for (place, taken) in std::mem::take(&mut self.taken) {
             self.ready.insert(place, taken.entry);
         }
@@ -57,9 +57,12 @@ impl Queue {
             entry.redelivered = (entry.returns > 0).then_some(true);
         }
         self.forget_consumers();
-        (self.since_ms, self.used_ms) = (at.now_ms, at.now_ms);
+        (self.since_ms, self.used_ms) = (now_ms, now_ms);
         self.marks = self.kind.marks.map(Marks::new);
-        // What was handed out counts again.
+    }
+
+    /// What is too much after a start, as what was handed out counts again, or too old, leaves.
+    pub fn tidy_up(&mut self, at: &mut Moment<'_>) {
         self.drop_excess(at);
         self.expire(at);
     }
