@@ -2,11 +2,12 @@
 //! that is only added to, one JSON object a line, and bounded: when it is full it becomes the first of
 //! the old ones, and the oldest goes.
 //!
-//! What requests carry is not in it, as it may be secret. Requests without good credentials are noted
-//! too, but only so many a minute that nobody drives out the others with them.
+//! What requests carry is not in it, as it may be secret. Requests that are refused are noted too, but only so many a minute
+//! of each user, and of all strangers together, that they do not drive out the others.
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, OpenOptions, rename};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,8 +19,10 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Files besides the one that is written to.
 const OLD_FILES: usize = 7;
-/// Requests without good credentials that are noted in a minute.
-const UNKNOWN_A_MINUTE: u32 = 60;
+/// Refused requests that are noted in a minute, of each user, and of all without good credentials.
+const REFUSED_A_MINUTE: u32 = 60;
+/// Users whose refusals are counted apart in a minute; those of more users count as strangers'.
+const REFUSED_USERS_MAX: usize = 64;
 /// Bytes of a path that are noted.
 const PATH_BYTES_MAX: usize = 2048;
 /// Bytes that are read at once for the last lines.
@@ -39,6 +42,13 @@ pub(crate) struct Entry<'a> {
     pub status: u16,
 }
 
+impl Entry<'_> {
+    /// Nothing was done. That is not certain of one whose client left (499), or that failed.
+    fn is_refused(&self) -> bool {
+        self.user.is_none() || (400..499).contains(&self.status)
+    }
+}
+
 /// The audit log.
 pub(crate) struct Audit {
     path: PathBuf,
@@ -50,9 +60,10 @@ pub(crate) struct Audit {
 #[derive(Default)]
 struct State {
     open: Option<(File, u64)>,
-    /// The minute in which requests without good credentials are counted.
+    /// The minute in which refusals are counted.
     minute: u64,
-    unknown: u32,
+    /// Refusals in it, by user; those of strangers have none.
+    refused: HashMap<Option<String>, u32>,
     /// Those that were not noted since the last line.
     left_out: u64,
     /// Why the last line could not be written.
@@ -74,7 +85,7 @@ impl Audit {
     /// Adds a line. What can't be written is said in the broker's own log.
     pub fn note(&self, entry: &Entry<'_>) {
         let mut state = self.state.lock();
-        if entry.user.is_none() && !state.has_room_for_unknown(entry.at_ms) {
+        if entry.is_refused() && !state.has_room_for_refused(entry) {
             state.left_out += 1;
             return;
         }
@@ -179,13 +190,19 @@ impl LastLines {
 }
 
 impl State {
-    fn has_room_for_unknown(&mut self, now_ms: u64) -> bool {
-        let minute = now_ms / 60_000;
+    fn has_room_for_refused(&mut self, entry: &Entry<'_>) -> bool {
+        let minute = entry.at_ms / 60_000;
         if self.minute != minute {
-            (self.minute, self.unknown) = (minute, 0);
+            self.minute = minute;
+            self.refused.clear();
         }
-        self.unknown += 1;
-        self.unknown <= UNKNOWN_A_MINUTE
+        let mut user = entry.user.map(str::to_owned);
+        if self.refused.len() >= REFUSED_USERS_MAX && !self.refused.contains_key(&user) {
+            user = None;
+        }
+        let refused = self.refused.entry(user).or_default();
+        *refused += 1;
+        *refused <= REFUSED_A_MINUTE
     }
 
     fn write(&mut self, path: &Path, mode: u32, entry: &Entry<'_>) -> io::Result<()> {
@@ -288,8 +305,39 @@ mod tests {
         }
         audit.note(&entry(Some("me"), 6));
         let last = newest(&audit, 5000);
-        assert_eq!(last.len(), UNKNOWN_A_MINUTE as usize + 1);
-        assert_eq!(last[0]["left_out"], 1000 - u64::from(UNKNOWN_A_MINUTE));
+        assert_eq!(last.len(), REFUSED_A_MINUTE as usize + 1);
+        assert_eq!(last[0]["left_out"], 1000 - u64::from(REFUSED_A_MINUTE));
+    }
+
+    #[test]
+    fn refused_requests_of_a_user_do_not_drive_out_what_others_did() {
+        let (_folder, audit) = log();
+        let refused = |user, status| Entry { status, ..entry(Some(user), 5) };
+        for nth in 0..1000 {
+            audit.note(&refused("low", if nth % 2 == 0 { 401 } else { 404 }));
+        }
+        audit.note(&refused("other", 401));
+        audit.note(&entry(Some("low"), 6));
+        audit.note(&refused("low", 499));
+        let mut last = newest(&audit, 5000);
+        assert_eq!(last.remove(0)["status"], 499, "what may have been done is noted");
+        assert_eq!(last.len(), REFUSED_A_MINUTE as usize + 2, "what another is refused is noted");
+        assert_eq!(last[1]["left_out"], 1000 - u64::from(REFUSED_A_MINUTE));
+        assert_eq!(last[0]["user"], "low", "what it may do is noted as ever");
+        audit.note(&refused("low", 401));
+        audit.note(&Entry { at_ms: 60_005, ..refused("low", 401) });
+        assert_eq!(newest(&audit, 1)[0]["at_ms"], 60_005, "a minute later there is room again");
+    }
+
+    #[test]
+    fn refusals_are_counted_for_so_many_users_at_most() {
+        let (_folder, audit) = log();
+        for nth in 0..10_000 {
+            audit.note(&Entry { status: 401, ..entry(Some(&nth.to_string()), 5) });
+        }
+        assert!(audit.state.lock().refused.len() <= REFUSED_USERS_MAX + 1);
+        let most = REFUSED_USERS_MAX + REFUSED_A_MINUTE as usize;
+        assert_eq!(newest(&audit, 20_000).len(), most);
     }
 
     #[test]
