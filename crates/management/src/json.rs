@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// Tables in tables that a client may send as JSON, and entries of one: each new one is compared with all before it.
 const NESTING_MAX: usize = 32;
 const ENTRIES_MAX: usize = 1024;
+/// Bytes of a table as AMQP has it, as much as a frame of a client holds.
+const TABLE_BYTES_MAX: usize = 128 << 10;
 
 /// A JSON text that the broker keeps, as a value. A program that embeds the broker may have it keep
 /// something else, which is shown as the text that it is.
@@ -174,9 +176,10 @@ pub(crate) fn text_or_base64(bytes: &[u8]) -> (String, bool) {
 }
 
 /// An object as a table. What is empty may also be an empty list. `None` if a name in it is too
-/// long, it has too many entries, or it is nested too deep.
+/// long, it has too many entries, is nested too deep, or is longer than what fits into a frame.
 pub(crate) fn to_table(value: &Value) -> Option<FieldTable> {
-    to_table_within(value, NESTING_MAX)
+    let table = to_table_within(value, NESTING_MAX)?;
+    (table.to_entries().len() <= TABLE_BYTES_MAX).then_some(table)
 }
 
 fn to_table_within(value: &Value, depth: usize) -> Option<FieldTable> {
@@ -257,6 +260,14 @@ mod tests {
         let more = object(ENTRIES_MAX + 1);
         assert_eq!(to_table(&more), None);
         assert_eq!(to_table(&json!({ "inner": more })), None);
+    }
+
+    #[test]
+    fn what_fits_into_no_frame_is_no_table() {
+        let object = |len: usize| json!({ "a": "x".repeat(len) });
+        assert!(to_table(&object(TABLE_BYTES_MAX - 16)).is_some());
+        assert_eq!(to_table(&object(TABLE_BYTES_MAX)), None);
+        assert_eq!(to_table(&json!({ "b": [object(TABLE_BYTES_MAX)] })), None);
     }
 
     #[test]

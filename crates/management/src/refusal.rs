@@ -5,6 +5,9 @@ use courser_broker::admin::{AccountsError, Fault, PolicyError};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
+/// Characters of a text in a reason: what it quotes of a request may be long.
+const TEXT_CHARS_MAX: usize = 2048;
+
 /// Why a request is not done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
@@ -17,7 +20,9 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub fn new(status: StatusCode, error: &str, reason: impl Into<Value>) -> Self {
-        Refusal { status, body: Some((error.to_owned(), reason.into())), challenge: false }
+        let mut reason = reason.into();
+        cut(&mut reason);
+        Refusal { status, body: Some((error.to_owned(), reason)), challenge: false }
     }
 
     pub fn empty(status: StatusCode) -> Self {
@@ -86,6 +91,22 @@ impl Refusal {
     }
 }
 
+/// Shortens texts, of lists too.
+fn cut(reason: &mut Value) {
+    match reason {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(TEXT_CHARS_MAX) {
+                text.truncate(end);
+                text.push_str("...");
+                text.shrink_to_fit();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(cut),
+        Value::Object(members) => members.values_mut().for_each(cut),
+        _ => {}
+    }
+}
+
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         match fault.code {
@@ -134,5 +155,23 @@ impl From<PolicyError> for Refusal {
             PolicyError::NotNow(fault) => fault.into(),
             error => Refusal::bad_request(format!("Validation failed\n\n{error}\n")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refusal_quotes_of_a_request_is_cut() {
+        let long = "\u{e9}".repeat(10 << 20);
+        for reason in [json!(long), json!(["not_base64", long])] {
+            let refused = Refusal::bad_request(reason).to_json();
+            assert!(refused.len() < 3 * TEXT_CHARS_MAX, "{} bytes", refused.len());
+            assert!(String::from_utf8(refused).is_ok_and(|text| text.contains("\u{e9}...")));
+        }
+        let short = "\u{e9}".repeat(TEXT_CHARS_MAX);
+        let refused = Refusal::bad_request(short.clone());
+        assert_eq!(refused.body, Some(("bad_request".into(), short.into())));
     }
 }
