@@ -231,7 +231,8 @@ pub(crate) fn binding_bytes(
     BINDING_BYTES + key.len() + index + tables * table_bytes(arguments)
 }
 
-fn table_bytes(table: &FieldTable) -> usize {
+/// Bytes that the entries of a table take.
+pub fn table_bytes(table: &FieldTable) -> usize {
     let entry = |(key, value): (&ShortString, &FieldValue)| {
         size_of::<(ShortString, FieldValue)>() + key.as_bytes().len() + value_bytes(value)
     };

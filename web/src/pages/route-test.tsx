@@ -11,7 +11,9 @@ import { Entries, entriesValue, Text, type Entry } from "../ui/fields";
 interface Trace {
   routed: boolean;
   queues: { name: string; refuses: boolean; dead_letter_exchange: string | null; dead_letter_routing_key: string | null }[];
+  queue_count: number;
   steps: { exchange: string; text: string; bindings: (Binding & { loop: boolean })[] }[];
+  step_count: number;
 }
 
 export function RouteTest(props: { vhost: string; exchange: string }) {
@@ -60,8 +62,9 @@ export function RouteTest(props: { vhost: string; exchange: string }) {
                   </li>
                 )}
               </For>
+              <Show when={trace().step_count > trace().steps.length}><li class="muted">and {trace().step_count - trace().steps.length} more</li></Show>
             </ol>
-            <p><b>{trace().queues.length > 0 ? `It reaches ${trace().queues.length} ${trace().queues.length === 1 ? "queue" : "queues"}:` : trace().routed ? "It is kept for later." : "It reaches no queue."}</b></p>
+            <p><b>{trace().queue_count > 0 ? `It reaches ${trace().queue_count} ${trace().queue_count === 1 ? "queue" : "queues"}:` : trace().routed ? "It is kept for later." : "It reaches no queue."}</b></p>
             <ul>
               <For each={trace().queues}>
                 {(one) => (
@@ -71,6 +74,7 @@ export function RouteTest(props: { vhost: string; exchange: string }) {
                   </li>
                 )}
               </For>
+              <Show when={trace().queue_count > trace().queues.length}><li class="muted">and {trace().queue_count - trace().queues.length} more</li></Show>
             </ul>
           </div>
         )}

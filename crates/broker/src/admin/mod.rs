@@ -58,6 +58,7 @@ pub use crate::counts::{
 };
 pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
+pub use crate::memory::table_bytes;
 pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
     TrafficCounts,

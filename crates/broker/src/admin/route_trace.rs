@@ -4,6 +4,7 @@ use super::{Admin, BindingView, NewMessage};
 use crate::exchange::delay::delay_ms;
 use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, topic_matches};
 use crate::fault::Fault;
+use crate::memory::table_bytes;
 use crate::queue::Queue;
 use crate::routing::cc;
 use crate::vhost::Vhost;
@@ -13,14 +14,25 @@ use std::sync::Arc;
 
 /// Bindings of one step that are shown; how many more match is said.
 const SHOWN_BINDINGS_MAX: usize = 100;
+/// Bytes of the arguments of all of them from which on no more are shown.
+const SHOWN_BYTES_MAX: usize = 256 << 10;
+/// Steps and queues that are shown; how many there are is said.
+const SHOWN_STEPS_MAX: usize = 200;
+const SHOWN_QUEUES_MAX: usize = 1000;
 
 /// The way of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouteTrace {
-    /// The exchanges that it passes, in their order.
+    /// The exchanges that it passes, in their order; the first of very many.
     pub steps: Vec<RouteStep>,
-    /// The queues that it ends in.
+    /// How many those are.
+    pub step_count: usize,
+    /// The queues that it ends in; some of very many.
     pub queues: Vec<RoutedQueue>,
+    /// How many those are.
+    pub queue_count: usize,
+    /// An exchange keeps it and sends it on later.
+    pub is_delayed: bool,
 }
 
 /// What happens at an exchange.
@@ -81,13 +93,16 @@ impl Admin {
             b"" => vhost.exchange_or_fault(b"")?,
             name => vhost.published_to(name)?,
         };
-        let mut tracing = Tracing { vhost: &vhost, envelope, queues: Vec::new() };
-        let steps = tracing.follow(exchange);
-        let mut queues = tracing.queues;
+        let trace = RouteTrace::default();
+        let mut tracing =
+            Tracing { vhost: &vhost, envelope, trace, queues: Vec::new(), shown_bytes: 0 };
+        tracing.follow(exchange);
+        let Tracing { mut trace, mut queues, .. } = tracing;
         queues.sort_unstable_by_key(|queue| queue.id);
         queues.dedup_by_key(|queue| queue.id);
-        let queues = queues.iter().map(RoutedQueue::of).collect();
-        Ok(RouteTrace { steps, queues })
+        trace.queue_count = queues.len();
+        trace.queues = queues.iter().take(SHOWN_QUEUES_MAX).map(RoutedQueue::of).collect();
+        Ok(trace)
     }
 }
 
@@ -105,19 +120,26 @@ impl RoutedQueue {
 struct Tracing<'a> {
     vhost: &'a Vhost,
     envelope: Envelope<'a>,
+    trace: RouteTrace,
     queues: Vec<Arc<Queue>>,
+    /// Bytes of the arguments of the bindings that are shown.
+    shown_bytes: usize,
 }
 
 impl Tracing<'_> {
-    fn follow(&mut self, first: Arc<Exchange>) -> Vec<RouteStep> {
-        let (mut steps, mut seen) = (Vec::new(), FxHashSet::default());
+    fn follow(&mut self, first: Arc<Exchange>) {
+        let mut seen = FxHashSet::default();
         let mut pending = vec![(first, None)];
         while let Some((exchange, alternate_of)) = pending.pop() {
             if seen.insert(exchange.id) {
-                steps.push(self.step(&exchange, alternate_of, &seen, &mut pending));
+                let step = self.step(&exchange, alternate_of, &seen, &mut pending);
+                self.trace.is_delayed |= step.delayed_ms.is_some();
+                self.trace.step_count += 1;
+                if self.trace.steps.len() < SHOWN_STEPS_MAX {
+                    self.trace.steps.push(step);
+                }
             }
         }
-        steps
     }
 
     fn step(
@@ -180,19 +202,27 @@ impl Tracing<'_> {
     }
 
     fn add_bindings(
-        &self,
+        &mut self,
         exchange: &Exchange,
         destination: &Destination,
         is_loop: bool,
         bindings: &mut Vec<RoutedBinding>,
     ) {
-        let room = SHOWN_BINDINGS_MAX.saturating_sub(bindings.len());
-        if room == 0 {
+        if bindings.len() >= SHOWN_BINDINGS_MAX
+            || self.shown_bytes >= SHOWN_BYTES_MAX
+            || self.trace.steps.len() >= SHOWN_STEPS_MAX
+        {
             return;
         }
-        let between = super::bindings::between(self.vhost, exchange, destination);
-        let between = between.into_iter().filter(|binding| self.may_let_through(exchange, binding));
-        bindings.extend(between.take(room).map(|binding| RoutedBinding { binding, is_loop }));
+        for binding in super::bindings::between(self.vhost, exchange, destination) {
+            if bindings.len() >= SHOWN_BINDINGS_MAX || self.shown_bytes >= SHOWN_BYTES_MAX {
+                break;
+            }
+            if self.may_let_through(exchange, &binding) {
+                self.shown_bytes += table_bytes(&binding.arguments);
+                bindings.push(RoutedBinding { binding, is_loop });
+            }
+        }
     }
 
     /// Whether a binding can be what has let the message through. Of those that look at more than the

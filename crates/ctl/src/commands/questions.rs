@@ -137,6 +137,12 @@ fn text<'v>(object: &'v Value, name: &str) -> &'v str {
     object[name].as_str().unwrap_or_default()
 }
 
+/// Says how many there are of what is not all shown.
+fn more(traced: &Value, shown: &str, count: &str, what: &str) -> Option<String> {
+    let more = traced[count].as_u64()?.saturating_sub(list(traced, shown).len() as u64);
+    (more > 0).then(|| format!("... and {more} more {what}"))
+}
+
 /// The way of a message in words, a step a line.
 fn told(traced: &Value) -> String {
     let mut lines = Vec::new();
@@ -152,6 +158,7 @@ fn told(traced: &Value) -> String {
             ));
         }
     }
+    lines.extend(more(traced, "steps", "step_count", "exchanges that it passes"));
     for queue in list(traced, "queues") {
         let refuses = if queue["refuses"] == true { ", which is full and refuses it" } else { "" };
         let letters = match queue["dead_letter_exchange"].as_str() {
@@ -160,6 +167,7 @@ fn told(traced: &Value) -> String {
         };
         lines.push(format!("It goes to queue '{}'{refuses}{letters}", text(queue, "name")));
     }
+    lines.extend(more(traced, "queues", "queue_count", "queues that it goes to"));
     if traced["routed"] != true {
         lines.push("No queue gets it".to_owned());
     }

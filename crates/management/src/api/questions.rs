@@ -96,9 +96,11 @@ fn more_keys(body: &Map<String, Value>) -> usize {
 
 fn shown(trace: &RouteTrace) -> Value {
     json!({
-        "routed": !trace.queues.is_empty() || trace.steps.iter().any(|step| step.delayed_ms.is_some()),
+        "routed": trace.queue_count > 0 || trace.is_delayed,
         "queues": trace.queues.iter().map(queue).collect::<Vec<_>>(),
+        "queue_count": trace.queue_count,
         "steps": trace.steps.iter().map(step).collect::<Vec<_>>(),
+        "step_count": trace.step_count,
     })
 }
 
