@@ -110,17 +110,15 @@ impl ChannelView {
     }
 }
 
-/// The consumers of a queue. The queue says which there are; each one's channel is asked afterwards.
-pub(super) fn of_queue(queue: &Arc<Queue>) -> Vec<ConsumerView> {
-    let standings = queue.consumer_standings();
-    let views = standings.into_iter().filter_map(|standing| {
+/// The consumers of a queue. The queue says which there are; each one's channel is asked afterwards, when its turn comes.
+pub(super) fn of_queue(queue: &Arc<Queue>) -> impl Iterator<Item = ConsumerView> {
+    queue.consumer_standings().into_iter().filter_map(move |standing| {
         let mut state = standing.outbox.lock();
         let channel = state.channel(standing.channel)?;
         // It may have gone in between, and another one be in its place.
         let slot = channel.slot(standing.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))?;
         ConsumerView::of(&standing, slot)
-    });
-    views.collect()
+    })
 }
 
 impl ConsumerView {

@@ -146,11 +146,25 @@ impl Admin {
     /// When the queue is not there.
     pub fn consumers_of(&self, vhost: &str, queue: &[u8]) -> Result<Vec<ConsumerView>, Fault> {
         let (_, queue) = self.known_queue(vhost, queue)?;
-        Ok(channels::of_queue(&queue))
+        Ok(channels::of_queue(&queue).collect())
     }
 
-    /// Calls `each` with the consumers of a vhost, or all, by vhost and queue; those of one queue at a
-    /// time are in memory.
+    /// Calls `each` with the consumers of a queue, one after the other.
+    ///
+    /// # Errors
+    /// When the queue is not there.
+    pub fn for_each_consumer_of(
+        &self,
+        vhost: &str,
+        queue: &[u8],
+        each: &mut dyn FnMut(ConsumerView),
+    ) -> Result<(), Fault> {
+        let (_, queue) = self.known_queue(vhost, queue)?;
+        channels::of_queue(&queue).for_each(each);
+        Ok(())
+    }
+
+    /// Calls `each` with the consumers of a vhost, or all, by vhost and queue.
     ///
     /// # Errors
     /// When there is no such vhost.
@@ -162,7 +176,7 @@ impl Admin {
         for vhost in self.chosen_vhosts(vhost)? {
             let queues = vhost.ordered_queues();
             for queue in queues.starting_at(0).filter(|queue| queue.consumer_count() > 0) {
-                channels::of_queue(queue).into_iter().for_each(&mut *each);
+                channels::of_queue(queue).for_each(&mut *each);
             }
         }
         Ok(())

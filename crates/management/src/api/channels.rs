@@ -75,7 +75,7 @@ fn channel(call: &Call) -> Outcome {
     let mut own = Vec::new();
     call.admin().for_each_consumer(Some(&channel.vhost), &mut |consumer| {
         if consumer.connection == channel.connection && consumer.channel == channel.number {
-            own.push(consumers::object(call, &consumer));
+            consumers::add(call, &consumer, &mut own);
         }
     })?;
     fields.put("consumer_details", own).put("publishes", json!([])).put("deliveries", json!([]));

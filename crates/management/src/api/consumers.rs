@@ -32,6 +32,16 @@ fn consumers(call: &Call) -> Outcome {
     })
 }
 
+/// Consumers that a queue or a channel shows.
+const DETAILS_MAX: usize = 500;
+
+/// Adds a consumer to those that a queue or a channel shows, unless they are many already.
+pub(super) fn add(call: &Call, consumer: &ConsumerView, details: &mut Vec<Value>) {
+    if details.len() < DETAILS_MAX {
+        details.push(object(call, consumer));
+    }
+}
+
 /// A consumer with all of its members.
 pub(super) fn object(call: &Call, consumer: &ConsumerView) -> Value {
     let mut fields = Fields::new(&Columns::all());

@@ -49,13 +49,21 @@ fn queue(call: &Call) -> Outcome {
     let mut fields = Fields::new(&call.columns());
     renderer(call, true)?(&queue, &mut fields);
     fields.put("incoming", json!([])).put("deliveries", json!([]));
-    let consumers = call.admin().consumers_of(vhost, call.bytes("queue"))?;
-    let active = consumers.iter().find(|one| one.active && is_single_active(&queue));
-    fields.put_some("single_active_consumer_tag", active.map(|one| name(&one.tag)));
-    let exclusive = consumers.iter().find(|one| one.exclusive);
-    fields.put_some("exclusive_consumer_tag", exclusive.map(|one| name(&one.tag)));
-    let details: Vec<Value> = consumers.iter().map(|one| consumers::object(call, one)).collect();
-    fields.put("consumer_details", details);
+    let (mut active, mut exclusive, mut details) = (None, None, Vec::new());
+    let is_single_active = is_single_active(&queue);
+    call.admin().for_each_consumer_of(vhost, call.bytes("queue"), &mut |one| {
+        if one.active && is_single_active {
+            active.get_or_insert_with(|| name(&one.tag));
+        }
+        if one.exclusive {
+            exclusive.get_or_insert_with(|| name(&one.tag));
+        }
+        consumers::add(call, &one, &mut details);
+    })?;
+    fields
+        .put_some("single_active_consumer_tag", active)
+        .put_some("exclusive_consumer_tag", exclusive)
+        .put("consumer_details", details);
     if let Some(owner) = queue.exclusive_owner {
         let all = call.admin().connections(Some(vhost))?;
         let owner = all.iter().find(|connection| connection.id == owner);
