@@ -53,12 +53,29 @@ impl Fetches {
             Err(_) => Err(busy()),
         }
     }
+
+    /// Adds to the share of an answer what it has more than was thought. Returns the share as it was where that is not left.
+    pub fn fitted(&self, mut fetch: Fetch, user: &str, bytes: usize) -> Result<Fetch, Fetch> {
+        let missing = bytes.saturating_sub(fetch.share.count());
+        if missing > 0 {
+            let Some(more) = self.room.try_take(user, missing) else { return Err(fetch) };
+            fetch.share.add(more);
+        }
+        Ok(fetch)
+    }
+
+    /// A share for so many bytes that are there already, if it is left. They count from now on.
+    pub fn of(&self, admin: &Admin, user: &str, bytes: usize) -> Result<Fetch, Refusal> {
+        let share = self.room.try_take(user, bytes).ok_or_else(busy)?;
+        Ok(Fetch { share, held: admin.hold(bytes) })
+    }
 }
 
-fn busy() -> Refusal {
+/// The answer where there is no room.
+pub(crate) fn busy() -> Refusal {
     let reason = format!(
         "answers on their way to clients fill the {} MiB that there are for them; \
-         nothing was taken: try again later, or with a smaller count or truncate",
+         nothing was taken: try again later, or ask for less (page_size, count, truncate)",
         BYTES_MAX >> 20
     );
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", reason)

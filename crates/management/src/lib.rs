@@ -53,7 +53,7 @@ pub use settings::{
     ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
-use asking::ASKERS_MAX;
+use asking::{ASKERS_MAX, USER_ASKERS_MAX};
 use audit::Audit;
 use courser_broker::admin::Admin;
 use fetches::Fetches;
@@ -86,8 +86,9 @@ const USER_ANSWERS_MAX: usize = 16;
 /// user; others wait.
 const PORTIONS_MAX: usize = 4;
 const USER_PORTIONS_MAX: usize = 2;
-/// Requests that are answered from all groups at the same time; others wait.
+/// Requests that are answered from all groups at the same time, and those of one user; others wait.
 const GATHERS_MAX: usize = 32;
+const USER_GATHERS_MAX: usize = 16;
 /// Questions to whoever issues tokens at the same time, for logins; who asks one more is refused.
 const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed, and those of one user; who asks for one more is refused.
@@ -112,14 +113,16 @@ pub struct Api {
     /// For work that takes longer than an answer.
     pub(crate) portions: Arc<Shares>,
     /// For requests whose users another program knows.
-    pub(crate) askers: Arc<Semaphore>,
+    pub(crate) askers: Shares,
     pub(crate) places: Arc<Places>,
+    /// For connections of the operator of this machine, whom no others keep out.
+    pub(crate) operators: Arc<Places>,
     /// For connections from home.
     pub(crate) inside: Arc<Places>,
     pub(crate) links: Links,
-    pub(crate) gathers: Arc<Semaphore>,
+    pub(crate) gathers: Shares,
     /// Of these, for users whom another program knows.
-    pub(crate) asking_gathers: Arc<Semaphore>,
+    pub(crate) asking_gathers: Shares,
     pub(crate) followers: Shares,
     /// For logins at whoever issues tokens.
     pub(crate) exchanges: Semaphore,
@@ -145,12 +148,13 @@ impl Api {
             fetches: Fetches::default(),
             answers: Arc::new(Shares::new(ANSWERS_MAX, USER_ANSWERS_MAX)),
             portions: Arc::new(Shares::new(PORTIONS_MAX, USER_PORTIONS_MAX)),
-            askers: Arc::new(Semaphore::new(ASKERS_MAX)),
+            askers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             places: Arc::default(),
+            operators: Arc::default(),
             inside: Arc::default(),
             links: Links::default(),
-            gathers: Arc::new(Semaphore::new(GATHERS_MAX)),
-            asking_gathers: Arc::new(Semaphore::new(ASKERS_MAX)),
+            gathers: Shares::new(GATHERS_MAX, USER_GATHERS_MAX),
+            asking_gathers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             followers: Shares::new(FOLLOWERS_MAX, USER_FOLLOWERS_MAX),
             exchanges: Semaphore::new(EXCHANGES_MAX),
             description: OnceLock::new(),

@@ -44,10 +44,11 @@ impl Shares {
         Some(Share { of_user, of_all })
     }
 
-    /// One that is there now.
-    pub fn try_take(&self, user: &str) -> Option<Share> {
-        let of_user = self.of(user).try_acquire_owned().ok()?;
-        let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+    /// So many, or all that a user may have, if they are there now.
+    pub fn try_take(&self, user: &str, count: usize) -> Option<Share> {
+        let count = u32::try_from(count.min(self.each)).ok()?;
+        let of_user = self.of(user).try_acquire_many_owned(count).ok()?;
+        let of_all = Arc::clone(&self.all).try_acquire_many_owned(count).ok()?;
         Some(Share { of_user, of_all })
     }
 
@@ -67,6 +68,17 @@ impl Shares {
 }
 
 impl Share {
+    /// How many it is.
+    pub fn count(&self) -> usize {
+        self.of_user.num_permits()
+    }
+
+    /// Makes it and another one of the same user one.
+    pub fn add(&mut self, other: Share) {
+        self.of_user.merge(other.of_user);
+        self.of_all.merge(other.of_all);
+    }
+
     /// Gives back what is more than `count`.
     pub fn keep(&mut self, count: usize) {
         for permits in [&mut self.of_user, &mut self.of_all] {

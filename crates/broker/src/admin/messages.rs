@@ -16,9 +16,8 @@ use std::sync::Arc;
 
 /// Messages that one call looks at or takes at most.
 pub const MESSAGES_MAX: usize = 1000;
-/// Bytes of bodies that one call copies, unless the first message alone is larger: of messages that it
-/// takes, and of those that it peeks at. A client that peeks at more calls again.
-const TAKEN_BYTES_MAX: usize = 64 << 20;
+/// Bytes of headers and bodies that one call that looks at messages copies, unless the first one alone is larger. A client
+/// that looks at more calls again.
 const LOOKED_AT_BYTES_MAX: usize = 4 << 20;
 /// Messages that are moved in one append.
 const MOVED_AT_ONCE: usize = 256;
@@ -82,7 +81,8 @@ impl Admin {
     }
 
     /// Takes messages from the front of a queue, and does with them what `mode` says when all are
-    /// taken. Of each body `body_bytes_max` bytes are shown at most.
+    /// taken. Of each body `body_bytes_max` bytes are shown at most, and of all headers and bodies `bytes_max`, unless
+    /// the first message alone has more.
     ///
     /// # Errors
     /// When the queue is not there, is another connection's own, is a stream, or the store fails.
@@ -93,11 +93,12 @@ impl Admin {
         count: usize,
         mode: GetMode,
         body_bytes_max: usize,
+        bytes_max: usize,
     ) -> Result<Vec<MessageView>, Fault> {
         let (vhost, queue) = self.own_queue(vhost, queue)?;
         let _change = vhost.begin_change()?;
         refuse_streams("basic.get", &vhost, &queue)?;
-        let mut shown = Shown { bytes_max: TAKEN_BYTES_MAX, ..Shown::new(body_bytes_max) };
+        let mut shown = Shown::new(body_bytes_max).with_room(bytes_max);
         let taken =
             self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| shown.add(peeked));
         let mut wakes = Wakes::default();
@@ -338,6 +339,11 @@ impl Shown {
     /// No copies yet; `body_bytes_max` bytes at most will be of each body.
     pub(super) fn new(body_bytes_max: usize) -> Self {
         Shown { messages: Vec::new(), bytes: 0, bytes_max: LOOKED_AT_BYTES_MAX, body_bytes_max }
+    }
+
+    /// The same, with room for so many bytes of headers and bodies, unless the first message alone has more.
+    pub(super) fn with_room(self, bytes_max: usize) -> Self {
+        Shown { bytes_max, ..self }
     }
 
     /// Adds a message. Returns whether there is room for another one.

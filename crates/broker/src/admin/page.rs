@@ -213,6 +213,21 @@ impl<V: View<Item: Named>> Listing<V> {
         (filtered, keys)
     }
 
+    /// The first `most` items whose names the filter lets through, as their ranks ([`Listing::nth`]), and how many it lets
+    /// through. Makes none of them.
+    pub fn ranks_named(&self, filter: &dyn Fn(&str) -> bool, most: usize) -> (usize, Vec<usize>) {
+        let (mut ranks, mut filtered) = (Vec::new(), 0);
+        for (rank, (_, item)) in self.starting_at(0).enumerate() {
+            if filter(&String::from_utf8_lossy(item.name())) {
+                filtered += 1;
+                if ranks.len() < most {
+                    ranks.push(rank);
+                }
+            }
+        }
+        (filtered, ranks)
+    }
+
     /// The item behind so many others.
     pub fn nth(&self, rank: usize) -> Option<V> {
         self.starting_at(rank).next().map(|(group, item)| V::view(&group.group, item))

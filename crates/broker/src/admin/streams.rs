@@ -51,7 +51,7 @@ impl Admin {
     ) -> Result<StreamPage, Fault> {
         let (vhost, queue) = self.known_stream(vhost, queue)?;
         let offset = queue.stream().map_or(0, |stream| stream.offset_of(start));
-        read(&vhost, &queue, offset, count, body_bytes_max)
+        read(&vhost, &queue, offset, count, Shown::new(body_bytes_max))
     }
 
     /// Follows a stream from `start` on.
@@ -89,12 +89,14 @@ impl StreamFollower {
         &mut self,
         count: usize,
         body_bytes_max: usize,
+        bytes_max: usize,
     ) -> Result<Option<StreamPage>, Fault> {
         let there = self.vhost.queue(self.queue.name.as_bytes());
         if !there.is_some_and(|there| Arc::ptr_eq(&there, &self.queue)) {
             return Ok(None);
         }
-        let page = read(&self.vhost, &self.queue, self.offset, count, body_bytes_max)?;
+        let shown = Shown::new(body_bytes_max).with_room(bytes_max);
+        let page = read(&self.vhost, &self.queue, self.offset, count, shown)?;
         self.offset = page.next;
         Ok(Some(page))
     }
@@ -128,9 +130,8 @@ fn read(
     queue: &Queue,
     offset: u64,
     count: usize,
-    body_bytes_max: usize,
+    mut shown: Shown,
 ) -> Result<StreamPage, Fault> {
-    let mut shown = Shown::new(body_bytes_max);
     let count = count.min(MESSAGES_MAX);
     let Some(stream) = queue.stream().filter(|_| count > 0) else {
         return Err(Fault::precondition_failed("a part of a stream has one message at least"));

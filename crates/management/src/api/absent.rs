@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Handler, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const fn refused(method: Verb, pattern: &'static str, handler: Handler) -> Route {
     let doc = "Refused: every node of a cluster has a replica of every durable queue.";
@@ -71,7 +71,7 @@ fn queues_of_user(call: &Call) -> Outcome {
     if call.admin().accounts().user(user).is_none() {
         return Err(Refusal::not_found());
     }
-    paged(call, Items::<Value>::unnamed(Vec::new()), |_, _| {})
+    paged(call, Items::<String>::unnamed(Vec::new()), |_, _| {})
 }
 
 fn action(call: &Call) -> Outcome {

@@ -41,7 +41,7 @@ pub(super) trait Source: Send + 'static {
 
 /// Answers with events until `seconds` are over, if the query says so.
 pub(super) fn serve(call: &Call, greeting: &str, source: impl Source) -> Outcome {
-    let Some(place) = call.api.followers.try_take(call.user()) else {
+    let Some(place) = call.api.followers.try_take(call.user(), 1) else {
         let reason = "as many follow what happens as may, or as many of this user";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason));
     };

@@ -36,6 +36,10 @@ pub(crate) const ROUTES: &[Route] = &[
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an answer with all messages that one request takes.
 const TAKEN_BYTES_MAX: usize = 128 << 20;
+/// Bytes of JSON that one byte of a message takes at most: a control character is `\u0001`.
+pub(super) const JSON_BYTES: usize = 6;
+/// Bytes of a header at most, as a frame holds it.
+pub(super) const HEADER_BYTES_MAX: usize = 128 << 10;
 /// Bytes of a body from which on room is made for it alone.
 const LARGE_BYTES: usize = 1 << 20;
 /// Bytes of a message in an answer besides its payload, as a rule.
@@ -187,18 +191,40 @@ fn get(call: &Call) -> Outcome {
     Ok(Reply::work(taking))
 }
 
+impl Taking {
+    /// Bytes of headers and bodies that are taken, unless the first message alone has more.
+    fn bytes_max(&self) -> usize {
+        let each = self.truncate.saturating_add(FRAMING_BYTES);
+        let all = each.saturating_mul(self.count.min(MESSAGES_MAX));
+        all.min((TAKEN_BYTES_MAX - self.overhead()) / JSON_BYTES)
+    }
+
+    /// What the answer has besides those.
+    fn overhead(&self) -> usize {
+        // The last message may begin below the bound.
+        let last = self.truncate.min(LARGE_BYTES) + HEADER_BYTES_MAX;
+        last * JSON_BYTES + FRAMING_BYTES * self.count.min(MESSAGES_MAX)
+    }
+}
+
 impl Work for Taking {
-    /// The most that the answer is likely to be.
+    /// What the answer has at most: fewer messages are taken than are wanted where theirs would be more.
     fn room(&self) -> usize {
-        let each = self.truncate.saturating_mul(2).saturating_add(FRAMING_BYTES);
-        each.saturating_mul(self.count.min(MESSAGES_MAX)).min(TAKEN_BYTES_MAX)
+        self.bytes_max().saturating_mul(JSON_BYTES).saturating_add(self.overhead())
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
         let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
         let before =
             call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
-        let taken = call.admin().get(vhost, queue, self.count, self.mode, self.truncate)?;
+        let taken = call.admin().get(
+            vhost,
+            queue,
+            self.count,
+            self.mode,
+            self.truncate,
+            self.bytes_max(),
+        )?;
         let mut text = vec![b'['];
         for (nth, message) in taken.into_iter().enumerate() {
             if nth > 0 {
@@ -209,6 +235,7 @@ impl Work for Taking {
             serde_json::to_writer(&mut text, &shown).map_err(Refusal::internal)?;
         }
         text.push(b']');
+        text.shrink_to_fit();
         Ok(Some(Reply::json_text(text)))
     }
 }

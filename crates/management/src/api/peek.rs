@@ -3,7 +3,7 @@
 
 use super::channels::channel_name;
 use super::get;
-use super::messages::{make_room, members};
+use super::messages::{JSON_BYTES, make_room, members};
 use super::search::{SEARCHED_BYTES_MAX, Search};
 use super::streams;
 use crate::call::{Call, Outcome};
@@ -41,8 +41,11 @@ pub(crate) const ROUTES: &[Route] = &[
 const COUNT_DEFAULT: usize = 20;
 /// Messages that one request looks at.
 const LOOKED_AT_MAX: usize = 10_000;
-/// Bytes of messages in one answer, unless the first one alone is larger.
+/// Bytes of messages in one answer from which on no more are looked at, and those that it has at most.
 const SHOWN_BYTES_MAX: usize = 16 << 20;
+const ROOM_BYTES: usize = 2 * SHOWN_BYTES_MAX;
+/// Bytes of a payload that are shown of a message that would need more than that alone.
+const PART_BYTES: usize = (ROOM_BYTES - SHOWN_BYTES_MAX) / JSON_BYTES;
 /// Unacknowledged messages on a page, and bytes that it needs as a rule.
 const PAGE_MAX: usize = 500;
 const UNACKED_BYTES_MAX: usize = 16 << 20;
@@ -80,6 +83,8 @@ fn messages(call: &Call) -> Outcome {
 
 /// What stands before the messages of an answer.
 const BEFORE: &[u8] = b"{\"messages\":[";
+/// Bytes of what stands behind them, at most.
+const END_BYTES: usize = 256;
 
 /// Messages that are shown, as far as they are found.
 pub(super) struct Found {
@@ -91,6 +96,8 @@ pub(super) struct Found {
     /// The answer up to the last one that is found.
     text: Vec<u8>,
     len: usize,
+    /// The next one does not fit in.
+    is_full: bool,
     looked_at: usize,
     searched_bytes: usize,
 }
@@ -105,6 +112,7 @@ impl Found {
             search: Search::asked(call.query("contains"), call.query("header"))?,
             text: Vec::new(),
             len: 0,
+            is_full: false,
             looked_at: 0,
             searched_bytes: 0,
         })
@@ -122,29 +130,47 @@ impl Found {
     /// Whether no more is looked at in this request.
     pub fn is_enough(&self) -> bool {
         self.len >= self.count
+            || self.is_full
             || self.text.len() >= SHOWN_BYTES_MAX
             || self.looked_at >= LOOKED_AT_MAX
             || self.searched_bytes >= SEARCHED_BYTES_MAX
     }
 
-    /// Looks at a message, and keeps it if it is meant.
-    pub fn look_at(&mut self, mut message: MessageView, offset: u64) -> Result<(), Refusal> {
-        self.looked_at += 1;
-        self.searched_bytes += message.body.len() + message.header.len();
-        if !self.search.finds(&message) {
-            return Ok(());
+    /// Looks at a message, and keeps it if it is meant. Returns false if it is, and does not fit in: then nothing has
+    /// been looked at.
+    pub fn look_at(&mut self, mut message: MessageView, offset: u64) -> Result<bool, Refusal> {
+        let searched_bytes = message.body.len() + message.header.len();
+        if self.search.finds(&message) {
+            message.body.truncate(self.truncate);
+            let before = self.text.len();
+            self.write(&message, offset)?;
+            if self.text.len() > ROOM_BYTES {
+                self.text.truncate(before);
+                self.text.shrink_to_fit();
+                if self.len > 0 {
+                    self.is_full = true;
+                    return Ok(false);
+                }
+                message.body.truncate(PART_BYTES);
+                self.write(&message, offset)?;
+            }
+            self.len += 1;
         }
+        self.looked_at += 1;
+        self.searched_bytes += searched_bytes;
+        Ok(true)
+    }
+
+    fn write(&mut self, message: &MessageView, offset: u64) -> Result<(), Refusal> {
         self.text.extend_from_slice(if self.len == 0 { BEFORE } else { b"," });
-        self.len += 1;
-        message.body.truncate(self.truncate);
-        make_room(&mut self.text, &message);
-        let object = object(&message, offset, self.always_base64);
+        make_room(&mut self.text, message);
+        let object = object(message, offset, self.always_base64);
         serde_json::to_writer(&mut self.text, &object).map_err(Refusal::internal)
     }
 
-    /// Bytes that the answer needs at most, as a rule: a message that is larger goes out as well.
+    /// Bytes that the answer has at most.
     pub fn room(&self) -> usize {
-        2 * SHOWN_BYTES_MAX
+        ROOM_BYTES + END_BYTES
     }
 
     /// The answer, with what else it says: JSON texts of members.
@@ -155,6 +181,7 @@ impl Found {
         }
         let looked_at = self.looked_at;
         text.extend_from_slice(format!("],\"looked_at\":{looked_at},{members}}}").as_bytes());
+        text.shrink_to_fit();
         Reply::json_text(text)
     }
 }
@@ -178,10 +205,9 @@ impl Work for Looking {
         let some = call.admin().peek(vhost, queue, offset, count, bytes_max)?;
         let is_end = some.is_empty() && count > 0;
         for (nth, message) in some.into_iter().enumerate() {
-            if found.is_enough() {
+            if found.is_enough() || !found.look_at(message, (offset + nth) as u64)? {
                 break;
             }
-            found.look_at(message, (offset + nth) as u64)?;
         }
         if !is_end && !found.is_enough() {
             return Ok(None);

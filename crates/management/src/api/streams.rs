@@ -30,6 +30,9 @@ pub(crate) const ROUTES: &[Route] = &[get(
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Messages that are looked at before they are sent.
 const MESSAGES_AT_ONCE: usize = 64;
+/// Bytes of headers and bodies from which on no more are looked at before: as JSON they may be several times as many, and
+/// they wait for their client.
+const BYTES_AT_ONCE: usize = 256 << 10;
 /// Bytes of a payload that are sent where nothing is said, and at most.
 const TRUNCATE_DEFAULT: usize = 16 << 10;
 const TRUNCATE_MAX: usize = 256 << 10;
@@ -78,12 +81,11 @@ impl Work for Looking {
         let StreamPage { messages, mut next, first_offset, next_offset } = page;
         let is_end = messages.is_empty();
         for message in messages {
-            if found.is_enough() {
-                next = message.number;
+            let offset = message.number;
+            if found.is_enough() || !found.look_at(message, offset)? {
+                next = offset;
                 break;
             }
-            let offset = message.number;
-            found.look_at(message, offset)?;
         }
         if !is_end && !found.is_enough() {
             self.start = StreamStart::Offset(next);
@@ -185,7 +187,7 @@ impl Tail {
     /// The next messages as events, as far as they are meant, and whether there were none. `None` when the stream is gone.
     fn read(&mut self) -> Result<Option<(bool, String)>, Fault> {
         let bytes_max = if self.search.is_empty() { self.truncate } else { usize::MAX };
-        let page = self.follower.take(MESSAGES_AT_ONCE, bytes_max)?;
+        let page = self.follower.take(MESSAGES_AT_ONCE, bytes_max, BYTES_AT_ONCE)?;
         Ok(page.map(|page| (page.messages.is_empty(), self.written(page))))
     }
 

@@ -4,7 +4,7 @@ use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::definitions::metadata;
 use crate::json::Fields;
-use crate::list::{Items, Place, paged};
+use crate::list::{Items, Owned, Place, paged};
 use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -50,6 +50,12 @@ struct Shown {
     vhost: VhostView,
     received_bytes: u64,
     sent_bytes: u64,
+}
+
+impl Owned for Shown {
+    fn owned_bytes(&self) -> usize {
+        self.vhost.owned_bytes()
+    }
 }
 
 fn vhosts(call: &Call) -> Outcome {

@@ -1,18 +1,18 @@
 //! Places of requests that are answered from all groups.
 //!
-//! Those of users whom another program knows have few, as each group asks that program: where it hangs, others get on.
+//! Those of users whom another program knows have few, as each group asks that program: where it hangs, others get on. No
+//! user has all of them.
 
 use crate::asking::ASKING_MAX;
 use crate::call::Call;
 use crate::caller::NO_ANSWER;
 use crate::refusal::Refusal;
-use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use crate::shares::{Share, Shares};
 
 /// What a request has until it is answered.
 pub(super) struct Place {
-    _place: OwnedSemaphorePermit,
-    _of_askers: Option<OwnedSemaphorePermit>,
+    _place: Share,
+    _of_askers: Option<Share>,
 }
 
 /// Waits for a place.
@@ -20,19 +20,19 @@ pub(super) struct Place {
 /// # Errors
 /// When the user is one whom another program knows, and those take too long.
 pub(super) async fn place(call: &Call) -> Result<Place, Refusal> {
-    let api = &call.api;
+    let (api, user) = (&call.api, call.user());
     let is_asker = call.caller.as_ref().is_some_and(|caller| caller.is_known_elsewhere());
     let _of_askers = match is_asker {
         true => {
-            let waiting = tokio::time::timeout(ASKING_MAX, acquired(&api.asking_gathers)).await;
+            let waiting =
+                tokio::time::timeout(ASKING_MAX, acquired(&api.asking_gathers, user)).await;
             Some(waiting.unwrap_or_else(|_| Err(Refusal::unavailable(NO_ANSWER)))?)
         }
         false => None,
     };
-    Ok(Place { _place: acquired(&api.gathers).await?, _of_askers })
+    Ok(Place { _place: acquired(&api.gathers, user).await?, _of_askers })
 }
 
-async fn acquired(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
-    let place = Arc::clone(places).acquire_owned().await;
-    place.map_err(|_| Refusal::internal("the API ends"))
+async fn acquired(places: &Shares, user: &str) -> Result<Share, Refusal> {
+    places.take(user, 1).await.ok_or_else(|| Refusal::internal("the API ends"))
 }

@@ -6,15 +6,14 @@
 use super::body::Outgoing;
 use super::connection::Limits;
 use super::long::{Long, PIECE_TIMEOUT, gzip};
-use crate::Api;
-use crate::asking::Budget;
+use crate::asking::{Budget, GiveUp};
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
-use crate::fetches::Fetch;
+use crate::fetches::{Fetch, busy};
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, Work};
-use crate::routes::{Needs, Route, check_vhost};
+use crate::routes::{Needs, Route, check_tags, check_vhost};
 use bytes::Bytes;
 use hyper::body::Body as _;
 use hyper::header::{
@@ -67,17 +66,17 @@ impl Answer {
             None => PIECE_TIMEOUT,
             Some(_) => Limits::INSIDE.write_timeout,
         };
-        // Dropped when there is an answer, or when the client has gone.
-        let _give_up = match &mut call.caller {
+        // Dropped when all is asked, or when the client has gone.
+        let asking = match &mut call.caller {
             Some(caller) if caller.is_known_elsewhere() => {
-                let Some(budget) = Budget::begin(&api.askers).await else {
+                let Some(budget) = Budget::begin(&api.askers, &user).await else {
                     return refusal(&Refusal::unavailable(NO_ANSWER));
                 };
                 Some(caller.limit(budget))
             }
             _ => None,
         };
-        match self.made(call, &user).await {
+        match self.made(call, &user, asking).await {
             Some(Made::Whole(answer)) => answer,
             Some(Made::Long(mut head, long)) => {
                 *head.body_mut() = long.send(Arc::clone(&api.answers), user, patience);
@@ -87,24 +86,27 @@ impl Answer {
         }
     }
 
-    async fn made(self, call: Call, user: &str) -> Option<Made> {
+    async fn made(self, mut call: Call, user: &str, asking: Option<GiveUp>) -> Option<Made> {
         let api = Arc::clone(&call.api);
         let place = api.answers.take(user, 1).await?;
         let handling = tokio::task::spawn_blocking(move || {
-            let handled = match self.handle(&call) {
-                // All is asked before it begins.
+            let let_in = look_again(&mut call, self.route.needs);
+            let handled = match let_in.and_then(|()| self.handle(&call)) {
                 Ok(Reply { body: Body::Work(work), .. }) => {
                     Handled::Working(call.unlimited(), work)
                 }
-                done if is_question(&call) => Handled::Made(self.hand_out(done, None)),
-                done => Handled::Changed(call, done),
+                done if is_question(&call) => {
+                    Handled::Made(within_room(&call, None, self.hand_out(done)))
+                }
+                done => Handled::Changed(call.unlimited(), done),
             };
             drop(place);
             handled
         });
-        let (call, done, fetch) = match handling.await.ok()? {
-            Handled::Made(Made::Whole(answer)) => return within_room(&api, user, answer).await,
-            Handled::Made(long) => return Some(long),
+        let handled = handling.await.ok()?;
+        drop(asking);
+        let (call, done, fetch) = match handled {
+            Handled::Made(made) => return Some(made),
             Handled::Changed(call, done) => (call, done, None),
             Handled::Working(call, work) => self.work(call, work, user).await?,
         };
@@ -116,13 +118,13 @@ impl Answer {
         if matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty)) {
             let place = api.answers.take(user, 1).await?;
             let making = tokio::task::spawn_blocking(move || {
-                let made = self.hand_out(done, fetch);
+                let made = within_room(&call, fetch, self.hand_out(done));
                 drop(place);
                 made
             });
             return making.await.ok();
         }
-        Some(self.hand_out(done, None))
+        Some(self.hand_out(done))
     }
 
     /// Does work portion by portion, as long as its client waits.
@@ -137,8 +139,11 @@ impl Answer {
             Ok(fetch) => fetch,
             Err(refused) => return Some((call, Err(refused), None)),
         };
-        let go_on = |(call, work): &mut (Call, Box<dyn Work>)| work.go_on(call).transpose();
-        let ((call, _), done) = portions(&api.portions, user, (call, work), go_on).await?;
+        let go_on = |(call, needs, work): &mut (Call, Needs, Box<dyn Work>)| {
+            look_again(call, *needs).and_then(|()| work.go_on(call)).transpose()
+        };
+        let state = (call, self.route.needs, work);
+        let ((call, _, _), done) = portions(&api.portions, user, state, go_on).await?;
         Some((call, done, Some(fetch)))
     }
 
@@ -156,14 +161,13 @@ impl Answer {
 
     /// What has been come to without a handler, and is no list that is made while it goes out.
     pub fn hand_out_whole(&self, done: Outcome) -> Response<Outgoing> {
-        match self.hand_out(done, None) {
+        match self.hand_out(done) {
             Made::Whole(answer) => answer,
             Made::Long(..) => interrupted(),
         }
     }
 
-    /// The answer, with what it has of the memory for large ones.
-    fn hand_out(&self, done: Outcome, fetch: Option<Fetch>) -> Made {
+    fn hand_out(&self, done: Outcome) -> Made {
         let reply = match done {
             Ok(reply) => reply,
             Err(refused) => return Made::Whole(refusal(&refused)),
@@ -196,10 +200,6 @@ impl Answer {
         if is_gzip {
             head.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        let bytes = match fetch {
-            Some(fetch) => fetch.hold(bytes),
-            None => bytes,
-        };
         *head.body_mut() = Outgoing::whole(bytes);
         Made::Whole(head)
     }
@@ -220,20 +220,51 @@ impl Answer {
     }
 }
 
+/// Looks whether the sender may still ask: a request waits for its place, and work between its portions. What another
+/// program knows is asked where the request comes in, and what home passes on is asked there.
+fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
+    let is_asked_here = |caller: &&Caller| call.inside.is_none() && !caller.is_known_elsewhere();
+    let Some(caller) = call.caller.as_ref().filter(is_asked_here) else { return Ok(()) };
+    let caller = caller.again(call.api.now_ms())?;
+    check_tags(&caller, needs)?;
+    call.caller = Some(caller);
+    Ok(())
+}
+
 fn is_question(call: &Call) -> bool {
     matches!(call.method, Method::GET | Method::HEAD)
 }
 
-/// An answer with room for its body, where that is large.
-async fn within_room(api: &Api, user: &str, mut answer: Response<Outgoing>) -> Option<Made> {
-    let bytes = answer.body().size_hint().lower() as usize;
-    if bytes > WHOLE_BYTES_MAX {
-        match api.fetches.begin(&api.admin, user, bytes).await {
-            Ok(fetch) => answer.body_mut().hold(fetch),
-            Err(refused) => answer = refusal(&refused),
+/// An answer with its part of the memory for large ones, which it may have already, if it is large; a refusal where none
+/// is left.
+fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
+    let (fetches, admin, user) = (&call.api.fetches, &call.api.admin, call.user());
+    match made {
+        Made::Whole(mut answer) => {
+            let bytes = answer.body().size_hint().lower() as usize;
+            let fetch = match fetch {
+                Some(fetch) => match fetches.fitted(fetch, user, bytes) {
+                    // What has been taken is not thrown away. It counts, and is not much more than its share.
+                    Err(fetch) if !is_question(call) => Ok(fetch),
+                    fitted => fitted.map_err(|_| busy()),
+                },
+                None if bytes > WHOLE_BYTES_MAX => fetches.of(admin, user, bytes),
+                None => return Made::Whole(answer),
+            };
+            match fetch {
+                Ok(fetch) => answer.body_mut().hold(fetch),
+                Err(refused) => answer = refusal(&refused),
+            }
+            Made::Whole(answer)
         }
+        Made::Long(head, mut long) => match fetches.of(admin, user, long.bytes()) {
+            Ok(fetch) => {
+                long.hold(fetch);
+                Made::Long(head, long)
+            }
+            Err(refused) => Made::Whole(refusal(&refused)),
+        },
     }
-    Some(Made::Whole(answer))
 }
 
 /// Waits until what has been changed so far is durable.

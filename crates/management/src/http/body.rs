@@ -121,9 +121,11 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 enum Content {
     Whole(Option<Bytes>),
-    /// In pieces, as they are made; an error ends the connection, so that nobody takes what there is
-    /// for all.
+    /// In pieces, as they are made, for as long as there are some.
     Pieces(mpsc::Receiver<io::Result<Bytes>>),
+    /// In pieces up to an empty one. An error, or none any more before that, ends the connection, so that what there is
+    /// is not taken for all.
+    List(mpsc::Receiver<io::Result<Bytes>>),
     /// As it comes from somebody else.
     Relayed(Incoming),
 }
@@ -140,6 +142,11 @@ impl Outgoing {
 
     pub fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>) -> Self {
         Outgoing { content: Content::Pieces(pieces), kept: None }
+    }
+
+    /// In pieces up to an empty one.
+    pub fn list(pieces: mpsc::Receiver<io::Result<Bytes>>) -> Self {
+        Outgoing { content: Content::List(pieces), kept: None }
     }
 
     pub fn relayed(body: Incoming) -> Self {
@@ -172,6 +179,11 @@ impl Body for Outgoing {
             Content::Pieces(pieces) => {
                 pieces.poll_recv(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
             }
+            Content::List(pieces) => pieces.poll_recv(cx).map(|piece| match piece {
+                Some(Ok(bytes)) if bytes.is_empty() => None,
+                Some(piece) => Some(piece.map(Frame::data)),
+                None => Some(Err(io::Error::other("the list was not sent to its end"))),
+            }),
             Content::Relayed(body) => {
                 let frame = Pin::new(body).poll_frame(cx);
                 frame.map(|frame| frame.map(|frame| frame.map_err(io::Error::other)))
@@ -182,7 +194,7 @@ impl Body for Outgoing {
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::Whole(bytes) => bytes.is_none(),
-            Content::Pieces(_) => false,
+            Content::Pieces(_) | Content::List(_) => false,
             Content::Relayed(body) => body.is_end_stream(),
         }
     }
@@ -192,7 +204,7 @@ impl Body for Outgoing {
             Content::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Content::Pieces(_) => SizeHint::default(),
+            Content::Pieces(_) | Content::List(_) => SizeHint::default(),
             Content::Relayed(body) => body.size_hint(),
         }
     }

@@ -1,9 +1,10 @@
 //! Lists that may be too long for memory: made piece by piece, as their client takes them.
 //!
-//! Who makes a piece has one of the places for answers, and a thread. While a piece waits for its
-//! client neither is held: clients that don't read hold up nobody.
+//! A piece is made in one of the places for answers, and on a thread. While it waits for its client neither is held:
+//! clients that don't read hold up no others. What a list has in memory meanwhile counts as what large answers have.
 
 use super::body::Outgoing;
+use crate::fetches::Fetch;
 use crate::reply::Rows;
 use crate::shares::Shares;
 use bytes::Bytes;
@@ -20,6 +21,11 @@ const PIECE_BYTES: usize = 64 * 1024;
 const TURNS_MAX: usize = 256;
 /// How long a piece may wait for its client.
 pub(crate) const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long all of a list may take: until then, what it lists is in memory, even if it has been deleted.
+const WHOLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Bytes that a list takes besides what it lists: a piece on its way and the one that is made, and the encoder's.
+const PIECES_BYTES: usize = 4 * PIECE_BYTES;
+const ENCODER_BYTES: usize = 384 * 1024;
 
 /// A list that is being made.
 pub(crate) struct Long {
@@ -27,12 +33,25 @@ pub(crate) struct Long {
     encoder: Option<GzEncoder<Vec<u8>>>,
     /// What has been made and has not been sent.
     made: Vec<u8>,
+    /// The memory that it has.
+    fetch: Option<Fetch>,
 }
 
 impl Long {
     pub fn new(rows: Box<dyn Rows>, is_gzip: bool) -> Self {
         let encoder = is_gzip.then(gzip_encoder);
-        Long { rows, encoder, made: Vec::new() }
+        Long { rows, encoder, made: Vec::new(), fetch: None }
+    }
+
+    /// Bytes of memory that it has until all of it is sent.
+    pub fn bytes(&self) -> usize {
+        let encoder = self.encoder.as_ref().map_or(0, |_| ENCODER_BYTES);
+        self.rows.bytes() + PIECES_BYTES + encoder
+    }
+
+    /// Has its memory count until then.
+    pub fn hold(&mut self, fetch: Fetch) {
+        self.fetch = Some(fetch);
     }
 
     /// Makes more, until there are `enough` bytes or it has taken long. Returns whether there is still more to be made.
@@ -68,38 +87,48 @@ impl Long {
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
     /// `user`'s `places`, and may wait so long for its client.
-    pub fn send(mut self, places: Arc<Shares>, user: String, patience: Duration) -> Outgoing {
+    pub fn send(self, places: Arc<Shares>, user: String, patience: Duration) -> Outgoing {
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(async move {
-            let mut piece = Ok(self.take());
-            loop {
-                let is_last = piece.is_err();
-                // An error ends the connection, so that nobody takes what there is for all.
-                if sender.send_timeout(piece, patience).await.is_err() || is_last {
-                    return;
-                }
-                let Some(place) = places.take(&user, 1).await else { return };
-                let making = tokio::task::spawn_blocking(move || {
-                    let made = self.make(PIECE_BYTES);
-                    drop(place);
-                    (self, made)
-                });
-                let Ok((long, made)) = making.await else { return };
-                self = long;
-                piece = match made {
-                    Ok(true) => Ok(self.take()),
-                    Ok(false) => {
-                        let rest = self.take();
-                        if !rest.is_empty() {
-                            drop(sender.send_timeout(Ok(rest), patience).await);
-                        }
-                        return;
-                    }
-                    Err(error) => Err(error),
-                };
+        let sending = self.send_to(sender, places, user, patience);
+        tokio::spawn(tokio::time::timeout(WHOLE_TIMEOUT, sending));
+        Outgoing::list(receiver)
+    }
+
+    /// Returns early when the client has gone or takes nothing, or when the broker ends. Without the empty piece at the end,
+    /// the connection ends: a client never takes a part for all.
+    async fn send_to(
+        mut self,
+        sender: mpsc::Sender<io::Result<Bytes>>,
+        places: Arc<Shares>,
+        user: String,
+        patience: Duration,
+    ) -> Option<()> {
+        let mut has_more = true;
+        loop {
+            let piece = self.take();
+            let is_end = piece.is_empty() && !has_more;
+            if is_end || !piece.is_empty() {
+                sender.send_timeout(Ok(piece), patience).await.ok()?;
             }
-        });
-        Outgoing::pieces(receiver)
+            if is_end {
+                return Some(());
+            }
+            if !has_more {
+                continue;
+            }
+            let place = places.take(&user, 1).await?;
+            let making = tokio::task::spawn_blocking(move || {
+                let made = self.make(PIECE_BYTES);
+                drop(place);
+                (self, made)
+            });
+            let made;
+            (self, made) = making.await.ok()?;
+            match made {
+                Ok(more) => has_more = more,
+                Err(error) => return sender.send_timeout(Err(error), patience).await.ok(),
+            }
+        }
     }
 }
 
@@ -118,16 +147,71 @@ pub(crate) fn gzip(bytes: &[u8]) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http_body_util::BodyExt;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Rows without an end, which counts how often it is asked for some.
     struct Endless(&'static [u8], Arc<AtomicUsize>);
 
     impl Rows for Endless {
+        fn bytes(&self) -> usize {
+            0
+        }
+
         fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
             out.extend_from_slice(self.0);
             Ok(self.1.fetch_add(1, Ordering::Relaxed) < 100_000)
         }
+    }
+
+    /// What comes of a list of so many rows that is sent with so many of them left out at the end.
+    async fn sent(rows: usize, patience: Duration, reads: usize) -> (usize, Option<io::Error>) {
+        let mut left = rows;
+        let rows = Few(move || {
+            left -= 1;
+            left > 0
+        });
+        let places = Arc::new(Shares::new(1, 1));
+        let mut body = Long::new(Box::new(rows), false).send(places, "user".into(), patience);
+        let mut bytes = 0;
+        for nth in 0.. {
+            if nth == reads {
+                tokio::time::sleep(WHOLE_TIMEOUT).await;
+            }
+            match body.frame().await {
+                None => return (bytes, None),
+                Some(Ok(frame)) => bytes += frame.data_ref().map_or(0, Bytes::len),
+                Some(Err(error)) => return (bytes, Some(error)),
+            }
+        }
+        unreachable!("it ends")
+    }
+
+    /// Rows of 4 KiB, as long as there are more.
+    struct Few<F>(F);
+
+    impl<F: FnMut() -> bool + Send> Rows for Few<F> {
+        fn bytes(&self) -> usize {
+            0
+        }
+
+        fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+            out.extend_from_slice(&[b' '; 4096]);
+            Ok((self.0)())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_is_not_sent_to_its_end_is_an_error() {
+        let (bytes, error) = sent(100, PIECE_TIMEOUT, usize::MAX).await;
+        assert!(bytes == 100 * 4096 && error.is_none(), "{bytes} {error:?}");
+        let (bytes, error) = sent(100, PIECE_TIMEOUT, 2).await;
+        assert!(
+            bytes < 100 * 4096 && error.is_some(),
+            "its client took nothing: {bytes} {error:?}"
+        );
+        let (bytes, error) = sent(100, 2 * WHOLE_TIMEOUT, 2).await;
+        assert!(bytes < 100 * 4096 && error.is_some(), "it took too long: {bytes} {error:?}");
     }
 
     #[test]

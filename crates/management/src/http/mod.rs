@@ -102,7 +102,11 @@ impl Api {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let peer = connected.address;
-        let places = if connected.is_inside { &self.inside } else { &self.places };
+        let places = match (connected.is_inside, connected.is_operator) {
+            (true, _) => &self.inside,
+            (_, true) => &self.operators,
+            _ => &self.places,
+        };
         let Some(place) = places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;

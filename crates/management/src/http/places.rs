@@ -1,12 +1,14 @@
 //! How many connections there may be, and which one goes when there are too many.
 //!
-//! A connection that is being answered for a user who has logged in keeps its place. All others wait:
-//! for the head of a request, for a body, for credentials that are checked. When all places are taken,
-//! a newcomer gets that of who waits longest, of those at the address that has most of them. So
-//! clients that connect and say nothing, or half of what they have to say, keep nobody out.
+//! A connection that is being answered for a user who has logged in keeps its place, unless that user keeps many
+//! already. All others wait: for the head of a request, for a body, for credentials that are checked. When all places are
+//! taken, a newcomer gets that of the one that waits longest, of those at the address that has most of them. So clients
+//! that connect and say nothing, or half of what they have to say, keep no others out, and no more do those of one user
+//! that take their answers slowly.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -15,6 +17,8 @@ use tokio::sync::Notify;
 const CONNECTIONS_MAX: usize = 512;
 /// As many more are let in from this machine.
 const LOOPBACK_MORE: usize = 32;
+/// Places that are kept for one user.
+const KEPT_MAX: usize = 128;
 
 /// The places for connections.
 #[derive(Debug, Default)]
@@ -26,6 +30,8 @@ pub(crate) struct Places {
 struct Taken {
     connections: HashMap<u64, Connection>,
     next: u64,
+    /// How many are kept, by user.
+    kept: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -33,8 +39,8 @@ struct Connection {
     address: IpAddr,
     /// Grows with time.
     waits_since: u64,
-    /// Requests of users that are being answered.
-    answering: usize,
+    /// It is kept so many times: an answer may end after the next one has begun.
+    kept: usize,
     evicted: Arc<Notify>,
 }
 
@@ -46,11 +52,12 @@ pub(crate) struct Place {
     evicted: Arc<Notify>,
 }
 
-/// Keeps a place as long as it lives.
+/// Keeps a place for a user as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Kept {
     places: Arc<Places>,
     number: u64,
+    user: String,
 }
 
 impl Places {
@@ -65,7 +72,7 @@ impl Places {
         let (number, evicted) = (taken.next, Arc::new(Notify::new()));
         taken.next += 1;
         let connection =
-            Connection { address, waits_since: number, answering: 0, evicted: evicted.clone() };
+            Connection { address, waits_since: number, kept: 0, evicted: evicted.clone() };
         taken.connections.insert(number, connection);
         Some(Place { places: Arc::clone(self), number, evicted })
     }
@@ -74,7 +81,7 @@ impl Places {
 impl Taken {
     /// Ends the connection that has to go first.
     fn evict(&mut self) -> Option<()> {
-        let waiting = || self.connections.iter().filter(|(_, one)| one.answering == 0);
+        let waiting = || self.connections.iter().filter(|(_, one)| one.kept == 0);
         let mut at: HashMap<IpAddr, usize> = HashMap::new();
         for (_, connection) in waiting() {
             *at.entry(connection.address).or_default() += 1;
@@ -109,12 +116,20 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the place from now on.
-    pub fn keep(&self) -> Kept {
-        if let Some(connection) = self.places.taken.lock().connections.get_mut(&self.number) {
-            connection.answering += 1;
+    /// Keeps the place from now on, for a user who has not as many as one may have.
+    pub fn keep(&self, user: &str) -> Option<Kept> {
+        let mut taken = self.places.taken.lock();
+        let Taken { connections, kept, .. } = &mut *taken;
+        let of_user = kept.entry(user.to_owned()).or_default();
+        if *of_user >= KEPT_MAX {
+            return None;
         }
-        Kept { places: Arc::clone(&self.places), number: self.number }
+        *of_user += 1;
+        if let Some(connection) = connections.get_mut(&self.number) {
+            connection.kept += 1;
+        }
+        let (places, number, user) = (Arc::clone(&self.places), self.number, user.to_owned());
+        Some(Kept { places, number, user })
     }
 }
 
@@ -124,8 +139,14 @@ impl Drop for Kept {
         let now = taken.next;
         taken.next += 1;
         if let Some(connection) = taken.connections.get_mut(&self.number) {
-            connection.answering -= 1;
+            connection.kept -= 1;
             connection.waits_since = now;
+        }
+        if let Entry::Occupied(mut of_user) = taken.kept.entry(std::mem::take(&mut self.user)) {
+            *of_user.get_mut() -= 1;
+            if *of_user.get() == 0 {
+                of_user.remove();
+            }
         }
     }
 }
@@ -160,7 +181,7 @@ mod tests {
     fn a_newcomer_gets_the_place_of_who_waits_longest() {
         let places = Arc::new(Places::default());
         let held = full(&places, 1);
-        let _kept = held[0].keeper().keep();
+        let _kept = held[0].keeper().keep("user").expect("it has none yet");
         let _new = places.take(peer(2)).expect("a place");
         let lost: Vec<bool> = held.iter().map(is_lost).collect();
         assert_eq!((lost[0], lost[1]), (false, true), "who is answered keeps its place");
@@ -182,7 +203,10 @@ mod tests {
     fn this_machine_gets_in_when_all_others_are_answered() {
         let places = Arc::new(Places::default());
         let held = full(&places, 1);
-        let kept: Vec<Kept> = held.iter().map(|place| place.keeper().keep()).collect();
+        let keep =
+            |(nth, place): (usize, &Place)| place.keeper().keep(&(nth / KEPT_MAX).to_string());
+        let kept: Vec<_> = held.iter().enumerate().map(keep).collect();
+        assert!(kept.iter().all(Option::is_some));
         assert!(places.take(peer(2)).is_none());
         let probe = SocketAddr::from(([127, 0, 0, 1], 1));
         assert!(places.take(probe).is_some());
@@ -191,9 +215,27 @@ mod tests {
     }
 
     #[test]
+    fn a_user_whose_answers_take_long_keeps_no_others_out() {
+        let places = Arc::new(Places::default());
+        let held = full(&places, 1);
+        let keep = |place: &Place| place.keeper().keep("slow");
+        let kept: Vec<_> = held.iter().filter_map(keep).collect();
+        assert_eq!(kept.len(), KEPT_MAX);
+        let new = places.take(peer(2)).expect("a place");
+        assert!(is_lost(&held[KEPT_MAX]) && !is_lost(&held[0]), "those that are kept stay");
+        assert!(new.keeper().keep("other").is_some());
+        assert!(new.keeper().keep("slow").is_none());
+        drop(kept);
+        assert!(new.keeper().keep("slow").is_some(), "what was given back may be had again");
+    }
+
+    #[test]
     fn a_place_that_is_given_up_is_free() {
         let places = Arc::new(Places::default());
         drop(full(&places, 1));
         assert!(places.taken.lock().connections.is_empty());
+        let place = places.take(peer(1)).expect("a place");
+        drop((place.keeper().keep("user"), place.keeper().keep("user")));
+        assert!(places.taken.lock().kept.is_empty());
     }
 }

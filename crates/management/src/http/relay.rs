@@ -6,6 +6,7 @@ use super::body::Outgoing;
 use super::connection::{self, Limits};
 use super::places::Places;
 use crate::refusal::Refusal;
+use crate::settings::Upgraded;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderValue};
@@ -47,43 +48,60 @@ pub struct Relay {
     own: Box<Own>,
     passes_on: bool,
     places: Arc<Places>,
+    /// For connections of the operator of this machine.
+    operators: Arc<Places>,
 }
 
 impl Relay {
     /// A relay that asks `own` first, which is told the path, and whether the operator of this machine asks.
     pub fn new(own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Relay { own: Box::new(own), passes_on: true, places: Arc::default() })
+        Relay::with(own, true)
     }
 
     /// One that passes nothing on, and refuses what it does not answer itself.
     pub fn of_own(
         own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Relay { own: Box::new(own), passes_on: false, places: Arc::default() })
+        Relay::with(own, false)
+    }
+
+    fn with(
+        own: impl Fn(&str, bool) -> Option<OwnAnswer> + Send + Sync + 'static,
+        passes_on: bool,
+    ) -> Arc<Self> {
+        let (places, operators) = Default::default();
+        Arc::new(Relay { own: Box::new(own), passes_on, places, operators })
     }
 
     /// Answers the requests of one connection until its end, or until `stopping` says so. `connect` makes connections to
-    /// who answers those that are passed on.
+    /// who answers those that are passed on. What a client and that one say when their connections have become those of
+    /// another protocol is for `carry`: their places here are free by then.
     pub async fn serve<S, C, F>(
         &self,
         stream: S,
         peer: SocketAddr,
         is_operator: bool,
         connect: C,
+        carry: impl Fn(Upgraded, Upgraded) + Clone + Send + 'static,
         stopping: watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
         C: Fn() -> F,
         F: Future<Output = io::Result<RelayStream>>,
     {
-        let Some(place) = self.places.take(peer) else {
+        let places = if is_operator { &self.operators } else { &self.places };
+        let Some(place) = places.take(peer) else {
             tracing::debug!(%peer, "HTTP connection refused: too many");
             return;
         };
         // Requests of a connection come one after the other.
         let other: Mutex<Option<SendRequest<Incoming>>> = Mutex::new(None);
-        let respond = |request| {
-            let (other, connect, keeper) = (&other, &connect, place.keeper());
+        // Who logs in is known to the other process only, which has places of its own.
+        let client = peer.ip().to_canonical().to_string();
+        let respond = |mut request| {
+            let (other, connect, keeper, client) = (&other, &connect, place.keeper(), &client);
+            let upgrade = hyper::upgrade::on(&mut request);
+            let carry = carry.clone();
             async move {
                 match self.own_answer(&request, is_operator) {
                     Some((answer, None)) => answer,
@@ -94,8 +112,14 @@ impl Relay {
                     None if !self.passes_on => empty(StatusCode::METHOD_NOT_ALLOWED),
                     None => {
                         let mut answer = pass_on(other, connect, request).await;
-                        if answer.status() != StatusCode::UNAUTHORIZED {
-                            answer.body_mut().keeps(Some(keeper.keep()));
+                        match answer.status() {
+                            StatusCode::UNAUTHORIZED => {}
+                            StatusCode::SWITCHING_PROTOCOLS => {
+                                let other = hyper::upgrade::on(&mut answer);
+                                tokio::spawn(upgraded(upgrade, other, carry));
+                                *answer.body_mut() = Outgoing::empty();
+                            }
+                            _ => answer.body_mut().keeps(keeper.keep(client)),
                         }
                         answer
                     }
@@ -150,13 +174,12 @@ where
 async fn pass_on<C, F>(
     other: &Mutex<Option<SendRequest<Incoming>>>,
     connect: &C,
-    mut request: Request<Incoming>,
+    request: Request<Incoming>,
 ) -> Response<Outgoing>
 where
     C: Fn() -> F,
     F: Future<Output = io::Result<RelayStream>>,
 {
-    let client = hyper::upgrade::on(&mut request);
     let mut other = other.lock().await;
     let mut sender = match other.take() {
         Some(sender) if !sender.is_closed() => sender,
@@ -166,29 +189,23 @@ where
         },
     };
     match sender.send_request(request).await {
-        Ok(mut answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            tokio::spawn(carry(client, hyper::upgrade::on(&mut answer)));
-            answer.map(|_| Outgoing::empty())
-        }
         Ok(answer) => {
-            *other = Some(sender);
+            if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                *other = Some(sender);
+            }
             answer.map(Outgoing::relayed)
         }
         Err(error) => unavailable(&format_args!("the node that leads was lost: {error}")),
     }
 }
 
-/// Passes on what a client and the other process say, when their connections have become those of another protocol.
-async fn carry(client: OnUpgrade, other: OnUpgrade) {
-    let (client, other) = match (client.await, other.await) {
-        (Ok(client), Ok(other)) => (client, other),
+/// Hands over what a client and the other process say when their connections have become those of another protocol.
+async fn upgraded(client: OnUpgrade, other: OnUpgrade, carry: impl Fn(Upgraded, Upgraded)) {
+    match (client.await, other.await) {
+        (Ok(client), Ok(other)) => carry(TokioIo::new(client), TokioIo::new(other)),
         (Err(error), _) | (_, Err(error)) => {
-            return tracing::debug!(%error, "a connection that changes its protocol was lost");
+            tracing::debug!(%error, "a connection that changes its protocol was lost");
         }
-    };
-    let (mut client, mut other) = (TokioIo::new(client), TokioIo::new(other));
-    if let Err(error) = tokio::io::copy_bidirectional(&mut client, &mut other).await {
-        tracing::debug!(%error, "a connection that was passed on ended");
     }
 }
 

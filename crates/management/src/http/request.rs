@@ -45,8 +45,8 @@ pub(super) struct Peer {
     pub stopping: watch::Receiver<bool>,
 }
 
-/// Reads a request whole, and finds out who sends it, which is noted in `user` as soon as it is known. A user who has logged in keeps the connection's
-/// place until the answer is sent.
+/// Reads a request whole, and finds out who sends it, which is noted in `user` as soon as it is known. A user who had
+/// logged in before it came whole keeps the connection's place from then on, until the answer is sent.
 pub(super) async fn prepare(
     api: &Arc<Api>,
     peer: Peer,
@@ -57,7 +57,7 @@ pub(super) async fn prepare(
     user: &mut Option<String>,
 ) -> Result<(Call, Option<Kept>), Refusal> {
     let (mut head, body) = request.into_parts();
-    let (mut caller, mut kept) = (None, None);
+    let mut caller = None;
     let inside = match peer.connected.is_inside {
         true => Inside::read(&head.headers),
         false => {
@@ -80,7 +80,6 @@ pub(super) async fn prepare(
         *user = Some(who.name().to_owned());
         check_tags(&who, route.needs)?;
         caller = Some(who);
-        kept = Some(peer.keeper.keep());
     }
     if !accepts_json(&head.headers) {
         return Err(Refusal::empty(StatusCode::NOT_ACCEPTABLE));
@@ -94,6 +93,7 @@ pub(super) async fn prepare(
         *who = who.asked_again(api.now_ms()).await?;
         check_tags(who, route.needs)?;
     }
+    let kept = caller.as_ref().and_then(|who| peer.keeper.keep(who.name()));
     if matches!(route.needs, Needs::Credentials | Needs::Code) {
         let who = logs_in(api, route.needs, &peer.connected, &head.headers, &body).await?;
         *user = Some(who.name().to_owned());

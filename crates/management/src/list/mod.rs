@@ -7,6 +7,7 @@
 mod only;
 mod order;
 mod ordered;
+mod owned;
 mod page;
 mod queues;
 mod rows;
@@ -17,9 +18,7 @@ use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields};
 use crate::rates::Range;
 use crate::reply::{Reply, Rows};
-use courser_broker::admin::{
-    ConnectionView, ExchangeView, Listing, Page, PageRequest, QueueView, Start,
-};
+use courser_broker::admin::{ConnectionView, ExchangeView, Listing, QueueView};
 use only::Only;
 use ordered::Ordered;
 use rows::Lines;
@@ -27,13 +26,12 @@ use serde_json::Value;
 use std::io;
 
 pub(crate) use order::{Key, Order};
+pub(crate) use owned::Owned;
 pub(crate) use page::{Frame, PageOf};
 pub(crate) use queues::state_name;
 pub(crate) use rows::{Head, Place, Row};
 pub(crate) use sweeps::Sweeps;
 
-/// Items that are looked up at once.
-const ROWS_AT_ONCE: usize = 100;
 /// Bytes and rows that are written before others have their turn.
 const SOME_BYTES: usize = 16 << 10;
 const SOME_ROWS: usize = 25;
@@ -45,13 +43,13 @@ pub(crate) trait Source: Send + 'static {
 
     fn len(&self) -> usize;
 
-    fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item>;
-
-    /// Some items behind `first` others, in their own order; none if there is none.
-    fn some(&self, first: usize) -> Vec<Self::Item> {
-        let start = Start::Rank(first);
-        self.page(&PageRequest { start, limit: ROWS_AT_ONCE, filter: None }).items
+    /// Bytes of memory that it has for itself.
+    fn bytes(&self) -> usize {
+        0
     }
+
+    /// The first `most` items whose names the filter lets through, as their ranks, and how many it lets through.
+    fn ranks_named(&self, filter: &dyn Fn(&str) -> bool, most: usize) -> (usize, Vec<usize>);
 
     /// All items in their own order.
     fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_>;
@@ -97,8 +95,12 @@ macro_rules! source {
                 Listing::len(self)
             }
 
-            fn page(&self, request: &PageRequest<'_>) -> Page<$view> {
-                Listing::page(self, request)
+            fn ranks_named(
+                &self,
+                filter: &dyn Fn(&str) -> bool,
+                most: usize,
+            ) -> (usize, Vec<usize>) {
+                Listing::ranks_named(self, filter, most)
             }
 
             fn items(&self) -> Box<dyn Iterator<Item = $view> + '_> {
@@ -165,38 +167,28 @@ impl<T> Items<T> {
     }
 }
 
-impl<T: Clone + Send + 'static> Source for Items<T> {
+impl<T: Clone + Owned + Send + 'static> Source for Items<T> {
     type Item = (String, T);
 
     fn len(&self) -> usize {
         self.items.len()
     }
 
-    fn page(&self, request: &PageRequest<'_>) -> Page<Self::Item> {
-        let skipped = match request.start {
-            Start::Rank(rank) => rank,
-            Start::After { .. } => 0,
-        };
-        let (mut items, mut filtered) = (Vec::new(), 0);
-        for item in &self.items {
-            let name = (self.name)(item);
-            if request.filter.is_none_or(|filter| filter(&name)) {
-                if filtered >= skipped && items.len() < request.limit {
-                    items.push((name, item.clone()));
-                }
-                filtered += 1;
-            }
-        }
-        Page { items, total: self.items.len(), filtered, next: None }
+    fn bytes(&self) -> usize {
+        let owned: usize = self.items.iter().map(Owned::owned_bytes).sum();
+        self.items.capacity() * size_of::<T>() + owned
+    }
+
+    fn ranks_named(&self, filter: &dyn Fn(&str) -> bool, most: usize) -> (usize, Vec<usize>) {
+        let named = self.items.iter().enumerate().filter(|(_, item)| filter(&(self.name)(item)));
+        let mut ranks: Vec<usize> = named.map(|(rank, _)| rank).collect();
+        let filtered = ranks.len();
+        ranks.truncate(most);
+        (filtered, ranks)
     }
 
     fn nth(&self, rank: usize) -> Option<Self::Item> {
         self.items.get(rank).map(|item| ((self.name)(item), item.clone()))
-    }
-
-    fn some(&self, first: usize) -> Vec<Self::Item> {
-        let some = self.items.iter().skip(first).take(ROWS_AT_ONCE);
-        some.map(|item| ((self.name)(item), item.clone())).collect()
     }
 
     fn items(&self) -> Box<dyn Iterator<Item = Self::Item> + '_> {
@@ -285,6 +277,10 @@ where
     S::Item: Send,
     R: Fn(&S::Item, &mut Fields) + Send,
 {
+    fn bytes(&self) -> usize {
+        self.items.bytes()
+    }
+
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let Some(frame) = &mut self.frame else { return Ok(false) };
         out.append(&mut frame.before);

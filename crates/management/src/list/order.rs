@@ -23,6 +23,9 @@ impl Order {
     }
 }
 
+/// Bytes of a text that items are sorted by. Names have no more.
+const TEXT_BYTES_MAX: usize = 256;
+
 /// What an item is sorted by: numbers come before flags, these before lists, and texts last. What is
 /// missing counts as 0.
 #[derive(Clone, Debug)]
@@ -49,7 +52,10 @@ impl Key {
         match found {
             Value::Number(number) => Key::Number(number.as_f64().unwrap_or(0.0)),
             Value::Bool(flag) => Key::Flag(*flag),
-            Value::String(text) => Key::Text(text.clone()),
+            Value::String(text) => {
+                let end = text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()));
+                Key::Text(text[..end].to_owned())
+            }
             Value::Array(list) => Key::List(list.len()),
             Value::Object(members) => Key::List(members.len()),
             Value::Null => Key::MISSING,
@@ -77,6 +83,14 @@ impl Key {
             Key::Flag(flag) => *flag,
             Key::List(len) => *len > 0,
             Key::Text(text) => !text.is_empty(),
+        }
+    }
+
+    /// Bytes of its text.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Key::Text(text) => text.capacity(),
+            Key::Number(_) | Key::Flag(_) | Key::List(_) => 0,
         }
     }
 

@@ -1,17 +1,16 @@
 //! The items of a list in the order that is asked for, made as they are read.
 //!
 //! A list in its own order looks at the items that are read only. For any other order, or for some items
-//! only, it looks at all of them once, and keeps what each is sorted by and where it is found.
+//! only, it looks at all of them once, and keeps where each is found, with what it is sorted by if its reader has to
+//! know. An item is made when its turn comes, so that none waits for the reader.
 
 use super::only::Only;
 use super::order::{Key, Order};
-use super::page::{NameFilter, PageOf};
+use super::page::PageOf;
 use super::{Source, object};
 use crate::call::Call;
 use crate::json::{Columns, Fields};
-use courser_broker::admin::{PAGE_MAX, PageRequest, Start};
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::vec::IntoIter;
 
 /// Items of a list that are still to be read.
 pub(super) struct Ordered<S: Source> {
@@ -19,15 +18,15 @@ pub(super) struct Ordered<S: Source> {
     /// How many are wanted, whatever page they are on.
     pub filtered: usize,
     rest: Rest,
-    /// Those that have been looked up.
-    found: VecDeque<(Key, S::Item)>,
 }
 
 enum Rest {
-    /// In the list's own order: from this rank on, so many more at most.
-    Natural { next: usize, left: usize, filter: Option<Arc<NameFilter>> },
+    /// In the list's own order: from this rank on, so many more.
+    Natural { next: usize, left: usize },
     /// By their ranks in that order.
-    Ranks(std::vec::IntoIter<(Key, usize)>),
+    Ranks(IntoIter<usize>),
+    /// The same, with what they are sorted by.
+    Keyed(IntoIter<(Key, usize)>),
 }
 
 impl<S: Source> Ordered<S> {
@@ -43,49 +42,57 @@ impl<S: Source> Ordered<S> {
         let filter = page.and_then(|page| page.filter.clone());
         let named = filter.as_ref().map(|filter| |name: &str| filter.lets_through(name));
         let named = named.as_ref().map(|named| named as &dyn Fn(&str) -> bool);
-        let (filtered, rest) = if order.is_none() && only.is_everything() {
-            let (start, limit) = (Start::Rank(0), 0);
-            let filtered = match named {
-                None => source.len(),
-                filter => source.page(&PageRequest { start, limit, filter }).filtered,
-            };
-            (filtered, Rest::Natural { next: 0, left: filtered, filter })
-        } else {
-            let most = page.map_or(usize::MAX, PageOf::end);
+        let most = page.map_or(usize::MAX, PageOf::end);
+        let (filtered, rest) = if order.is_some() || !only.is_everything() {
             let quick = source.ranks_in(named, most, order.as_ref(), &only, &call.api);
             let (filtered, ranks) = quick.unwrap_or_else(|| {
                 let mut ranks = ranks(&source, render, named, order.as_ref(), &only);
                 let filtered = ranks.len();
                 ranks.truncate(most);
-                ranks.shrink_to_fit();
                 (filtered, ranks)
             });
+            (filtered, Rest::sorted(ranks, call.wants_rows()))
+        } else if let Some(named) = named {
+            let (filtered, ranks) = source.ranks_named(named, most);
             (filtered, Rest::Ranks(ranks.into_iter()))
+        } else {
+            (source.len(), Rest::Natural { next: 0, left: source.len() })
         };
-        Ordered { source, filtered, rest, found: VecDeque::new() }
+        Ordered { source, filtered, rest }
     }
 
     /// Has it begin behind `skip` of them, and end after `most`.
     pub fn narrow(&mut self, skip: usize, most: usize) {
         match &mut self.rest {
-            Rest::Natural { next, left, .. } => {
+            Rest::Natural { next, left } => {
                 *next += skip;
                 *left = left.saturating_sub(skip).min(most);
             }
-            Rest::Ranks(ranks) => {
-                let some: Vec<_> = ranks.skip(skip).take(most).collect();
-                *ranks = some.into_iter();
-            }
+            Rest::Ranks(ranks) => *ranks = narrowed(ranks, skip, most),
+            Rest::Keyed(ranks) => *ranks = narrowed(ranks, skip, most),
         }
     }
 
     /// How many are left.
     pub fn len(&self) -> usize {
-        let rest = match &self.rest {
+        match &self.rest {
             Rest::Natural { left, .. } => *left,
             Rest::Ranks(ranks) => ranks.len(),
+            Rest::Keyed(ranks) => ranks.len(),
+        }
+    }
+
+    /// Bytes of memory that they take until they are read.
+    pub fn bytes(&self) -> usize {
+        let ranks = match &self.rest {
+            Rest::Natural { .. } => 0,
+            Rest::Ranks(ranks) => size_of_val(ranks.as_slice()),
+            Rest::Keyed(ranks) => {
+                let texts: usize = ranks.as_slice().iter().map(|(key, _)| key.text_bytes()).sum();
+                size_of_val(ranks.as_slice()) + texts
+            }
         };
-        self.found.len() + rest
+        self.source.bytes() + ranks
     }
 
     /// Where an item stands among those of other brokers.
@@ -93,40 +100,38 @@ impl<S: Source> Ordered<S> {
         self.source.place(item)
     }
 
-    /// The next item, with what it is sorted by.
+    /// The next item, with what it is sorted by if that is known.
     pub fn next(&mut self) -> Option<(Key, S::Item)> {
-        if self.found.is_empty() {
-            self.find();
-        }
-        self.found.pop_front()
-    }
-
-    /// Looks up the next ones.
-    fn find(&mut self) {
         let source = &self.source;
         match &mut self.rest {
-            Rest::Natural { next, left, filter } => {
-                let some = match filter {
-                    _ if *left == 0 => Vec::new(),
-                    None => source.some(*next),
-                    // To filter is to go through all of it.
-                    Some(filter) => {
-                        let (start, limit) = (Start::Rank(*next), PAGE_MAX.min(*left));
-                        let filter: &dyn Fn(&str) -> bool = &|name| filter.lets_through(name);
-                        source.page(&PageRequest { start, limit, filter: Some(filter) }).items
-                    }
-                };
-                let some = some.into_iter().take(*left).map(|item| (Key::MISSING, item));
-                self.found.extend(some);
-                *next += self.found.len();
-                *left -= self.found.len();
+            Rest::Natural { next, left } => {
+                *left = left.checked_sub(1)?;
+                *next += 1;
+                source.nth(*next - 1).map(|item| (Key::MISSING, item))
             }
             Rest::Ranks(ranks) => {
-                let found = ranks.by_ref().find_map(|(key, rank)| Some((key, source.nth(rank)?)));
-                self.found.extend(found);
+                ranks.find_map(|rank| source.nth(rank)).map(|item| (Key::MISSING, item))
             }
+            Rest::Keyed(ranks) => ranks.find_map(|(key, rank)| Some((key, source.nth(rank)?))),
         }
     }
+}
+
+impl Rest {
+    fn sorted(mut ranks: Vec<(Key, usize)>, is_keyed: bool) -> Self {
+        if is_keyed {
+            ranks.shrink_to_fit();
+            return Rest::Keyed(ranks.into_iter());
+        }
+        // Not in place: the room of the keys would stay.
+        let mut only = Vec::with_capacity(ranks.len());
+        only.extend(ranks.into_iter().map(|(_, rank)| rank));
+        Rest::Ranks(only.into_iter())
+    }
+}
+
+fn narrowed<T>(ranks: &mut IntoIter<T>, skip: usize, most: usize) -> IntoIter<T> {
+    ranks.skip(skip).take(most).collect::<Vec<_>>().into_iter()
 }
 
 /// The wanted items in order, by their ranks in the list's own. Those that are equal stay as they are.

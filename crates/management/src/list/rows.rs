@@ -111,6 +111,10 @@ where
     S::Item: Send,
     R: Fn(&S::Item, &mut Fields) + Send,
 {
+    fn bytes(&self) -> usize {
+        self.items.bytes()
+    }
+
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         if let Some(head) = self.head.take() {
             serde_json::to_writer(&mut *out, &head)?;

@@ -112,7 +112,7 @@ async fn respond(
         Err(why) => return plain(StatusCode::BAD_REQUEST, &why),
     };
     let is_gzip = wants_gzip(request.headers());
-    let _kept = keeper.keep();
+    let _kept = keeper.keep(NO_USER);
     scrape(exporters, endpoint, query, is_gzip).await
 }
 
@@ -164,6 +164,10 @@ struct Scrape {
 }
 
 impl Rows for Scrape {
+    fn bytes(&self) -> usize {
+        0
+    }
+
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let has_more = self.page.write_some(&mut self.text);
         out.extend_from_slice(self.text.0.as_bytes());

@@ -87,6 +87,13 @@ impl Direct {
         ours
     }
 
+    /// A connection of the operator of this machine.
+    pub fn connect_operator(&self) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        tokio::spawn(Arc::clone(&self.api).serve_operator(theirs, self.stop.subscribe()));
+        ours
+    }
+
     /// Sends a request.
     pub async fn ask(&self, asked: Asked<'_>) -> Answer {
         let request = format!("{}{}", head(&asked, asked.body.len()), asked.body);

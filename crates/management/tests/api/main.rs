@@ -22,6 +22,7 @@ mod metrics_format;
 mod objects;
 mod pairs;
 mod pause;
+mod rooms;
 mod searches;
 mod streams;
 mod support;

@@ -52,6 +52,11 @@ impl Cost {
     }
 }
 
+/// What is in use.
+pub fn used_kib() -> usize {
+    USED.load(Ordering::Relaxed) / 1024
+}
+
 /// What `doing` returns, and what it has cost. Nothing else may be done meanwhile.
 pub async fn measured<T>(doing: impl Future<Output = T>) -> (T, Cost) {
     let (used, total) = (USED.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed));

@@ -13,6 +13,7 @@ mod largest;
 #[path = "../api/support.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod support;
+mod waiting;
 
 use counting::{Cost, measured};
 use courser_auth::Permission;
@@ -162,4 +163,6 @@ async fn no_request_of_the_lowest_rank_costs_more_than_its_bill_says() {
     }
     wrong.extend(bounds.into_keys().map(|(method, pattern)| format!("no {method} {pattern}")));
     assert!(wrong.is_empty(), "memory and work in KiB beyond the bill:\n{}", wrong.join("\n"));
+    // Nothing else may be counted meanwhile, so it is part of this test.
+    waiting::check(&direct, ROOT).await;
 }

@@ -1,6 +1,7 @@
 //! The groups of the cluster as the HTTP API of home knows them: how it reaches the brokers of the others.
 
 use super::front::{Front, Serves};
+use super::sockets::NO_SOCKETS;
 use super::tunnel::{Note, What};
 use crate::service::Service;
 use courser_cluster::GroupNumber;
@@ -81,7 +82,7 @@ impl Front {
         }
         if let Some(metrics) = self.metrics.get() {
             let connect = || self.connect(Note::http(What::Http, peer, peer, None));
-            metrics.serve(stream, peer, false, connect, stopping).await;
+            metrics.serve(stream, peer, false, connect, NO_SOCKETS, stopping).await;
         }
     }
 

@@ -10,6 +10,7 @@ use super::groups::Groups;
 use super::moving::Moves;
 use super::redirect::Newcomer;
 use super::roster::Roster;
+use super::sockets::NO_SOCKETS;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
 use crate::driver::{self, ClientStream};
@@ -168,14 +169,17 @@ impl Front {
 
     /// Carries what a client and the node that leads its group say to each other, until one of them ends or the client has to
     /// go.
-    pub(super) async fn carry<S: AsyncRead + AsyncWrite + Unpin>(
+    pub(super) async fn carry<S, T>(
         &self,
         stream: &mut S,
-        tunnel: &mut Stream,
+        tunnel: &mut T,
         (group, node): (&Group, NodeId),
         Newcomer { peer, place, name }: &mut Newcomer,
         stopping: &mut watch::Receiver<bool>,
-    ) {
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin,
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
         // Whoever leads gives the place of one that does not log in to others.
         if !place.keep() {
             return;
@@ -253,7 +257,8 @@ impl Front {
         }
         if let Some(relay) = self.relay.get() {
             let connect = || self.connect(Note::http(What::Http, peer, local, tls.as_deref()));
-            relay.serve(stream, peer, false, connect, stopping).await;
+            let carry = self.carries_sockets(peer, local, stopping.clone());
+            relay.serve(stream, peer, false, connect, carry, stopping).await;
         }
     }
 
@@ -271,7 +276,7 @@ impl Front {
         if let Some(relay) = self.relay.get() {
             let peer = SocketAddr::from((IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
             let connect = || self.connect(Note::http(What::Operator, peer, peer, None));
-            relay.serve(stream, peer, true, connect, stopping).await;
+            relay.serve(stream, peer, true, connect, NO_SOCKETS, stopping).await;
         }
     }
 

@@ -21,6 +21,7 @@
 //! - [`succession`]: who leads next.
 //! - [`roster`]: who and where the other nodes are.
 //! - [`security`]: TLS between nodes.
+//! - [`sockets`]: WebSockets of clients that have come to a node which does not lead.
 //! - [`spread`]: which node leads which group.
 
 mod adopting;
@@ -48,6 +49,7 @@ mod redirect;
 mod replayed;
 mod roster;
 mod security;
+mod sockets;
 mod spread;
 mod succession;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::process::Output;
 
 /// What `courser ctl` says, by the socket of a node.
-async fn ctl(config: &Config, arguments: &'static [&'static str]) -> Output {
+pub(crate) async fn ctl(config: &Config, arguments: &'static [&'static str]) -> Output {
     let mut command = Process::command();
     command.arg("ctl").arg("--data-dir").arg(&config.data_dir).args(arguments);
     let running = tokio::task::spawn_blocking(move || command.output());

@@ -11,6 +11,7 @@ mod cluster_leaving;
 mod cluster_members;
 mod cluster_operated;
 mod cluster_settings;
+mod cluster_sockets;
 mod cluster_vanished;
 mod command;
 mod config;

@@ -61,7 +61,8 @@ fn messages_that_are_got_go_return_or_become_dead_letters() {
     declare_with(&mut client, "q", false, &arguments);
     client.fill("q", &["a", "b", "c", "d"]);
     let admin = world.broker.admin();
-    let get = |count, mode| bodies(&admin.get("/", b"q", count, mode, 100).expect("the queue"));
+    let get =
+        |count, mode| bodies(&admin.get("/", b"q", count, mode, 100, 1 << 20).expect("the queue"));
     assert_eq!(get(2, GetMode::Requeue), ["a", "b"]);
     assert_eq!(get(1, GetMode::Acknowledge), ["a"]);
     assert_eq!(get(1, GetMode::Reject), ["b"]);

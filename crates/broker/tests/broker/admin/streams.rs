@@ -77,12 +77,12 @@ fn a_follower_is_woken_by_what_comes_and_sees_it_once() {
     follower.wait(&waker);
     world.sync();
     assert!(count.0.load(Ordering::Relaxed) > 0);
-    let page = follower.take(10, usize::MAX).expect("no fault").expect("a stream");
+    let page = follower.take(10, usize::MAX, usize::MAX).expect("no fault").expect("a stream");
     assert_eq!((offsets(&page), page.next), (vec![0], 1));
-    let page = follower.take(10, usize::MAX).expect("no fault").expect("a stream");
+    let page = follower.take(10, usize::MAX, usize::MAX).expect("no fault").expect("a stream");
     assert!(offsets(&page).is_empty());
     client.delete("s");
-    assert_eq!(follower.take(10, usize::MAX).expect("no fault"), None);
+    assert_eq!(follower.take(10, usize::MAX, usize::MAX).expect("no fault"), None);
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! The memory that answers have: none is larger than its share, and what waits for clients is counted and bounded.
+
+use crate::direct::{Asked, Direct, ELSEWHERE, HERE, head};
+use crate::support::exchange_over;
+use courser_auth::Permission;
+use courser_broker::admin::{NewBinding, NewMessage, NewQueue};
+use courser_codec::{FieldTable, ShortString};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const GET: &str = "/api/queues/%2F/q/get";
+
+/// Users with all permissions in a broker with a queue.
+fn world(users: &[&str]) -> Direct {
+    let direct = Direct::new();
+    for user in users {
+        direct.add_user(user, "monitoring");
+        direct.broker.admin().set_permission(user, "/", Permission::all()).expect("let in");
+    }
+    declare(&direct, "q");
+    direct
+}
+
+fn declare(direct: &Direct, name: &str) {
+    let queue = NewQueue { durable: false, auto_delete: false, arguments: FieldTable::new() };
+    direct.broker.admin().declare_queue("/", name, queue).expect("a queue");
+}
+
+/// Binds with arguments of so many bytes.
+fn bind(direct: &Direct, source: &str, destination: &str, key: &str, bytes: usize) {
+    let short = |text: &str| ShortString::try_from(text).expect("short");
+    let binding = NewBinding {
+        source: short(source),
+        destination: short(destination),
+        to_queue: true,
+        routing_key: short(key),
+        arguments: FieldTable::new().with("note", "x".repeat(bytes)),
+    };
+    direct.broker.admin().bind("/", binding).expect("a binding");
+}
+
+/// Asks, and reads the head of the answer only.
+async fn ask_and_wait(direct: &Direct, user: &str, path: &str) -> (DuplexStream, u16) {
+    let mut stream = direct.connect(HERE);
+    let request = head(&Asked::new("GET", path).by(user), 0);
+    stream.write_all(request.as_bytes()).await.expect("it is taken");
+    let mut status = [0; 12];
+    let reading = tokio::time::timeout(PATIENCE, stream.read_exact(&mut status)).await;
+    reading.expect("in time").expect("an answer");
+    let status = std::str::from_utf8(&status[9..]).expect("text").parse().expect("a status");
+    (stream, status)
+}
+
+/// Waits until what answers have is as wanted.
+async fn counts(direct: &Direct, is_wanted: impl Fn(u64) -> bool) {
+    let waiting = async {
+        while !is_wanted(direct.broker.admin().memory_uses().answers) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it is counted");
+}
+
+async fn publish(direct: &Direct, header: usize, body: usize) {
+    let mut message = NewMessage {
+        routing_key: ShortString::try_from("q").expect("short"),
+        body: vec![1; body].into(),
+        ..NewMessage::default()
+    };
+    message.properties.headers = Some(FieldTable::new().with("h", "\u{1}".repeat(header)));
+    let publishing = direct.broker.admin().publish("user", "/", &message);
+    publishing.expect("it is let in").await.expect("it is routed");
+}
+
+#[tokio::test]
+async fn lists_that_wait_for_their_clients_are_counted_and_each_user_has_its_part() {
+    const ROWS: u64 = 160;
+    const NOTE_BYTES: u64 = 50_000;
+    let direct = world(&["user", "other"]);
+    for row in 0..ROWS {
+        bind(&direct, "amq.topic", "q", &row.to_string(), NOTE_BYTES as usize);
+    }
+    let bytes = ROWS * NOTE_BYTES;
+    let (first, status) = ask_and_wait(&direct, "user", "/api/bindings").await;
+    assert_eq!(status, 200);
+    counts(&direct, |counted| (bytes..2 * bytes).contains(&counted)).await;
+    // 128 MiB are less than twenty of them.
+    let mut waiting = vec![first];
+    let refused = loop {
+        let (stream, status) = ask_and_wait(&direct, "user", "/api/bindings").await;
+        waiting.push(stream);
+        if status != 200 {
+            break status;
+        }
+    };
+    assert!(refused == 503 && (4..20).contains(&waiting.len()), "{refused}: {}", waiting.len());
+    let (other, status) = ask_and_wait(&direct, "other", "/api/bindings").await;
+    assert_eq!(status, 200, "another user has its own");
+    drop((waiting, other));
+    counts(&direct, |counted| counted == 0).await;
+    assert_eq!(direct.ask(Asked::new("GET", "/api/bindings").by("user")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_list_in_another_order_counts_what_it_remembers() {
+    let direct = world(&["user"]);
+    for nth in 0..2_000 {
+        declare(&direct, &format!("{nth}{}", "x".repeat(200)));
+    }
+    let (_stream, status) = ask_and_wait(&direct, "user", "/api/queues?sort=name").await;
+    assert_eq!(status, 200);
+    counts(&direct, |counted| counted >= 2_000 * size_of::<usize>() as u64).await;
+}
+
+#[tokio::test]
+async fn taken_messages_have_no_more_than_their_answers_share() {
+    let direct = world(&["user"]);
+    for _ in 0..400 {
+        publish(&direct, 100_000, 10).await;
+    }
+    let body =
+        json!({ "count": 1000, "truncate": 0, "ackmode": "ack_requeue_false", "encoding": "auto" });
+    let body = body.to_string();
+    let asked = Asked { body: &body, ..Asked::new("POST", GET).by("user") };
+    let answer = direct.ask(asked).await;
+    assert_eq!(answer.status, 200);
+    assert!(answer.body.len() <= 32 << 20, "{} bytes", answer.body.len());
+    let taken = answer.json().as_array().expect("a list").len();
+    let left = direct.broker.admin().queue("/", b"q").expect("a queue").ready;
+    assert!(taken > 1 && taken + left == 400, "{taken} taken, {left} left");
+}
+
+#[tokio::test]
+async fn a_page_of_messages_ends_before_the_one_that_does_not_fit_in() {
+    let direct = world(&["user"]);
+    for body in [100, 2 << 20, 4 << 20, 8 << 20] {
+        publish(&direct, 1, body).await;
+    }
+    let ask = async |path: &str| -> Value {
+        let answer = direct.ask(Asked::new("GET", path).by("user")).await;
+        assert!(answer.status == 200 && answer.body.len() < 33 << 20, "{}", answer.body.len());
+        answer.json()
+    };
+    let first = ask("/api/queues/%2F/q/messages?count=10").await;
+    assert_eq!((first["messages"].as_array().map(Vec::len), &first["next"]), (Some(2), &json!(2)));
+    let second = ask("/api/queues/%2F/q/messages?count=10&offset=2").await;
+    assert_eq!(second["messages"][0]["payload"].as_str().map(str::len), Some(4 << 20));
+    assert_eq!(second["next"], 3);
+    let last = &ask("/api/queues/%2F/q/messages?count=10&offset=3").await["messages"][0];
+    let shown = last["payload"].as_str().map_or(0, str::len);
+    assert!((1 << 20..8 << 20).contains(&shown), "{shown}: as much of it as fits in");
+    assert_eq!(last["payload_bytes"], 8 << 20);
+}
+
+#[tokio::test]
+async fn a_message_that_goes_to_very_many_places_is_traced_to_some_and_the_rest_are_counted() {
+    let direct = world(&["user"]);
+    for nth in 0..1_500 {
+        let name = format!("many{nth}");
+        declare(&direct, &name);
+        bind(&direct, "amq.fanout", &name, "", 50_000);
+    }
+    let path = "/api/exchanges/%2F/amq.fanout/route";
+    let answer = direct.ask(Asked { body: "{}", ..Asked::new("POST", path).by("user") }).await;
+    assert!(answer.body.len() < 2 << 20, "{} bytes", answer.body.len());
+    let trace = answer.json();
+    assert_eq!(trace["queues"].as_array().map(Vec::len), Some(1000));
+    assert_eq!((&trace["queue_count"], &trace["step_count"]), (&json!(1500), &json!(1)));
+    assert_eq!(
+        (&trace["routed"], &trace["steps"][0]["destinations"]),
+        (&json!(true), &json!(1500))
+    );
+}
+
+#[tokio::test]
+async fn a_user_whose_bodies_come_slowly_keeps_no_others_out() {
+    let direct = world(&["user", "other"]);
+    let mut waiting = Vec::new();
+    for _ in 0..600 {
+        let mut stream = direct.connect(ELSEWHERE);
+        let request = head(&Asked::new("POST", GET).by("user"), 100);
+        // The oldest lose their places.
+        let _ = stream.write_all(request.as_bytes()).await;
+        waiting.push(stream);
+    }
+    let asked = Asked { from: [192, 0, 2, 8], ..Asked::new("GET", "/api/whoami").by("other") };
+    assert_eq!(direct.ask(asked).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_is_gone_by_then() {
+    let direct = world(&["user"]);
+    publish(&direct, 1, 1).await;
+    for row in 0..10 {
+        bind(&direct, "amq.topic", "q", &row.to_string(), 50_000);
+    }
+    let (unread, status) = ask_and_wait(&direct, "user", "/api/bindings").await;
+    assert_eq!(status, 200);
+    let body =
+        json!({ "count": 1000, "ackmode": "ack_requeue_false", "encoding": "auto" }).to_string();
+    // It wants all that its user may have for answers, of which the list has a part.
+    let asked = Asked { body: &body, ..Asked::new("POST", GET).by("user") };
+    let taking = direct.ask(asked);
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        direct.broker.admin().delete_user("user").expect("it is there");
+        drop(unread);
+    };
+    let (answer, ()) = tokio::join!(taking, meanwhile);
+    assert_eq!(answer.status, 401, "{answer:?}");
+    assert_eq!(direct.broker.admin().queue("/", b"q").expect("a queue").ready, 1);
+}
+
+#[tokio::test]
+async fn the_operator_gets_in_when_all_places_are_kept() {
+    let users = ["a", "b", "c", "d", "e"];
+    let direct = world(&users);
+    for row in 0..2 {
+        bind(&direct, "amq.topic", "q", &row.to_string(), 50_000);
+    }
+    let mut kept = Vec::new();
+    for nth in 0..544 {
+        let (stream, status) = ask_and_wait(&direct, users[nth % 5], "/api/bindings").await;
+        assert_eq!(status, 200);
+        kept.push(stream);
+    }
+    let mut refused = Vec::new();
+    direct.connect(HERE).read_to_end(&mut refused).await.expect("it ends");
+    assert!(refused.is_empty(), "there is no place left");
+    let asked = head(&Asked::new("GET", "/api/whoami"), 0).into_bytes();
+    let answer = exchange_over(direct.connect_operator(), asked, false);
+    assert_eq!(tokio::time::timeout(PATIENCE, answer).await.expect("an answer").status, 200);
+}
