@@ -43,7 +43,7 @@ pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
-pub use relocate::{MoveTarget, MoveTo, Relocated, Relocation, Selection};
+pub use relocate::{MoveTo, Relocated, Relocation, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
 pub use streams::{StreamFollower, StreamPage};
 pub use transfer::{Arrival, Export, Import, LeftBehind};
@@ -67,7 +67,7 @@ pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use crate::queue::QueueStatus;
 pub use crate::stream::Start as StreamStart;
-pub use crate::vhost::{VhostLimits, VhostSettings};
+pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};
 pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};
 
 use crate::broker::Broker;

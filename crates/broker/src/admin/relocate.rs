@@ -8,7 +8,7 @@ use crate::fault::{Fault, store_fault};
 use crate::posting::InternalPublish;
 use crate::queue::{Peeked, Queue};
 use crate::routing::{Route, cc};
-use crate::vhost::Vhost;
+use crate::vhost::{Vhost, WriteTarget};
 use courser_codec::{ContentHeader, ShortString};
 use courser_store::MessageRef;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,15 +46,6 @@ pub enum MoveTo {
     Exchange(ShortString, Option<ShortString>),
     /// Each to the queue that it was in before it became a dead letter.
     Origin,
-}
-
-/// Where one message goes: whoever moves it has to be allowed to write there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveTarget<'a> {
-    /// A queue.
-    Queue(&'a [u8]),
-    /// An exchange, and the routing key.
-    Exchange(&'a [u8], &'a [u8]),
 }
 
 /// What came of moving messages.
@@ -95,7 +86,7 @@ struct Moving<'a> {
     selection: &'a Selection<'a>,
     /// The numbers that the selection names.
     numbers: Option<FxHashSet<u64>>,
-    may_write: &'a dyn Fn(MoveTarget<'_>) -> bool,
+    may_write: &'a dyn Fn(WriteTarget<'_>) -> bool,
 }
 
 /// What goes into one append.
@@ -126,7 +117,7 @@ impl Admin {
         from: &[u8],
         selection: &Selection<'_>,
         to: &MoveTo,
-        may_write: &dyn Fn(MoveTarget<'_>) -> bool,
+        may_write: &dyn Fn(WriteTarget<'_>) -> bool,
         is_trial: bool,
     ) -> Result<Relocated, Fault> {
         let mut relocation = self.relocation(vhost, from, to.clone(), is_trial)?;
@@ -176,7 +167,7 @@ impl Relocation {
     pub fn go_on(
         &mut self,
         selection: &Selection<'_>,
-        may_write: &dyn Fn(MoveTarget<'_>) -> bool,
+        may_write: &dyn Fn(WriteTarget<'_>) -> bool,
     ) -> Result<bool, Fault> {
         let vhost = Arc::clone(&self.vhost);
         let _change = vhost.begin_change()?;
@@ -315,11 +306,12 @@ impl Moving<'_> {
             MoveTo::Origin => properties.headers().ok().flatten().and_then(|all| died_in(&all)),
             MoveTo::Exchange(exchange, key) => {
                 let key = key.as_ref().map_or(message.routing_key(), ShortString::as_bytes);
-                if !(self.may_write)(MoveTarget::Exchange(exchange.as_bytes(), key)) {
+                let keys = cc::keys(key, properties)?;
+                let vhost = &self.relocation.vhost;
+                if !vhost.publish_targets(exchange.as_bytes(), &keys).all(self.may_write) {
                     self.relocation.done.forbidden += 1;
                     return Ok(None);
                 }
-                let keys = cc::keys(key, properties)?;
                 let envelope = Envelope { keys: &keys, properties };
                 let route = self.relocation.vhost.route(exchange.as_bytes(), &envelope, &[])?;
                 if route.is_nowhere() {
@@ -340,7 +332,7 @@ impl Moving<'_> {
             self.relocation.done.without_place += 1;
             return Ok(None);
         };
-        if !(self.may_write)(MoveTarget::Queue(queue.name.as_bytes())) {
+        if !(self.may_write)(WriteTarget::Queue(queue.name.as_bytes())) {
             self.relocation.done.forbidden += 1;
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use crate::direct_reply::REPLY_TO;
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
 use crate::gate;
-use crate::vhost::{clean_name, refuse_default_exchange};
+use crate::vhost::{WriteTarget, clean_name, refuse_default_exchange};
 use courser_auth::{Access, Resource, Right};
 use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
 
@@ -76,25 +76,23 @@ impl Session {
         }
     }
 
-    /// Refuses a publish that the user may not make, and one to an exchange that nobody may publish
-    /// to.
+    /// Refuses a publish that the user may not make.
     #[cold]
     pub(super) fn permit_publish(&mut self, name: &[u8], keys: &[&[u8]]) -> Result<(), Fault> {
         if self.client.admission.access.permits_everything() {
             return Ok(());
         }
-        self.may(Right::Write, Resource::Exchange(name))?;
-        if name.is_empty() {
-            return Ok(());
-        }
-        let exchange = self.vhost.published_to(name)?;
-        if exchange.settings.kind == ExchangeKind::Topic {
-            for key in keys {
-                let checked = self.access().check_topic(Right::Write, name, key);
-                checked.map_err(Fault::access_refused)?;
-            }
-        }
-        Ok(())
+        self.vhost.publish_targets(name, keys).try_for_each(|target| {
+            let access = self.access();
+            let checked = match target {
+                WriteTarget::Queue(name) => access.check(Right::Write, Resource::Queue(name)),
+                WriteTarget::Exchange(name) => access.check(Right::Write, Resource::Exchange(name)),
+                WriteTarget::Topic { exchange, key } => {
+                    access.check_topic(Right::Write, exchange, key)
+                }
+            };
+            checked.map_err(Fault::access_refused)
+        })
     }
 
     /// Refuses a queue that the broker has just made up a name for.

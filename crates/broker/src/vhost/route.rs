@@ -4,7 +4,7 @@ use super::Vhost;
 use crate::direct_reply::is_reply_name;
 use crate::exchange::delay::delay_ms;
 use crate::exchange::history::is_remembered;
-use crate::exchange::{Destination, Envelope, Exchange};
+use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
 use crate::routing::{Namespace, Route, Screen};
@@ -13,7 +13,37 @@ use crate::wakes::Wakes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
+/// Where a message is written: a user needs permission for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteTarget<'a> {
+    /// A queue, by name.
+    Queue(&'a [u8]),
+    /// An exchange, by name; the default one has the empty name.
+    Exchange(&'a [u8]),
+    /// A topic exchange, with this routing key. Asked besides the exchange.
+    Topic {
+        /// The name of the exchange.
+        exchange: &'a [u8],
+        /// The routing key.
+        key: &'a [u8],
+    },
+}
+
 impl Vhost {
+    /// What a user needs permission for to publish with these keys, those of CC and BCC included: the exchange, and
+    /// each key if it is a topic exchange.
+    pub(crate) fn publish_targets<'a>(
+        &self,
+        exchange: &'a [u8],
+        keys: &'a [&'a [u8]],
+    ) -> impl Iterator<Item = WriteTarget<'a>> + use<'a> {
+        let found = self.exchange(exchange);
+        let is_topic = found.is_some_and(|found| found.settings.kind == ExchangeKind::Topic);
+        let checked_keys = if is_topic { keys } else { &[] };
+        let topics = checked_keys.iter().map(move |key| WriteTarget::Topic { exchange, key });
+        std::iter::once(WriteTarget::Exchange(exchange)).chain(topics)
+    }
+
     /// The route of a message that a client publishes, without the exchanges of the numbers in `without`.
     pub(crate) fn route(
         &self,

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::reply::{Reply, Work};
 use crate::routes::{Needs, Route, Verb};
 use courser_auth::{Resource, Right};
-use courser_broker::admin::{Fault, MoveTarget, MoveTo, Relocation, Selection};
+use courser_broker::admin::{Fault, MoveTo, Relocation, Selection, WriteTarget};
 use serde_json::{Map, Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -77,13 +77,15 @@ impl Work for Moving {
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
         let (vhost, caller) = (call.text("vhost")?, call.caller()?);
-        let may_write = |target: MoveTarget<'_>| match target {
-            MoveTarget::Queue(name) => {
+        let may_write = |target: WriteTarget<'_>| match target {
+            WriteTarget::Queue(name) => {
                 caller.check(vhost, Right::Write, Resource::Queue(name)).is_ok()
             }
-            MoveTarget::Exchange(exchange, key) => {
-                let write = caller.check(vhost, Right::Write, Resource::Exchange(exchange));
-                write.is_ok() && caller.check_topic(vhost, Right::Write, exchange, key).is_ok()
+            WriteTarget::Exchange(name) => {
+                caller.check(vhost, Right::Write, Resource::Exchange(name)).is_ok()
+            }
+            WriteTarget::Topic { exchange, key } => {
+                caller.check_topic(vhost, Right::Write, exchange, key).is_ok()
             }
         };
         let finds = |message: &_| self.search.finds(message);

@@ -19,6 +19,7 @@ mod matrix;
 mod messages;
 mod metrics;
 mod metrics_format;
+mod moves;
 mod objects;
 mod pairs;
 mod pause;

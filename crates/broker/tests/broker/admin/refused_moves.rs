@@ -2,7 +2,7 @@
 
 use crate::support::{Client, Message, World, WorldOnDisk, declare_with, on_a_thread, owned};
 use courser_broker::Broker;
-use courser_broker::admin::{MoveTarget, MoveTo, Relocated, Selection};
+use courser_broker::admin::{MoveTo, Relocated, Selection, WriteTarget};
 use courser_codec::FieldTable;
 use courser_journal::testing::Call;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn with_queues(world: &World, arguments: &FieldTable) -> Client {
 }
 
 fn relocate(world: &World, to: &MoveTo) -> Relocated {
-    let anywhere = |_: MoveTarget<'_>| true;
+    let anywhere = |_: WriteTarget<'_>| true;
     let all = Selection::default();
     let moved = world.broker.admin().relocate("/", b"from", &all, to, &anywhere, false);
     moved.expect("it can be done")

@@ -2,7 +2,7 @@
 
 use crate::support::{Message, World, WorldOnDisk, declare_with, owned};
 use courser_broker::Broker;
-use courser_broker::admin::{MessageView, MoveTarget, MoveTo, NewQueue, Relocated, Selection};
+use courser_broker::admin::{MessageView, MoveTo, NewQueue, Relocated, Selection, WriteTarget};
 use courser_codec::FieldTable;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn bodies(broker: &Arc<Broker>, queue: &str) -> Vec<String> {
     shown.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned()).collect()
 }
 
-fn anywhere(_: MoveTarget<'_>) -> bool {
+fn anywhere(_: WriteTarget<'_>) -> bool {
     true
 }
 
@@ -125,7 +125,7 @@ fn what_may_not_go_there_or_has_no_way_there_stays() {
     client.fill("from", &["1"]);
     let admin = world.broker.admin();
     let all = Selection::default();
-    let nobody = |_: MoveTarget<'_>| false;
+    let nobody = |_: WriteTarget<'_>| false;
     let done = admin.relocate("/", b"from", &all, &to("a"), &nobody, false).expect("it is heard");
     assert_eq!((done.moved, done.forbidden), (0, 1));
     let nowhere = MoveTo::Exchange(owned("amq.direct"), None);
