@@ -4,33 +4,21 @@
 //! same faults, and takes effect before the call returns.
 
 use super::{Admin, Event, EventKind};
-use crate::exchange::ExchangeSettings;
 use crate::fault::{Fault, store_fault};
 use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
-use crate::vhost::{BindingRequest, QueueRequest, Vhost, VhostSettings};
+use crate::vhost::{BindingRequest, Vhost, VhostSettings};
 use crate::wakes::Wakes;
-use courser_codec::{FieldTable, ShortStr, ShortString, Table, exchange};
+use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::{Record, Sync};
 use std::sync::Arc;
 
 /// No connection has this number: exclusive queues are somebody else's.
-const NO_CONNECTION: ConnectionId = 0;
+pub(super) const NO_CONNECTION: ConnectionId = 0;
 /// Bytes of a vhost's name.
 const VHOST_NAME_BYTES_MAX: usize = 255;
-
-/// A queue to be declared.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct NewQueue {
-    /// Survives a restart of the broker.
-    pub durable: bool,
-    /// Goes with its last consumer.
-    pub auto_delete: bool,
-    /// The arguments of `queue.declare`.
-    pub arguments: FieldTable,
-}
 
 /// A binding to be made or to be removed.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,33 +173,6 @@ impl Admin {
         Ok(())
     }
 
-    /// Declares an exchange, which may be there already.
-    ///
-    /// # Errors
-    /// As `exchange.declare`.
-    pub fn declare_exchange(
-        &self,
-        vhost: &str,
-        name: &str,
-        settings: &ExchangeSettings,
-    ) -> Result<(), Fault> {
-        let vhost = self.known_vhost(vhost)?;
-        let _change = vhost.begin_change()?;
-        let entries = settings.arguments.to_entries();
-        let declare = exchange::Declare {
-            exchange: new_name(name)?,
-            kind: short(settings.kind.name())?,
-            durable: settings.durable,
-            auto_delete: settings.auto_delete,
-            internal: settings.internal,
-            arguments: Table::from_entries(&entries),
-            ..Default::default()
-        };
-        let shard = Arc::clone(vhost.shard());
-        let _gate = shard.gate.read();
-        vhost.declare_exchange(&declare, || shard.next_id()).map(drop)
-    }
-
     /// Deletes an exchange with its bindings; only one without any if `if_unused`.
     ///
     /// # Errors
@@ -222,29 +183,6 @@ impl Admin {
         let shard = Arc::clone(vhost.shard());
         let _gate = shard.gate.read();
         vhost.delete_exchange(&exchange.name, if_unused).map(drop)
-    }
-
-    /// Declares a queue, which may be there already.
-    ///
-    /// # Errors
-    /// As `queue.declare`.
-    pub fn declare_queue(&self, vhost: &str, name: &str, queue: NewQueue) -> Result<(), Fault> {
-        let vhost = self.known_vhost(vhost)?;
-        let _change = vhost.begin_change()?;
-        if name.is_empty() {
-            return Err(Fault::precondition_failed("a queue needs a name"));
-        }
-        let request = QueueRequest {
-            name: new_name(name)?.into(),
-            named_by_broker: false,
-            durable: queue.durable,
-            exclusive: false,
-            auto_delete: queue.auto_delete,
-            arguments: queue.arguments,
-        };
-        let shard = Arc::clone(vhost.shard());
-        let _gate = shard.gate.read();
-        vhost.declare_queue(request, NO_CONNECTION, || shard.next_id()).map(drop)
     }
 
     /// Deletes a queue; only one without consumers if `if_unused`, only one without messages if
@@ -379,7 +317,7 @@ pub(super) fn short(text: &str) -> Result<ShortStr<'_>, Fault> {
 }
 
 /// The name of a queue or exchange that is to be made.
-fn new_name(name: &str) -> Result<ShortStr<'_>, Fault> {
+pub(super) fn new_name(name: &str) -> Result<ShortStr<'_>, Fault> {
     refuse_line_breaks(name.as_bytes())?;
     short(name)
 }

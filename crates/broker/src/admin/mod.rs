@@ -10,6 +10,7 @@ mod bindings;
 mod channels;
 mod commands;
 mod connections;
+mod declare;
 mod durable;
 mod exchanges;
 mod figures;
@@ -31,8 +32,9 @@ mod vhosts;
 
 pub use bindings::BindingView;
 pub use channels::{ChannelView, ConsumerView, StreamPlace};
-pub use commands::{NewBinding, NewQueue};
+pub use commands::NewBinding;
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
+pub use declare::NewQueue;
 pub use durable::Durable;
 pub use exchanges::ExchangeView;
 pub use figures::{ChannelsView, ConnectionFigures, Held, MemoryUses, QueueFigures};

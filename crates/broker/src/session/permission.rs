@@ -7,7 +7,7 @@ use crate::direct_reply::REPLY_TO;
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
 use crate::gate;
-use crate::vhost::{WriteTarget, clean_name, refuse_default_exchange};
+use crate::vhost::{WriteTarget, clean_name, owned_arguments, refuse_default_exchange};
 use courser_auth::{Access, Resource, Right};
 use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
 
@@ -110,6 +110,17 @@ impl Session {
         self.permit_forwarding(own, given.get(arguments::DEAD_LETTER_EXCHANGE))
     }
 
+    /// Refuses a new exchange whose unrouted messages would go where its user may not publish.
+    pub(super) fn permit_alternate(
+        &mut self,
+        declare: &exchange::Declare<'_>,
+    ) -> Result<(), Fault> {
+        let name = clean_name(declare.exchange);
+        let given = owned_arguments(declare.arguments)?;
+        let own = Resource::Exchange(name.as_bytes());
+        self.permit_forwarding(own, given.get(arguments::ALTERNATE_EXCHANGE))
+    }
+
     fn permit_exchange_declare(&mut self, declare: &exchange::Declare<'_>) -> Result<(), Fault> {
         let name = clean_name(declare.exchange);
         refuse_default_exchange(name.as_bytes())?;
@@ -117,12 +128,7 @@ impl Session {
         if declare.passive {
             return self.access().check_any(own).map_err(Fault::access_refused);
         }
-        self.may(Right::Configure, own)?;
-        if self.vhost.exchange(name.as_bytes()).is_some() {
-            return Ok(());
-        }
-        let given = crate::vhost::owned_arguments(declare.arguments)?;
-        self.permit_forwarding(own, given.get(arguments::ALTERNATE_EXCHANGE))
+        self.may(Right::Configure, own)
     }
 
     fn permit_queue_declare(&mut self, declare: &queue::Declare<'_>) -> Result<(), Fault> {

@@ -3,6 +3,7 @@
 use super::answer::put_answer;
 use super::{Batch, Session};
 use crate::fault::{Fault, store_fault};
+use crate::queue::Queue;
 use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments};
 use courser_codec::{Method, ShortString, exchange, queue};
 use courser_store::Lsn;
@@ -56,12 +57,7 @@ impl Session {
                 self.flow(number, flow.active);
                 Ok(())
             }
-            Method::ExchangeDeclare(declare) => {
-                let lsn = self.vhost.declare_exchange(declare, || self.shard.next_id())?;
-                let declared = Method::ExchangeDeclareOk(Default::default());
-                self.answer_unless(declare.nowait, number, lsn, &declared);
-                Ok(())
-            }
+            Method::ExchangeDeclare(declare) => self.declare_exchange(number, declare),
             Method::ExchangeDelete(delete) => {
                 let name = clean_name(delete.exchange);
                 let lsn = self.vhost.delete_exchange(&name, delete.if_unused)?;
@@ -109,6 +105,25 @@ impl Session {
         self.recover(number)
     }
 
+    fn declare_exchange(
+        &mut self,
+        number: u16,
+        declare: &exchange::Declare<'_>,
+    ) -> Result<(), Fault> {
+        let lsn = match self.vhost.redeclare_exchange(declare)? {
+            Some(lsn) => lsn,
+            None => {
+                self.permit_alternate(declare)?;
+                let shard = Arc::clone(&self.shard);
+                let _gate = shard.gate.read();
+                self.vhost.declare_exchange(declare, || shard.next_id())?
+            }
+        };
+        let declared = Method::ExchangeDeclareOk(Default::default());
+        self.answer_unless(declare.nowait, number, lsn, &declared);
+        Ok(())
+    }
+
     fn declare_queue(&mut self, number: u16, declare: &queue::Declare<'_>) -> Result<(), Fault> {
         let name = clean_name(declare.queue);
         if let Some(found) = self.find_reply_queue(&name) {
@@ -128,7 +143,7 @@ impl Session {
             queue
         } else {
             let named_by_broker = name.is_empty();
-            let request = QueueRequest {
+            let mut request = QueueRequest {
                 name: if named_by_broker { self.broker.random_name("amq.gen-") } else { name },
                 named_by_broker,
                 durable: declare.durable,
@@ -139,13 +154,10 @@ impl Session {
             if named_by_broker {
                 self.permit_named(&request.name)?;
             }
-            if self.vhost.queue(request.name.as_bytes()).is_none() {
-                self.permit_dead_letters(&request.name, &request.arguments)?;
-            }
-            let shard = Arc::clone(&self.shard);
-            let _gate = shard.gate.read();
-            let id = || shard.next_id();
-            let queue = self.vhost.declare_queue(request, self.client.connection, id)?;
+            let queue = match self.vhost.redeclare_queue(&mut request, self.client.connection)? {
+                Some(queue) => queue,
+                None => self.make_queue(request)?,
+            };
             if declare.exclusive {
                 self.exclusive.add(&queue);
             }
@@ -162,6 +174,13 @@ impl Session {
             self.answer(number, self.vhost.logged_if(queue.settings.survives()), &reply);
         }
         Ok(())
+    }
+
+    fn make_queue(&mut self, request: QueueRequest) -> Result<Arc<Queue>, Fault> {
+        self.permit_dead_letters(&request.name, &request.arguments)?;
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        self.vhost.declare_queue(request, self.client.connection, || shard.next_id())
     }
 
     fn bind_queue(&mut self, number: u16, bind: &queue::Bind<'_>) -> Result<(), Fault> {
@@ -283,7 +302,6 @@ fn takes_effect_as_a_whole(method: &Method<'_>) -> bool {
     matches!(
         method,
         Method::BasicConsume(_)
-            | Method::ExchangeDeclare(_)
             | Method::ExchangeDelete(_)
             | Method::ExchangeUnbind(_)
             | Method::QueueUnbind(_)

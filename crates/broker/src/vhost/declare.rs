@@ -57,29 +57,38 @@ impl QueueRequest {
 }
 
 impl Vhost {
-    /// `exchange.declare` (AMQP 0-9-1, 1.6.2.1). Returns the LSN at which the exchange survives, if it
-    /// is to.
+    /// `exchange.declare` (AMQP 0-9-1, 1.6.2.1) of an exchange that is there. Returns the LSN at which it survives, if it
+    /// is to; `None` if there is none of this name.
+    pub(crate) fn redeclare_exchange(
+        &self,
+        declare: &ExchangeDeclare<'_>,
+    ) -> Result<Option<Lsn>, Fault> {
+        let name = clean_name(declare.exchange);
+        refuse_default_exchange(name.as_bytes())?;
+        if declare.passive {
+            let current = self.exchange_or_fault(name.as_bytes())?;
+            return Ok(Some(self.logged_if(current.settings.durable)));
+        }
+        self.refuse_if_deleted()?;
+        let Some(current) = self.exchange(name.as_bytes()) else { return Ok(None) };
+        let (kind, arguments) = (kind(declare)?, owned_arguments(declare.arguments)?);
+        self.check_equivalent_exchange(&current, declare, kind, &arguments)?;
+        Ok(Some(self.logged_if(current.settings.durable)))
+    }
+
+    /// `exchange.declare`. Returns the LSN at which the exchange, new or not, survives, if it is to. The caller has made
+    /// sure that the user may make one.
     pub(crate) fn declare_exchange(
         &self,
         declare: &ExchangeDeclare<'_>,
         id: impl FnOnce() -> u64,
     ) -> Result<Lsn, Fault> {
-        let name = clean_name(declare.exchange);
-        refuse_default_exchange(name.as_bytes())?;
-        if declare.passive {
-            let current = self.exchange_or_fault(name.as_bytes())?;
-            return Ok(self.logged_if(current.settings.durable));
-        }
-        let kind = ExchangeKind::parse(declare.kind.as_bytes()).ok_or_else(|| {
-            Fault::precondition_failed(format_args!("unknown exchange type '{}'", declare.kind))
-        })?;
-        let arguments = owned_arguments(declare.arguments)?;
+        let (kind, arguments) = (kind(declare)?, owned_arguments(declare.arguments)?);
         let _write = self.write.lock();
-        self.refuse_if_deleted()?;
-        if let Some(current) = self.exchange(name.as_bytes()) {
-            self.check_equivalent_exchange(&current, declare, kind, &arguments)?;
-            return Ok(self.logged_if(current.settings.durable));
+        if let Some(lsn) = self.redeclare_exchange(declare)? {
+            return Ok(lsn);
         }
+        let name = clean_name(declare.exchange);
         if name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("exchange", &name));
         }
@@ -130,7 +139,39 @@ impl Vhost {
         arguments::check_equivalent_exchange(&settings.arguments, arguments, resource())
     }
 
-    /// `queue.declare` that is not passive (AMQP 0-9-1, 1.7.2.1). Returns the queue, new or not.
+    /// `queue.declare` that is not passive (AMQP 0-9-1, 1.7.2.1), of a queue that is there; `None` if there is none of
+    /// this name.
+    pub(crate) fn redeclare_queue(
+        &self,
+        request: &mut QueueRequest,
+        connection: ConnectionId,
+    ) -> Result<Option<Arc<Queue>>, Fault> {
+        self.refuse_if_deleted()?;
+        self.give_default_type(request);
+        let name = &request.name;
+        if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
+            return Err(reserved("queue", name));
+        }
+        let Some(current) = self.queue(name.as_bytes()) else { return Ok(None) };
+        count(&self.monitor.churn.queues_declared);
+        self.check_owner(&current, connection)?;
+        let resource = || self.queue_resource(name);
+        let settings = &current.settings;
+        if settings.exclusive_owner.is_some() != request.exclusive {
+            return Err(self.locked(name));
+        }
+        if !request.exclusive {
+            // What goes with its connection does not survive anyway.
+            same_flag("durable", request.durable, settings.durable, resource())?;
+        }
+        same_flag("auto_delete", request.auto_delete, settings.auto_delete, resource())?;
+        arguments::check_equivalent_queue(&settings.arguments, &request.arguments, resource())?;
+        // Before its lease can end it, unless that has just happened.
+        Ok(current.touch().then_some(current))
+    }
+
+    /// `queue.declare` that is not passive. Returns the queue, new or not. The caller has made sure that the user may make
+    /// one.
     pub(crate) fn declare_queue(
         &self,
         mut request: QueueRequest,
@@ -138,30 +179,11 @@ impl Vhost {
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
         let _write = self.write.lock();
-        self.refuse_if_deleted()?;
-        count(&self.monitor.churn.queues_declared);
-        self.give_default_type(&mut request);
-        let name = request.name.clone();
-        if !request.named_by_broker && name.as_bytes().starts_with(RESERVED_PREFIX) {
-            return Err(reserved("queue", &name));
-        }
-        if let Some(current) = self.queue(name.as_bytes()) {
-            self.check_owner(&current, connection)?;
-            let resource = || self.queue_resource(&name);
-            let settings = &current.settings;
-            if settings.exclusive_owner.is_some() != request.exclusive {
-                return Err(self.locked(&name));
-            }
-            if !request.exclusive {
-                // What goes with its connection does not survive anyway.
-                same_flag("durable", request.durable, settings.durable, resource())?;
-            }
-            same_flag("auto_delete", request.auto_delete, settings.auto_delete, resource())?;
-            arguments::check_equivalent_queue(&settings.arguments, &request.arguments, resource())?;
-            // Before its lease can end it.
-            current.touch();
+        if let Some(current) = self.redeclare_queue(&mut request, connection)? {
             return Ok(current);
         }
+        count(&self.monitor.churn.queues_declared);
+        let name = request.name.clone();
         arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
         request.check_type(self.queue_resource(&name))?;
         if QueueType::of(&request.arguments) == QueueType::Stream {
@@ -221,6 +243,12 @@ impl Vhost {
             self.name
         ))
     }
+}
+
+fn kind(declare: &ExchangeDeclare<'_>) -> Result<ExchangeKind, Fault> {
+    ExchangeKind::parse(declare.kind.as_bytes()).ok_or_else(|| {
+        Fault::precondition_failed(format_args!("unknown exchange type '{}'", declare.kind))
+    })
 }
 
 /// Bytes that the arguments of a method may have: they are kept, in the log as part of a key.

@@ -19,6 +19,7 @@ mod consumer_turns;
 mod counted_memory;
 mod dead_letters;
 mod declare;
+mod declares_beside_deletions;
 mod deduplication;
 mod deduplication_by_presence;
 mod deduplication_on_the_way;

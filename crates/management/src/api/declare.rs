@@ -76,13 +76,15 @@ fn put_queue(call: &Call) -> Outcome {
         arguments: arguments(&body)?,
     };
     check(call, Right::Configure, Resource::Queue(name.as_bytes()))?;
-    let is_new = call.admin().queue(vhost, name.as_bytes()).is_err();
-    if is_new && let Some(dead) = target(&queue.arguments, "x-dead-letter-exchange") {
+    if call.admin().redeclare_queue(vhost, name, queue.clone())? {
+        return Ok(Reply::put(false));
+    }
+    if let Some(dead) = target(&queue.arguments, "x-dead-letter-exchange") {
         check(call, Right::Read, Resource::Queue(name.as_bytes()))?;
         check(call, Right::Write, Resource::Exchange(dead))?;
     }
     call.admin().declare_queue(vhost, name, queue)?;
-    Ok(Reply::put(is_new))
+    Ok(Reply::put(true))
 }
 
 /// The exchange that an argument names.
@@ -131,13 +133,15 @@ fn put_exchange(call: &Call) -> Outcome {
     if name_bytes.is_empty() {
         return Err(Refusal::access_refused());
     }
-    let is_new = call.admin().exchange(vhost, name_bytes).is_err();
-    if is_new && let Some(alternate) = target(&settings.arguments, "alternate-exchange") {
+    if call.admin().redeclare_exchange(vhost, name, &settings)? {
+        return Ok(Reply::put(false));
+    }
+    if let Some(alternate) = target(&settings.arguments, "alternate-exchange") {
         check(call, Right::Read, Resource::Exchange(name_bytes))?;
         check(call, Right::Write, Resource::Exchange(alternate))?;
     }
     call.admin().declare_exchange(vhost, name, &settings)?;
-    Ok(Reply::put(is_new))
+    Ok(Reply::put(true))
 }
 
 fn delete_exchange(call: &Call) -> Outcome {

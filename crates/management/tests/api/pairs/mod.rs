@@ -1,6 +1,7 @@
 //! Two writes to the same thing at the same moment: what is there afterwards, and what was answered, is what one after the
 //! other would have come to.
 
+mod declares;
 mod store;
 
 use crate::direct::{Asked, Direct};
@@ -127,11 +128,15 @@ impl World {
     }
 
     /// Sends a write; the status of its answer comes later.
-    fn send(&self, (method, path, body): Write) -> JoinHandle<u16> {
+    fn send(&self, write: Write) -> JoinHandle<u16> {
+        self.send_by("root", write)
+    }
+
+    fn send_by(&self, user: &'static str, (method, path, body): Write) -> JoinHandle<u16> {
         let direct = Arc::clone(&self.direct);
         tokio::spawn(async move {
             let headers = &[("content-type", "application/json")];
-            let asked = Asked { body, headers, ..Asked::new(method, path).by("root") };
+            let asked = Asked { body, headers, ..Asked::new(method, path).by(user) };
             direct.ask(asked).await.status
         })
     }
