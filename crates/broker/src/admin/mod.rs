@@ -45,7 +45,7 @@ pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
-pub use relocate::{MoveTo, Relocated, Relocation, Selection};
+pub use relocate::{MayWrite, MoveTo, Relocated, Relocation, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
 pub use streams::{StreamFollower, StreamPage};
 pub use transfer::{Arrival, Export, Import, LeftBehind};

@@ -48,6 +48,9 @@ pub enum MoveTo {
     Origin,
 }
 
+/// Whether the user may write there; `None` if that can't be asked any more.
+pub type MayWrite<'a> = dyn Fn(WriteTarget<'_>) -> Option<bool> + 'a;
+
 /// What came of moving messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relocated {
@@ -59,7 +62,8 @@ pub struct Relocated {
     pub forbidden: usize,
     /// How many were looked at.
     pub looked_at: usize,
-    /// There are more that were not looked at, or the place that they go to has no more room.
+    /// There are more that were not looked at: they are too many for one move, the place that they go to has no more
+    /// room, or it can't be asked whether they may go there.
     pub is_partial: bool,
     /// Messages at the front of the queue that stay, those that were skipped included: where another
     /// move goes on.
@@ -86,7 +90,7 @@ struct Moving<'a> {
     selection: &'a Selection<'a>,
     /// The numbers that the selection names.
     numbers: Option<FxHashSet<u64>>,
-    may_write: &'a dyn Fn(WriteTarget<'_>) -> bool,
+    may_write: &'a MayWrite<'a>,
 }
 
 /// What goes into one append.
@@ -100,7 +104,8 @@ struct Batch {
     count: usize,
     /// Whether the next one would be taken is only known when this one is there.
     is_full: bool,
-    has_no_room: bool,
+    /// The move ends before the next message: there is no room for it, or it can't be asked whether it may go there.
+    is_cut_short: bool,
 }
 
 impl Admin {
@@ -117,7 +122,7 @@ impl Admin {
         from: &[u8],
         selection: &Selection<'_>,
         to: &MoveTo,
-        may_write: &dyn Fn(WriteTarget<'_>) -> bool,
+        may_write: &MayWrite<'_>,
         is_trial: bool,
     ) -> Result<Relocated, Fault> {
         let mut relocation = self.relocation(vhost, from, to.clone(), is_trial)?;
@@ -167,7 +172,7 @@ impl Relocation {
     pub fn go_on(
         &mut self,
         selection: &Selection<'_>,
-        may_write: &dyn Fn(WriteTarget<'_>) -> bool,
+        may_write: &MayWrite<'_>,
     ) -> Result<bool, Fault> {
         let vhost = Arc::clone(&self.vhost);
         let _change = vhost.begin_change()?;
@@ -205,14 +210,14 @@ impl Moving<'_> {
         }
         let (room, left) = (most - done.moved, there - done.looked_at);
         let batch = self.choose(room.min(AT_ONCE), left)?;
-        let has_no_room = batch.has_no_room;
+        let is_cut_short = batch.is_cut_short;
         if !is_trial && !batch.chosen.is_empty() {
             self.publish(batch)?;
         }
         let done = &mut self.relocation.done;
-        done.is_partial |= has_no_room;
+        done.is_partial |= is_cut_short;
         // Without a message, others have taken everything.
-        Ok(!has_no_room && done.looked_at > 0)
+        Ok(!is_cut_short && done.looked_at > 0)
     }
 
     /// Looks at messages until there are enough for one append.
@@ -225,8 +230,13 @@ impl Moving<'_> {
         let (next, seen_before) = (self.relocation.done.next, self.relocation.seen_bytes);
         let peeked = source.peek(next, left.min(MESSAGES_MAX), store, &mut |peeked| {
             seen += 1;
+            let added = self.add(peeked, &mut batch);
+            if batch.is_cut_short {
+                // Another move begins with this message.
+                return false;
+            }
             self.relocation.done.looked_at += 1;
-            match self.add(peeked, &mut batch) {
+            match added {
                 Ok(true) => {}
                 Ok(false) => self.relocation.done.next += 1,
                 Err(fault) => failed = Some(fault),
@@ -234,7 +244,7 @@ impl Moving<'_> {
             let is_enough = batch.count >= room
                 || batch.bytes >= BYTES_AT_ONCE
                 || self.relocation.seen_bytes - seen_before >= PORTION_BYTES_MAX;
-            failed.is_none() && !is_enough && !batch.is_full && !batch.has_no_room
+            failed.is_none() && !is_enough && !batch.is_full
         });
         peeked.map_err(|error| source.fault(error))?;
         if seen == 0 {
@@ -259,7 +269,7 @@ impl Moving<'_> {
             }
         }
         let mut address = message.address.to_vec();
-        let Some(route) = self.route(&message, &mut address)? else { return Ok(false) };
+        let Some(route) = self.route(&message, &mut address, batch)? else { return Ok(false) };
         if route.queues.iter().any(|queue| Arc::ptr_eq(queue, &self.relocation.source)) {
             // It would come back to where it is.
             self.relocation.done.without_place += 1;
@@ -272,8 +282,7 @@ impl Moving<'_> {
         }
         let body_bytes = message.body.len();
         if route.may_refuse && route.queues.iter().any(|queue| queue.is_full(body_bytes)) {
-            batch.has_no_room = true;
-            self.relocation.done.looked_at -= 1;
+            batch.is_cut_short = true;
             return Ok(false);
         }
         batch.count += 1;
@@ -297,6 +306,7 @@ impl Moving<'_> {
         &mut self,
         message: &MessageRef<'_>,
         address: &mut Vec<u8>,
+        batch: &mut Batch,
     ) -> Result<Option<Route>, Fault> {
         let properties = ContentHeader::parse(message.header).map(|header| header.properties);
         let properties = properties.unwrap_or_default();
@@ -307,9 +317,8 @@ impl Moving<'_> {
             MoveTo::Exchange(exchange, key) => {
                 let key = key.as_ref().map_or(message.routing_key(), ShortString::as_bytes);
                 let keys = cc::keys(key, properties)?;
-                let vhost = &self.relocation.vhost;
-                if !vhost.publish_targets(exchange.as_bytes(), &keys).all(self.may_write) {
-                    self.relocation.done.forbidden += 1;
+                let targets = self.relocation.vhost.publish_targets(exchange.as_bytes(), &keys);
+                if !is_permitted(targets, self.may_write, &mut self.relocation.done, batch) {
                     return Ok(None);
                 }
                 let envelope = Envelope { keys: &keys, properties };
@@ -332,11 +341,9 @@ impl Moving<'_> {
             self.relocation.done.without_place += 1;
             return Ok(None);
         };
-        if !(self.may_write)(WriteTarget::Queue(queue.name.as_bytes())) {
-            self.relocation.done.forbidden += 1;
-            return Ok(None);
-        }
-        Ok(Some(Route::to(&queue)))
+        let target = std::iter::once(WriteTarget::Queue(queue.name.as_bytes()));
+        let is_permitted = is_permitted(target, self.may_write, &mut self.relocation.done, batch);
+        Ok(is_permitted.then(|| Route::to(&queue)))
     }
 
     /// Takes the messages out of the queue, and publishes them.
@@ -355,4 +362,20 @@ impl Moving<'_> {
         self.relocation.done.is_partial |= moved < count;
         Ok(())
     }
+}
+
+/// Whether a message may go to all of these. Notes it if not.
+fn is_permitted<'t>(
+    targets: impl Iterator<Item = WriteTarget<'t>>,
+    may_write: &MayWrite<'_>,
+    done: &mut Relocated,
+    batch: &mut Batch,
+) -> bool {
+    let mut answers = targets.map(may_write);
+    match answers.find(|answer| *answer != Some(true)) {
+        None => return true,
+        Some(Some(_)) => done.forbidden += 1,
+        Some(None) => batch.is_cut_short = true,
+    }
+    false
 }

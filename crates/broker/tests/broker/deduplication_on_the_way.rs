@@ -73,7 +73,8 @@ fn what_an_operator_moves_and_copies_of_what_is_traced_are_no_repetitions() {
     client.send(message("", "other", "a", "moved"));
     let selection = Selection::default();
     let to = MoveTo::Exchange(owned("once"), None);
-    let moved = world.broker.admin().relocate("/", b"other", &selection, &to, &|_| true, false);
+    let moved =
+        world.broker.admin().relocate("/", b"other", &selection, &to, &|_| Some(true), false);
     assert_eq!(moved.expect("it can be done").moved, 1);
     assert_eq!(client.pop_all("q"), ["moved"]);
     thrice(&mut client, "once", "a");

@@ -3,6 +3,7 @@
 use super::messages::short;
 use super::search::Search;
 use crate::call::{Call, Members, Outcome};
+use crate::caller::Caller;
 use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, Work};
@@ -38,6 +39,7 @@ fn move_messages(call: &Call) -> Outcome {
     let is_trial = body.flag("dry_run", false)?;
     let relocation = call.admin().relocation(vhost, queue, to.clone(), is_trial);
     Ok(Reply::work(Moving {
+        caller: call.caller()?.clone(),
         numbers: numbers(&body)?,
         count: number("count")?,
         skip: number("offset")?.unwrap_or(0),
@@ -61,6 +63,8 @@ fn may_write_to(call: &Call, vhost: &str, to: &MoveTo) -> Result<(), Refusal> {
 
 /// A move that is going on.
 struct Moving {
+    /// With what may be asked for this request, unlike that of the call: messages are asked about until the end.
+    caller: Caller,
     relocation: Relocation,
     to: MoveTo,
     is_trial: bool,
@@ -76,17 +80,21 @@ impl Work for Moving {
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
-        let (vhost, caller) = (call.text("vhost")?, call.caller()?);
-        let may_write = |target: WriteTarget<'_>| match target {
-            WriteTarget::Queue(name) => {
-                caller.check(vhost, Right::Write, Resource::Queue(name)).is_ok()
-            }
-            WriteTarget::Exchange(name) => {
-                caller.check(vhost, Right::Write, Resource::Exchange(name)).is_ok()
-            }
-            WriteTarget::Topic { exchange, key } => {
-                caller.check_topic(vhost, Right::Write, exchange, key).is_ok()
-            }
+        let (vhost, caller) = (call.text("vhost")?, &self.caller);
+        let may_write = |target: WriteTarget<'_>| {
+            let checked = match target {
+                WriteTarget::Queue(name) => {
+                    caller.check(vhost, Right::Write, Resource::Queue(name))
+                }
+                WriteTarget::Exchange(name) => {
+                    caller.check(vhost, Right::Write, Resource::Exchange(name))
+                }
+                WriteTarget::Topic { exchange, key } => {
+                    caller.check_topic(vhost, Right::Write, exchange, key)
+                }
+            };
+            // What could not be asked was not answered with no.
+            (checked.is_ok() || !caller.has_given_up()).then_some(checked.is_ok())
         };
         let finds = |message: &_| self.search.finds(message);
         let selection = Selection {

@@ -11,8 +11,8 @@ use courser_broker::{Broker, Limits};
 use courser_management::{Api, LoginCounts, NodeFacts, Settings, Web};
 use courser_store::{MemoryGauge, MemoryStore, Store};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
@@ -31,6 +31,8 @@ pub struct Direct {
     pub broker: Arc<Broker>,
     pub api: Arc<Api>,
     pub now_ms: Arc<AtomicU64>,
+    /// A user whom another program knows.
+    pub known_elsewhere: Arc<OnceLock<Arc<dyn Authority>>>,
     stop: watch::Sender<bool>,
 }
 
@@ -65,8 +67,9 @@ impl Direct {
     pub fn on(store: Arc<dyn Store>, gauge: Arc<MemoryGauge>) -> Self {
         let broker = Broker::new(store, gauge, Limits::default(), 7);
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
-        let api = Api::new(broker.admin(), settings(&broker, &now_ms));
-        Direct { broker, api, now_ms, stop: watch::Sender::new(false) }
+        let known_elsewhere = Arc::default();
+        let api = Api::new(broker.admin(), settings(&broker, &now_ms, &known_elsewhere));
+        Direct { broker, api, now_ms, known_elsewhere, stop: watch::Sender::new(false) }
     }
 
     pub fn add_user(&self, name: &str, tags: &str) {
@@ -142,7 +145,12 @@ pub fn head(asked: &Asked<'_>, length: usize) -> String {
     head + &format!("content-length: {length}\r\n\r\n")
 }
 
-fn settings(broker: &Arc<Broker>, now_ms: &Arc<AtomicU64>) -> Settings {
+fn settings(
+    broker: &Arc<Broker>,
+    now_ms: &Arc<AtomicU64>,
+    known_elsewhere: &Arc<OnceLock<Arc<dyn Authority>>>,
+) -> Settings {
+    let known_elsewhere = Arc::clone(known_elsewhere);
     let accounts = Arc::clone(broker.accounts());
     let (known, now, token_now) = (Arc::clone(&accounts), Arc::clone(now_ms), Arc::clone(now_ms));
     Settings {
@@ -159,12 +167,13 @@ fn settings(broker: &Arc<Broker>, now_ms: &Arc<AtomicU64>) -> Settings {
                     grant: None,
                 }),
                 None if name == OF_TOKEN => {
-                    let token = Token::until(token_now.load(Ordering::Relaxed) + TOKEN_MS);
-                    let user = Arc::clone(token.user());
-                    let grant = Some(Grant::new(Arc::new(token)));
-                    Ok(Login { user, rehashed: None, grant })
+                    let until_ms = token_now.load(Ordering::Relaxed) + TOKEN_MS;
+                    Ok(granted(Arc::new(Token::until(until_ms))))
                 }
-                None => Err(LoginRefused::InvalidCredentials(name)),
+                None => match known_elsewhere.get() {
+                    Some(one) if one.user().name == name => Ok(granted(Arc::clone(one))),
+                    _ => Err(LoginRefused::InvalidCredentials(name)),
+                },
             };
             Box::pin(async move { decided })
         }),
@@ -182,6 +191,11 @@ fn settings(broker: &Arc<Broker>, now_ms: &Arc<AtomicU64>) -> Settings {
         audit_log: None,
         audit_log_mode: 0o600,
     }
+}
+
+fn granted(authority: Arc<dyn Authority>) -> Login {
+    let user = Arc::clone(authority.user());
+    Login { user, rehashed: None, grant: Some(Grant::new(authority)) }
 }
 
 /// A token of an administrator.

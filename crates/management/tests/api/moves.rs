@@ -1,10 +1,17 @@
 //! Who may move messages where.
 
-use crate::direct::{Asked, Direct};
-use courser_auth::{Permission, TopicPermission};
+use crate::direct::{Asked, Direct, HERE, head};
+use courser_auth::{
+    Authority, Origin, PasswordHash, Permission, Resource, Right, Tags, TopicPermission, User,
+};
 use courser_broker::admin::{ExchangeKind, ExchangeSettings, NewBinding, NewQueue};
 use courser_codec::{FieldTable, ShortString};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::time::sleep;
 
 const USER: &str = "u";
 
@@ -86,4 +93,93 @@ async fn a_topic_permission_says_nothing_of_an_exchange_of_another_type() {
     publish(&direct, &["other"]).await;
     let done = relocate(&direct, "direct", "other").await;
     assert_eq!((&done["moved"], &done["forbidden"]), (&json!(1), &json!(0)), "{done}");
+}
+
+/// A user whom another program knows, which takes its time for each answer.
+#[derive(Debug)]
+struct Slow {
+    user: Arc<User>,
+    answer_time: Duration,
+    questions: AtomicUsize,
+}
+
+const OF_SLOW: &str = "of-slow";
+/// Messages in the queue `from`.
+const MESSAGES: usize = 200;
+
+impl Authority for Slow {
+    fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    fn permits_vhost(&self, _: &str) -> bool {
+        true
+    }
+
+    fn permits(&self, _: &str, _: Right, _: Resource<'_>) -> bool {
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.answer_time);
+        true
+    }
+
+    fn permits_topic(&self, _: &str, _: Right, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+}
+
+async fn slow_world(answer_time: Duration) -> (Direct, Arc<Slow>) {
+    let direct = world();
+    for _ in 0..MESSAGES {
+        publish(&direct, &[]).await;
+    }
+    let mut user = User::new(OF_SLOW, PasswordHash::none());
+    user.origin = Origin::Elsewhere;
+    user.tags = Tags::parse("management").expect("tags");
+    let (user, questions) = (Arc::new(user), AtomicUsize::new(0));
+    let slow = Arc::new(Slow { user, answer_time, questions });
+    direct.known_elsewhere.set(Arc::clone(&slow) as _).expect("set once");
+    (direct, slow)
+}
+
+#[tokio::test]
+async fn a_move_asks_nothing_more_once_its_client_has_gone() {
+    let answer_time = Duration::from_millis(20);
+    let (direct, slow) = slow_world(answer_time).await;
+    let questions = || slow.questions.load(Ordering::Relaxed);
+    let body = json!({ "to": { "queue": "to" } }).to_string();
+    let asked = Asked::new("POST", "/api/queues/%2F/from/move").by(OF_SLOW);
+    let mut client = direct.connect(HERE);
+    let request = format!("{}{body}", head(&asked, body.len()));
+    client.write_all(request.as_bytes()).await.expect("it is taken");
+    while questions() < 10 {
+        sleep(answer_time).await;
+    }
+    drop(client);
+    let mut before = 0;
+    while questions() > before {
+        before = questions();
+        sleep(answer_time * 25).await;
+    }
+    assert!(before < MESSAGES / 2, "{before} questions were asked");
+}
+
+#[tokio::test]
+async fn a_move_that_has_asked_for_long_enough_leaves_the_rest_to_the_next_one() {
+    // All of them take longer than a request may ask.
+    let (direct, _) = slow_world(Duration::from_millis(60)).await;
+    let (mut next, mut moved) = (json!(0), Vec::new());
+    while !next.is_null() {
+        let body = json!({ "to": { "queue": "to" }, "offset": next }).to_string();
+        let asked = Asked::new("POST", "/api/queues/%2F/from/move").by(OF_SLOW);
+        let done = direct.ask(Asked { body: &body, ..asked }).await.json();
+        assert_eq!(done["forbidden"], 0, "{done}");
+        moved.push(done["moved"].as_u64().expect("a number"));
+        next = done["next"].clone();
+    }
+    assert_eq!(moved.iter().sum::<u64>(), MESSAGES as u64);
+    assert!(moved.len() > 1, "{moved:?}");
 }

@@ -20,7 +20,7 @@ fn with_queues(world: &World, arguments: &FieldTable) -> Client {
 }
 
 fn relocate(world: &World, to: &MoveTo) -> Relocated {
-    let anywhere = |_: WriteTarget<'_>| true;
+    let anywhere = |_: WriteTarget<'_>| Some(true);
     let all = Selection::default();
     let moved = world.broker.admin().relocate("/", b"from", &all, to, &anywhere, false);
     moved.expect("it can be done")

@@ -4,6 +4,7 @@ use crate::support::{Message, World, WorldOnDisk, declare_with, owned};
 use courser_broker::Broker;
 use courser_broker::admin::{MessageView, MoveTo, NewQueue, Relocated, Selection, WriteTarget};
 use courser_codec::FieldTable;
+use std::cell::Cell;
 use std::sync::Arc;
 
 fn bodies(broker: &Arc<Broker>, queue: &str) -> Vec<String> {
@@ -11,8 +12,8 @@ fn bodies(broker: &Arc<Broker>, queue: &str) -> Vec<String> {
     shown.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned()).collect()
 }
 
-fn anywhere(_: WriteTarget<'_>) -> bool {
-    true
+fn anywhere(_: WriteTarget<'_>) -> Option<bool> {
+    Some(true)
 }
 
 fn to(queue: &str) -> MoveTo {
@@ -125,7 +126,7 @@ fn what_may_not_go_there_or_has_no_way_there_stays() {
     client.fill("from", &["1"]);
     let admin = world.broker.admin();
     let all = Selection::default();
-    let nobody = |_: WriteTarget<'_>| false;
+    let nobody = |_: WriteTarget<'_>| Some(false);
     let done = admin.relocate("/", b"from", &all, &to("a"), &nobody, false).expect("it is heard");
     assert_eq!((done.moved, done.forbidden), (0, 1));
     let nowhere = MoveTo::Exchange(owned("amq.direct"), None);
@@ -154,6 +155,33 @@ fn there_is_an_end_where_the_other_queue_is_full() {
     let selection = Selection { filter: Some(&is_even), ..Selection::default() };
     let done = relocate(&world.broker, "from", &selection, &to("to"));
     assert_eq!((done.moved, done.is_partial), (2, true));
+    assert_eq!(done.next, 1, "the next move looks at the one without room");
+    assert_eq!(client.pop_all("to"), ["2", "4"]);
+    assert_eq!(client.pop_all("from"), ["1", "6", "8"]);
+}
+
+#[test]
+fn there_is_an_end_where_it_can_not_be_asked_whether_a_message_may_go_on() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("from");
+    client.declare("to");
+    client.fill("from", &["1", "2", "4", "6", "8"]);
+    let selection = Selection { filter: Some(&is_even), ..Selection::default() };
+    let left = Cell::new(3);
+    let until_then = |_: WriteTarget<'_>| {
+        left.set(left.get() - 1);
+        (left.get() > 0).then_some(true)
+    };
+    let admin = world.broker.admin();
+    let done = admin.relocate("/", b"from", &selection, &to("to"), &until_then, false);
+    let done = done.expect("it can be done");
+    assert_eq!((done.moved, done.forbidden, done.is_partial), (2, 0, true));
+    assert_eq!(
+        (done.looked_at, done.next),
+        (3, 1),
+        "the next move looks at the one that was not asked about"
+    );
     assert_eq!(client.pop_all("to"), ["2", "4"]);
     assert_eq!(client.pop_all("from"), ["1", "6", "8"]);
 }

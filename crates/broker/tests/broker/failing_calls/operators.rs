@@ -75,7 +75,7 @@ fn move_messages() {
         |scene| {
             let (admin, to) = (scene.world.broker.admin(), MoveTo::Queue(owned("b")));
             let all = Selection::default();
-            let moved = admin.relocate("/", b"a", &all, &to, &|_| true, false);
+            let moved = admin.relocate("/", b"a", &all, &to, &|_| Some(true), false);
             Scene::asked(moved.map(|moved| assert_eq!(moved.moved, 3)))
         },
     )

@@ -91,7 +91,7 @@ fn operators_can_look_and_change_nothing() {
         admin.purge_some(V, b"plain", 1).err(),
         admin.get(V, b"plain", 1, GetMode::Acknowledge, 100, 100).err(),
         admin.move_messages(V, b"plain", b"other", None).err(),
-        admin.relocate(V, b"plain", &selection, &to, &|_| true, false).err(),
+        admin.relocate(V, b"plain", &selection, &to, &|_| Some(true), false).err(),
         admin.resume_queue(V, b"held").err(),
         admin.set_parameter(&parameter).err(),
         admin.clear_parameter(V, "shovel", "one").err(),
