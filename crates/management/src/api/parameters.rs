@@ -4,6 +4,7 @@ use super::vhost_limits::NamedLimits;
 use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
+use crate::definitions::IMPORTED_HASH;
 use crate::json::{Fields, kept_value};
 use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
@@ -61,14 +62,14 @@ pub(crate) const ROUTES: &[Route] = &[
         pattern: "/api/global-parameters/{name}",
         needs: Needs::Policymaker,
         handler: put_global_parameter,
-        doc: "Sets a global parameter.",
+        doc: "Sets a global parameter; those of the broker itself need an administrator.",
     },
     Route {
         method: Verb::Delete,
         pattern: "/api/global-parameters/{name}",
         needs: Needs::Policymaker,
         handler: delete_global_parameter,
-        doc: "Removes a global parameter.",
+        doc: "Removes a global parameter; those of the broker itself need an administrator.",
     },
     get("/api/cluster-name", Needs::Login, cluster_name, "The name of the cluster."),
     Route {
@@ -247,13 +248,25 @@ fn global_parameter(call: &Call) -> Outcome {
     Ok(Reply::object(fields))
 }
 
+/// Global parameters by which the broker itself does something else.
+const OF_BROKER: [&str; 2] = [CLUSTER_NAME, IMPORTED_HASH];
+
+/// The global parameter in the path, if the caller may change it.
+fn changeable(call: &Call) -> Result<&str, Refusal> {
+    let name = call.text("name")?;
+    if OF_BROKER.contains(&name) {
+        call.caller()?.need_administrator()?;
+    }
+    Ok(name)
+}
+
 fn put_global_parameter(call: &Call) -> Outcome {
-    let (name, value) = (call.text("name")?, given(call)?);
+    let (name, value) = (changeable(call)?, given(call)?);
     Ok(Reply::put(call.admin().set_global_parameter(name, &value).map_err(refused)?))
 }
 
 fn delete_global_parameter(call: &Call) -> Outcome {
-    match call.admin().clear_global_parameter(call.text("name")?).map_err(refused)? {
+    match call.admin().clear_global_parameter(changeable(call)?).map_err(refused)? {
         true => Ok(Reply::done()),
         false => Err(Refusal::not_found()),
     }

@@ -21,6 +21,11 @@ const VHOST: &str = "matrix";
 /// The other one.
 const OTHER_VHOST: &str = "other";
 const TAGS: [&str; 5] = ["none", "management", "policymaker", "monitoring", "administrator"];
+/// Names in a pattern that need more than others there.
+const NEED_MORE: [(&str, &str); 2] = [
+    ("/api/global-parameters/{name}", "cluster_name"),
+    ("/api/global-parameters/{name}", "imported_definition_hash_value"),
+];
 /// What the page sends along.
 const FROM_PAGE: (&str, &str) = ("x-courser-csrf", "1");
 
@@ -75,7 +80,7 @@ fn expected() -> BTreeMap<(String, String), Needs> {
     table
 }
 
-/// The routes that there are, by path and method.
+/// The routes that there are, and some names in them, by path and method.
 async fn served(direct: &Direct) -> Vec<(String, String)> {
     let document = direct.ask(Asked::new("GET", "/api/openapi.json")).await.json();
     let mut routes = Vec::new();
@@ -83,6 +88,9 @@ async fn served(direct: &Direct) -> Vec<(String, String)> {
         for method in ["get", "put", "post", "delete"] {
             if operations.get(method).is_some() {
                 routes.push((path.clone(), method.to_uppercase()));
+                let more = NEED_MORE.iter().filter(|(pattern, _)| pattern == path);
+                let more = more.map(|(pattern, name)| pattern.replace("{name}", name));
+                routes.extend(more.map(|path| (path, method.to_uppercase())));
             }
         }
     }
@@ -151,8 +159,9 @@ fn is_let_in(answer: &Answer, needs: Needs) -> bool {
     let reason = reason.as_str().unwrap_or_default();
     let is_for_vhost = matches!(needs, Needs::Vhost | Needs::Policymaker);
     let refused_vhost = is_for_vhost && error == "not_found" && reason == "Not Found";
-    let no_policymaker =
-        needs == Needs::Policymaker && reason == "User not authorised to access object";
+    // What needs an administrator may be among what needs a policymaker.
+    let no_policymaker = matches!(needs, Needs::Policymaker | Needs::Administrator)
+        && reason == "User not authorised to access object";
     !(refused_vhost || no_policymaker || AT_THE_DOOR.contains(&reason))
 }
 
