@@ -12,6 +12,10 @@ use imbl::OrdMap;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of the next account, in any directory.
+static NEXT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 
 /// All users and permissions.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,8 @@ pub struct Directory {
 #[derive(Clone, Debug)]
 struct Account {
     user: Arc<User>,
+    /// No other account has had it since this process was started.
+    number: u64,
     /// By vhost.
     permissions: Arc<BTreeMap<String, Permission>>,
     /// By vhost and exchange.
@@ -35,6 +41,12 @@ impl Directory {
     /// The user of this name.
     pub fn user(&self, name: &str) -> Option<&Arc<User>> {
         self.users.get(name).map(|account| &account.user)
+    }
+
+    /// A number that tells the account of a user from all others that there have been, those of the same name included.
+    /// It stays the same while the account changes, until a restart.
+    pub fn account_number(&self, name: &str) -> Option<u64> {
+        self.users.get(name).map(|account| account.number)
     }
 
     /// Users in the order of their names, from the one that follows `after`.
@@ -317,7 +329,8 @@ impl Directory {
 
 impl Account {
     fn of(user: Arc<User>) -> Self {
-        Account { user, permissions: Arc::default(), topics: Arc::default() }
+        let number = NEXT_ACCOUNT.fetch_add(1, Ordering::Relaxed);
+        Account { user, number, permissions: Arc::default(), topics: Arc::default() }
     }
 }
 

@@ -20,6 +20,24 @@ pub(crate) const NO_ANSWER: &str = "The program that knows what this user may do
 /// The name that the operator of this machine goes by. Nobody logs in with it: it is no user.
 const OPERATOR: &str = "(operator)";
 
+/// What tells an account with its password from others, those that there will be included.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub name: String,
+    number: Option<u64>,
+    /// What the password was checked against.
+    password: PasswordHash,
+}
+
+impl Account {
+    /// The user whose account it is, as it is now; none if that is gone or has another password.
+    pub fn user_in(&self, directory: &Directory) -> Option<Arc<User>> {
+        let is_same = directory.account_number(&self.name) == self.number;
+        let user = directory.user(&self.name).filter(|_| is_same);
+        user.filter(|user| user.password == self.password).cloned()
+    }
+}
+
 /// A user who has logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
@@ -67,6 +85,12 @@ impl Caller {
     /// Whether another program says what it may do.
     pub fn is_known_elsewhere(&self) -> bool {
         self.grant.as_ref().is_some_and(|grant| grant.authority().is_elsewhere())
+    }
+
+    /// The account that it has logged in to, if the directory knows it.
+    pub fn account(&self) -> Account {
+        let number = self.directory.account_number(self.name());
+        Account { name: self.name().to_owned(), number, password: self.user.password.clone() }
     }
 
     /// Lets it ask no more than this; nothing more when what is returned is dropped.
@@ -132,6 +156,7 @@ impl Caller {
     /// When the user is gone, has another password, or would not be let in any more, or when what it has logged in with is at
     /// its end.
     pub fn again(&self, now_ms: u64) -> Result<Caller, Refusal> {
+        let directory = self.accounts.directory();
         let user = match &self.grant {
             Some(grant) => {
                 let is_over = grant.expires_ms().is_some_and(|until| until <= now_ms);
@@ -139,14 +164,10 @@ impl Caller {
                 is_let_in.then(|| Arc::clone(grant.authority().user()))
             }
             None if self.is_operator => Some(Arc::clone(&self.user)),
-            None => {
-                let directory = self.accounts.directory();
-                let user = directory.user(self.name()).cloned();
-                user.filter(|now| now.password == self.user.password)
-            }
+            None => self.account().user_in(&directory),
         };
         let user = user.ok_or_else(Refusal::challenge)?;
-        Ok(Caller { user, directory: self.accounts.directory(), ..self.clone() })
+        Ok(Caller { user, directory, ..self.clone() })
     }
 
     /// As [`Caller::again`], away from the threads that serve connections where it may take long.

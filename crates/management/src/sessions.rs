@@ -6,11 +6,11 @@
 //! them all.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::caller::{Account, Caller};
 use crate::cookies::Cookie;
 use crate::oauth::renewal::Renewal;
 use crate::refusal::Refusal;
-use courser_auth::{Grant, Login, PasswordHash, User};
+use courser_auth::{Grant, Login};
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use parking_lot::Mutex;
@@ -43,9 +43,8 @@ pub(crate) struct Sessions {
 /// A session.
 #[derive(Clone)]
 pub(crate) struct Session {
-    user: String,
-    /// What the password was checked against: another one ends the session.
-    password: PasswordHash,
+    /// Its end, or another password, ends the session.
+    account: Account,
     /// What the user may do, if it is somebody else than the directory who knows it.
     grant: Option<Arc<Grant>>,
     /// It was begun at whoever issues tokens, who may give others for those that expire.
@@ -55,23 +54,17 @@ pub(crate) struct Session {
 
 impl Sessions {
     /// Begins a session. Returns the secret that stands for it.
-    pub fn begin(
-        &self,
-        user: &User,
-        grant: Option<Arc<Grant>>,
-        renewal: Option<Arc<Renewal>>,
-        now_ms: u64,
-    ) -> Result<String, Refusal> {
+    pub fn begin(&self, caller: &Caller, now_ms: u64) -> Result<String, Refusal> {
         let mut secret = [0; SECRET_BYTES];
         getrandom::fill(&mut secret)
             .map_err(|_| Refusal::internal("the system has no random bytes"))?;
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let (user, password) = (user.name.clone(), user.password.clone());
-        let session = Session { user, password, grant, renewal, used_ms: now_ms };
+        let (grant, renewal) = (caller.grant.clone(), caller.renewal.clone());
+        let session = Session { account: caller.account(), grant, renewal, used_ms: now_ms };
         let mut open = self.open.lock();
-        let of_user = open.values().filter(|one| one.user == session.user).count();
-        if of_user >= SESSIONS_OF_USER_MAX {
-            end_oldest(&mut open, |one| one.user == session.user);
+        let is_of_user = |one: &Session| one.account.name == session.account.name;
+        if open.values().filter(|one| is_of_user(one)).count() >= SESSIONS_OF_USER_MAX {
+            end_oldest(&mut open, is_of_user);
         } else if open.len() >= SESSIONS_MAX {
             end_oldest(&mut open, |_| true);
         }
@@ -91,24 +84,20 @@ impl Sessions {
         let key = sum(secret);
         let mut open = self.open.lock();
         let Some(session) = open.get_mut(&key) else { return Ok(None) };
-        let directory = api.settings.accounts.directory();
-        let is_same = match &session.grant {
+        let user = match &session.grant {
             Some(grant) => {
-                grant.expires_ms().is_none_or(|until| now_ms < until) || session.is_renewable()
+                let is_over = grant.expires_ms().is_some_and(|until| until <= now_ms);
+                let lives = !is_over || session.is_renewable();
+                lives.then(|| Arc::clone(grant.authority().user()))
             }
-            None => {
-                directory.user(&session.user).is_some_and(|user| user.password == session.password)
-            }
+            None => session.account.user_in(&api.settings.accounts.directory()),
         };
-        if !is_same || session.used_ms.saturating_add(idle_ms) < now_ms {
+        let is_idle = session.used_ms.saturating_add(idle_ms) < now_ms;
+        let Some(user) = user.filter(|_| !is_idle) else {
             open.remove(&key);
             return Ok(None);
-        }
-        let user = match &session.grant {
-            Some(grant) => Some(Arc::clone(grant.authority().user())),
-            None => directory.user(&session.user).cloned(),
         };
-        if user.is_some_and(|user| api.settings.accounts.come_from(&user, peer.ip()).is_err()) {
+        if api.settings.accounts.come_from(&user, peer.ip()).is_err() {
             return Err(Refusal::not_authorised("User can only log in via localhost"));
         }
         session.used_ms = now_ms;
@@ -149,9 +138,8 @@ impl Session {
             let login = Login { user, rehashed: None, grant: Some(Arc::clone(grant)) };
             return Ok(Caller::of_login(login, accounts));
         }
-        let directory = accounts.directory();
-        let user = directory.user(&self.user).ok_or_else(Refusal::challenge)?;
-        Ok(Caller::new(user.clone(), accounts))
+        let user = self.account.user_in(&accounts.directory());
+        Ok(Caller::new(user.ok_or_else(Refusal::challenge)?, accounts))
     }
 }
 
@@ -175,22 +163,25 @@ impl fmt::Debug for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use courser_auth::{Accounts, Directory, PasswordHash, Settings, User};
 
     #[test]
     fn there_is_a_bound_to_sessions() {
         let sessions = Sessions::default();
+        let accounts = Accounts::new(Directory::default(), Settings::default());
+        let begin = |user: &str, now_ms: u64| {
+            let user = Arc::new(User::new(user, PasswordHash::none()));
+            sessions.begin(&Caller::new(user, &accounts), now_ms).expect("a session");
+        };
         for nth in 0..SESSIONS_OF_USER_MAX as u64 + 10 {
-            sessions
-                .begin(&User::new("one", PasswordHash::none()), None, None, nth)
-                .expect("a session");
+            begin("one", nth);
         }
         assert_eq!(sessions.open.lock().len(), SESSIONS_OF_USER_MAX);
         for nth in 0..SESSIONS_MAX as u64 + 10 {
-            let user = User::new(nth.to_string(), PasswordHash::none());
-            sessions.begin(&user, None, None, 1000 + nth).expect("a session");
+            begin(&nth.to_string(), 1000 + nth);
         }
         let open = sessions.open.lock();
         assert_eq!(open.len(), SESSIONS_MAX);
-        assert!(open.values().all(|session| session.user != "one"), "the oldest gave way");
+        assert!(open.values().all(|one| one.account.name != "one"), "the oldest gave way");
     }
 }

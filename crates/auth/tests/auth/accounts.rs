@@ -184,3 +184,23 @@ fn limits_are_set_by_name_and_lifted_by_negative_values() {
         "number of channels opened for user 'plain' has reached the maximum allowed user limit of 1"
     );
 }
+
+#[test]
+fn an_account_that_is_made_anew_is_another_one() {
+    let accounts = accounts();
+    let number = || accounts.directory().account_number("a");
+    assert_eq!(number(), None);
+    put(&accounts, user("a"));
+    let first = number();
+    put(&accounts, User { limits: UserLimits::default(), loopback_only: true, ..user("a") });
+    permit(&accounts, "a", ["", "", ""]);
+    assert_eq!(number(), first, "a change is no deletion");
+    let made_anew = |directory: &Directory| {
+        let user = directory.user("a").map(|user| User::clone(user)).expect("it is there");
+        let mut records = directory.delete_user("a")?;
+        records.push(Record::User(Arc::new(user)));
+        Ok(records)
+    };
+    change(&accounts, made_anew).expect("deleted and made");
+    assert!(number().is_some() && number() != first);
+}

@@ -34,8 +34,7 @@ pub(crate) const ROUTES: &[Route] = &[
 pub(super) fn begun(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let web = &call.api.settings.web;
-    let (grant, renewal) = (caller.grant.clone(), caller.renewal.clone());
-    let secret = call.api.sessions.begin(&caller.user, grant, renewal, call.api.now_ms())?;
+    let secret = call.api.sessions.begin(caller, call.api.now_ms())?;
     let kept = Kept::UntilItCloses;
     let cookie = SESSION.set(&call.headers, &secret, kept, call.is_tls, &web.path_prefix);
     tracing::info!(user = caller.name(), peer = %call.peer, "session begun");

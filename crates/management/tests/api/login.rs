@@ -1,6 +1,8 @@
 //! Logging in.
 
+use crate::direct::{Asked, Direct};
 use crate::support::Broker;
+use courser_auth::User;
 use serde_json::json;
 
 #[tokio::test]
@@ -56,4 +58,41 @@ async fn a_deleted_user_is_out_at_once() {
     assert_eq!(broker.call("GET", "/api/whoami", Some("gone"), "").await.status, 200);
     broker.admin().delete_user("gone").expect("it is there");
     assert_eq!(broker.call("GET", "/api/whoami", Some("gone"), "").await.status, 401);
+}
+
+/// Deletes the user `gone`, and makes one of the same name with the same password hash.
+fn make_anew(direct: &Direct) {
+    let admin = direct.broker.admin();
+    let user = admin.accounts().user("gone").map(|user| User::clone(user)).expect("it is there");
+    admin.delete_user("gone").expect("it is there");
+    admin.create_user(user).expect("it is deleted");
+}
+
+#[tokio::test]
+async fn a_session_of_a_deleted_user_is_not_one_of_another_user_of_the_same_name_and_hash() {
+    let direct = Direct::new();
+    direct.add_user("gone", "management");
+    let cookie = direct.log_in("gone").await;
+    let headers = [("cookie", cookie.as_str())];
+    let asked = Asked { headers: &headers, ..Asked::new("GET", "/api/whoami") };
+    assert_eq!(direct.ask(asked).await.status, 200);
+    let tagged = direct.broker.admin().change_user("gone", |user| {
+        user.tags = courser_auth::Tags::administrator();
+        Ok(())
+    });
+    tagged.expect("it is there");
+    assert_eq!(direct.ask(asked).await.status, 200, "a change is no deletion");
+    make_anew(&direct);
+    assert_eq!(direct.ask(asked).await.status, 401);
+    assert_eq!(direct.ask(Asked::new("GET", "/api/whoami").by("gone")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_request_of_a_deleted_user_is_not_one_of_another_user_of_the_same_name_and_hash() {
+    let direct = Direct::new();
+    direct.add_user("gone", "administrator");
+    let put = Asked { body: "{}", ..Asked::new("PUT", "/api/vhosts/v").by("gone") };
+    let answer = direct.ask_slowly(put, || make_anew(&direct)).await;
+    assert_eq!(answer.status, 401);
+    assert!(direct.broker.admin().vhost("v").is_none());
 }
