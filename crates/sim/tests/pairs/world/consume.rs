@@ -108,9 +108,11 @@ impl World {
         let both = [consumer(0, WORK), consumer(1, OTHER)];
         let is_busy =
             self.model.consumer_channels().any(|(queue, _)| queue == WORK || queue == OTHER);
-        // A large letter finds no room where its consumer's connection is full: it is lost, or comes some time later.
-        let refuses = self.features.value(Feature::DeadLetters) == "reject-publish";
-        if is_busy || refuses || !both.iter().all(|new| self.may_consume(new)) {
+        // Where the consumer's connection is full, large letters wait in their queue: one that has no room for them refuses
+        // some, which are lost or come later, or drops them.
+        let is_limited =
+            matches!(self.features.value(Feature::DeadLetters), "reject-publish" | "drop-head");
+        if is_busy || is_limited || !both.iter().all(|new| self.may_consume(new)) {
             return Ok(());
         }
         let large =
