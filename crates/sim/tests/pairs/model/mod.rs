@@ -212,10 +212,15 @@ impl Model {
         })
     }
 
+    /// Whether the exchanges of all that waits for a commit are there: otherwise nothing of it takes effect.
+    pub fn may_commit(&self) -> bool {
+        let has_gone = |one: &Publish| one.path == Path::Brief && !self.exchanges.has_brief;
+        !self.channels.transaction.publishes.iter().any(has_gone)
+    }
+
     /// A commit. Returns whether everything was taken; then its channel goes on.
     pub fn commit(&mut self, channel: ChannelId) -> Result<bool, String> {
-        let has_gone = |one: &Publish| one.path == Path::Brief && !self.exchanges.has_brief;
-        if self.channels.transaction.publishes.iter().any(has_gone) {
+        if !self.may_commit() {
             // Nothing takes effect.
             self.channels.roll_back(channel);
             return Ok(false);

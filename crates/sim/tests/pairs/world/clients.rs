@@ -176,8 +176,10 @@ impl World {
         let channel = (PUBLISHER, TX);
         let committed = self.running().send(channel, &Method::TxCommit(Default::default()));
         self.listen()?;
-        let publishes = self.model.channels.transaction.publishes.clone();
-        publishes.iter().for_each(|one| self.learn(one.path, one.message.id));
+        if self.model.may_commit() {
+            let publishes = self.model.channels.transaction.publishes.clone();
+            publishes.iter().for_each(|one| self.learn(one.path, one.message.id));
+        }
         let all_taken = self.model.commit(channel)?;
         if self.model.observed.nothing_is_durable {
             // It may have heard of it, or may hear of it later.
