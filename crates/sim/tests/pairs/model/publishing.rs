@@ -188,6 +188,11 @@ impl Model {
         self.put(&messages, &way.queues)
     }
 
+    /// Whether the queue under test drops what has this mark.
+    pub fn repeats(&self, mark: u8) -> bool {
+        self.queues.get(WORK).is_some_and(|queue| queue.has_had(mark) || queue.holds_same(mark))
+    }
+
     fn remember(&mut self, new: Mark) {
         match new.place.and_then(|name| self.queues.get_mut(name)) {
             Some(queue) => queue.remember(new.mark),

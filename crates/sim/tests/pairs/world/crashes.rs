@@ -25,7 +25,7 @@ impl World {
         self.hold_back(true);
         for operation in operations {
             self.tell(|| format!("  to be lost: {operation:?}"));
-            let is_logged = self.is_logged(operation);
+            let is_logged = self.is_logged(operation, &before);
             self.step(operation).and_then(|()| self.compare())?;
             if std::mem::take(&mut self.model.observed.is_confirmed) && is_logged {
                 return Err(format!("{operation:?} is confirmed, and nothing is on the disk"));
@@ -41,12 +41,15 @@ impl World {
         })
     }
 
-    /// Whether an operation publishes something that has to survive.
-    fn is_logged(&self, operation: &Operation) -> bool {
-        let Operation::Publish(Batch { path: Path::Name, persistent: true, .. }) = operation else {
+    /// Whether an operation publishes something that has to survive, and repeats nothing that does: all that was there
+    /// `before`.
+    fn is_logged(&self, operation: &Operation, before: &Model) -> bool {
+        let Operation::Publish(Batch { path: Path::Name, persistent: true, mark, .. }) = operation
+        else {
             return false;
         };
-        self.model.exists(WORK)
+        let is_repeated = mark.is_some_and(|mark| before.repeats(mark) && self.model.repeats(mark));
+        self.model.exists(WORK) && !is_repeated
     }
 
     /// Does an operation, and stops when the log has what it has appended up to some point. Then there

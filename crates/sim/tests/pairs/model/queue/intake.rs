@@ -31,8 +31,7 @@ impl Queue {
         waits: &mut bool,
         at: &mut Moment<'_>,
     ) -> Result<Outcome, String> {
-        let mark = entry.message.mark.filter(|_| self.kind.holds_no_two);
-        if mark.is_some_and(|mark| self.holds(mark)) {
+        if entry.message.mark.is_some_and(|mark| self.holds_same(mark)) {
             return Ok(Outcome::Repeated);
         }
         let place = self.place(&entry.message);

@@ -172,10 +172,11 @@ impl Queue {
         self.marks.iter_mut().for_each(|marks| marks.remember(mark));
     }
 
-    /// Whether it has a message with this mark already.
-    fn holds(&self, mark: u8) -> bool {
+    /// Whether it has a message with this mark, and holds no two.
+    pub fn holds_same(&self, mark: u8) -> bool {
         let taken = self.taken.values().map(|one| &one.entry);
-        self.ready.values().chain(taken).any(|entry| entry.message.mark == Some(mark))
+        let mut all = self.ready.values().chain(taken);
+        self.kind.holds_no_two && all.any(|entry| entry.message.mark == Some(mark))
     }
 
     /// Hands out what waits to whoever can take it, and finds fault where one who can got nothing.
