@@ -296,6 +296,12 @@ impl Model {
         self.streams.values_mut().for_each(Stream::restart);
     }
 
+    /// The direct exchange begins anew to remember marks, as many as this, and so do queues.
+    pub fn forget_marks(&mut self, marks: Option<usize>) {
+        self.exchanges.remember(marks);
+        self.queues.values_mut().for_each(Queue::forget_marks);
+    }
+
     /// The broker was stopped and has started again. The direct exchange begins anew to remember marks,
     /// as many as this. What was delayed until then may come before what is too much or too old leaves.
     pub fn restart(&mut self, marks: Option<usize>, due_comes_first: bool) -> Result<(), String> {

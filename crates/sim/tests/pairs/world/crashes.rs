@@ -135,6 +135,8 @@ impl World {
         if late.is_there_at_start {
             self.restart_model(now_ms, false)?;
         }
+        // It was published before the start.
+        self.model.forget_marks(self.marks());
         self.compare()
     }
 

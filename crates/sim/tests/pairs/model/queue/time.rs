@@ -58,6 +58,11 @@ impl Queue {
         }
         self.forget_consumers();
         (self.since_ms, self.used_ms) = (now_ms, now_ms);
+        self.forget_marks();
+    }
+
+    /// It remembers nothing.
+    pub fn forget_marks(&mut self) {
         self.marks = self.kind.marks.map(Marks::new);
     }
 
