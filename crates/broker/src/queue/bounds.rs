@@ -105,21 +105,23 @@ impl Queue {
         Ok(())
     }
 
-    /// Drops the oldest messages until no more wait than may, or as many as one section drops.
+    /// Drops the oldest messages until no more wait than may, or as many as one section drops. Returns
+    /// whether there are still too many.
     #[inline]
     pub(super) fn drop_excess(
         self: &Arc<Self>,
         state: &mut State,
         settling: &mut Settling,
         wakes: &mut Wakes,
-    ) {
+    ) -> bool {
         for _ in 0..DROPPED_AT_ONCE {
             if !state.has_excess() {
-                break;
+                return false;
             }
-            let Some((_, location)) = state.ready.pop() else { break };
+            let Some((_, location)) = state.ready.pop() else { return false };
             self.bury(state, location, Reason::MaxLen, settling, wakes);
         }
+        state.has_excess()
     }
 
     /// Counts the bytes that wait where they are bounded, and only there.

@@ -34,9 +34,10 @@ impl Queue {
         if state.ready.lacks_sizes() {
             Self::read_sizes(state, store);
         }
-        self.drop_excess(state, settling, wakes);
-        // While the head can't be read, its timer alone tries that again.
-        let served = match state.is_held_up() {
+        let has_excess = self.drop_excess(state, settling, wakes);
+        // What has to leave goes to no consumer. While the head can't be read, its timer alone tries that
+        // again.
+        let served = match has_excess || state.is_held_up() {
             true => Ok(()),
             false => self
                 .feed_waiting(state, settling, store, wakes)
