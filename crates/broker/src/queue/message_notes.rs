@@ -47,6 +47,8 @@ const KEPT_PLACES: usize = 1024;
 struct Present {
     marker: Marker,
     keys: FxHashSet<Key>,
+    /// How many more there are of some: dead letters that a restart has found in the queue.
+    more: FxHashMap<Key, usize>,
     by_place: FxHashMap<Place, Key>,
 }
 
@@ -54,8 +56,8 @@ impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
     pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Box<Self>> {
         let marker = Marker::of_what_is_present(arguments)?;
-        let (keys, by_place) = Default::default();
-        let present = Some(Present { marker, keys, by_place });
+        let (keys, more, by_place) = Default::default();
+        let present = Some(Present { marker, keys, more, by_place });
         Some(Box::new(MessageNotes { present, counts: FxHashMap::default(), charge }))
     }
 
@@ -63,6 +65,7 @@ impl MessageNotes {
     fn count_memory(&mut self) {
         let present = self.present.as_ref().map_or(0, |present| {
             present.keys.capacity() * (size_of::<Key>() + 1)
+                + present.more.capacity() * (size_of::<(Key, usize)>() + 1)
                 + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
         });
         let counts = self.counts.capacity() * (size_of::<(Place, u64)>() + 1);
@@ -85,6 +88,18 @@ impl MessageNotes {
             self.count_memory();
         }
         is_new
+    }
+
+    /// A message is there, and maybe one of the same beside it.
+    pub fn enter_beside(&mut self, message: &MessageRef<'_>, location: &Location) {
+        if self.enter(message, location) {
+            return;
+        }
+        if let (Some(key), Some(present)) = (self.key(message), &mut self.present) {
+            *present.more.entry(key).or_default() += 1;
+            present.by_place.insert(Place::of(location), key);
+            self.count_memory();
+        }
     }
 
     /// Whether there is a message of the same already.
@@ -121,7 +136,11 @@ impl MessageNotes {
         if let Some(present) = &mut self.present
             && let Some(key) = present.by_place.remove(&place)
         {
-            present.keys.remove(&key);
+            match present.more.get_mut(&key) {
+                None => drop(present.keys.remove(&key)),
+                Some(1) => drop(present.more.remove(&key)),
+                Some(more) => *more -= 1,
+            }
             if present.by_place.is_empty() && present.by_place.capacity() > KEPT_PLACES {
                 present.keys.shrink_to(KEPT_PLACES);
                 present.by_place.shrink_to(KEPT_PLACES);

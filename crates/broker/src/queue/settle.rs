@@ -222,13 +222,14 @@ impl Queue {
             }
             // One that can't be read is found out when its turn comes.
             let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
-            if let (Some(notes), Some(message)) = (notes, &message)
-                && !notes.enter(message, &location)
-                && !may_be_letters
-            {
-                // A crash came between its coming and its end.
-                settling.add(location);
-                continue;
+            if let (Some(notes), Some(message)) = (notes, &message) {
+                if may_be_letters {
+                    notes.enter_beside(message, &location);
+                } else if !notes.enter(message, &location) {
+                    // A crash came between its coming and its end.
+                    settling.add(location);
+                    continue;
+                }
             }
             let rank = ready.rank(message);
             ready.push(location, rank, 0);

@@ -215,6 +215,33 @@ fn a_restart_knows_what_is_there() {
 }
 
 #[test]
+fn a_letter_that_is_back_after_a_restart_takes_only_itself_along() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let arguments = apart()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "nowhere yet")
+        .with("x-dead-letter-strategy", "at-least-once");
+    declare_with(&mut client, "q", true, &arguments);
+    for body in ["1", "2"] {
+        send(&mut client, "a", body);
+        let delivery_tag = client.get("q").expect("a message").tag;
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+    }
+    send(&mut client, "a", "3");
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    for body in ["1", "2"] {
+        assert_eq!(client.pop("q").as_deref(), Some(body));
+        send(&mut client, "a", "the same as 3");
+    }
+    assert_eq!(client.pop_all("q"), ["3"]);
+    send(&mut client, "a", "4");
+    assert_eq!(client.pop_all("q"), ["4"]);
+}
+
+#[test]
 fn what_is_dropped_does_not_stay_in_the_log_and_in_transactions_neither() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();
