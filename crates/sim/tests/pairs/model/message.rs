@@ -3,9 +3,6 @@
 use crate::wire::Delivery;
 use std::rc::Rc;
 
-/// Stands between two reasons of which either may be given.
-const OR: &str = " or ";
-
 /// A message as it was published, or as a dead letter.
 #[derive(Clone, Debug, Default)]
 pub struct Message {
@@ -31,24 +28,26 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     pub queue: &'static str,
-    pub reason: &'static str,
+    /// Any of these may be given.
+    pub reasons: Vec<&'static str>,
     pub count: u64,
 }
 
 impl Message {
     /// What becomes of it when it dies in `queue`. A letter that has a key of its own forgets the
     /// others.
-    pub fn letter(&self, queue: &'static str, reason: &'static str, has_key: bool) -> Self {
+    pub fn letter(&self, queue: &'static str, reasons: &[&'static str], has_key: bool) -> Self {
         let mut letter = self.clone();
         letter.ttl_ms = None;
         letter.has_cc &= !has_key;
-        let known = letter.deaths.iter().position(|one| one.queue == queue && one.reason == reason);
+        let is_same = |one: &Death| one.queue == queue && one.reasons == reasons;
+        let known = letter.deaths.iter().position(is_same);
         let death = match known {
             Some(at) => {
                 let death = letter.deaths.remove(at);
                 Death { count: death.count + 1, ..death }
             }
-            None => Death { queue, reason, count: 1 },
+            None => Death { queue, reasons: reasons.to_vec(), count: 1 },
         };
         letter.deaths.insert(0, death);
         letter
@@ -65,19 +64,37 @@ pub struct Entry {
     pub redelivered: Option<bool>,
     /// How often it has come back, where that is counted.
     pub returns: u64,
+    /// Until it is delivered, it may have come back so often as well.
+    pub returns_or: Option<u64>,
 }
 
 impl Entry {
     pub fn new(message: &Rc<Message>, stamp_ms: Option<u64>) -> Self {
-        Entry { message: Rc::clone(message), stamp_ms, redelivered: Some(false), returns: 0 }
+        let (message, redelivered) = (Rc::clone(message), Some(false));
+        Entry { message, stamp_ms, redelivered, returns: 0, returns_or: None }
+    }
+
+    /// It may as well be as `other`, which is the same message.
+    pub fn leave_open(&mut self, other: &Entry) {
+        self.returns_or = Some(other.returns).filter(|returns| *returns != self.returns);
+        let message = Rc::make_mut(&mut self.message);
+        for (death, other) in message.deaths.iter_mut().zip(&other.message.deaths) {
+            let more = other.reasons.iter().filter(|one| !death.reasons.contains(one));
+            let more: Vec<_> = more.copied().collect();
+            death.reasons.extend(more);
+        }
     }
 
     /// Whether a delivery says of the message what there is to say.
-    pub fn check(&self, delivery: &Delivery) -> Result<(), String> {
+    pub fn check(&mut self, delivery: &Delivery) -> Result<(), String> {
+        let returns = delivery.returns.unwrap_or(0);
+        if self.returns_or.take() == Some(returns) {
+            self.returns = returns;
+        }
         let message = &self.message;
         let died = |(death, found): (&Death, &(String, String, u64))| {
             let (queue, reason, count) = found;
-            let is_reason = death.reason.split(OR).any(|one| one == reason);
+            let is_reason = death.reasons.iter().any(|one| one == reason);
             death.queue == queue && is_reason && death.count == *count
         };
         let died_so = message.deaths.len() == delivery.deaths.len()
@@ -86,7 +103,7 @@ impl Entry {
             ("bytes", delivery.bytes == message.bytes),
             ("redelivered", self.redelivered.is_none_or(|is| is == delivery.redelivered)),
             ("x-death", died_so),
-            ("x-delivery-count", delivery.returns.unwrap_or(0) == self.returns),
+            ("x-delivery-count", returns == self.returns),
             ("CC", delivery.has_cc == message.has_cc),
             ("BCC", !delivery.has_bcc),
         ];

@@ -86,6 +86,10 @@ pub struct Model {
     passed: BTreeMap<u64, Entry>,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
+    /// Where the log ends in between, how many more letters it lets leave their queues.
+    pub letters_left: Option<usize>,
+    /// How many letters have left their queues.
+    pub letters_gone: usize,
 }
 
 impl Model {
@@ -294,6 +298,13 @@ impl Model {
     pub fn forget_consumers(&mut self) {
         self.queues.values_mut().for_each(Queue::forget_consumers);
         self.streams.values_mut().for_each(Stream::restart);
+    }
+
+    /// What waits may as well be as in `other`, where the same waits.
+    pub fn leave_open(&mut self, other: &Model) {
+        for (name, queue) in &mut self.queues {
+            other.queues.get(name).into_iter().for_each(|other| queue.leave_open(other));
+        }
     }
 
     /// The direct exchange begins anew to remember marks, as many as this, and so do queues.

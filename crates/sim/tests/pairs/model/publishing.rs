@@ -80,11 +80,14 @@ impl Model {
             dead.is_none_or(|dead| dead.refuses_next() || is_behind && dead.may_refuse());
         let (is_there, from, now_ms) = (dead.is_some(), letter.from, self.now_ms);
         self.queues.get_mut(from).into_iter().for_each(Queue::letter_is_posted);
-        if letter.to.at_least_once && is_stuck {
+        let is_lost_in_log = self.letters_left == Some(0);
+        if is_lost_in_log || letter.to.at_least_once && is_stuck {
             let queue = self.queues.get_mut(from);
             queue.into_iter().for_each(|queue| queue.strand(letter.clone(), now_ms));
             return Ok(());
         }
+        self.letters_gone += 1;
+        self.letters_left = self.letters_left.map(|left| left - 1);
         self.arrived.retain(|id| *id != letter.message.id);
         if is_there {
             let id = letter.message.id;
@@ -169,7 +172,7 @@ impl Model {
     }
 
     /// Whether publishes go each by itself, and not as a batch, to where they go.
-    fn go_apart(&self, publish: &Publish) -> bool {
+    pub fn go_apart(&self, publish: &Publish) -> bool {
         let Publish { path, has_more_keys, .. } = publish;
         let queues = self.exchanges.route(*path, *has_more_keys, |name| self.exists(name));
         let screens = self.queues.get(WORK).is_some_and(Queue::screens);

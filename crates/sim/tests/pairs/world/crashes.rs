@@ -7,6 +7,7 @@ use crate::model::{Model, Observed, Path, Publish, Queue};
 use crate::operation::{Batch, Operation};
 use crate::topology::{DEAD, HashKey, WORK};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// How a publish of which the log has a part is there after a start.
 #[derive(Clone, Copy)]
@@ -15,6 +16,8 @@ struct Late {
     is_there_at_start: bool,
     /// All queues have it, or those that had no room for it have not.
     refuses_nothing: bool,
+    /// How many letters have left their queues for it, if not all.
+    letters_max: Option<usize>,
 }
 
 impl World {
@@ -83,61 +86,116 @@ impl World {
         self.model.observed.check_rest()?;
         let is_confirmed = after.observed.is_confirmed;
         let hashed = after.exchanges.hashed.clone();
-        let mut whys = Vec::new();
-        for (name, model) in [("as after", after), ("as before", before.clone())] {
-            self.model = model;
-            let agrees = self.restart_model(now_ms, false).and_then(|()| self.compare());
-            let Err(why) = agrees else {
-                return match name == "as before" && is_confirmed {
-                    true => Err("what was confirmed is not there".to_owned()),
-                    false => Ok(()),
-                };
-            };
-            whys.push(format!("not {name}, as {why}"));
-        }
-        let Operation::Publish(batch) = operation else { return Err(whys.join("; ")) };
-        let not_mandatory = |one: Publish| Publish { mandatory: false, ..one };
-        let publishes: Vec<_> =
-            self.messages(batch, first_id).into_iter().map(not_mandatory).collect();
-        for count in 1..=publishes.len() {
-            let before = || (before.clone(), hashed.clone());
-            for late in [
-                Late { is_there_at_start: false, refuses_nothing: true },
-                Late { is_there_at_start: true, refuses_nothing: true },
-                Late { is_there_at_start: false, refuses_nothing: false },
-            ] {
-                let agrees = self.has_come(&publishes[..count], before(), late, now_ms);
-                let Err(why) = agrees else { return Ok(()) };
-                whys.push(format!("not with {count}, as {why}"));
+        self.model = after;
+        let as_after = self.restart_model(now_ms, false).and_then(|()| self.compare());
+        let after = std::mem::replace(&mut self.model, before.clone());
+        let as_before = self.restart_model(now_ms, false).and_then(|()| self.compare());
+        match (as_after, as_before, operation) {
+            (Ok(()), Ok(()), _) => {
+                // What waits is the same, and it may say something else of its way.
+                let before = std::mem::replace(&mut self.model, after);
+                self.model.leave_open(&before);
+                Ok(())
+            }
+            (Ok(()), Err(_), _) => {
+                self.model = after;
+                Ok(())
+            }
+            (Err(_), Ok(()), _) if is_confirmed => {
+                Err("what was confirmed is not there".to_owned())
+            }
+            (Err(_), Ok(()), _) => Ok(()),
+            (Err(one), Err(other), Operation::Publish(batch)) => {
+                let not_mandatory = |one: Publish| Publish { mandatory: false, ..one };
+                let publishes = self.messages(batch, first_id).into_iter().map(not_mandatory);
+                let publishes: Vec<_> = publishes.collect();
+                let come = self.have_come(&publishes, &(before, hashed), now_ms);
+                come.map_err(|whys| {
+                    format!("not as after, as {one}; not as before, as {other}{whys}")
+                })
+            }
+            (Err(one), Err(other), _) => {
+                Err(format!("not as after, as {one}; not as before, as {other}"))
             }
         }
-        Err(whys.join("; "))
     }
 
-    /// Whether the broker, which has started again, has these publishes besides what was there before.
+    /// Whether the broker, which has started again, has the first of these publishes besides what was there before,
+    /// with some of what follows from them.
+    fn have_come(
+        &mut self,
+        publishes: &[Publish],
+        before: &(Model, BTreeMap<HashKey, &'static str>),
+        now_ms: u64,
+    ) -> Result<(), String> {
+        let goes_apart = publishes.first().is_some_and(|first| before.0.go_apart(first));
+        let (mut whys, mut letters_before) = (String::new(), 0);
+        for count in 1..=publishes.len() {
+            let mut letters = 0;
+            for (is_there_at_start, refuses_nothing) in
+                [(false, true), (true, true), (false, false), (true, false)]
+            {
+                let late = Late { is_there_at_start, refuses_nothing, letters_max: None };
+                let (come, gone) = self.has_come(&publishes[..count], before.clone(), late, now_ms);
+                let Err(why) = come else { return Ok(()) };
+                write!(whys, "; not with {count}, as {why}").ok();
+                letters = letters.max(gone);
+            }
+            // What goes together is in the log as a whole, and then its letters leave one after the other.
+            let those_of_last = match goes_apart {
+                true => letters_before..letters,
+                false if count == publishes.len() => 0..letters,
+                false => 0..0,
+            };
+            for (most, refuses_nothing) in
+                those_of_last.flat_map(|most| [(most, true), (most, false)])
+            {
+                let late =
+                    Late { is_there_at_start: true, refuses_nothing, letters_max: Some(most) };
+                let (come, _) = self.has_come(&publishes[..count], before.clone(), late, now_ms);
+                let Err(why) = come else { return Ok(()) };
+                write!(whys, "; not with {count} and {most} letters, as {why}").ok();
+            }
+            letters_before = letters;
+        }
+        Err(whys)
+    }
+
+    /// Whether the broker, which has started again, has these publishes besides what was there before; and how many
+    /// letters have left their queues for them.
     fn has_come(
         &mut self,
         publishes: &[Publish],
         (before, hashed): (Model, BTreeMap<HashKey, &'static str>),
         late: Late,
         now_ms: u64,
-    ) -> Result<(), String> {
+    ) -> (Result<(), String>, usize) {
         self.model = before;
-        match late.is_there_at_start {
-            true => self.model.forget_consumers(),
-            false => self.restart_model(now_ms, false)?,
+        let restarted = match late.is_there_at_start {
+            true => {
+                self.model.forget_consumers();
+                Ok(())
+            }
+            false => self.restart_model(now_ms, false),
+        };
+        if restarted.is_err() {
+            return (restarted, 0);
         }
+        let letters_before = self.model.letters_gone;
         self.model.exchanges.hashed = hashed;
         self.model.refuses_nothing = late.refuses_nothing;
+        self.model.letters_left = late.letters_max;
         let published = self.model.publish(publishes);
         self.model.refuses_nothing = false;
-        published?;
-        if late.is_there_at_start {
-            self.restart_model(now_ms, false)?;
-        }
+        self.model.letters_left = None;
+        let letters = self.model.letters_gone - letters_before;
+        let restarted = match late.is_there_at_start {
+            true => published.and_then(|_| self.restart_model(now_ms, false)),
+            false => published.map(drop),
+        };
         // It was published before the start.
         self.model.forget_marks(self.marks());
-        self.compare()
+        (restarted.and_then(|()| self.compare()), letters)
     }
 
     /// The broker has started with the log that it had when the model was as it is.

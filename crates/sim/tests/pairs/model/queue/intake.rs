@@ -40,7 +40,7 @@ impl Queue {
             *waits = true;
             if refusable && self.is_full_for(&entry.message) {
                 if self.settings.overflow == Overflow::RejectToDeadLetters {
-                    self.bury(place, entry, "maxlen", at);
+                    self.bury(place, entry, &["maxlen"], at);
                 }
                 return Ok(Outcome::Refused);
             }
@@ -68,7 +68,8 @@ impl Queue {
             bytes -= entry.message.bytes as u64;
             // What comes back may be too much and too old at once.
             let is_old = self.deadline_ms(&entry).is_some_and(|until_ms| until_ms <= at.now_ms);
-            self.bury(place, &entry, if is_old { "maxlen or expired" } else { "maxlen" }, at);
+            let reasons = if is_old { &["maxlen", "expired"][..] } else { &["maxlen"] };
+            self.bury(place, &entry, reasons, at);
         }
     }
 
@@ -80,7 +81,7 @@ impl Queue {
                 return;
             }
             self.ready.pop_first();
-            self.bury(place, &entry, "expired", at);
+            self.bury(place, &entry, &["expired"], at);
         }
     }
 }

@@ -26,11 +26,11 @@ impl Queue {
         &mut self,
         place: Place,
         entry: &Entry,
-        reason: &'static str,
+        reasons: &[&'static str],
         at: &mut Moment<'_>,
     ) {
         let Some(to) = self.settings.dead_letter else { return };
-        let message = Rc::new(entry.message.letter(self.name, reason, to.key.is_some()));
+        let message = Rc::new(entry.message.letter(self.name, reasons, to.key.is_some()));
         let (from, entry) = (self.name, entry.clone());
         at.letters.push_back(Letter { to, from, place, entry, message });
         self.stranded.unposted += 1;

@@ -113,6 +113,12 @@ impl Queue {
         self.ready.values()
     }
 
+    /// What waits may as well be as in `other`, where the same waits.
+    pub fn leave_open(&mut self, other: &Queue) {
+        let both = self.ready.values_mut().zip(other.ready.values());
+        both.for_each(|(one, other)| one.leave_open(other));
+    }
+
     /// Whether it has the message with this number.
     pub fn has(&self, id: u64) -> bool {
         let taken = self.taken.values().map(|one| &one.entry);
@@ -197,7 +203,7 @@ impl Queue {
     fn hand(
         &mut self,
         place: Place,
-        entry: Entry,
+        mut entry: Entry,
         candidates: &[Consumer],
         at: &mut Moment<'_>,
     ) -> Result<(), String> {
@@ -240,7 +246,7 @@ impl Queue {
         }
         self.used_ms = at.now_ms;
         self.expire(at);
-        let Some((place, entry)) = self.ready.pop_first() else {
+        let Some((place, mut entry)) = self.ready.pop_first() else {
             return at.observed.take_empty(self.name);
         };
         let with_expired = self.ready.len();
@@ -279,7 +285,7 @@ impl Queue {
             }
             match settlement {
                 Settlement::Ack => {}
-                Settlement::Reject => self.bury(*place, &taken.entry, "rejected", at),
+                Settlement::Reject => self.bury(*place, &taken.entry, &["rejected"], at),
                 Settlement::Requeue => self.put_back(*place, taken.entry, at),
             }
         }
@@ -292,7 +298,7 @@ impl Queue {
     fn put_back(&mut self, place: Place, mut entry: Entry, at: &mut Moment<'_>) {
         if let Some(limit) = self.settings.delivery_limit {
             if entry.returns >= limit {
-                return self.bury(place, &entry, "delivery_limit", at);
+                return self.bury(place, &entry, &["delivery_limit"], at);
             }
             entry.returns += 1;
         }
