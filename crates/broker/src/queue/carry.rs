@@ -55,7 +55,7 @@ impl Queue {
         }
         if let Some(notes) = notes {
             // One that is there already was a dead letter on its way when it came, and is kept as well.
-            notes.enter(message, &location);
+            notes.enter_beside(message, &location);
         }
         let rank = ready.rank(Some(*message));
         ready.push(location, rank, message.body.len());

@@ -5,6 +5,7 @@ mod crashes;
 mod groups;
 mod histories;
 mod left_behind;
+mod letters;
 mod stillness;
 
 use crate::support::{Client, Message, World, WorldOnDisk, declare_with, short};

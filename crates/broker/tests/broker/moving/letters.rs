@@ -1,0 +1,38 @@
+//! Dead letters that have not arrived anywhere when their vhost goes.
+
+use super::{START_MS, V, enter, import, persistent, pieces, settings, sync};
+use crate::support::{Client, WorldOnDisk, declare_with};
+use courser_codec::{FieldTable, basic};
+
+fn send(client: &mut Client, body: &str) {
+    let headers = FieldTable::new().with("x-deduplication-header", "a");
+    client.send(persistent("", "q", body).headers(headers));
+}
+
+#[test]
+fn a_letter_that_is_carried_takes_only_itself_along() {
+    let (here, there) = (WorldOnDisk::new(), WorldOnDisk::new());
+    here.broker.set_time(START_MS);
+    here.broker.admin().change_vhost(V, |all| *all = settings()).expect("made");
+    let mut client = enter(&here);
+    let arguments = FieldTable::new()
+        .with("x-message-deduplication", true)
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "nowhere yet")
+        .with("x-dead-letter-strategy", "at-least-once");
+    declare_with(&mut client, "q", true, &arguments);
+    send(&mut client, "letter");
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    send(&mut client, "1");
+    client.disconnect();
+    sync(&here);
+    there.broker.set_time(START_MS);
+    import(&there, &pieces(&here)).expect("taken in");
+    there.broker.admin().accept_vhost(V).expect("it has arrived");
+    let mut client = enter(&there);
+    assert_eq!(client.pop("q").as_deref(), Some("letter"));
+    send(&mut client, "the same as 1");
+    assert_eq!(client.pop_all("q"), ["1"]);
+    client.disconnect();
+}
