@@ -9,7 +9,7 @@ use crate::memory::Charge;
 use crate::posting::PublishRun;
 use crate::routing::deduplication::{Key, Marker};
 use crate::wakes::Wakes;
-use courser_codec::{ContentHeader, FieldTable};
+use courser_codec::{ContentHeader, FieldTable, RawProperties};
 use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -73,7 +73,10 @@ impl MessageNotes {
     }
 
     fn key(&self, message: &MessageRef<'_>) -> Option<Key> {
-        let properties = ContentHeader::parse(message.header).ok()?.properties;
+        self.key_of(ContentHeader::parse(message.header).ok()?.properties)
+    }
+
+    fn key_of(&self, properties: RawProperties<'_>) -> Option<Key> {
         self.present.as_ref()?.marker.key(properties.headers().ok()??).ok()?
     }
 
@@ -103,9 +106,9 @@ impl MessageNotes {
     }
 
     /// Whether there is a message of the same already.
-    fn has(&self, message: &MessageRef<'_>) -> bool {
-        let present = self.present.as_ref();
-        present.is_some_and(|there| self.key(message).is_some_and(|key| there.keys.contains(&key)))
+    fn has(&self, properties: RawProperties<'_>) -> bool {
+        let key = self.key_of(properties);
+        self.present.as_ref().zip(key).is_some_and(|(present, key)| present.keys.contains(&key))
     }
 
     /// Whether the queue holds no two messages of the same.
@@ -186,8 +189,14 @@ impl State {
 impl Queue {
     /// Whether it would drop a message that was published now, as it holds one of the same.
     pub(crate) fn holds_same(&self, message: &MessageRef<'_>) -> bool {
+        let content = ContentHeader::parse(message.header);
+        content.is_ok_and(|content| self.holds_one_with(content.properties))
+    }
+
+    /// The same of a message with these properties.
+    pub(crate) fn holds_one_with(&self, properties: RawProperties<'_>) -> bool {
         self.holds_no_two()
-            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(message))
+            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(properties))
     }
 
     /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as

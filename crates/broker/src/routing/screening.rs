@@ -62,6 +62,11 @@ impl<'r> Screening<'r> {
         reroute: impl FnOnce(&[u64]) -> Option<Route>,
     ) -> Result<Option<Route>, DecodeError> {
         let (mut had, mut new) = (Vec::new(), Vec::new());
+        if route.holds_no_two {
+            // Not to be in the log of a queue that drops it: after a crash in between, the queue would have both.
+            let held = route.queues.iter().filter(|queue| queue.holds_one_with(properties));
+            had.extend(held.map(|queue| queue.id));
+        }
         for Screen { place, by, .. } in &route.screens {
             let Some(sighting) = by.look(properties, self.now_ms)? else { continue };
             let (key, until_ms) = (sighting.key, sighting.until_ms);

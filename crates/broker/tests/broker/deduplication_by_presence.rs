@@ -215,6 +215,19 @@ fn a_restart_knows_what_is_there() {
 }
 
 #[test]
+fn what_is_dropped_is_not_written() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &apart());
+    send(&mut client, "a", "1");
+    world.flush();
+    let end = world.log_end();
+    send(&mut client, "a", "dropped");
+    assert_eq!(world.log_end(), end);
+    client.disconnect();
+}
+
+#[test]
 fn a_letter_that_is_back_after_a_restart_takes_only_itself_along() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();
