@@ -1,7 +1,7 @@
 //! Carrying a queue to another broker: what it has, in its order, and taking that in there.
 
 use super::backlog::{Entries, Entry, Logged, REDELIVERED, logged};
-use super::returns::{count_of, set_count};
+use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};
 use std::sync::atomic::Ordering;
@@ -46,13 +46,13 @@ impl Queue {
         returns: Option<u64>,
     ) {
         let mut state = self.state.lock();
-        let State { ready, notes, .. } = &mut *state;
         if let Some(count) = returns {
             *location.marks_mut() |= REDELIVERED;
             if count > 0 {
-                set_count(&mut location, notes, count);
+                state.set_count(&mut location, count);
             }
         }
+        let State { ready, notes, .. } = &mut *state;
         if let Some(notes) = notes {
             // One that is there already was a dead letter on its way when it came, and is kept as well.
             notes.enter_beside(message, &location);

@@ -157,6 +157,8 @@ struct State {
     unread: Option<Box<Unreadable>>,
     /// What is known of some messages besides their places.
     notes: Option<Box<MessageNotes>>,
+    /// Of some it is known how often they have come back.
+    has_counted: bool,
     /// There once a message has come.
     counts: Option<Box<QueueCounts>>,
     deleted: bool,

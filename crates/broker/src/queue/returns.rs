@@ -39,17 +39,16 @@ pub(super) fn count_of(location: &Location, notes: Option<&MessageNotes>) -> u64
     .unwrap_or(RETURNS_MANY.into())
 }
 
-/// Notes how often the message at `location` has come back.
-pub(super) fn set_count(
-    location: &mut Location,
-    notes: &mut Option<Box<MessageNotes>>,
-    count: u64,
-) {
-    let few = count.min(RETURNS_MANY.into()) as u16;
-    let marks = location.marks_mut();
-    *marks = *marks & ((1 << COUNT_SHIFT) - 1) | few << COUNT_SHIFT;
-    if few == RETURNS_MANY {
-        notes.get_or_insert_default().set_count(location, count);
+impl State {
+    /// Notes how often the message at `location` has come back.
+    pub(super) fn set_count(&mut self, location: &mut Location, count: u64) {
+        let few = count.min(RETURNS_MANY.into()) as u16;
+        let marks = location.marks_mut();
+        *marks = *marks & ((1 << COUNT_SHIFT) - 1) | few << COUNT_SHIFT;
+        if few == RETURNS_MANY {
+            self.notes.get_or_insert_default().set_count(location, count);
+        }
+        self.has_counted = true;
     }
 }
 
@@ -88,7 +87,7 @@ impl Queue {
             if count > limit {
                 return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
             }
-            set_count(&mut location, &mut state.notes, count);
+            state.set_count(&mut location, count);
             if let Some(position) = location.position()
                 && location.marks() & SPILLED == 0
             {
@@ -102,7 +101,8 @@ impl Queue {
     pub(crate) fn returns_below(&self, end: Lsn) -> Vec<(Position, u64)> {
         let logged = {
             let state = self.state.lock();
-            if state.traits.as_ref().is_none_or(|traits| traits.delivery_limit.is_none()) {
+            // Also without a limit any more: there may be one again.
+            if !state.has_counted {
                 return Vec::new();
             }
             self.logged(&state)

@@ -1,7 +1,6 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
 use super::backlog::{Logged, REDELIVERED, SPILLED, logged};
-use super::returns::set_count;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
@@ -214,12 +213,12 @@ impl Queue {
         let may_be_letters =
             state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         for position in index.positions() {
-            let State { ready, notes, .. } = &mut *state;
             let mut location = Location::Log { position, marks: 0 };
             if let count @ 1.. = index.returns(position) {
                 *location.marks_mut() = REDELIVERED;
-                set_count(&mut location, notes, count);
+                state.set_count(&mut location, count);
             }
+            let State { ready, notes, .. } = &mut *state;
             // One that can't be read is found out when its turn comes.
             let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
             if let (Some(notes), Some(message)) = (notes, &message) {

@@ -170,6 +170,22 @@ fn the_count_survives_a_restart() {
 }
 
 #[test]
+fn the_count_survives_a_restart_while_no_policy_limits_it() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    world.give_policy("q", FieldTable::new().with("delivery-limit", 5));
+    client.send(message("a"));
+    return_often(&mut client, 1);
+    world.take_policy();
+    client.disconnect();
+    world.restart_from_checkpoint();
+    let mut client = world.connect();
+    assert_eq!(count(&client.get("q").expect("a message")), Some(1));
+    client.disconnect();
+}
+
+#[test]
 fn a_limit_may_be_any_number() {
     let world = World::new();
     let mut client = world.connect();
