@@ -57,7 +57,11 @@ fn tell(features: &Features, row: usize, seed: u64) {
     println!("row {row}: {features}");
     let needed = match run(features, seed, &all, false) {
         Ok(()) => all,
-        Err(_) => shrink::shrink(all, |fewer| run(features, seed, fewer, false).is_err()),
+        Err(why) => {
+            // What is left of it may fail otherwise.
+            println!("with all operations: {why}");
+            shrink::shrink(all, |fewer| run(features, seed, fewer, false).is_err())
+        }
     };
     if let Err(why) = run(features, seed, &needed, true) {
         panic!("{why}");
