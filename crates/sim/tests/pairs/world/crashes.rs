@@ -128,9 +128,12 @@ impl World {
         before: &(Model, BTreeMap<HashKey, &'static str>),
         now_ms: u64,
     ) -> Result<(), String> {
-        let goes_apart = publishes.first().is_some_and(|first| before.0.go_apart(first));
+        // What goes together is in the log as a whole, and then its letters leave one after the other.
+        let goes_apart = |one: &Publish| one.path == Path::Later || before.0.go_apart(one);
+        let goes_apart = publishes.first().is_some_and(goes_apart);
+        let first = if goes_apart { 1 } else { publishes.len() };
         let (mut whys, mut letters_before) = (String::new(), 0);
-        for count in 1..=publishes.len() {
+        for count in first..=publishes.len() {
             let mut letters = 0;
             for (is_there_at_start, refuses_nothing) in
                 [(false, true), (true, true), (false, false), (true, false)]
@@ -141,14 +144,9 @@ impl World {
                 write!(whys, "; not with {count}, as {why}").ok();
                 letters = letters.max(gone);
             }
-            // What goes together is in the log as a whole, and then its letters leave one after the other.
-            let those_of_last = match goes_apart {
-                true => letters_before..letters,
-                false if count == publishes.len() => 0..letters,
-                false => 0..0,
-            };
+            let letters_of_last = letters_before..letters;
             for (most, refuses_nothing) in
-                those_of_last.flat_map(|most| [(most, true), (most, false)])
+                letters_of_last.flat_map(|most| [(most, true), (most, false)])
             {
                 let late =
                     Late { is_there_at_start: true, refuses_nothing, letters_max: Some(most) };
