@@ -6,6 +6,7 @@
 //! there, however slowly: the ping comes behind all that.
 
 mod frames;
+mod pieces;
 mod pings;
 
 use crate::cluster::{Front, Newcomer};
@@ -14,8 +15,9 @@ use crate::peer::Peer;
 use crate::places::{Admission, Place};
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
-use frames::{has_open_ok, whole_frames};
+use frames::whole_frames;
 use futures_util::{Sink, Stream};
+use pieces::{InPieces, PIECE_BYTES, Refused};
 use pings::Pings;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -30,14 +32,6 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// How long nothing may be heard before a ping is sent, and from that to the end.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// Bytes that may come before the client has logged in.
-const BEFORE_OPEN_BYTES: usize = 64 * 1024;
-/// Bytes of a message beyond the body of a publish, besides those of its frames: clients put all of them in one.
-const BEYOND_BODY_BYTES: u64 = 64 * 1024;
-/// Bytes of a body for each byte that its frames take, in frames of the smallest size.
-const BODY_BYTES_PER_FRAME_BYTE: u64 = 256;
-/// Bytes read from the socket in one go.
-const READ_BYTES: usize = 8 * 1024;
 /// Bytes that are put into one message, unless a frame is larger.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
@@ -73,7 +67,7 @@ async fn run(
     front: Option<Arc<Front>>,
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
-    let socket = WebSocket::new(upgraded, shared.connection.max_message_bytes).await;
+    let socket = WebSocket::new(upgraded).await;
     let by_foreign_name = ends.by_foreign_name;
     let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
@@ -83,60 +77,10 @@ async fn run(
     driver::serve(socket, peer, place, name, shared, stopping).await;
 }
 
-/// A stream of which only so many bytes are read: a whole message is kept in memory, and before the login that must not
-/// be a large one.
-struct Metered<S> {
-    stream: S,
-    /// Without a bound any more if there is none.
-    left: Option<usize>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let count = buf.filled().len() - before;
-        if let Some(left) = self.left {
-            let Some(left) = left.checked_sub(count) else {
-                return Poll::Ready(Err(io::Error::other(TooMuch)));
-            };
-            self.left = Some(left);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-/// More than a client has to say before it has logged in.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {BEFORE_OPEN_BYTES} bytes before the login")]
-struct TooMuch;
-
 /// A WebSocket as a stream of bytes.
 pub(crate) struct WebSocket<S> {
-    socket: tokio_tungstenite::WebSocketStream<Metered<S>>,
-    /// What is left of the last message.
+    socket: tokio_tungstenite::WebSocketStream<InPieces<S>>,
+    /// What is left of the last piece of a message.
     received: Bytes,
     /// What is to be sent: whole frames, and the beginning of one.
     sending: BytesMut,
@@ -148,16 +92,13 @@ pub(crate) struct WebSocket<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// The broker's end of a socket whose handshake is done.
-    pub async fn new(stream: S, max_message_bytes: u64) -> Self {
-        let frames_max = max_message_bytes / BODY_BYTES_PER_FRAME_BYTE;
-        let message_max = max_message_bytes.saturating_add(frames_max + BEYOND_BODY_BYTES);
-        let message_max = usize::try_from(message_max).unwrap_or(usize::MAX);
-        let stream = Metered { stream, left: Some(BEFORE_OPEN_BYTES) };
+    pub async fn new(stream: S) -> Self {
+        let stream = InPieces::new(stream);
         let config = WebSocketConfig::default()
-            .read_buffer_size(READ_BYTES)
+            .read_buffer_size(PIECE_BYTES)
             .write_buffer_size(0)
-            .max_message_size(Some(message_max))
-            .max_frame_size(Some(message_max));
+            .max_message_size(Some(PIECE_BYTES))
+            .max_frame_size(Some(PIECE_BYTES));
         let server = Role::Server;
         let socket =
             tokio_tungstenite::WebSocketStream::from_raw_socket(stream, server, Some(config)).await;
@@ -171,8 +112,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         }
     }
 
-    /// Waits for a message with bytes in it. Returns false at the end.
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    /// Waits for a piece of a message with bytes in it. Returns false at the end.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.received.is_empty() {
             let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
                 None => return Poll::Ready(Ok(false)),
@@ -182,24 +123,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             self.pings.heard();
             match message {
                 Message::Binary(bytes) => self.received = bytes,
-                Message::Text(_) => {
-                    self.wrong = Some((CloseCode::Unsupported, "AMQP needs binary messages"));
-                    return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
-                }
-                // They are answered where they are read.
-                Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
+                // Text is refused where the pieces are cut, and the others are answered where they are read.
+                Message::Text(_)
+                | Message::Ping(_)
+                | Message::Pong(_)
+                | Message::Close(_)
+                | Message::Frame(_) => {}
             }
         }
         Poll::Ready(Ok(true))
     }
 
     fn failed(&mut self, error: Error) -> io::Error {
-        self.wrong = match &error {
-            Error::Capacity(_) => Some((CloseCode::Size, "the message is too large")),
-            Error::Io(error) if error.get_ref().is_some_and(|why| why.is::<TooMuch>()) => {
-                Some((CloseCode::Size, "too much before the login"))
+        let refused = match &error {
+            Error::Io(error) => error.get_ref().and_then(|why| why.downcast_ref::<Refused>()),
+            _ => None,
+        };
+        self.wrong = match (&error, refused) {
+            (_, Some(Refused::Text)) => {
+                Some((CloseCode::Unsupported, "AMQP needs binary messages"))
             }
-            Error::Protocol(_) | Error::Utf8(_) => {
+            (_, Some(Refused::Disorder))
+            | (Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_), _) => {
                 Some((CloseCode::Protocol, "this is not WebSocket"))
             }
             _ => None,
@@ -236,10 +181,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             return Ok(());
         }
         let frames = self.sending.split_to(whole).freeze();
-        let metered = self.socket.get_mut();
-        if metered.left.is_some() && has_open_ok(&frames) {
-            metered.left = None;
-        }
         let message = Message::Binary(frames);
         Pin::new(&mut self.socket).start_send(message).map_err(into_io)
     }
@@ -258,18 +199,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocket<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let message = self.poll_message(cx);
-        if message.is_pending() {
+        let piece = self.poll_piece(cx);
+        if piece.is_pending() {
             self.poll_ping(cx)?;
             if self.pings.is_unanswered() {
                 let error = io::Error::new(io::ErrorKind::TimedOut, "no answer to a ping");
                 return Poll::Ready(Err(error));
             }
         }
-        if ready!(message)? {
+        let mut has_piece = ready!(piece)?;
+        while has_piece && buf.remaining() > 0 {
             let count = self.received.len().min(buf.remaining());
             buf.put_slice(&self.received[..count]);
             self.received.advance(count);
+            // A socket that fails here is at its end for the next read.
+            has_piece = matches!(self.poll_piece(cx), Poll::Ready(Ok(true)));
         }
         Poll::Ready(Ok(()))
     }

@@ -3,9 +3,6 @@
 /// Bytes of a frame of AMQP around its payload: kind, channel and size, and the end.
 const FRAME_HEADER_BYTES: usize = 7;
 const FRAME_END_BYTES: usize = 1;
-/// What a method frame of channel 0 with `connection.open-ok` begins with, but for its size.
-const METHOD_OF_CHANNEL_0: [u8; 3] = [1, 0, 0];
-const OPEN_OK: [u8; 4] = [0, 10, 0, 41];
 /// What a broker answers to a wrong protocol header is no frame.
 const PROTOCOL_HEADER: &[u8] = b"AMQP";
 const PROTOCOL_HEADER_BYTES: usize = 8;
@@ -27,13 +24,6 @@ pub(super) fn whole_frames(bytes: &[u8]) -> usize {
         return if bytes.len() >= PROTOCOL_HEADER_BYTES { bytes.len() } else { 0 };
     }
     frames(bytes).map(<[u8]>::len).sum()
-}
-
-/// Whether the client is told that it is let in.
-pub(super) fn has_open_ok(bytes: &[u8]) -> bool {
-    frames(bytes).any(|frame| {
-        frame.starts_with(&METHOD_OF_CHANNEL_0) && frame[FRAME_HEADER_BYTES..].starts_with(&OPEN_OK)
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ const PIPE_BYTES: usize = 1500;
 /// A broker's end that pings this often, and its client's end, at which nothing is answered.
 async fn pair() -> (WebSocket<DuplexStream>, DuplexStream) {
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let mut socket = WebSocket::new(ours, 1 << 20).await;
+    let mut socket = WebSocket::new(ours).await;
     socket.pings = Pings::new(INTERVAL);
     (socket, theirs)
 }
@@ -80,4 +80,18 @@ async fn a_client_that_is_not_read_is_pinged_and_judged_when_it_is_read_again() 
     // An answer has come meanwhile: 1 byte of head, no payload, a mask.
     client.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.expect("an answer");
     assert!(look(&mut socket).is_pending());
+}
+
+#[tokio::test]
+async fn a_message_is_read_as_it_comes_and_not_at_its_end() {
+    // A binary frame of 1 MiB in a message that goes on behind it; the mask leaves all as it is.
+    let head = [0x02, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0];
+    let (mut socket, mut client) = pair().await;
+    client.write_all(&head).await.expect("room");
+    for sent in [b"AMQP", b"0091"] {
+        client.write_all(sent).await.expect("room");
+        let mut read = [0; 4];
+        socket.read_exact(&mut read).await.expect("what was sent");
+        assert_eq!(&read, sent);
+    }
 }

@@ -3,13 +3,13 @@
 use crate::support::{Client, Heard, TestServer, short, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, User};
 use courser_codec::{RawProperties, basic, write_body_frame, write_content_header_frame};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 const MIB: usize = 1 << 20;
 const BODY: usize = 16 * MIB;
 
 /// The method and the content header of a publish with a body of [`BODY`] bytes.
-fn publish_start(channel: u16, exchange: &str) -> Vec<u8> {
+pub fn publish_start(channel: u16, exchange: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let publish = basic::Publish { exchange: short(exchange), ..Default::default() };
     publish.write_frame(channel, &mut bytes);
@@ -19,7 +19,7 @@ fn publish_start(channel: u16, exchange: &str) -> Vec<u8> {
 }
 
 /// Sends all but the end of a message on each of two channels, which is more than one connection may.
-async fn send_unfinished(client: &mut Client) {
+pub async fn send_unfinished<S: AsyncRead + AsyncWrite + Unpin>(client: &mut Client<S>) {
     assert_eq!(client.open_channel().await, Heard::ChannelOpened(2));
     let piece = vec![7; 100_000];
     for channel in [1, 2] {

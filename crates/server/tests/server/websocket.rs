@@ -1,7 +1,9 @@
 //! AMQP over WebSocket: what goes through, who may connect, and how it ends.
 
-use crate::support::{Client, Heard, PATIENCE, TestServer};
+use crate::support::{Client, Heard, PATIENCE, TestServer, wait_until};
+use crate::unfinished::{publish_start, send_unfinished};
 use courser::{Config, HttpListen};
+use courser_codec::write_body_frame;
 use courser_connection::client::Config as ClientConfig;
 use futures_util::{Sink, Stream};
 use std::future::poll_fn;
@@ -11,7 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 type Socket = WebSocketStream<TcpStream>;
@@ -75,19 +78,42 @@ async fn close_code(socket: &mut Socket) -> Option<CloseCode> {
     None
 }
 
+/// How bytes are cut into messages.
+enum Cut {
+    /// At most so many in each.
+    Whole(usize),
+    /// All from the first 4 KiB on that come at once are in one message, whose end never comes.
+    LastHasNoEnd,
+}
+
 /// A stream of bytes over a socket. What is sent is cut into messages of at most `cut` bytes.
-pub fn pipe<S>(mut socket: WebSocketStream<S>, cut: usize) -> DuplexStream
+pub fn pipe<S>(socket: WebSocketStream<S>, cut: usize) -> DuplexStream
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    pipe_in(socket, Cut::Whole(cut))
+}
+
+fn pipe_in<S>(mut socket: WebSocketStream<S>, cut: Cut) -> DuplexStream
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut inner, outer) = tokio::io::duplex(1 << 20);
     tokio::spawn(async move {
-        let mut buffer = vec![0; cut];
+        let (cut, is_last_endless) = match cut {
+            Cut::Whole(bytes) => (bytes, false),
+            Cut::LastHasNoEnd => (4096, true),
+        };
+        let (mut buffer, mut is_last) = (vec![0; cut], false);
         loop {
             tokio::select! {
                 read = inner.read(&mut buffer) => match read {
                     Ok(count @ 1..) => {
-                        send(&mut socket, Message::binary(buffer[..count].to_vec())).await;
+                        let kind = if is_last { Data::Continue } else { Data::Binary };
+                        is_last |= is_last_endless && count == cut;
+                        let bytes = buffer[..count].to_vec();
+                        let frame = Frame::message(bytes, OpCode::Data(kind), !is_last);
+                        send(&mut socket, Message::Frame(frame)).await;
                     }
                     _ => return,
                 },
@@ -225,18 +251,15 @@ async fn a_protocol_that_begins_as_amqp_is_agreed_to() {
 
 #[tokio::test]
 async fn a_socket_ends_with_the_code_that_says_why() {
-    let server = start(|config| config.amqp.max_message_bytes = 20_000).await;
+    let server = start(|_| {}).await;
     let mut socket = opened(&server).await;
     send(&mut socket, Message::text("AMQP")).await;
     assert_eq!(close_code(&mut socket).await, Some(CloseCode::Unsupported));
 
     let mut socket = opened(&server).await;
-    let too_large = vec![0; 20_000 + 20_000 / 256 + 64 * 1024 + 1];
-    // The broker may say so before all of it is sent.
-    poll_fn(|cx| Pin::new(&mut socket).poll_ready(cx)).await.expect("room");
-    let _ = Pin::new(&mut socket).start_send(Message::binary(too_large));
-    let _ = poll_fn(|cx| Pin::new(&mut socket).poll_flush(cx)).await;
-    assert_eq!(close_code(&mut socket).await, Some(CloseCode::Size));
+    // The end of a message that has not begun, without a mask.
+    socket.get_mut().write_all(&[0x80, 0]).await.expect("sent");
+    assert_eq!(close_code(&mut socket).await, Some(CloseCode::Protocol));
 
     let mut socket = opened(&server).await;
     send(&mut socket, Message::binary(b"HTTP/1.1".to_vec())).await;
@@ -246,24 +269,29 @@ async fn a_socket_ends_with_the_code_that_says_why() {
 }
 
 #[tokio::test]
-async fn little_is_kept_for_who_has_not_logged_in() {
-    let server = start(|_| {}).await;
-    let mut socket = opened(&server).await;
-    // A message of this size may come later.
-    poll_fn(|cx| Pin::new(&mut socket).poll_ready(cx)).await.expect("room");
-    let _ = Pin::new(&mut socket).start_send(Message::binary(vec![0; 1_000_000]));
-    let _ = poll_fn(|cx| Pin::new(&mut socket).poll_flush(cx)).await;
-    // What is not read any more may take the broker's last words with it.
-    let code = close_code(&mut socket).await;
-    assert!(matches!(code, Some(CloseCode::Size) | None), "{code:?}");
-    assert!(server.admin().connections(None).expect("all vhosts").is_empty());
-    let mut client =
-        Client::connect_on(pipe(opened(&server).await, 1 << 20), ClientConfig::default()).await;
-    client.declare("q").await;
-    client.consume("q", true).await;
-    client.publish("q", &vec![1; 1_000_000]).await;
-    assert_eq!(client.bodies(1).await[0].len(), 1_000_000);
-    client.close().await;
+async fn messages_whose_end_does_not_come_are_counted_and_bounded_as_over_tcp() {
+    const MOST: u64 = 64 << 20;
+    let server = start(|config| config.limits.memory_high_bytes = MOST).await;
+    let admin = server.admin();
+    let used = || admin.memory_uses().incomplete;
+    let connect = async || {
+        let pipe = pipe_in(opened(&server).await, Cut::LastHasNoEnd);
+        Client::connect_on(pipe, ClientConfig::default()).await
+    };
+    let mut begun = connect().await;
+    let mut bytes = publish_start(1, "amq.direct");
+    write_body_frame(1, &vec![7; 100_000], &mut bytes);
+    begun.stream.write_all(&bytes).await.expect("an open connection");
+    wait_until("what has come is counted", async || used() >= 100_000).await;
+    for _ in 0..3 {
+        let mut client = connect().await;
+        send_unfinished(&mut client).await;
+        let heard = client.wait_for(|heard| matches!(heard, Heard::Closed(..))).await;
+        assert!(matches!(heard, Heard::Closed(506, _)), "{heard:?}");
+        assert!((100_000..MOST / 2).contains(&used()), "{}", used());
+    }
+    drop(begun);
+    wait_until("it is given back", async || used() == 0).await;
     server.stop().await;
 }
 
