@@ -46,12 +46,11 @@ pub(super) fn ranks_in(
     only: &Only,
     api: &Api,
 ) -> Option<(usize, Vec<(Key, usize)>)> {
-    looked(list, order, only, api, |is_reversed, key| list.ranks_by(filter, most, is_reversed, key))
+    looked(order, only, api, |is_reversed, key| list.ranks_by(filter, most, is_reversed, key))
 }
 
 /// Has `look` look at all queues by their keys, if a glance at each is enough.
 fn looked<R>(
-    list: &Listing<QueueView>,
     order: Option<&Order>,
     only: &Only,
     api: &Api,
@@ -77,10 +76,8 @@ fn looked<R>(
         "node" => by(&mut |_| Key::Text(api.settings.node.name.clone())),
         column => match column.strip_suffix("_details.rate").and_then(counter) {
             Some(counter) => {
-                let mut sweep = api.sweeps.begin(column, api.now_ms(), list.len());
-                let looked = by(&mut |one| Key::Number(sweep.rate(one.id(), counter(one)) as f64));
-                api.sweeps.end(column, sweep);
-                looked
+                let sweep = api.sweeps.begin(column, api.now_ms());
+                by(&mut |one| Key::Number(sweep.rate(one.id(), counter(one)) as f64))
             }
             None => by(&mut *key_by(column)?),
         },

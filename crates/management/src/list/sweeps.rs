@@ -1,7 +1,8 @@
 //! How fast a counter of every queue grows, for lists that are sorted by that.
 //!
-//! Whoever asks for such a list has the counter of all queues noted, at most once a second; the rate is
-//! what has been added since it was noted before. While nobody asks, nothing is noted.
+//! A request for such a list has the counter of each queue noted that it looks at, at most once a second; the rate is
+//! what has been added since it was noted before. Callers look at different queues, so each queue has notes of its own.
+//! Without such requests nothing is noted.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ const COLUMNS_MAX: usize = 4;
 const GAP_MS: u64 = 1_000;
 /// The time after which a note says nothing any more about now.
 const STALE_MS: u64 = 5 * 60_000;
+/// The time between two searches for notes that are stale.
+const CLEANING_MS: u64 = 60_000;
 
 /// What was noted of counters.
 #[derive(Debug, Default)]
@@ -24,76 +27,77 @@ pub(crate) struct Sweeps {
 struct Column {
     name: String,
     used_ms: u64,
-    /// The older first; two at most.
-    notes: Vec<Arc<Note>>,
+    cleaned_ms: u64,
+    queues: Arc<Queues>,
 }
 
-/// The counter of each queue at one moment, by the queue's number.
-#[derive(Debug, Default)]
+/// What was noted of each queue, by its number.
+type Queues = Mutex<HashMap<u64, Noted>>;
+
+#[derive(Debug)]
+struct Noted {
+    last: Note,
+    before: Option<Note>,
+}
+
+#[derive(Clone, Copy, Debug)]
 struct Note {
     at_ms: u64,
-    counts: HashMap<u64, u64>,
+    count: u64,
 }
 
-/// A look at all queues.
+/// A look at some queues.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     now_ms: u64,
-    before: Option<Arc<Note>>,
-    /// What is noted, if it is time for that.
-    noted: Option<HashMap<u64, u64>>,
+    queues: Arc<Queues>,
 }
 
 impl Sweeps {
-    /// Begins to look at a counter of about `len` queues.
-    pub fn begin(&self, name: &str, now_ms: u64, len: usize) -> Sweep {
+    /// Begins to look at a counter.
+    pub fn begin(&self, name: &str, now_ms: u64) -> Sweep {
         let mut columns = self.columns.lock();
-        // What nobody has asked for in all this time is of no use.
+        // What was not asked for in all this time is of no use.
         columns.retain(|column| column.used_ms + STALE_MS >= now_ms);
-        let column = columns.iter_mut().find(|column| column.name == name);
-        let notes = column.map_or(&[][..], |column| {
-            column.used_ms = now_ms;
-            &column.notes
-        });
-        let is_usable =
-            |note: &&Arc<Note>| (GAP_MS..=STALE_MS).contains(&now_ms.saturating_sub(note.at_ms));
-        let before = notes.iter().rev().find(is_usable).cloned();
-        let is_due = notes.last().is_none_or(|last| now_ms.abs_diff(last.at_ms) >= GAP_MS);
-        Sweep { now_ms, before, noted: is_due.then(|| HashMap::with_capacity(len)) }
-    }
-
-    /// Keeps what a look at all queues has noted.
-    pub fn end(&self, name: &str, sweep: Sweep) {
-        let Some(counts) = sweep.noted else { return };
-        let mut columns = self.columns.lock();
         let at = columns.iter().position(|column| column.name == name).unwrap_or_else(|| {
             if columns.len() >= COLUMNS_MAX {
                 let oldest = columns.iter().enumerate().min_by_key(|(_, column)| column.used_ms);
                 let oldest = oldest.map_or(0, |(at, _)| at);
                 columns.swap_remove(oldest);
             }
-            let (name, used_ms) = (name.to_owned(), sweep.now_ms);
-            columns.push(Column { name, used_ms, notes: Vec::new() });
+            let (name, used_ms, cleaned_ms) = (name.to_owned(), now_ms, now_ms);
+            columns.push(Column { name, used_ms, cleaned_ms, queues: Arc::default() });
             columns.len() - 1
         });
-        let notes = &mut columns[at].notes;
-        if notes.len() >= 2 {
-            notes.remove(0);
+        let column = &mut columns[at];
+        column.used_ms = now_ms;
+        if now_ms.abs_diff(column.cleaned_ms) >= CLEANING_MS {
+            column.cleaned_ms = now_ms;
+            column.queues.lock().retain(|_, noted| noted.last.at_ms + STALE_MS >= now_ms);
         }
-        notes.push(Arc::new(Note { at_ms: sweep.now_ms, counts }));
+        Sweep { now_ms, queues: Arc::clone(&column.queues) }
     }
 }
 
 impl Sweep {
     /// How fast the counter of a queue grows, in thousandths a second.
-    pub fn rate(&mut self, queue: u64, count: u64) -> i64 {
-        if let Some(noted) = &mut self.noted {
-            noted.insert(queue, count);
+    pub fn rate(&self, queue: u64, count: u64) -> i64 {
+        let now = Note { at_ms: self.now_ms, count };
+        // Held for one queue only: a look at many may take long.
+        let mut queues = self.queues.lock();
+        let Some(noted) = queues.get_mut(&queue) else {
+            queues.insert(queue, Noted { last: now, before: None });
+            return 0;
+        };
+        let is_usable =
+            |note: &Note| (GAP_MS..=STALE_MS).contains(&self.now_ms.saturating_sub(note.at_ms));
+        let then = [Some(noted.last), noted.before].into_iter().flatten().find(is_usable);
+        if self.now_ms.abs_diff(noted.last.at_ms) >= GAP_MS {
+            noted.before = Some(std::mem::replace(&mut noted.last, now));
         }
-        let Some(before) = &self.before else { return 0 };
-        let Some(then) = before.counts.get(&queue) else { return 0 };
-        let elapsed_ms = self.now_ms.saturating_sub(before.at_ms).max(1);
-        let added = i128::from(count) - i128::from(*then);
+        let Some(then) = then else { return 0 };
+        let elapsed_ms = self.now_ms.saturating_sub(then.at_ms);
+        let added = i128::from(count) - i128::from(then.count);
         i64::try_from(added * 1_000_000 / i128::from(elapsed_ms)).unwrap_or(i64::MAX)
     }
 }
@@ -103,15 +107,13 @@ mod tests {
     use super::*;
 
     fn rates(sweeps: &Sweeps, now_ms: u64, counts: &[u64]) -> Vec<i64> {
-        let mut sweep = sweeps.begin("publish", now_ms, counts.len());
+        let sweep = sweeps.begin("publish", now_ms);
         let counts = counts.iter().enumerate();
-        let rates = counts.map(|(queue, count)| sweep.rate(queue as u64, *count)).collect();
-        sweeps.end("publish", sweep);
-        rates
+        counts.map(|(queue, count)| sweep.rate(queue as u64, *count)).collect()
     }
 
     #[test]
-    fn the_rate_is_what_was_added_since_somebody_looked() {
+    fn the_rate_is_what_was_added_since_the_last_look() {
         let sweeps = Sweeps::default();
         assert_eq!(rates(&sweeps, 10_000, &[5, 100]), [0, 0]);
         assert_eq!(rates(&sweeps, 12_000, &[5, 300, 9]), [0, 100_000, 0]);
@@ -127,6 +129,24 @@ mod tests {
     }
 
     #[test]
+    fn a_look_at_some_queues_leaves_what_is_noted_of_the_others() {
+        let sweeps = Sweeps::default();
+        rates(&sweeps, 10_000, &[0, 0]);
+        assert_eq!(rates(&sweeps, 12_000, &[2]), [1_000]);
+        assert_eq!(rates(&sweeps, 12_500, &[2, 5]), [800, 2_000]);
+        assert_eq!(rates(&sweeps, 14_500, &[2, 9]), [0, 2_000]);
+    }
+
+    #[test]
+    fn queues_that_are_not_looked_at_any_more_are_forgotten() {
+        let sweeps = Sweeps::default();
+        rates(&sweeps, 10_000, &[0, 0]);
+        rates(&sweeps, 10_000 + STALE_MS, &[0]);
+        rates(&sweeps, 10_000 + STALE_MS + CLEANING_MS, &[0]);
+        assert_eq!(sweeps.columns.lock()[0].queues.lock().len(), 1);
+    }
+
+    #[test]
     fn what_was_noted_long_ago_says_nothing() {
         let sweeps = Sweeps::default();
         rates(&sweeps, 10_000, &[0]);
@@ -138,9 +158,7 @@ mod tests {
         let sweeps = Sweeps::default();
         for nth in 0..COLUMNS_MAX as u64 + 3 {
             let name = format!("column {nth}");
-            let mut sweep = sweeps.begin(&name, nth, 1);
-            sweep.rate(1, 1);
-            sweeps.end(&name, sweep);
+            sweeps.begin(&name, nth).rate(1, 1);
         }
         let columns = sweeps.columns.lock();
         assert_eq!(columns.len(), COLUMNS_MAX);

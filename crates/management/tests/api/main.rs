@@ -23,6 +23,7 @@ mod moves;
 mod objects;
 mod pairs;
 mod pause;
+mod rates;
 mod rooms;
 mod searches;
 mod streams;

@@ -1,0 +1,52 @@
+//! Rates: of which object, and for which caller.
+
+use crate::support::Broker;
+use courser_auth::Permission;
+use courser_broker::admin::NewQueue;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Longer than the least time between two samples.
+const SAMPLES_APART: Duration = Duration::from_millis(1100);
+
+async fn with_queues(queues: &[(&str, &str)]) -> Broker {
+    let broker = Broker::start().await;
+    for (vhost, queue) in queues {
+        broker.admin().change_vhost(vhost, |_| {}).expect("a vhost");
+        let all = Permission::all();
+        broker.admin().set_permission("guest", vhost, all).expect("a permission");
+        broker.admin().declare_queue(vhost, queue, NewQueue::default()).expect("a queue");
+    }
+    broker
+}
+
+async fn publish(broker: &Broker, vhost: &str, queue: &str, messages: usize) {
+    let path = format!("/api/exchanges/{vhost}//publish");
+    let body = json!({
+        "routing_key": queue, "properties": {}, "payload": "x", "payload_encoding": "string"
+    });
+    for _ in 0..messages {
+        assert_eq!(broker.send("POST", &path, &body.to_string()).await.status, 200);
+    }
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let list = list["items"].as_array().expect("a list");
+    list.iter().map(|one| one["name"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn an_order_by_rates_is_right_whatever_others_have_filtered_meanwhile() {
+    let broker = with_queues(&[("a", "idle"), ("a", "working"), ("b", "idle too")]).await;
+    broker.add_user("narrow", "management", &["b"]);
+    let list = "/api/queues?page=1&page_size=9&sort=messages_details.rate&sort_reverse=true";
+    broker.get(list).await;
+    publish(&broker, "a", "working", 5).await;
+    tokio::time::sleep(SAMPLES_APART).await;
+    // Neither of these looks at the queue that works.
+    broker.get(&format!("{list}&name=idle")).await;
+    broker.call("GET", list, Some("narrow"), "").await;
+    tokio::time::sleep(SAMPLES_APART).await;
+    let ordered = broker.get(list).await.json();
+    assert_eq!(names(&ordered), ["working", "idle too", "idle"]);
+}
