@@ -199,7 +199,7 @@ impl Call {
 }
 
 /// Parameters of a query, and columns that it names: each of them is compared with each member of each row.
-const PARAMETERS_MAX: usize = 64;
+pub(crate) const PARAMETERS_MAX: usize = 64;
 const COLUMNS_MAX: usize = 256;
 /// Parameters that are the path of a column, and the characters of one.
 const PATHS: [&str; 2] = ["sort", "has"];

@@ -1,7 +1,9 @@
 //! What is wanted of a page: `family`, `vhost` and `queue` in the query.
 
+use crate::call::PARAMETERS_MAX;
 use crate::path;
 use courser_auth::Pattern;
+use std::collections::HashSet;
 
 /// Bytes of an expression for names of queues.
 const QUEUE_BYTES_MAX: usize = 2000;
@@ -11,8 +13,8 @@ const QUEUE_BYTES_MAX: usize = 2000;
 pub(crate) struct Query {
     /// All, if there is no list.
     families: Option<Vec<String>>,
-    /// All, if there is none.
-    vhosts: Vec<String>,
+    /// All, if there is none. Asked for each row.
+    vhosts: HashSet<String>,
     queue: Option<Pattern>,
 }
 
@@ -27,11 +29,14 @@ impl Query {
     /// What is wrong with it, as it is told.
     pub fn parse(text: &str) -> Result<Self, String> {
         let pairs = path::query(text).ok_or("The query string can't be read")?;
+        if pairs.len() > PARAMETERS_MAX {
+            return Err(format!("The query has more than {PARAMETERS_MAX} parameters"));
+        }
         let mut query = Query { families: Some(Vec::new()), ..Query::default() };
         for (name, value) in pairs {
             match name.as_str() {
                 "family" => query.families.get_or_insert_default().push(value),
-                "vhost" => query.vhosts.push(value),
+                "vhost" => drop(query.vhosts.insert(value)),
                 "queue" if value.len() > QUEUE_BYTES_MAX => {
                     return Err(format!("'queue' regex is longer than {QUEUE_BYTES_MAX} bytes"));
                 }
@@ -51,7 +56,7 @@ impl Query {
     }
 
     pub fn has_vhost(&self, name: &str) -> bool {
-        self.vhosts.is_empty() || self.vhosts.iter().any(|wanted| wanted == name)
+        self.vhosts.is_empty() || self.vhosts.contains(name)
     }
 
     pub fn has_queue(&self, name: &[u8]) -> bool {
@@ -77,6 +82,13 @@ mod tests {
         assert!(!query.wants("a"));
         assert!(query.has_vhost("any") && query.has_queue(b"any"));
         assert!(Query::everything().wants("a"));
+    }
+
+    #[test]
+    fn a_query_of_more_parameters_than_any_other_request_has_is_refused() {
+        let query = |vhosts: usize| Query::parse(&"vhost=a&".repeat(vhosts)).map(drop);
+        assert_eq!(query(64), Ok(()));
+        assert_eq!(query(65), Err("The query has more than 64 parameters".to_owned()));
     }
 
     #[test]

@@ -2,8 +2,11 @@
 //! memory of a page is bounded, however many queues there are.
 
 use super::text::{Kind, Labels, Text, Value, border};
-use courser_broker::admin::{Listing, PAGE_MAX, PageRequest, Start, View};
+use courser_broker::admin::{Listing, PageRequest, Start, View};
 use std::collections::HashSet;
+
+/// Items that are looked at before others get their turn, as they may make no text at all.
+const SOME_ITEMS: usize = 100;
 
 /// A metric of what a `T` describes: a queue, a connection, or all of them together.
 pub(crate) struct Metric<T: 'static> {
@@ -204,7 +207,7 @@ pub(crate) type Each<V, R> = Box<dyn Fn(&V, &mut Labels, &mut dyn FnMut(&Labels,
 
 /// A list that is read page by page.
 pub(crate) trait Pages<V>: Send {
-    /// The items from this rank on, a few hundred at most.
+    /// The items from this rank on, [`SOME_ITEMS`] at most.
     fn some(&self, rank: usize) -> Vec<V>;
 }
 
@@ -213,7 +216,7 @@ macro_rules! pages {
         $(impl Pages<$view> for Listing<$view> {
             fn some(&self, rank: usize) -> Vec<$view> {
                 let start = Start::Rank(rank);
-                self.page(&PageRequest { start, limit: PAGE_MAX, filter: None }).items
+                self.page(&PageRequest { start, limit: SOME_ITEMS, filter: None }).items
             }
         })*
     };
@@ -257,7 +260,7 @@ where
             });
         }
         self.rank += items.len();
-        if items.len() < PAGE_MAX {
+        if items.len() < SOME_ITEMS {
             (self.list, self.rank) = (self.list + 1, 0);
         }
         // All rows of a metric stand together, whichever list they are of.
@@ -265,5 +268,40 @@ where
             (self.at, self.list) = (self.at + 1, 0);
         }
         self.at < self.metrics.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_broker::admin::{NewQueue, QueueFigures};
+    use courser_broker::{Broker, Limits};
+    use courser_store::{MemoryGauge, MemoryStore};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn items_without_rows_leave_their_place_to_others_from_time_to_time() {
+        const QUEUES: usize = 300;
+        const METRICS: &[Metric<QueueFigures>] = &[gauge("some", "Some of it", none)];
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        let admin = Broker::new(store, gauge, Limits::default(), 7).admin();
+        for nth in 0..QUEUES {
+            admin.declare_queue("/", &format!("q{nth}"), NewQueue::default()).expect("a queue");
+        }
+        let counted = Arc::new(AtomicUsize::new(0));
+        let looked_at = || counted.load(Ordering::Relaxed);
+        let count = Arc::clone(&counted);
+        let each: Each<_, _> = Box::new(move |_, _, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut page = Page::default();
+        page.listed("", METRICS, vec![admin.queue_figures(None).expect("all vhosts")], each);
+        let mut text = Text::default();
+        assert!(page.write_some(&mut text), "it goes on later");
+        assert!((1..=100).contains(&looked_at()), "{}", looked_at());
+        while page.write_some(&mut text) {}
+        assert_eq!(looked_at(), QUEUES);
     }
 }
