@@ -239,6 +239,11 @@ fn growth(before: u64, now: u64, elapsed_ms: u64) -> f64 {
     (now as f64 - before as f64) * 1000.0 / elapsed_ms as f64
 }
 
+/// How an object of a vhost is told from all others. Names may have any character: the size of the first says where it ends.
+pub(crate) fn object_in(vhost: &str, kind: &str, name: &str) -> String {
+    format!("{kind} {} {vhost} {name}", vhost.len())
+}
+
 /// Adds counters to an object, each with its rate beside it as `_details`.
 pub(crate) fn put_counters(
     call: &Call,

@@ -4,7 +4,7 @@ use super::{get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::list::paged;
-use crate::rates::Range;
+use crate::rates::{Range, object_in};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -41,7 +41,7 @@ fn renderer(call: &Call) -> Result<impl Fn(&ExchangeView, &mut Fields) + Send + 
     Ok(move |exchange: &ExchangeView, fields: &mut Fields| {
         render(exchange, fields);
         if with_stats {
-            let object = format!("exchange {} {}", exchange.vhost, name(&exchange.name));
+            let object = object_in(&exchange.vhost, "exchange", &name(&exchange.name));
             let counters = stats::of_exchange(&exchange.counts);
             stats::put(&call, fields, &object, &counters, range);
         }

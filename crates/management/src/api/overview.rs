@@ -31,8 +31,11 @@ fn overview(call: &Call) -> Outcome {
         let range = Range::asked(call, "msg_rates")?;
         fields.put("message_stats", json!({}));
         let counts = message_counts(call, is_monitor)?;
-        let object = if is_monitor { "all vhosts" } else { call.caller()?.name() };
-        stats::put(call, &mut fields, object, &stats::of_messages(&counts), range);
+        let object = match is_monitor {
+            true => "all vhosts".to_owned(),
+            false => format!("vhosts of {}", call.caller()?.name()),
+        };
+        stats::put(call, &mut fields, &object, &stats::of_messages(&counts), range);
         let mut churn = Fields::default();
         let object = if is_monitor { "churn" } else { "" };
         put_counters(call, &mut churn, object, &churn_counters(&call.admin().churn()), range);

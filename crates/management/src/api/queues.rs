@@ -4,7 +4,7 @@ use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::list::{paged, state_name};
-use crate::rates::{Range, put_counters};
+use crate::rates::{Range, object_in, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -104,7 +104,7 @@ fn renderer(
         fields.put_some("operator_policy", queue.operator_policy.as_deref());
         if with_stats {
             statistics(&call, queue, fields, range);
-            let object = format!("queue {} {}", queue.vhost, name(&queue.name));
+            let object = object_in(&queue.vhost, "queue", &name(&queue.name));
             let counters = stats::of_queue(&queue.counts);
             stats::put(&call, fields, &object, &counters, message_range);
         } else if with_totals {
@@ -153,7 +153,7 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
         ("messages_ready", queue.ready as u64),
         ("messages_unacknowledged", queue.unacked as u64),
     ];
-    let object = format!("queue {} {}", queue.vhost, name(&queue.name));
+    let object = object_in(&queue.vhost, "queue", &name(&queue.name));
     put_counters(call, fields, &object, &counters, range);
     match queue.queue_type {
         "classic" => drop(fields.put("storage_version", 2)),

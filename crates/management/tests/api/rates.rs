@@ -50,3 +50,26 @@ async fn an_order_by_rates_is_right_whatever_others_have_filtered_meanwhile() {
     let ordered = broker.get(list).await.json();
     assert_eq!(names(&ordered), ["working", "idle too", "idle"]);
 }
+
+#[tokio::test]
+async fn queues_whose_names_look_alike_have_rates_of_their_own() {
+    let broker = with_queues(&[("a", "b c"), ("a b", "c")]).await;
+    publish(&broker, "a", "b c", 3).await;
+    broker.get("/api/queues/a/b%20c").await;
+    tokio::time::sleep(SAMPLES_APART).await;
+    let other = broker.get("/api/queues/a%20b/c").await.json();
+    assert_eq!((&other["messages"], &other["messages_details"]["rate"]), (&json!(0), &json!(0.0)));
+}
+
+#[tokio::test]
+async fn a_user_shares_no_samples_with_those_who_see_all_vhosts() {
+    let broker = with_queues(&[("a", "q"), ("b", "q")]).await;
+    broker.add_user("all vhosts", "management", &["b"]);
+    publish(&broker, "a", "q", 5).await;
+    publish(&broker, "b", "q", 1).await;
+    broker.get("/api/overview").await;
+    tokio::time::sleep(SAMPLES_APART).await;
+    let seen = broker.call("GET", "/api/overview", Some("all vhosts"), "").await.json();
+    let stats = &seen["message_stats"];
+    assert_eq!((&stats["publish"], &stats["publish_details"]["rate"]), (&json!(1), &json!(0.0)));
+}
