@@ -55,7 +55,7 @@ impl Call {
         Call {
             api: Arc::clone(&self.api),
             admin: self.admin.clone(),
-            caller: None,
+            caller: self.caller.clone(),
             method: self.method.clone(),
             target: String::new(),
             inside: self.inside.clone(),

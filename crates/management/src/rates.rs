@@ -1,26 +1,22 @@
-//! How fast counters grow, from what was seen of them when somebody asked before.
+//! How fast counters grow, from what was seen of them when they were asked for before.
 //!
-//! Nothing is sampled by itself: each time somebody looks at an object, its counters are noted, and
-//! the rate is what has been added since they were noted last. Whoever polls gets the rate over the
-//! time between two polls; who asks once gets 0.
+//! Nothing is sampled by itself: each time an object is looked at, its counters are noted, and the rate is what has been
+//! added since they were noted last. A caller that polls gets the rate over the time between two polls, the first time 0.
+
+mod objects;
 
 use crate::call::Call;
 use crate::json::Fields;
 use crate::refusal::Refusal;
 use hyper::StatusCode;
+use objects::Objects;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-/// Objects whose counters are remembered.
-const OBJECTS_MAX: usize = 20_000;
 /// Samples of an object. What is asked for with a range is kept longer.
 const SAMPLES_MAX: usize = 3;
 const SAMPLES_IN_RANGE_MAX: usize = 130;
-/// Objects of which so many are kept.
-const IN_RANGE_MAX: usize = 500;
-/// How often it is looked which of them nobody asks for any more.
-const CLEANING_MS: u64 = 10_000;
 /// The least time between two samples.
 const GAP_MS: u64 = 1_000;
 /// The time after which a sample says nothing any more about now.
@@ -39,18 +35,9 @@ pub(crate) struct Rates {
 }
 
 #[derive(Default)]
-struct Objects {
-    by_name: HashMap<String, Seen>,
-    /// How many of them somebody has asked for a range of.
-    in_range: usize,
-    /// When those that nobody asks for were looked for.
-    cleaned_ms: u64,
-}
-
-#[derive(Default)]
 struct Seen {
     samples: VecDeque<Sample>,
-    /// Somebody has asked for a range.
+    /// A range was asked for, and there is room for it.
     in_range: bool,
 }
 
@@ -111,24 +98,19 @@ impl Range {
 }
 
 impl Rates {
-    /// Notes counters of an object, and says how fast they grow and what they were.
+    /// Notes counters of an object that a user looks at, and says how fast they grow and what they were.
     pub fn observe(
         &self,
+        user: &str,
         object: &str,
         now_ms: u64,
         values: &[u64],
         range: Option<Range>,
     ) -> Vec<Value> {
         let mut objects = self.objects.lock();
-        if !objects.by_name.contains_key(object) && !objects.have_room(now_ms) {
+        let Some(seen) = objects.use_one(user, object, now_ms, range.is_some()) else {
             return values.iter().map(|_| json!({ "rate": 0.0 })).collect();
-        }
-        let Objects { by_name, in_range, .. } = &mut *objects;
-        let seen = by_name.entry(object.to_owned()).or_default();
-        if range.is_some() && !seen.in_range && *in_range < IN_RANGE_MAX {
-            seen.in_range = true;
-            *in_range += 1;
-        }
+        };
         seen.forget(now_ms, values);
         let details = (0..values.len()).map(|nth| seen.details(nth, now_ms, values, range));
         let details = details.collect();
@@ -142,24 +124,10 @@ impl Rates {
     }
 }
 
-impl Objects {
-    /// Whether there is room for one more. Nobody should pay for a look at all of them each time.
-    fn have_room(&mut self, now_ms: u64) -> bool {
-        if self.by_name.len() < OBJECTS_MAX {
-            return true;
-        }
-        if now_ms.abs_diff(self.cleaned_ms) >= CLEANING_MS {
-            self.cleaned_ms = now_ms;
-            self.by_name.retain(|_, seen| seen.is_fresh(now_ms));
-            self.in_range = self.by_name.values().filter(|seen| seen.in_range).count();
-        }
-        self.by_name.len() < OBJECTS_MAX
-    }
-}
-
 impl Seen {
-    fn is_fresh(&self, now_ms: u64) -> bool {
-        self.samples.back().is_some_and(|last| last.at_ms + STALE_MS / 5 >= now_ms)
+    /// Whether it was looked at in the last so many milliseconds.
+    fn is_since(&self, now_ms: u64, age_ms: u64) -> bool {
+        self.samples.back().is_some_and(|last| last.at_ms + age_ms >= now_ms)
     }
 
     /// Drops what says nothing about these counters: what is old, and what another object of the same
@@ -253,14 +221,14 @@ pub(crate) fn put_counters(
     range: Option<Range>,
 ) {
     if !counters.iter().any(|(name, _)| fields.wants(&format!("{name}_details"))) {
-        // Whoever sorts a long list by a counter wants no rates.
+        // A long list that is sorted by a counter wants no rates.
         for (name, value) in counters {
             fields.put(name, *value);
         }
         return;
     }
     let values: Vec<u64> = counters.iter().map(|(_, value)| *value).collect();
-    let details = call.api.rates.observe(object, call.api.now_ms(), &values, range);
+    let details = call.api.rates.observe(call.user(), object, call.api.now_ms(), &values, range);
     for ((name, value), details) in counters.iter().zip(details) {
         fields.put(name, *value);
         fields.put(&format!("{name}_details"), details);
@@ -276,36 +244,36 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_was_added_since_somebody_looked() {
+    fn the_rate_is_what_was_added_since_the_last_look() {
         let rates = Rates::default();
-        assert_eq!(rate(&rates.observe("q", 10_000, &[100], None)), 0.0);
-        assert_eq!(rate(&rates.observe("q", 15_000, &[350], None)), 50.0);
-        assert_eq!(rate(&rates.observe("q", 25_000, &[350], None)), 0.0);
-        assert_eq!(rate(&rates.observe("other", 25_000, &[9], None)), 0.0);
+        assert_eq!(rate(&rates.observe("u", "q", 10_000, &[100], None)), 0.0);
+        assert_eq!(rate(&rates.observe("u", "q", 15_000, &[350], None)), 50.0);
+        assert_eq!(rate(&rates.observe("u", "q", 25_000, &[350], None)), 0.0);
+        assert_eq!(rate(&rates.observe("u", "other", 25_000, &[9], None)), 0.0);
     }
 
     #[test]
     fn two_who_ask_at_once_see_the_same_rate() {
         let rates = Rates::default();
-        rates.observe("q", 10_000, &[100], None);
-        assert_eq!(rate(&rates.observe("q", 15_000, &[350], None)), 50.0);
-        assert_eq!(rate(&rates.observe("q", 15_010, &[351], None)).round(), 50.0);
+        rates.observe("u", "q", 10_000, &[100], None);
+        assert_eq!(rate(&rates.observe("u", "q", 15_000, &[350], None)), 50.0);
+        assert_eq!(rate(&rates.observe("u", "q", 15_010, &[351], None)).round(), 50.0);
     }
 
     #[test]
     fn what_was_seen_long_ago_says_nothing() {
         let rates = Rates::default();
-        rates.observe("q", 10_000, &[100], None);
-        assert_eq!(rate(&rates.observe("q", 10_000 + STALE_MS + 1, &[900], None)), 0.0);
+        rates.observe("u", "q", 10_000, &[100], None);
+        assert_eq!(rate(&rates.observe("u", "q", 10_000 + STALE_MS + 1, &[900], None)), 0.0);
     }
 
     #[test]
     fn a_range_has_samples_at_multiples_of_its_step_newest_first() {
         let rates = Rates::default();
         let range = Some(Range { age_s: 10, step_s: 5 });
-        rates.observe("q", 20_000, &[10], range);
-        rates.observe("q", 25_000, &[20], range);
-        let details = rates.observe("q", 30_100, &[40], range);
+        rates.observe("u", "q", 20_000, &[10], range);
+        rates.observe("u", "q", 25_000, &[20], range);
+        let details = rates.observe("u", "q", 30_100, &[40], range);
         let expected = json!([
             { "sample": 40, "timestamp": 30_000 },
             { "sample": 20, "timestamp": 25_000 },
@@ -313,30 +281,5 @@ mod tests {
         ]);
         assert_eq!(details[0]["samples"], expected);
         assert_eq!(details[0]["avg_rate"], 3.0);
-    }
-
-    #[test]
-    fn there_is_a_bound_to_what_is_remembered() {
-        let rates = Rates::default();
-        for nth in 0..OBJECTS_MAX + 10 {
-            rates.observe(&nth.to_string(), 1_000, &[1], None);
-        }
-        assert_eq!(rates.objects.lock().by_name.len(), OBJECTS_MAX);
-        rates.observe("late", 1_000 + STALE_MS, &[1], None);
-        assert_eq!(rates.objects.lock().by_name.len(), 1);
-    }
-
-    #[test]
-    fn long_histories_are_kept_of_some_objects_only() {
-        let rates = Rates::default();
-        let range = Some(Range { age_s: 10, step_s: 5 });
-        for nth in 0..IN_RANGE_MAX + 10 {
-            for second in 1..20 {
-                rates.observe(&nth.to_string(), second * 1_000, &[1], range);
-            }
-        }
-        let objects = rates.objects.lock();
-        let long = objects.by_name.values().filter(|seen| seen.samples.len() > SAMPLES_MAX);
-        assert_eq!((long.count(), objects.in_range), (IN_RANGE_MAX, IN_RANGE_MAX));
     }
 }

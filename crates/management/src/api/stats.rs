@@ -71,7 +71,7 @@ pub(super) fn put(
     // What is not shown yet is seen all the same: its first rate needs something to compare with.
     let values: Vec<u64> = groups.iter().flatten().map(|(_, value)| *value).collect();
     let object = format!("messages of {object}");
-    let details = call.api.rates.observe(&object, call.api.now_ms(), &values, range);
+    let details = call.api.rates.observe(call.user(), &object, call.api.now_ms(), &values, range);
     let mut details = details.into_iter();
     let mut stats = Fields::default();
     for group in groups {

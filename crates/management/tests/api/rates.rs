@@ -73,3 +73,19 @@ async fn a_user_shares_no_samples_with_those_who_see_all_vhosts() {
     let stats = &seen["message_stats"];
     assert_eq!((&stats["publish"], &stats["publish_details"]["rate"]), (&json!(1), &json!(0.0)));
 }
+
+#[tokio::test]
+async fn a_user_has_rates_while_another_looks_at_more_queues_than_there_is_room_for() {
+    let broker = with_queues(&[("own", "q")]).await;
+    for nth in 0..20_000 {
+        broker.admin().declare_queue("/", &nth.to_string(), NewQueue::default()).expect("a queue");
+    }
+    broker.add_user("narrow", "management", &["own"]);
+    let look = async || broker.call("GET", "/api/queues/own/q", Some("narrow"), "").await.json();
+    broker.get("/api/queues/%2F?columns=messages_details").await;
+    look().await;
+    publish(&broker, "own", "q", 3).await;
+    tokio::time::sleep(SAMPLES_APART).await;
+    let rate = &look().await["messages_details"]["rate"];
+    assert!(rate.as_f64().is_some_and(|rate| rate > 0.0), "{rate}");
+}
