@@ -6,6 +6,8 @@ pub const NAME_BYTES_MAX: usize = 255;
 pub const PASSWORD_BYTES_MAX: usize = 1024;
 /// Bytes of a pattern.
 pub const PATTERN_BYTES_MAX: usize = 4096;
+/// Bytes that the compiled form of a pattern may take.
+pub const PATTERN_COMPILED_BYTES_MAX: usize = 256 << 10;
 /// Tags of a user.
 pub const TAGS_MAX: usize = 32;
 /// Users.

@@ -30,7 +30,8 @@ pub use accounts::{Accounts, Settings};
 pub use authority::{Again, Authority, Grant};
 pub use backoff::Backoff;
 pub use bounds::{
-    NAME_BYTES_MAX, PASSWORD_BYTES_MAX, PATTERN_BYTES_MAX, PERMISSIONS_MAX, TAGS_MAX, USERS_MAX,
+    NAME_BYTES_MAX, PASSWORD_BYTES_MAX, PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX,
+    PERMISSIONS_MAX, TAGS_MAX, USERS_MAX,
 };
 pub use definitions::{PermissionRow, TopicPermissionRow, UserRow};
 pub use directory::Directory;

@@ -7,11 +7,9 @@
 
 mod dialect;
 
-use crate::bounds::PATTERN_BYTES_MAX;
+use crate::bounds::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX as COMPILED_BYTES_MAX};
 use dialect::Reading;
 
-/// Bytes that the compiled form of a pattern may take.
-const COMPILED_BYTES_MAX: usize = 256 << 10;
 /// Bytes that an engine may use to match one pattern faster.
 const CACHE_BYTES_MAX: usize = 256 << 10;
 /// Steps back before a match is given up, and where one request looks at all names that there are.

@@ -6,6 +6,7 @@
 use super::{Admin, Event, EventKind};
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
+use crate::limits::OPERATOR_VALUE_BYTES_MAX as VALUE_BYTES_MAX;
 use crate::persistence::definition;
 use crate::persistence::scope::sizes;
 use std::fmt;
@@ -14,8 +15,6 @@ use std::fmt;
 const PARAMETERS_MAX: usize = 10_000;
 /// Bytes that the values of all of either kind may have together.
 const VALUES_BYTES_MAX: usize = 16 << 20;
-/// Bytes of one value.
-const VALUE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of a name, or of that of a component.
 const NAME_BYTES_MAX: usize = 255;
 

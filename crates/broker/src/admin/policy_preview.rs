@@ -53,7 +53,7 @@ impl Admin {
     /// What would change if this policy were set in place of the one of its name. Nothing is set.
     ///
     /// # Errors
-    /// When there is no such vhost, or something in the policy is wrong.
+    /// When there is no such vhost, something in the policy is wrong, or there is no room for it.
     pub fn preview_policy(
         &self,
         vhost: &str,
@@ -64,6 +64,7 @@ impl Admin {
             self.broker.vhost(vhost).ok_or_else(|| PolicyError::NoVhost(vhost.to_owned()))?;
         policy.check(kind)?;
         let before = vhost.policies_now();
+        before.check_room(kind, &policy)?;
         let after = before.with(kind, policy.clone())?;
         let mut preview = PolicyPreview::default();
         let matching = Policies::default().with(kind, policy)?;

@@ -2,6 +2,8 @@
 
 use super::{ApplyTo, PolicyError, PolicyKind, invalid};
 use crate::arguments::{self, ALTERNATE_EXCHANGE};
+use crate::limits::OPERATOR_VALUE_BYTES_MAX;
+use courser_auth::NAME_BYTES_MAX;
 use courser_codec::{FieldTable, FieldValue};
 
 /// How a number or text of a policy and one of an argument become one.
@@ -59,9 +61,17 @@ pub(super) fn check(
     if definition.is_empty() {
         return Err(invalid("definition", "is empty"));
     }
+    if definition.entries_len() > OPERATOR_VALUE_BYTES_MAX {
+        let why = format!("has more than {OPERATOR_VALUE_BYTES_MAX} bytes");
+        return Err(invalid("definition", why));
+    }
     for (name, value) in definition.iter() {
         let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
         let wrong = |why: String| invalid(format!("definition.{name}"), why);
+        // A text is a name, a routing key, a choice or a duration.
+        if value.as_long_str().is_some_and(|text| text.len() > NAME_BYTES_MAX) {
+            return Err(wrong(format!("has more than {NAME_BYTES_MAX} bytes")));
+        }
         if name == ALTERNATE_EXCHANGE && kind == PolicyKind::User {
             check_alternate_exchange(value).map_err(wrong)?;
             continue;
@@ -88,8 +98,7 @@ fn names(kind: PolicyKind) -> impl Iterator<Item = &'static str> {
 
 fn check_alternate_exchange(value: &FieldValue) -> Result<(), String> {
     match value.as_long_str() {
-        Some(name) if name.len() <= 255 => Ok(()),
-        Some(_) => Err("is longer than a name".to_owned()),
+        Some(_) => Ok(()),
         None => Err(format!("is no text but {}", value.type_name())),
     }
 }

@@ -4,24 +4,24 @@
 //! Of all policies that match, the one of the highest priority counts; so it is with operator
 //! policies, which bound what policies and arguments ask for. [`Policies`] keeps those of a vhost,
 //! `effective` says what comes of arguments and policies together, `keys` what may be in a
-//! definition.
+//! definition, `pattern` which names a policy is for.
 
 mod effective;
 mod keys;
+mod pattern;
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;
-use courser_auth::Pattern;
 use courser_codec::FieldTable;
 use courser_store::StoreError;
-use regex::bytes::{Regex, RegexBuilder};
+use pattern::NamePattern;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Policies of one kind in one vhost.
 const POLICIES_MAX: usize = 1000;
-/// Bytes of a compiled pattern.
-const PATTERN_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the names, patterns and definitions of all policies of a vhost.
+const POLICIES_BYTES_MAX: usize = 1 << 20;
 
 /// Who has made a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,8 +55,8 @@ pub enum ApplyTo {
 pub struct Policy {
     /// Its name, which is its own in its vhost and kind: 1 to 255 bytes.
     pub name: String,
-    /// A regular expression that a name has to match somewhere (`^` and `$` anchor it). One with look-around or
-    /// back-references matches no name that takes it too many steps.
+    /// A regular expression of at most 4096 bytes that a name has to match somewhere (`^` and `$` anchor it). One
+    /// with look-around or back-references matches no name that takes it too many steps.
     pub pattern: String,
     /// What it is for.
     pub apply_to: ApplyTo,
@@ -75,6 +75,8 @@ pub enum PolicyError {
     NotServed(Fault),
     /// There are as many as there may be.
     TooMany(usize),
+    /// Those of the vhost would have more bytes together than they may have.
+    TooLarge(usize),
     /// Something in it is wrong.
     Invalid {
         /// What is wrong, as `pattern` or `definition.message-ttl`.
@@ -95,6 +97,9 @@ impl fmt::Display for PolicyError {
             PolicyError::NotServed(fault) => f.write_str(&fault.explanation),
             PolicyError::TooMany(most) => {
                 write!(f, "there are the {most} policies that a vhost may have")
+            }
+            PolicyError::TooLarge(most) => {
+                write!(f, "the policies of a vhost have at most {most} bytes together")
             }
             PolicyError::Invalid { key, why } => write!(f, "{key} {why}"),
             PolicyError::Store(error) => error.fmt(f),
@@ -159,39 +164,17 @@ impl Policy {
             return Err(invalid("apply_to", "is for queues in an operator policy"));
         }
         keys::check(&self.definition, kind, self.apply_to)?;
-        self.compile().map(drop)
+        NamePattern::new(&self.pattern).map(drop)
     }
 
-    fn compile(&self) -> Result<NamePattern, PolicyError> {
-        let mut builder = RegexBuilder::new(&self.pattern);
-        if let Ok(regex) = builder.size_limit(PATTERN_BYTES_MAX).build() {
-            return Ok(NamePattern::Linear(regex));
-        }
-        Pattern::new(&self.pattern).map(NamePattern::Backtracking).map_err(|error| {
-            invalid("pattern", format!("should be regular expression but is invalid: {error}"))
-        })
+    /// What counts towards the bytes of a vhost's policies.
+    fn bytes(&self) -> usize {
+        self.name.len() + self.pattern.len() + self.definition.entries_len()
     }
 }
 
 fn invalid(key: impl Into<String>, why: impl Into<String>) -> PolicyError {
     PolicyError::Invalid { key: key.into(), why: why.into() }
-}
-
-/// A pattern, compiled.
-#[derive(Clone, Debug)]
-enum NamePattern {
-    Linear(Regex),
-    /// What only an engine that backtracks can match, in a bounded number of steps.
-    Backtracking(Pattern),
-}
-
-impl NamePattern {
-    fn is_match(&self, name: &[u8]) -> bool {
-        match self {
-            NamePattern::Linear(regex) => regex.is_match(name),
-            NamePattern::Backtracking(pattern) => pattern.matches(name),
-        }
-    }
 }
 
 /// A policy that can be matched.
@@ -217,7 +200,14 @@ impl Policies {
 
     /// Takes a policy in, which has been found good, in place of the one of its name.
     pub fn insert(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
-        self.put(kind, policy, false)
+        self.put(kind, NamePattern::new(&policy.pattern)?, policy, false);
+        Ok(())
+    }
+
+    /// Takes a policy in that has been set before, maybe under larger bounds.
+    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
+        self.put(kind, NamePattern::restore(&policy.pattern)?, policy, false);
+        Ok(())
     }
 
     /// These with one more, in place of the one of its name.
@@ -228,11 +218,15 @@ impl Policies {
     }
 
     /// Whether one more policy, or another one of the same name, has room.
-    pub fn check_room(&self, kind: PolicyKind, name: &str) -> Result<(), PolicyError> {
-        let known = self.by_name.contains_key(&(kind, false, name.to_owned()));
-        let count = self.by_name.keys().filter(|(other, ..)| *other == kind).count();
-        if !known && count >= POLICIES_MAX {
+    pub fn check_room(&self, kind: PolicyKind, policy: &Policy) -> Result<(), PolicyError> {
+        let key = (kind, false, policy.name.clone());
+        let others = || self.by_name.iter().filter(|(other, _)| **other != key);
+        if others().filter(|((other, ..), _)| *other == kind).count() >= POLICIES_MAX {
             return Err(PolicyError::TooMany(POLICIES_MAX));
+        }
+        let bytes: usize = others().map(|(_, compiled)| compiled.policy.bytes()).sum();
+        if bytes + policy.bytes() > POLICIES_BYTES_MAX {
+            return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
         }
         Ok(())
     }
@@ -251,19 +245,15 @@ impl Policies {
     /// Replaces everything that came from the configuration.
     pub fn configure(&mut self, policies: Vec<(PolicyKind, Policy)>) -> Result<(), PolicyError> {
         self.by_name.retain(|_, compiled| !compiled.configured);
-        policies.into_iter().try_for_each(|(kind, policy)| self.put(kind, policy, true))
+        policies.into_iter().try_for_each(|(kind, policy)| {
+            self.put(kind, NamePattern::new(&policy.pattern)?, policy, true);
+            Ok(())
+        })
     }
 
-    fn put(
-        &mut self,
-        kind: PolicyKind,
-        policy: Policy,
-        configured: bool,
-    ) -> Result<(), PolicyError> {
-        let pattern = policy.compile()?;
+    fn put(&mut self, kind: PolicyKind, pattern: NamePattern, policy: Policy, configured: bool) {
         let key = (kind, configured, policy.name.clone());
         self.by_name.insert(key, Compiled { policy, pattern, configured });
-        Ok(())
     }
 
     /// All of one kind, by name.

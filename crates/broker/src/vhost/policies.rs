@@ -37,7 +37,7 @@ impl Broker {
             if vhost.is_deleted() {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
             }
-            policies.check_room(kind, &policy.name)?;
+            policies.check_room(kind, &policy)?;
             is_new = !policies.has(kind, &policy.name);
             let appended = vhost.shard.store.append(&[record], Sync::Wanted, &mut Vec::new());
             appended.map_err(PolicyError::Store)?;
@@ -156,7 +156,7 @@ impl Vhost {
         kind: PolicyKind,
         policy: Policy,
     ) -> Result<(), PolicyError> {
-        self.policies.write().insert(kind, policy)
+        self.policies.write().restore(kind, policy)
     }
 
     /// Lets everything do what policies say now. The caller holds the write lock.

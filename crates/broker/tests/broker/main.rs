@@ -53,6 +53,7 @@ mod permission_changes;
 mod permissions;
 mod permissions_asked_elsewhere;
 mod policies;
+mod policy_bounds;
 mod policy_timers;
 mod prefetch;
 mod priority;

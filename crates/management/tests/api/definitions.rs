@@ -146,6 +146,21 @@ async fn what_can_not_be_imported_is_named() {
 }
 
 #[tokio::test]
+async fn a_policy_that_is_too_large_is_refused_by_imports_and_dry_runs() {
+    let broker = Broker::start().await;
+    let definition = json!({ "dead-letter-exchange": "x".repeat(256) });
+    let document = json!({ "policies": [
+        { "vhost": "/", "name": "long", "pattern": "a".repeat(4097), "definition": { "expires": 1 } },
+        { "vhost": "/", "name": "wordy", "pattern": "a", "definition": definition },
+    ] });
+    let plan = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
+    assert_eq!((&plan["refuse_count"], &plan["create_count"]), (&json!(2), &json!(0)), "{plan}");
+    let answer = import(&broker, "/api/definitions", &document).await;
+    let reason = "policy 'long': pattern has 4097 bytes, and may have 4096";
+    assert_eq!((answer.status, answer.refusal().1), (400, json!(reason)));
+}
+
+#[tokio::test]
 async fn a_form_with_a_file_is_imported() {
     let broker = Broker::start().await;
     let headers = [("content-type", "multipart/form-data; boundary=b")];

@@ -73,6 +73,10 @@ async fn what_is_wrong_with_a_body_is_said() {
         assert_eq!(answer.status, 400, "{path} {body}");
         assert_eq!(answer.refusal(), ("bad_request".to_owned(), reason), "{path} {body}");
     }
+    let long = json!({ "pattern": "a".repeat(4097), "definition": { "max-length": 1 } });
+    let answer = broker.send("PUT", "/api/policies/%2F/p", &long.to_string()).await;
+    let reason = json!("Validation failed\n\npattern has 4097 bytes, and may have 4096\n");
+    assert_eq!((answer.status, answer.refusal().1), (400, reason));
     let unknown = broker.send("PUT", "/api/queues/none/q", "{}").await;
     assert_eq!((unknown.status, unknown.refusal().1), (404, json!("vhost_not_found")));
 }

@@ -1,0 +1,103 @@
+//! How large policies may be, and what becomes of larger ones that an earlier version has kept.
+
+use crate::support::{World, WorldOnDisk, declare_with};
+use courser_broker::{ApplyTo, Policy, PolicyKind};
+use courser_codec::{FieldTable, FieldValue};
+use courser_store::Record;
+
+fn policy(name: &str, pattern: &str, definition: FieldTable) -> Policy {
+    let (name, pattern) = (name.to_owned(), pattern.to_owned());
+    Policy { name, pattern, apply_to: ApplyTo::All, priority: 0, definition }
+}
+
+fn with(key: &str, value: impl Into<FieldValue>) -> FieldTable {
+    FieldTable::new().with(key, value)
+}
+
+impl World {
+    fn set_bounded(&self, policy: Policy) -> Result<bool, String> {
+        let set = self.broker.set_policy("/", PolicyKind::User, policy);
+        set.map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn a_long_pattern_is_refused_before_it_is_compiled() {
+    let world = World::new();
+    let sized = |bytes: usize| policy("p", &"a".repeat(bytes), with("expires", 1000));
+    world.set_bounded(sized(4096)).expect("it may be that long");
+    let refused = world.set_bounded(sized(4097)).expect_err("too long");
+    assert_eq!(refused, "pattern has 4097 bytes, and may have 4096");
+    let preview = world.broker.admin().preview_policy("/", PolicyKind::User, sized(4097));
+    assert_eq!(preview.expect_err("too long").to_string(), refused);
+    let large = policy("p", "^([a-z]{100}){100}$", with("expires", 1000));
+    let refused = world.set_bounded(large).expect_err("too large");
+    assert!(refused.starts_with("pattern should be regular expression"), "{refused}");
+}
+
+#[test]
+fn a_long_text_of_a_definition_is_refused() {
+    let world = World::new();
+    for key in [
+        "dead-letter-exchange",
+        "dead-letter-routing-key",
+        "queue-master-locator",
+        "alternate-exchange",
+        "max-age",
+    ] {
+        let text = |bytes: usize| match key {
+            "max-age" => format!("{}1D", "0".repeat(bytes - 2)),
+            _ => "x".repeat(bytes),
+        };
+        world.set_bounded(policy("p", "q", with(key, text(255).as_str()))).expect("short enough");
+        let refused = world.set_bounded(policy("p", "q", with(key, text(256).as_str())));
+        let said = format!("definition.{key} has more than 255 bytes");
+        assert_eq!(refused.expect_err("too long"), said);
+    }
+}
+
+#[test]
+fn a_large_definition_is_refused() {
+    let mut definition = FieldTable::new();
+    for nth in 0..400 {
+        let key = format!("key-{nth}");
+        definition = definition.with(&key, "x".repeat(200).as_str());
+    }
+    let refused = World::new().set_bounded(policy("p", "q", definition)).expect_err("too large");
+    assert_eq!(refused, "definition has more than 65536 bytes");
+}
+
+#[test]
+fn the_policies_of_a_vhost_have_a_bound_together() {
+    let world = World::new();
+    let pattern = format!("[{}]", "a".repeat(4000));
+    let set =
+        |nth: usize| world.set_bounded(policy(&nth.to_string(), &pattern, with("expires", 1)));
+    let (last, refused) = (0..1000)
+        .find_map(|nth| set(nth).err().map(|refused| (nth, refused)))
+        .expect("there is a bound");
+    assert_eq!(refused, "the policies of a vhost have at most 1048576 bytes together");
+    set(last - 1).expect("another one takes the place of one that is there");
+    world.broker.clear_policy("/", PolicyKind::User, "0").expect("it is there");
+    set(last).expect("there is room again");
+}
+
+#[test]
+fn larger_policies_of_an_earlier_version_hold_after_a_restart() {
+    let pattern = format!("^q$|{}", "a".repeat(20_000));
+    let mut value = 0_i64.to_le_bytes().to_vec();
+    value.push(ApplyTo::All as u8);
+    value.extend_from_slice(&(pattern.len() as u32).to_le_bytes());
+    value.extend_from_slice(pattern.as_bytes());
+    let definition = with("expires", 1000).with("dead-letter-exchange", "x".repeat(300).as_str());
+    value.extend_from_slice(&definition.to_entries());
+    let mut world = WorldOnDisk::of(&[Record::Defined { key: b"p\x01\x00/old", value: &value }]);
+    for _ in 0..2 {
+        let mut client = world.connect();
+        declare_with(&mut client, "q", true, &FieldTable::new());
+        let queue = world.vhost().queue(b"q").expect("the queue");
+        assert_eq!(queue.traits().expect("the policy holds").expires_ms, Some(1000));
+        drop((client, queue));
+        world.restart_from_checkpoint();
+    }
+}
