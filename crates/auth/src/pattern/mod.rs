@@ -99,6 +99,11 @@ impl Pattern {
         matches!(self.0, Engine::Everything)
     }
 
+    /// Whether a match may take more than a time linear in the name.
+    pub fn backtracks(&self) -> bool {
+        matches!(self.0, Engine::Backtracking(_))
+    }
+
     /// Whether the pattern is found in `name`.
     pub fn matches(&self, name: &[u8]) -> bool {
         match &self.0 {

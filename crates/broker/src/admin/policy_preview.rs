@@ -64,7 +64,6 @@ impl Admin {
             self.broker.vhost(vhost).ok_or_else(|| PolicyError::NoVhost(vhost.to_owned()))?;
         policy.check(kind)?;
         let before = vhost.policies_now();
-        before.check_room(kind, &policy)?;
         let after = before.with(kind, policy.clone())?;
         let mut preview = PolicyPreview::default();
         let matching = Policies::default().with(kind, policy)?;

@@ -8,20 +8,17 @@
 
 mod effective;
 mod keys;
+mod of_vhost;
 mod pattern;
+
+pub(crate) use of_vhost::Policies;
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;
 use courser_codec::FieldTable;
 use courser_store::StoreError;
 use pattern::NamePattern;
-use std::collections::BTreeMap;
 use std::fmt;
-
-/// Policies of one kind in one vhost.
-const POLICIES_MAX: usize = 1000;
-/// Bytes of the names, patterns and definitions of all policies of a vhost.
-const POLICIES_BYTES_MAX: usize = 1 << 20;
 
 /// Who has made a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,160 +172,4 @@ impl Policy {
 
 fn invalid(key: impl Into<String>, why: impl Into<String>) -> PolicyError {
     PolicyError::Invalid { key: key.into(), why: why.into() }
-}
-
-/// A policy that can be matched.
-#[derive(Clone, Debug)]
-struct Compiled {
-    policy: Policy,
-    pattern: NamePattern,
-    /// From the configuration, and gone when it is no longer there.
-    configured: bool,
-}
-
-/// The policies of a vhost.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Policies {
-    by_name: BTreeMap<(PolicyKind, bool, String), Compiled>,
-}
-
-impl Policies {
-    /// Whether there is none, which is all that most queues have to know.
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
-
-    /// Takes a policy in, which has been found good, in place of the one of its name.
-    pub fn insert(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
-        self.put(kind, NamePattern::new(&policy.pattern)?, policy, false);
-        Ok(())
-    }
-
-    /// Takes a policy in that has been set before, maybe under larger bounds.
-    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
-        self.put(kind, NamePattern::restore(&policy.pattern)?, policy, false);
-        Ok(())
-    }
-
-    /// These with one more, in place of the one of its name.
-    pub fn with(&self, kind: PolicyKind, policy: Policy) -> Result<Self, PolicyError> {
-        let mut with = self.clone();
-        with.insert(kind, policy)?;
-        Ok(with)
-    }
-
-    /// Whether one more policy, or another one of the same name, has room.
-    pub fn check_room(&self, kind: PolicyKind, policy: &Policy) -> Result<(), PolicyError> {
-        let key = (kind, false, policy.name.clone());
-        let others = || self.by_name.iter().filter(|(other, _)| **other != key);
-        if others().filter(|((other, ..), _)| *other == kind).count() >= POLICIES_MAX {
-            return Err(PolicyError::TooMany(POLICIES_MAX));
-        }
-        let bytes: usize = others().map(|(_, compiled)| compiled.policy.bytes()).sum();
-        if bytes + policy.bytes() > POLICIES_BYTES_MAX {
-            return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
-        }
-        Ok(())
-    }
-
-    /// Whether there is a policy of this name, be it one from the configuration.
-    pub fn has(&self, kind: PolicyKind, name: &str) -> bool {
-        let is_there = |configured| self.by_name.contains_key(&(kind, configured, name.to_owned()));
-        is_there(false) || is_there(true)
-    }
-
-    /// Removes a policy. Returns whether it was there.
-    pub fn remove(&mut self, kind: PolicyKind, name: &str) -> bool {
-        self.by_name.remove(&(kind, false, name.to_owned())).is_some()
-    }
-
-    /// Replaces everything that came from the configuration.
-    pub fn configure(&mut self, policies: Vec<(PolicyKind, Policy)>) -> Result<(), PolicyError> {
-        self.by_name.retain(|_, compiled| !compiled.configured);
-        policies.into_iter().try_for_each(|(kind, policy)| {
-            self.put(kind, NamePattern::new(&policy.pattern)?, policy, true);
-            Ok(())
-        })
-    }
-
-    fn put(&mut self, kind: PolicyKind, pattern: NamePattern, policy: Policy, configured: bool) {
-        let key = (kind, configured, policy.name.clone());
-        self.by_name.insert(key, Compiled { policy, pattern, configured });
-    }
-
-    /// All of one kind, by name.
-    pub fn list(&self, kind: PolicyKind) -> Vec<Policy> {
-        let all = self.by_name.iter().filter(|((of, ..), _)| *of == kind);
-        all.map(|(_, compiled)| compiled.policy.clone()).collect()
-    }
-
-    /// Calls `each` for every policy that has to survive a restart.
-    pub fn for_each_kept(&self, each: &mut dyn FnMut(PolicyKind, &Policy)) {
-        let kept = self.by_name.iter().filter(|(_, compiled)| !compiled.configured);
-        kept.for_each(|((kind, ..), compiled)| each(*kind, &compiled.policy));
-    }
-
-    /// The policy that counts: the one of the highest priority, and among those the one whose name
-    /// comes first, that it may not depend on chance.
-    fn best(
-        &self,
-        kind: PolicyKind,
-        name: &[u8],
-        takes: impl Fn(ApplyTo) -> bool,
-    ) -> Option<&Policy> {
-        let candidates = self.by_name.iter().filter(|((of, ..), compiled)| {
-            *of == kind && takes(compiled.policy.apply_to) && compiled.pattern.is_match(name)
-        });
-        let policies = candidates.map(|(_, compiled)| &compiled.policy);
-        policies.min_by_key(|policy| std::cmp::Reverse(policy.priority))
-    }
-
-    /// The policies that count for a queue: the user's and the operator's.
-    pub fn of_queue(
-        &self,
-        name: &[u8],
-        queue_type: QueueType,
-    ) -> (Option<&Policy>, Option<&Policy>) {
-        let takes = |apply_to: ApplyTo| apply_to.takes_queue(queue_type);
-        (self.best(PolicyKind::User, name, takes), self.best(PolicyKind::Operator, name, takes))
-    }
-
-    /// What the policies that count for a queue ask for together.
-    pub fn definition_for_queue(&self, name: &[u8], queue_type: QueueType) -> FieldTable {
-        let (user, operator) = self.of_queue(name, queue_type);
-        let definition = |policy: Option<&Policy>| policy.map(|policy| policy.definition.clone());
-        effective::merge(
-            definition(user).unwrap_or_default(),
-            &definition(operator).unwrap_or_default(),
-        )
-    }
-
-    /// The policy that counts for an exchange.
-    pub fn of_exchange(&self, name: &[u8]) -> Option<&Policy> {
-        self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)
-    }
-
-    /// What a queue with these arguments does, all policies considered; none if that is just what
-    /// its arguments say.
-    pub fn effective_queue(&self, name: &[u8], arguments: &FieldTable) -> Option<FieldTable> {
-        if self.is_empty() {
-            return None;
-        }
-        let queue_type = QueueType::of(arguments);
-        let (user, operator) = self.of_queue(name, queue_type);
-        if user.is_none() && operator.is_none() {
-            return None;
-        }
-        let policy = self.definition_for_queue(name, queue_type);
-        Some(effective::apply(arguments, &policy, queue_type))
-    }
-
-    /// The alternate exchange that a policy gives to an exchange.
-    pub fn alternate_exchange(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.of_exchange(name)?
-            .definition
-            .get(crate::arguments::ALTERNATE_EXCHANGE)?
-            .as_long_str()
-            .map(<[u8]>::to_vec)
-    }
 }

@@ -25,7 +25,8 @@ impl NamePattern {
         if let Ok(regex) = linear(text, PATTERN_COMPILED_BYTES_MAX) {
             return Ok(NamePattern::Linear(regex));
         }
-        Pattern::new(text).map(NamePattern::Backtracking).map_err(|error| {
+        // It is looked for in the names of all queues and exchanges.
+        Pattern::of_list(text).map(NamePattern::Backtracking).map_err(|error| {
             invalid("pattern", format!("should be regular expression but is invalid: {error}"))
         })
     }
@@ -35,6 +36,11 @@ impl NamePattern {
         Self::new(text).or_else(|error| {
             linear(text, RESTORED_BYTES_MAX).map(NamePattern::Linear).map_err(|_| error)
         })
+    }
+
+    /// Whether a match may take more steps than the name has bytes.
+    pub fn backtracks(&self) -> bool {
+        matches!(self, NamePattern::Backtracking(pattern) if pattern.backtracks())
     }
 
     pub fn is_match(&self, name: &[u8]) -> bool {

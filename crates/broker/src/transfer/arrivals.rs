@@ -190,7 +190,7 @@ impl Broker {
         let stood_still = vhost.start();
         if stood_still {
             // What has changed meanwhile is followed now; nothing does that could be refused.
-            drop(self.change_policies(vhost, |_| Ok(())));
+            drop(self.change_policies(vhost, |_| Ok(()), || Ok(())));
             self.timers.let_go();
         }
         Ok(stood_still)

@@ -73,7 +73,7 @@ pub struct Vhost {
     settings: Mutex<Option<VhostSettings>>,
     connections: AtomicU64,
     stillness: stillness::Stillness,
-    policies: RwLock<Policies>,
+    policies: RwLock<Arc<Policies>>,
     /// What is gone without the log knowing it, for want of room.
     unlogged: Mutex<log::Gone>,
     /// The end of the log behind the last change of the topology that is in it.

@@ -10,7 +10,8 @@ use crate::queue::{EffectiveSettings, Queue};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
 use courser_store::{Record, Sync};
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The policies of the configuration, by vhost.
@@ -31,19 +32,20 @@ impl Broker {
         let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, &policy.name);
         let value = definition::policy_value(&policy);
-        let record = Record::Defined { key: &key, value: &value };
-        let mut is_new = false;
-        self.change_policies(&vhost, |policies| {
+        let is_new = Cell::new(false);
+        let change = |policies: &mut Policies| {
+            is_new.set(!policies.has(kind, &policy.name));
+            policies.insert(kind, policy.clone())
+        };
+        self.change_policies(&vhost, change, || {
             if vhost.is_deleted() {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
             }
-            policies.check_room(kind, &policy)?;
-            is_new = !policies.has(kind, &policy.name);
+            let record = Record::Defined { key: &key, value: &value };
             let appended = vhost.shard.store.append(&[record], Sync::Wanted, &mut Vec::new());
-            appended.map_err(PolicyError::Store)?;
-            policies.insert(kind, policy)
+            appended.map(drop).map_err(PolicyError::Store)
         })?;
-        Ok(is_new)
+        Ok(is_new.get())
     }
 
     /// Removes a policy. Returns whether it was there; one from the configuration stays.
@@ -57,17 +59,20 @@ impl Broker {
         self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
         let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
         let key = definition::policy_key(&vhost.name, kind, name);
-        let mut cleared = false;
-        self.change_policies(&vhost, |policies| {
-            if policies.remove(kind, name) {
-                cleared = true;
-                let record = Record::Forgotten { key: &key };
-                let settled = vhost.shard.store.settle(&[record], Sync::Wanted, &[]);
-                settled.map_err(PolicyError::Store)?;
-            }
+        if !vhost.policies_now().has_set(kind, name) {
+            return Ok(false);
+        }
+        let cleared = Cell::new(false);
+        let change = |policies: &mut Policies| {
+            cleared.set(policies.remove(kind, name));
             Ok(())
+        };
+        self.change_policies(&vhost, change, || {
+            let settled =
+                vhost.shard.store.settle(&[Record::Forgotten { key: &key }], Sync::Wanted, &[]);
+            settled.map(drop).map_err(PolicyError::Store)
         })?;
-        Ok(cleared)
+        Ok(cleared.get())
     }
 
     /// Replaces all policies, of every vhost, that came this way before; these do not survive a
@@ -97,33 +102,44 @@ impl Broker {
     }
 
     fn configure(&self, vhost: &Vhost, configured: &Configured) -> Result<(), PolicyError> {
-        let of_vhost = match self.serves(vhost) {
-            true => configured.get(&vhost.name).cloned().unwrap_or_default(),
-            false => Vec::new(),
-        };
-        self.change_policies(vhost, |policies| policies.configure(of_vhost))
+        let of_vhost = configured.get(&vhost.name).filter(|_| self.serves(vhost));
+        let of_vhost = of_vhost.map_or(&[][..], Vec::as_slice);
+        self.change_policies(vhost, |policies| policies.configure(of_vhost), || Ok(()))
     }
 
-    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any more.
+    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any
+    /// more. `keep` writes the change down.
+    ///
+    /// What matches is worked out before anything is locked: with many names and patterns that takes long. So `change`
+    /// is called again if others change policies meanwhile.
     pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
-        change: impl FnOnce(&mut Policies) -> Result<(), PolicyError>,
+        change: impl Fn(&mut Policies) -> Result<(), PolicyError>,
+        keep: impl Fn() -> Result<(), PolicyError>,
     ) -> Result<(), PolicyError> {
-        let mut wakes = Wakes::default();
-        {
-            let _gate = vhost.shard.gate.read();
+        loop {
+            let before = vhost.policies_now();
+            let mut after = Policies::clone(&before);
+            change(&mut after)?;
+            let demands = vhost.demands_of(Arc::new(after));
+            let mut wakes = Wakes::default();
             {
-                let _write = vhost.write.lock();
-                change(&mut vhost.policies.write())?;
-                if !vhost.is_still() {
-                    vhost.follow_policies(&mut wakes);
+                let _gate = vhost.shard.gate.read();
+                {
+                    let _write = vhost.write.lock();
+                    if !vhost.replace_policies(&before, &demands.policies, &keep)? {
+                        continue;
+                    }
+                    if !vhost.is_still() {
+                        vhost.follow_policies(demands, &mut wakes);
+                    }
                 }
+                vhost.shard.post_dead_letters(&mut wakes);
             }
-            vhost.shard.post_dead_letters(&mut wakes);
+            wakes.wake_all();
+            return Ok(());
         }
-        wakes.wake_all();
-        Ok(())
     }
 
     fn vhost_or_error(&self, name: &str) -> Result<Arc<Vhost>, PolicyError> {
@@ -133,8 +149,24 @@ impl Broker {
 
 impl Vhost {
     /// All policies as they are now.
-    pub(crate) fn policies_now(&self) -> Policies {
-        self.policies.read().clone()
+    pub(crate) fn policies_now(&self) -> Arc<Policies> {
+        Arc::clone(&self.policies.read())
+    }
+
+    /// Has these policies from now on if it still has those `before`, and `keep` succeeds. Returns whether it had.
+    fn replace_policies(
+        &self,
+        before: &Arc<Policies>,
+        after: &Arc<Policies>,
+        keep: impl Fn() -> Result<(), PolicyError>,
+    ) -> Result<bool, PolicyError> {
+        let mut policies = self.policies.write();
+        if !Arc::ptr_eq(&policies, before) {
+            return Ok(false);
+        }
+        keep()?;
+        *policies = Arc::clone(after);
+        Ok(true)
     }
 
     /// The policies of one kind, those from the configuration included, by name.
@@ -156,17 +188,39 @@ impl Vhost {
         kind: PolicyKind,
         policy: Policy,
     ) -> Result<(), PolicyError> {
-        self.policies.write().restore(kind, policy)
+        Arc::make_mut(&mut *self.policies.write()).restore(kind, policy)
+    }
+
+    /// What these policies ask of everything that is in the vhost at the moment.
+    fn demands_of(&self, policies: Arc<Policies>) -> Demands {
+        let settings = |queue: &Arc<Queue>| {
+            let arguments = &queue.settings.arguments;
+            (queue.id, effective_settings(&policies, &queue.name, arguments))
+        };
+        let alternate =
+            |exchange: &Arc<Exchange>| (exchange.id, alternate_exchange(&policies, &exchange.name));
+        let queues = self.queues().iter().map(settings).collect();
+        let alternates = self.exchanges().iter().map(alternate).collect();
+        Demands { queues, alternates, policies }
     }
 
     /// Lets everything do what policies say now. The caller holds the write lock.
-    fn follow_policies(&self, wakes: &mut Wakes) {
+    fn follow_policies(&self, demands: Demands, wakes: &mut Wakes) {
+        let Demands { policies, mut queues, mut alternates } = demands;
         for queue in self.queues() {
-            let traits = self.traits_of(&queue.name, &queue.settings.arguments);
+            // It may have come since.
+            let settings = queues.remove(&queue.id).unwrap_or_else(|| {
+                effective_settings(&policies, &queue.name, &queue.settings.arguments)
+            });
             // What fails is an append: the store is of no use any more, and its owner ends the broker.
-            drop(queue.set_traits(traits, &*self.shard.store, wakes));
+            drop(queue.set_traits(settings, &*self.shard.store, wakes));
         }
-        self.exchanges().iter().for_each(|exchange| self.follow_policies_of(exchange));
+        for exchange in self.exchanges() {
+            let alternate = alternates.remove(&exchange.id);
+            let alternate =
+                alternate.unwrap_or_else(|| alternate_exchange(&policies, &exchange.name));
+            exchange.give_alternate(alternate);
+        }
         // Remembered routes know which queues ask for stamps.
         self.routes_changed();
     }
@@ -177,13 +231,32 @@ impl Vhost {
         name: &ShortString,
         arguments: &FieldTable,
     ) -> Option<Arc<EffectiveSettings>> {
-        let given = self.policies.read().effective_queue(name.as_bytes(), arguments);
-        EffectiveSettings::of(given.as_ref().unwrap_or(arguments))
+        effective_settings(&self.policies_now(), name, arguments)
     }
 
     /// Lets an exchange do what policies say.
     pub(super) fn follow_policies_of(&self, exchange: &Exchange) {
-        let given = self.policies.read().alternate_exchange(exchange.name.as_bytes());
-        exchange.give_alternate(given.and_then(|name| ShortString::new(&name).ok()));
+        exchange.give_alternate(alternate_exchange(&self.policies_now(), &exchange.name));
     }
+}
+
+/// What policies ask of the queues and exchanges of a vhost, by their numbers.
+struct Demands {
+    policies: Arc<Policies>,
+    queues: HashMap<u64, Option<Arc<EffectiveSettings>>>,
+    alternates: HashMap<u64, Option<ShortString>>,
+}
+
+fn effective_settings(
+    policies: &Policies,
+    name: &ShortString,
+    arguments: &FieldTable,
+) -> Option<Arc<EffectiveSettings>> {
+    let given = policies.effective_queue(name.as_bytes(), arguments);
+    EffectiveSettings::of(given.as_ref().unwrap_or(arguments))
+}
+
+fn alternate_exchange(policies: &Policies, name: &ShortString) -> Option<ShortString> {
+    let given = policies.alternate_exchange(name.as_bytes())?;
+    ShortString::new(&given).ok()
 }

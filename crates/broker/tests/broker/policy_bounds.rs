@@ -4,6 +4,7 @@ use crate::support::{World, WorldOnDisk, declare_with};
 use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::Record;
+use std::time::{Duration, Instant};
 
 fn policy(name: &str, pattern: &str, definition: FieldTable) -> Policy {
     let (name, pattern) = (name.to_owned(), pattern.to_owned());
@@ -100,4 +101,117 @@ fn larger_policies_of_an_earlier_version_hold_after_a_restart() {
         drop((client, queue));
         world.restart_from_checkpoint();
     }
+}
+
+/// Takes thousands of steps back for a name with 80 bytes before the hyphen.
+const SLOW: &str = r"^(\w*)\w*-\1$";
+
+#[test]
+fn only_a_few_policies_of_a_vhost_may_backtrack() {
+    let world = World::new();
+    let slow = |nth: usize| policy(&format!("slow-{nth}"), r"^(?!amq\.)", with("expires", 1000));
+    for nth in 0..10 {
+        world.set_bounded(slow(nth)).expect("there is room");
+        world.broker.set_policy("/", PolicyKind::Operator, slow(nth)).expect("there is room");
+    }
+    let refused = world.set_bounded(slow(10)).expect_err("too many");
+    assert!(refused.starts_with("pattern has look-around or back-references"), "{refused}");
+    let preview = world.broker.admin().preview_policy("/", PolicyKind::User, slow(10));
+    assert_eq!(preview.expect_err("too many").to_string(), refused);
+    world.set_bounded(slow(3)).expect("another one takes the place of one that is there");
+    world.set_bounded(policy("quick", "^amq", with("expires", 1000))).expect("it is linear");
+}
+
+#[test]
+fn a_name_that_takes_a_pattern_more_than_a_thousand_steps_does_not_match() {
+    let world = World::new();
+    world.set_bounded(policy("slow", SLOW, with("expires", 1000))).expect("good");
+    let mut client = world.connect();
+    for (letters, matches) in [(4, true), (80, false)] {
+        let name = format!("{}-a", "a".repeat(letters));
+        client.declare(&name);
+        let queue = world.vhost().queue(name.as_bytes()).expect("the queue");
+        assert_eq!(queue.traits().is_some(), matches, "{name}");
+    }
+}
+
+#[test]
+fn of_policies_of_the_same_priority_the_first_by_name_counts() {
+    let world = World::new();
+    world.connect().declare("q");
+    let configured = ("/".to_owned(), PolicyKind::User, policy("a", "q", with("expires", 1)));
+    world.broker.configure_policies(vec![configured]).expect("good policies");
+    let queue = world.vhost().queue(b"q").expect("the queue");
+    let counts = || world.vhost().policies_of_queue(&queue).0.expect("a policy");
+    assert_eq!(counts(), "a");
+    for (name, first) in [("d", "d"), ("c", "c"), ("e", "c"), ("b", "b")] {
+        world.set_bounded(policy(name, "q", with("expires", 1000))).expect("good");
+        assert_eq!(counts(), first, "after {name}");
+    }
+    world
+        .set_bounded(Policy { priority: 1, ..policy("z", "q", with("expires", 9)) })
+        .expect("good");
+    assert_eq!(counts(), "z");
+    let names = world.vhost().policies(PolicyKind::User);
+    let names: Vec<&str> = names.iter().map(|policy| policy.name.as_str()).collect();
+    assert_eq!(names, ["b", "c", "d", "e", "z", "a"]);
+}
+
+#[test]
+fn queues_declared_while_policies_change_follow_the_last_one() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let world = &world;
+            scope.spawn(move || {
+                let mut client = world.connect();
+                (0..150).for_each(|nth| client.declare(&format!("q.{thread}.{nth}")));
+            });
+        }
+        for kind in [PolicyKind::User, PolicyKind::Operator] {
+            let world = &world;
+            scope.spawn(move || {
+                for ms in 1..=60 {
+                    let next = policy("p", "^q", with("message-ttl", ms * 10));
+                    world.broker.set_policy("/", kind, next).expect("a good policy");
+                }
+            });
+        }
+    });
+    let queues = world.vhost().queues();
+    assert_eq!(queues.len(), 300);
+    for queue in queues {
+        let ttl_ms = queue.traits().and_then(|traits| traits.message_ttl_ms);
+        assert_eq!(ttl_ms, Some(600), "{}", queue.name);
+    }
+}
+
+#[test]
+fn a_policy_that_takes_long_to_match_holds_up_no_declare() {
+    let world = World::new();
+    let mut client = world.connect();
+    let name = |nth: usize| format!("{}-{nth}", "a".repeat(80));
+    (0..200).for_each(|nth| client.declare(&name(nth)));
+    for nth in 0..8 {
+        let slow = policy(&format!("slow-{nth}"), SLOW, with("expires", 1000));
+        world.set_bounded(slow).expect("a good policy");
+    }
+    // Another thread may hold the processor up once, not three times.
+    let is_held_up = || {
+        let (mut longest, begun) = (Duration::ZERO, Instant::now());
+        let setting = std::thread::scope(|scope| {
+            let setting = scope.spawn(|| {
+                world.set_bounded(policy("quick", "^b", with("expires", 1000))).expect("good");
+                begun.elapsed()
+            });
+            while !setting.is_finished() {
+                let asked = Instant::now();
+                client.declare(&name(0));
+                longest = longest.max(asked.elapsed());
+            }
+            setting.join().expect("no panic")
+        });
+        longest > setting / 2
+    };
+    assert!(!std::iter::repeat_with(is_held_up).take(3).all(|held| held));
 }

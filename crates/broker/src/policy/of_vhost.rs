@@ -1,0 +1,209 @@
+//! The policies of a vhost, in the order in which they are looked at.
+
+use super::pattern::NamePattern;
+use super::{ApplyTo, Policy, PolicyError, PolicyKind, effective, invalid};
+use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
+use courser_codec::FieldTable;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// Policies of one kind in one vhost.
+const POLICIES_MAX: usize = 1000;
+/// Bytes of the names, patterns and definitions of all policies of a vhost.
+const POLICIES_BYTES_MAX: usize = 1 << 20;
+/// Policies of a vhost whose patterns backtrack: each may take a thousand steps for each name.
+const BACKTRACKING_MAX: usize = 20;
+
+/// A policy that can be matched.
+#[derive(Debug)]
+struct Compiled {
+    kind: PolicyKind,
+    /// From the configuration, and gone when it is no longer there.
+    configured: bool,
+    policy: Policy,
+    pattern: NamePattern,
+}
+
+impl Compiled {
+    /// Of all that match, the least one counts. No two have the same rank.
+    fn rank(&self) -> (PolicyKind, Reverse<i64>, bool, &str) {
+        (self.kind, Reverse(self.policy.priority), self.configured, &self.policy.name)
+    }
+
+    fn is(&self, kind: PolicyKind, configured: bool, name: &str) -> bool {
+        self.kind == kind && self.configured == configured && self.policy.name == name
+    }
+}
+
+/// The policies of a vhost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policies {
+    /// Those that count before others first.
+    ranked: Vec<Arc<Compiled>>,
+}
+
+impl Policies {
+    /// Whether there is none, which is all that most queues have to know.
+    pub fn is_empty(&self) -> bool {
+        self.ranked.is_empty()
+    }
+
+    /// Takes a policy in, which has been found good, in place of the one of its name.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub fn insert(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
+        let pattern = NamePattern::new(&policy.pattern)?;
+        let compiled = Compiled { kind, configured: false, policy, pattern };
+        self.check_room(&compiled)?;
+        self.put(compiled);
+        Ok(())
+    }
+
+    /// Takes a policy in that has been set before, maybe under larger bounds.
+    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
+        let pattern = NamePattern::restore(&policy.pattern)?;
+        self.put(Compiled { kind, configured: false, policy, pattern });
+        Ok(())
+    }
+
+    /// These with one more, in place of the one of its name.
+    pub fn with(&self, kind: PolicyKind, policy: Policy) -> Result<Self, PolicyError> {
+        let mut with = self.clone();
+        with.insert(kind, policy)?;
+        Ok(with)
+    }
+
+    fn check_room(&self, new: &Compiled) -> Result<(), PolicyError> {
+        let is_replaced = |one: &Compiled| one.is(new.kind, new.configured, &new.policy.name);
+        let others = || self.ranked.iter().filter(|one| !is_replaced(one));
+        if others().filter(|one| one.kind == new.kind).count() >= POLICIES_MAX {
+            return Err(PolicyError::TooMany(POLICIES_MAX));
+        }
+        let bytes: usize = others().map(|one| one.policy.bytes()).sum();
+        if bytes + new.policy.bytes() > POLICIES_BYTES_MAX {
+            return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
+        }
+        let backtracks = |one: &&Arc<Compiled>| one.pattern.backtracks();
+        if new.pattern.backtracks() && others().filter(backtracks).count() >= BACKTRACKING_MAX {
+            let why = format!(
+                "has look-around or back-references, as have {BACKTRACKING_MAX} policies of the vhost: there may be no more"
+            );
+            return Err(invalid("pattern", why));
+        }
+        Ok(())
+    }
+
+    /// Whether there is a policy of this name, be it one from the configuration.
+    pub fn has(&self, kind: PolicyKind, name: &str) -> bool {
+        self.has_set(kind, name) || self.ranked.iter().any(|one| one.is(kind, true, name))
+    }
+
+    /// Whether there is a policy of this name that is not from the configuration.
+    pub fn has_set(&self, kind: PolicyKind, name: &str) -> bool {
+        self.ranked.iter().any(|one| one.is(kind, false, name))
+    }
+
+    /// Removes a policy. Returns whether it was there.
+    pub fn remove(&mut self, kind: PolicyKind, name: &str) -> bool {
+        let before = self.ranked.len();
+        self.ranked.retain(|one| !one.is(kind, false, name));
+        self.ranked.len() < before
+    }
+
+    /// Replaces everything that came from the configuration.
+    pub fn configure(&mut self, policies: &[(PolicyKind, Policy)]) -> Result<(), PolicyError> {
+        self.ranked.retain(|one| !one.configured);
+        for (kind, policy) in policies.iter().cloned() {
+            let pattern = NamePattern::new(&policy.pattern)?;
+            self.put(Compiled { kind, configured: true, policy, pattern });
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, new: Compiled) {
+        self.ranked.retain(|one| !one.is(new.kind, new.configured, &new.policy.name));
+        let place = self.ranked.partition_point(|one| one.rank() < new.rank());
+        self.ranked.insert(place, Arc::new(new));
+    }
+
+    /// All of one kind, those from the configuration last, by name.
+    pub fn list(&self, kind: PolicyKind) -> Vec<Policy> {
+        let mut all: Vec<&Compiled> =
+            self.ranked.iter().map(|one| &**one).filter(|one| one.kind == kind).collect();
+        all.sort_unstable_by_key(|one| (one.configured, &one.policy.name));
+        all.into_iter().map(|one| one.policy.clone()).collect()
+    }
+
+    /// Calls `each` for every policy that has to survive a restart.
+    pub fn for_each_kept(&self, each: &mut dyn FnMut(PolicyKind, &Policy)) {
+        let kept = self.ranked.iter().filter(|one| !one.configured);
+        kept.for_each(|one| each(one.kind, &one.policy));
+    }
+
+    /// The policy that counts: the one of the highest priority, and among those the one whose name
+    /// comes first, that it may not depend on chance. Patterns of lower ranks are not looked at.
+    fn best(
+        &self,
+        kind: PolicyKind,
+        name: &[u8],
+        takes: impl Fn(ApplyTo) -> bool,
+    ) -> Option<&Policy> {
+        let mut of_kind = self.ranked.iter().filter(|one| one.kind == kind);
+        let counts =
+            |one: &&Arc<Compiled>| takes(one.policy.apply_to) && one.pattern.is_match(name);
+        of_kind.find(counts).map(|one| &one.policy)
+    }
+
+    /// The policies that count for a queue: the user's and the operator's.
+    pub fn of_queue(
+        &self,
+        name: &[u8],
+        queue_type: QueueType,
+    ) -> (Option<&Policy>, Option<&Policy>) {
+        let takes = |apply_to: ApplyTo| apply_to.takes_queue(queue_type);
+        (self.best(PolicyKind::User, name, takes), self.best(PolicyKind::Operator, name, takes))
+    }
+
+    /// What the policies that count for a queue ask for together.
+    pub fn definition_for_queue(&self, name: &[u8], queue_type: QueueType) -> FieldTable {
+        let (user, operator) = self.of_queue(name, queue_type);
+        merged(user, operator)
+    }
+
+    /// The policy that counts for an exchange.
+    pub fn of_exchange(&self, name: &[u8]) -> Option<&Policy> {
+        self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)
+    }
+
+    /// What a queue with these arguments does, all policies considered; none if that is just what
+    /// its arguments say.
+    pub fn effective_queue(&self, name: &[u8], arguments: &FieldTable) -> Option<FieldTable> {
+        if self.is_empty() {
+            return None;
+        }
+        let queue_type = QueueType::of(arguments);
+        let (user, operator) = self.of_queue(name, queue_type);
+        if user.is_none() && operator.is_none() {
+            return None;
+        }
+        Some(effective::apply(arguments, &merged(user, operator), queue_type))
+    }
+
+    /// The alternate exchange that a policy gives to an exchange.
+    pub fn alternate_exchange(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.of_exchange(name)?
+            .definition
+            .get(ALTERNATE_EXCHANGE)?
+            .as_long_str()
+            .map(<[u8]>::to_vec)
+    }
+}
+
+fn merged(user: Option<&Policy>, operator: Option<&Policy>) -> FieldTable {
+    let definition = |policy: Option<&Policy>| policy.map(|policy| policy.definition.clone());
+    effective::merge(
+        definition(user).unwrap_or_default(),
+        &definition(operator).unwrap_or_default(),
+    )
+}
