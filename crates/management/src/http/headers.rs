@@ -1,11 +1,12 @@
 //! Headers that answers have besides their own: for caches, and for browsers.
 
 use super::body::Outgoing;
+use crate::sessions::CHANGE_HEADER;
 use crate::settings::Web;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
-    HeaderMap, HeaderName, HeaderValue, ORIGIN, STRICT_TRANSPORT_SECURITY,
+    AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, ORIGIN, STRICT_TRANSPORT_SECURITY,
 };
 use hyper::{Method, Response};
 
@@ -15,6 +16,25 @@ const POLICY: &str = "default-src 'self'; script-src 'self'; object-src 'none'; 
                       form-action 'self'; frame-ancestors 'none'; img-src 'self' data:";
 /// How long a browser may remember what it may send from elsewhere.
 const PREFLIGHT_SECONDS: &str = "1800";
+
+/// What pages of all origins may do, if they may read what needs no credentials.
+const READING: &str = "OPTIONS, HEAD, GET";
+
+/// What a path has to say about requests for it.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    /// The methods that it has.
+    pub allow: &'a str,
+    /// Reading it needs no credentials.
+    pub is_public: bool,
+}
+
+impl Access<'static> {
+    /// There is nothing at the path.
+    pub const NONE: Self = Access { allow: "", is_public: false };
+    /// The web page, and what leads to a page.
+    pub const PAGE: Self = Access { allow: READING, is_public: true };
+}
 
 /// What a request says of where its answer goes.
 pub(super) struct Asked {
@@ -38,11 +58,11 @@ impl Asked {
     pub fn finish(
         &self,
         mut answer: Response<Outgoing>,
-        allow: &str,
+        access: Access<'_>,
         web: &Web,
     ) -> Response<Outgoing> {
         let headers = answer.headers_mut();
-        set(headers, ALLOW, allow);
+        set(headers, ALLOW, access.allow);
         let always = [
             ("content-security-policy", POLICY),
             ("vary", "accept, accept-encoding, origin"),
@@ -60,31 +80,45 @@ impl Asked {
             let age = format!("max-age={}", web.hsts_max_age_s);
             set(headers, STRICT_TRANSPORT_SECURITY, &age);
         }
-        self.share(headers, allow, web);
+        self.share(headers, access, web);
         answer
     }
 
-    /// Lets pages from elsewhere read the answer, as far as the settings name them.
-    fn share(&self, headers: &mut HeaderMap, allow: &str, web: &Web) {
+    /// Lets pages from elsewhere read the answer, as far as the settings name them. Those that only `*` names may not send
+    /// credentials: their scripts could try known ones, or those of the people who look at them.
+    fn share(&self, headers: &mut HeaderMap, access: Access<'_>, web: &Web) {
         let Some(origin) = &self.origin else { return };
         let text = origin.to_str().unwrap_or("null");
-        if !web.shares_with(text) {
-            return;
-        }
-        if web.names_origin(text) {
+        let (wanted, methods) = if web.names_origin(text) {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             set(headers, ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
-        } else {
+            (self.headers.clone(), access.allow)
+        } else if web.shares_with(text) && access.is_public {
             set(headers, ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-        }
+            (self.headers.as_ref().and_then(without_credentials), READING)
+        } else {
+            return;
+        };
         if self.method == Method::OPTIONS {
-            set(headers, ACCESS_CONTROL_ALLOW_METHODS, allow);
+            set(headers, ACCESS_CONTROL_ALLOW_METHODS, methods);
             set(headers, ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS);
-            if let Some(wanted) = &self.headers {
-                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+            if let Some(wanted) = wanted {
+                headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted);
             }
         }
     }
+}
+
+/// The headers of a list that neither are credentials nor go with them.
+fn without_credentials(list: &HeaderValue) -> Option<HeaderValue> {
+    let names = list.to_str().ok()?.split(',').map(str::trim);
+    let is_good = |name: &&str| {
+        [AUTHORIZATION, CHANGE_HEADER]
+            .iter()
+            .all(|other| !name.eq_ignore_ascii_case(other.as_str()))
+    };
+    let kept = names.filter(is_good).collect::<Vec<_>>().join(", ");
+    HeaderValue::from_str(&kept).ok().filter(|kept| !kept.is_empty())
 }
 
 /// Sets a header, unless its value is nothing or can't be one.

@@ -26,13 +26,13 @@ use crate::Api;
 use crate::groups;
 use crate::hosts;
 use crate::refusal::Refusal;
-use crate::routes::Verb;
+use crate::routes::{Needs, Verb};
 use crate::settings::ClientTls;
 use crate::{page, path};
 use answer::Answer;
 use body::Outgoing;
 use connection::Limits;
-use headers::Asked;
+use headers::{Access, Asked};
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Method, Request, Response, StatusCode, Version};
@@ -127,12 +127,12 @@ async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Respo
     let mut noting = Noting::new(&api, &peer.connected, &request);
     let is_inside = peer.connected.is_inside || peer.connected.is_operator;
     let checked = if is_inside { Ok(()) } else { check_host(&request, &api) };
-    let (answer, allow) = match checked {
+    let (answer, access) = match checked {
         Ok(()) => answered(&api, peer, request, &mut noting.user).await,
-        Err(refused) => (answer::refusal(&refused), ""),
+        Err(refused) => (answer::refusal(&refused), Access::NONE),
     };
     noting.end(answer.status()).await;
-    asked.finish(answer, allow, &api.settings.web)
+    asked.finish(answer, access, &api.settings.web)
 }
 
 /// Refuses a request that does not name one host, as HTTP/1.1 wants it (with two, others may read another one than this), and
@@ -150,41 +150,42 @@ fn check_host(request: &Request<Incoming>, api: &Api) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", reason))
 }
 
-/// The answer to a request, and the methods that its path has. Who sends it is noted in `user`.
+/// The answer to a request, and who may ask what at its path. Who sends it is noted in `user`.
 async fn answered<'a>(
     api: &'a Arc<Api>,
     peer: Peer,
     mut request: Request<Incoming>,
     user: &mut Option<String>,
-) -> (Response<Outgoing>, &'a str) {
+) -> (Response<Outgoing>, Access<'a>) {
     let method = request.method().clone();
-    let not_found = || (answer::refusal(&Refusal::not_found()), "");
+    let not_found = || (answer::refusal(&Refusal::not_found()), Access::NONE);
     let prefix = request::prefix(api, &peer.connected);
     if let Some(answer) = websocket::answer(api, &peer.connected, prefix, &mut request) {
-        return (answer, "OPTIONS, HEAD, GET");
+        return (answer, Access { is_public: false, ..Access::PAGE });
     }
     let Some(path) = request.uri().path().strip_prefix(prefix) else { return not_found() };
     let is_gzip_wanted = wants_gzip(request.headers());
     let looks = matches!(method, Method::GET | Method::HEAD);
     let has_page = looks && api.settings.web.page;
     if has_page && path.is_empty() {
-        return (moved(&format!("{prefix}/")), "OPTIONS, HEAD, GET");
+        return (moved(&format!("{prefix}/")), Access::PAGE);
     }
     if has_page && let Some(file) = page::answer(path, request.headers(), is_gzip_wanted) {
-        return (answer::file(file), "OPTIONS, HEAD, GET");
+        return (answer::file(file), Access::PAGE);
     }
     if REFERENCES.contains(&path.trim_end_matches('/')) {
-        return (moved(&format!("{prefix}/api/index.html")), "OPTIONS, HEAD, GET");
+        return (moved(&format!("{prefix}/api/index.html")), Access::PAGE);
     }
     let found = path::split(path)
         .and_then(|segments| api.routes.find(&segments).map(|resource| (resource, segments)));
     let Some((resource, segments)) = found else { return not_found() };
-    let allow = resource.allow.as_str();
+    let is_public = resource.route(Verb::Get).is_some_and(|route| route.needs == Needs::Nothing);
+    let access = Access { allow: &resource.allow, is_public };
     if method == Method::OPTIONS {
-        return (answer::empty(StatusCode::OK), allow);
+        return (answer::empty(StatusCode::OK), access);
     }
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
-        return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), allow);
+        return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), access);
     };
     let prepared = prepare(api, peer, request, resource, segments, &route, user).await;
     let answer = match prepared {
@@ -196,7 +197,7 @@ async fn answered<'a>(
         }
         Err(refusal) => answer::refusal(&refusal),
     };
-    (answer, allow)
+    (answer, access)
 }
 
 /// Says that something is elsewhere.

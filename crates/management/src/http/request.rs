@@ -11,7 +11,7 @@ use crate::oauth::{flow, renewal};
 use crate::path;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
-use crate::sessions::CHANGE_HEADER;
+use crate::sessions::{CHANGE_HEADER, SESSION};
 use crate::settings::ClientTls;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
@@ -66,11 +66,8 @@ pub(super) async fn prepare(
             None
         }
     };
-    if !peer.connected.is_inside && is_change(&head) && is_from_elsewhere(api, &head.headers) {
-        // A browser adds the credentials that it knows to what any page sends, and keeps the cookie of a login.
-        return Err(Refusal::bad_request(
-            "A web page of another origin must not change anything (management.cors_origins)",
-        ));
+    if !peer.connected.is_inside {
+        refuse_foreign_page(api, &head)?;
     }
     if !matches!(route.needs, Needs::Nothing | Needs::Credentials | Needs::Code) {
         let who = match &inside {
@@ -173,6 +170,23 @@ pub(crate) fn named_by(api: &Api, headers: &HeaderMap, who: &Caller) -> Result<(
             "User can only log in via localhost: ask for localhost or an address, or list the host in management.hosts",
         )
     })
+}
+
+/// Refuses a web page that is neither ours nor one that the settings name, unless it only reads, and sends no credentials.
+fn refuse_foreign_page(api: &Api, head: &Parts) -> Result<(), Refusal> {
+    if !is_from_elsewhere(api, &head.headers) {
+        return Ok(());
+    }
+    let has_credentials =
+        head.headers.contains_key(AUTHORIZATION) || SESSION.value(&head.headers).is_some();
+    // A browser adds the credentials that it knows to what any page sends, and keeps the cookie of a login.
+    let what = match (is_change(head), has_credentials) {
+        (true, _) => "change anything",
+        (false, true) => "send credentials",
+        (false, false) => return Ok(()),
+    };
+    let reason = format!("A web page of another origin must not {what} (management.cors_origins)");
+    Err(Refusal::bad_request(reason))
 }
 
 fn is_change(head: &Parts) -> bool {

@@ -137,6 +137,50 @@ async fn pages_of_other_origins_read_what_the_settings_say_and_change_nothing() 
 }
 
 #[tokio::test]
+async fn pages_of_all_origins_read_only_what_needs_no_credentials() {
+    let cors_origins = vec!["*".to_owned()];
+    let broker = Broker::start_with(Management { cors_origins, ..Management::default() }).await;
+    let cookie = log_in(&broker, "guest").await;
+    let origin = ("origin", "https://evil.example");
+    let allowed_to = |answer: &Answer| answer.headers.get("access-control-allow-origin").cloned();
+
+    let public = ask(&broker, "GET", "/api/version", &[origin], "").await;
+    assert_eq!((public.status, allowed_to(&public).as_deref()), (200, Some("*")));
+    assert!(!public.headers.contains_key("access-control-allow-credentials"));
+    let closed = ask(&broker, "GET", "/api/whoami", &[origin], "").await;
+    assert_eq!((closed.status, allowed_to(&closed)), (401, None));
+
+    let reason = "A web page of another origin must not send credentials (management.cors_origins)";
+    let by_name = broker.call_with("GET", "/api/whoami", Some("guest:guest"), &[origin], b"").await;
+    let by_cookie = ask(&broker, "GET", "/api/whoami", &[origin, ("cookie", &cookie)], "").await;
+    for answer in [by_name, by_cookie] {
+        assert_eq!((answer.status, answer.refusal().1), (400, json!(reason)));
+        assert_eq!(allowed_to(&answer), None);
+    }
+    let own = [("origin", "http://broker"), ("cookie", &cookie)];
+    assert_eq!(ask(&broker, "GET", "/api/whoami", &own, "").await.status, 200);
+}
+
+#[tokio::test]
+async fn pages_of_all_origins_are_not_told_that_they_may_send_credentials() {
+    let cors_origins = vec!["*".to_owned()];
+    let broker = Broker::start_with(Management { cors_origins, ..Management::default() }).await;
+    let preflight = [
+        ("origin", "https://evil.example"),
+        ("access-control-request-method", "GET"),
+        ("access-control-request-headers", "Authorization,x-trace, X-Courser-Csrf"),
+    ];
+    let public = ask(&broker, "OPTIONS", "/api/version", &preflight, "").await;
+    let header = |name: &str| public.headers.get(name).map(String::as_str);
+    assert_eq!(header("access-control-allow-origin"), Some("*"));
+    assert_eq!(header("access-control-allow-headers"), Some("x-trace"));
+    assert_eq!(header("access-control-allow-methods"), Some("OPTIONS, HEAD, GET"));
+    let closed = ask(&broker, "OPTIONS", "/api/queues/%2F/q", &preflight, "").await;
+    let told = closed.headers.keys().find(|name| name.starts_with("access-control-"));
+    assert_eq!((closed.status, told), (200, None));
+}
+
+#[tokio::test]
 async fn everything_is_behind_the_prefix() {
     let broker =
         Broker::start_with(Management { path_prefix: "/mq".to_owned(), ..Management::default() })
