@@ -103,13 +103,13 @@ impl Answer {
             drop(place);
             handled
         });
-        let handled = handling.await.ok()?;
-        drop(asking);
-        let (call, done, fetch) = match handled {
+        let (call, done, fetch) = match handling.await.ok()? {
             Handled::Made(made) => return Some(made),
             Handled::Changed(call, done) => (call, done, None),
+            // A move goes on asking.
             Handled::Working(call, work) => self.work(call, work, user).await?,
         };
+        drop(asking);
         let done = match done {
             // It is answered when it would survive a crash. No thread waits for that.
             Ok(reply) if !is_question(&call) => durable(&call).await.map(|()| reply),
