@@ -2,7 +2,7 @@
 //! memory of a page is bounded, however many queues there are.
 
 use super::text::{Kind, Labels, Text, Value, border};
-use courser_broker::admin::{Listing, PageRequest, Start, View};
+use courser_broker::admin::{Listing, PageRequest, Start};
 use std::collections::HashSet;
 
 /// Items that are looked at before others get their turn, as they may make no text at all.
@@ -112,17 +112,13 @@ impl Page {
     }
 
     /// Metrics of everything in lists that `each` tells of.
-    pub fn listed<V, R>(
+    pub fn listed<V: 'static, R>(
         &mut self,
         prefix: &'static str,
         metrics: &'static [Metric<R>],
-        listings: Vec<Listing<V>>,
+        listings: Vec<impl Pages<V> + 'static>,
         each: Each<V, R>,
-    ) where
-        Listing<V>: Pages<V>,
-        V: View + 'static,
-        R: 'static,
-    {
+    ) {
         let fresh = metrics.iter().filter(|metric| self.is_new(prefix, metric.name));
         // What nobody counts is told once, on the page of sums.
         let metrics: Vec<&'static Metric<R>> =
@@ -207,16 +203,16 @@ pub(crate) type Each<V, R> = Box<dyn Fn(&V, &mut Labels, &mut dyn FnMut(&Labels,
 
 /// A list that is read page by page.
 pub(crate) trait Pages<V>: Send {
-    /// The items from this rank on, [`SOME_ITEMS`] at most.
-    fn some(&self, rank: usize) -> Vec<V>;
+    /// The items from this rank on, `limit` at most.
+    fn some(&self, rank: usize, limit: usize) -> Vec<V>;
 }
 
 macro_rules! pages {
     ($($view:ty),*) => {
         $(impl Pages<$view> for Listing<$view> {
-            fn some(&self, rank: usize) -> Vec<$view> {
+            fn some(&self, rank: usize, limit: usize) -> Vec<$view> {
                 let start = Start::Rank(rank);
-                self.page(&PageRequest { start, limit: SOME_ITEMS, filter: None }).items
+                self.page(&PageRequest { start, limit, filter: None }).items
             }
         })*
     };
@@ -229,10 +225,10 @@ pages!(
     courser_broker::admin::ExchangeView
 );
 
-struct Listed<V: View, R: 'static> {
+struct Listed<L, V, R: 'static> {
     prefix: &'static str,
     metrics: Vec<&'static Metric<R>>,
-    listings: Vec<Listing<V>>,
+    listings: Vec<L>,
     each: Each<V, R>,
     /// The metric, and of which list which item, that comes next.
     at: usize,
@@ -240,17 +236,14 @@ struct Listed<V: View, R: 'static> {
     rank: usize,
 }
 
-impl<V: View, R> Section for Listed<V, R>
-where
-    Listing<V>: Pages<V>,
-{
+impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
     fn write_some(&mut self, text: &mut Text) -> bool {
         let Some(metric) = self.metrics.get(self.at) else { return false };
         let name = (self.prefix, metric.name);
         if (self.list, self.rank) == (0, 0) {
             text.header(name, metric.kind, metric.help);
         }
-        let items = self.listings.get(self.list).map(|list| list.some(self.rank));
+        let items = self.listings.get(self.list).map(|list| list.some(self.rank, SOME_ITEMS));
         let items = items.unwrap_or_default();
         let mut labels = Labels::default();
         for item in &items {
@@ -274,22 +267,21 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use courser_broker::admin::{NewQueue, QueueFigures};
-    use courser_broker::{Broker, Limits};
-    use courser_store::{MemoryGauge, MemoryStore};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    /// A list of so many numbers.
+    struct Numbers(usize);
+
+    impl Pages<usize> for Numbers {
+        fn some(&self, rank: usize, limit: usize) -> Vec<usize> {
+            (rank..self.0).take(limit).collect()
+        }
+    }
+
     #[test]
     fn items_without_rows_leave_their_place_to_others_from_time_to_time() {
-        const QUEUES: usize = 300;
-        const METRICS: &[Metric<QueueFigures>] = &[gauge("some", "Some of it", none)];
-        let gauge = Arc::new(MemoryGauge::default());
-        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-        let admin = Broker::new(store, gauge, Limits::default(), 7).admin();
-        for nth in 0..QUEUES {
-            admin.declare_queue("/", &format!("q{nth}"), NewQueue::default()).expect("a queue");
-        }
+        const METRICS: &[Metric<usize>] = &[gauge("some", "Some of it", none)];
         let counted = Arc::new(AtomicUsize::new(0));
         let looked_at = || counted.load(Ordering::Relaxed);
         let count = Arc::clone(&counted);
@@ -297,11 +289,11 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
         });
         let mut page = Page::default();
-        page.listed("", METRICS, vec![admin.queue_figures(None).expect("all vhosts")], each);
+        page.listed("", METRICS, vec![Numbers(300)], each);
         let mut text = Text::default();
         assert!(page.write_some(&mut text), "it goes on later");
         assert!((1..=100).contains(&looked_at()), "{}", looked_at());
         while page.write_some(&mut text) {}
-        assert_eq!(looked_at(), QUEUES);
+        assert_eq!(looked_at(), 300);
     }
 }
