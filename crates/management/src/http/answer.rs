@@ -42,7 +42,7 @@ pub(crate) struct Answer {
 enum Made {
     Whole(Response<Outgoing>),
     /// What stands before the body, and the body, of which the beginning is made.
-    Long(Response<Outgoing>, Long),
+    Long(Response<Outgoing>, Box<Long>),
 }
 
 /// How far a handler has come.
@@ -210,7 +210,7 @@ impl Answer {
             head.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
         match long.make(WHOLE_BYTES_MAX) {
-            Ok(true) => Made::Long(head, long),
+            Ok(true) => Made::Long(head, Box::new(long)),
             Ok(false) => {
                 *head.body_mut() = Outgoing::whole(long.take());
                 Made::Whole(head)
