@@ -62,11 +62,14 @@ impl Model {
         for id in &self.arrived {
             let queues = self.queues.values_mut();
             let mut waits = queues.flat_map(|queue| queue.take_letters(|one| one == *id));
-            first.extend(waits.next().or_else(|| {
+            let letter = waits.next().or_else(|| {
                 let is_new = |letter: &Letter| are_among.contains(&letter.message.id);
                 let at = self.letters.iter().position(is_new)?;
                 self.letters.remove(at)
-            }));
+            });
+            // One that is still to die was before the others.
+            let Some(letter) = letter else { break };
+            first.push_back(letter);
         }
         first.append(&mut self.letters);
         self.letters = first;
