@@ -5,7 +5,7 @@ use crate::fault::{Fault, Resource, store_fault};
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Freed, Peeked, Poll, Polled, Queue, Settled, Taking};
+use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Queue, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -74,8 +74,8 @@ impl Admin {
         refuse_streams("peek", &vhost, &queue)?;
         let mut shown = Shown::new(body_bytes_max);
         let store = &*vhost.shard().store;
-        let peeked =
-            queue.peek(skip, count.min(MESSAGES_MAX), store, &mut |peeked| shown.add(peeked));
+        let (cursor, count) = (Cursor::skipping(skip), count.min(MESSAGES_MAX));
+        let peeked = queue.peek(cursor, count, store, &mut |peeked| shown.add(peeked));
         peeked.map_err(|error| queue.fault(error))?;
         Ok(shown.messages)
     }
@@ -173,7 +173,7 @@ impl Admin {
             // Whether the next one would be taken is only known when this one is there.
             at_once = 1;
             let (store, mut is_refused) = (&*vhost.shard().store, false);
-            let peeked = source.peek(0, 1, store, &mut |first| {
+            let peeked = source.peek(Cursor::default(), 1, store, &mut |first| {
                 let message = &first.message;
                 is_refused = target.is_full(message.body.len()) || target.holds_same(message);
                 false

@@ -6,7 +6,7 @@ use crate::dead_letter::died_in;
 use crate::exchange::Envelope;
 use crate::fault::{Fault, store_fault};
 use crate::posting::InternalPublish;
-use crate::queue::{Peeked, Queue};
+use crate::queue::{Cursor, Peeked, Queue};
 use crate::routing::{Route, cc};
 use crate::vhost::{Vhost, WriteTarget};
 use courser_codec::{ContentHeader, ShortString};
@@ -79,6 +79,8 @@ pub struct Relocation {
     is_trial: bool,
     /// How many messages there were when it began: what comes in the meantime is not meant.
     there: Option<usize>,
+    /// Behind the messages that have been looked at.
+    cursor: Cursor,
     /// Bytes of bodies that the filter has seen.
     seen_bytes: usize,
     done: Relocated,
@@ -96,8 +98,8 @@ struct Moving<'a> {
 /// What goes into one append.
 #[derive(Default)]
 struct Batch {
-    /// The sizes of the bodies, by the messages' numbers.
-    chosen: FxHashSet<u64>,
+    /// The messages' numbers, in the queue's order.
+    chosen: Vec<u64>,
     publishes: FxHashMap<u64, InternalPublish>,
     bytes: usize,
     /// How many are chosen, or would be.
@@ -153,8 +155,9 @@ impl Admin {
             }
             _ => {}
         }
-        let (admin, there, seen_bytes, done) = (self.clone(), None, 0, Relocated::default());
-        Ok(Relocation { admin, vhost, source, to, is_trial, there, seen_bytes, done })
+        let (admin, there, seen_bytes) = (self.clone(), None, 0);
+        let (cursor, done) = (Cursor::default(), Relocated::default());
+        Ok(Relocation { admin, vhost, source, to, is_trial, there, cursor, seen_bytes, done })
     }
 }
 
@@ -193,10 +196,11 @@ impl fmt::Debug for Relocation {
 impl Moving<'_> {
     fn go_on(&mut self) -> Result<bool, Fault> {
         let ready = self.relocation.source.status().ready;
-        let Relocation { there, done, seen_bytes, is_trial, .. } = &mut *self.relocation;
+        let Relocation { there, cursor, done, seen_bytes, is_trial, .. } = &mut *self.relocation;
         let (is_trial, seen_bytes) = (*is_trial, *seen_bytes);
         let there = *there.get_or_insert_with(|| {
             done.next = self.selection.skip;
+            *cursor = Cursor::skipping(self.selection.skip);
             ready.saturating_sub(self.selection.skip)
         });
         let most = self.selection.count.unwrap_or(usize::MAX);
@@ -227,14 +231,16 @@ impl Moving<'_> {
         let mut batch = Batch::default();
         let (mut failed, mut seen) = (None, 0);
         let store = &*vhost.shard().store;
-        let (next, seen_before) = (self.relocation.done.next, self.relocation.seen_bytes);
-        let peeked = source.peek(next, left.min(MESSAGES_MAX), store, &mut |peeked| {
+        let (cursor, seen_before) = (self.relocation.cursor, self.relocation.seen_bytes);
+        let peeked = source.peek(cursor, left.min(MESSAGES_MAX), store, &mut |peeked| {
             seen += 1;
+            let number = peeked.number;
             let added = self.add(peeked, &mut batch);
             if batch.is_cut_short {
                 // Another move begins with this message.
                 return false;
             }
+            self.relocation.cursor = Cursor::behind(number);
             self.relocation.done.looked_at += 1;
             match added {
                 Ok(true) => {}
@@ -293,7 +299,7 @@ impl Moving<'_> {
             self.relocation.done.moved += 1;
             return Ok(false);
         }
-        batch.chosen.insert(number);
+        batch.chosen.push(number);
         let message = MessageRef { address: &address, ..message };
         let now_ms = self.relocation.admin.broker.now_ms();
         let publish = InternalPublish::to(&message, Arc::new(route), now_ms);
@@ -350,8 +356,7 @@ impl Moving<'_> {
     fn publish(&mut self, batch: Batch) -> Result<(), Fault> {
         let Batch { chosen, mut publishes, .. } = batch;
         let holder = self.relocation.admin.holder(&self.relocation.vhost);
-        let within = self.relocation.done.next + chosen.len();
-        let taken = self.relocation.source.take_chosen(&chosen, within, &holder);
+        let taken = self.relocation.source.take_chosen(&chosen, &holder);
         let count = taken.len();
         let publishes = taken.iter().filter_map(|one| publishes.remove(&one.sequence)).collect();
         let moved =

@@ -1,41 +1,33 @@
 //! Messages that wait, oldest first: a queue's, or those of one priority.
 
-use super::packed::Packed;
+use super::line::{Line, Part};
+use super::logged::{Logged, logged};
+use super::packed::{Packed, Slots};
 use super::sizes::Sizes;
+use super::walk::{WALKED_AT_ONCE, Walk};
 use crate::memory::Charge;
-use courser_store::{Location, Position};
-use std::collections::{BTreeMap, VecDeque};
+use crate::work;
+use courser_store::Location;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Set in [`Location::marks`] once a message has been delivered and came back.
 pub(crate) const REDELIVERED: u16 = 1;
-/// Set for a message that is in the log for want of memory alone, and does not survive a restart.
+/// Set for a message that is in the log only because memory was short, and does not survive a restart.
 pub(crate) const SPILLED: u16 = 2;
-
-/// Locations that are packed together once neither end of the queue needs them.
-const PAGE_LOCATIONS: usize = 1024;
 
 /// What one that came back uses: number, place, and its part of a tree's nodes that are half full.
 const RETURNED_BYTES: usize = 2 * (size_of::<(u64, Location)>() + 8);
 
 /// Every message that has to wait gets the next sequence number. What has never been
-/// delivered lies in one line with consecutive numbers, which therefore need not be kept; what came
-/// back goes into a small map in front of it. All numbers in the map are below those of the line,
-/// so a message that is requeued returns to its original place.
-///
-/// The line is open at both ends, and packed in between, so that a long backlog costs a few bytes
-/// a message.
+/// delivered lies in one line; what came back goes into a small map, by its number, so that it
+/// returns to its original place. That is in front of the line, or, for what has been taken out of its middle,
+/// in the gap that it left.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     returned: BTreeMap<u64, Location>,
-    oldest: VecDeque<Location>,
-    packed: VecDeque<Packed>,
-    newest: VecDeque<Location>,
-    /// Messages in the line.
-    len: usize,
-    first: u64,
+    line: Line,
     next_sequence: u64,
-    /// Bytes of what is packed.
-    packed_bytes: usize,
     /// How many in `returned` are counted.
     returned_charged: usize,
     /// There where bytes are bounded.
@@ -53,11 +45,9 @@ impl Backlog {
     #[cold]
     #[inline(never)]
     fn count_memory(&mut self) {
-        let open = self.oldest.capacity() + self.newest.capacity();
-        let packed = self.packed.capacity() * size_of::<Packed>() + self.packed_bytes;
         let returned = self.returned_charged * RETURNED_BYTES;
         let sizes = self.sizes.as_ref().map_or(0, |sizes| sizes.used_bytes());
-        self.charge.set(open * size_of::<Location>() + packed + returned + sizes);
+        self.charge.set(self.line.used_bytes() + returned + sizes);
     }
 
     /// The number of the next message.
@@ -66,12 +56,12 @@ impl Backlog {
     }
 
     pub fn len(&self) -> usize {
-        self.returned.len() + self.len
+        self.returned.len() + self.line.len()
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0 && self.returned.is_empty()
+        self.line.len() == 0 && self.returned.is_empty()
     }
 
     /// The number for a message that is handed out without ever lying here.
@@ -91,8 +81,8 @@ impl Backlog {
 
     /// Bytes of the oldest message's body, where they are counted and known.
     pub fn front_bytes(&self) -> Option<u32> {
-        let returned = self.returned.first_key_value().map(|(sequence, _)| *sequence);
-        self.sizes.as_ref()?.of(returned, self.len)
+        let returned = self.front_returned().map(|(sequence, _)| sequence);
+        self.sizes.as_ref()?.of(returned, self.line.slots())
     }
 
     /// Counts bytes from now on: of what waits already as far as [`Backlog::read_sizes`] has read it.
@@ -103,30 +93,26 @@ impl Backlog {
 
     /// Whether bytes are counted, and some have yet to be read.
     pub fn lacks_sizes(&self) -> bool {
-        self.sizes.as_ref().is_some_and(|sizes| sizes.lacks_some(self.len))
+        self.sizes.as_ref().is_some_and(|sizes| sizes.lacks_some(self.line.slots()))
     }
 
     /// Counts the bytes of messages that have yet to be read, the newest first, so that what is beyond a
     /// limit is always older. `size_of` reads; no more than `most`. Returns how many those were.
     pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
-        let Backlog { returned, oldest, packed, newest, len, sizes: Some(sizes), .. } = self else {
-            return 0;
-        };
+        let Backlog { returned, line, sizes: Some(sizes), .. } = self else { return 0 };
         let mut read = 0;
-        while read < most && sizes.unread_of(*len) > 0 {
-            let last = sizes.unread_of(*len) - 1;
-            let behind = last.checked_sub(oldest.len());
-            let (page, end) = match behind {
-                None => (None, last + 1),
-                Some(behind) => (packed.get(behind / PAGE_LOCATIONS), behind % PAGE_LOCATIONS + 1),
-            };
-            let first = end.saturating_sub(most - read);
-            let mut run = Vec::with_capacity(end - first);
-            match (behind, page) {
-                (None, _) => run.extend(oldest.range(first..end).map(&mut *size_of)),
-                (_, None) => run.extend(newest.range(first..end).map(&mut *size_of)),
-                (_, Some(page)) => page.for_each_in(first..end, &mut |one| run.push(size_of(one))),
-            }
+        while read < most && sizes.unread_of(line.slots()) > 0 {
+            let end = line.first() + sizes.unread_of(line.slots()) as u64;
+            let Some((numbers, part)) = line.parts_from(end - 1).next() else { break };
+            let first = end.saturating_sub((most - read) as u64).max(numbers.start);
+            let mut run = vec![0; (end - first) as usize];
+            part.all(&mut |slot, location| {
+                let number = numbers.start + slot as u64;
+                if (first..end).contains(&number) {
+                    run[(number - first) as usize] = size_of(location);
+                }
+                number < end
+            });
             read += run.len();
             run.into_iter().rev().for_each(|bytes| sizes.push_front(bytes));
         }
@@ -152,24 +138,9 @@ impl Backlog {
         if let Some(sizes) = &mut self.sizes {
             sizes.push(bytes);
         }
-        if self.len == 0 {
-            self.first = self.next_sequence;
-        }
+        let grows = self.line.push(self.next_sequence, location);
         self.next_sequence += 1;
-        self.len += 1;
-        if self.packed.is_empty() && self.newest.is_empty() && self.oldest.len() < PAGE_LOCATIONS {
-            let grows = self.oldest.len() == self.oldest.capacity();
-            self.oldest.push_back(location);
-            if grows {
-                self.count_memory();
-            }
-            return;
-        }
-        self.newest.push_back(location);
-        if self.newest.len() == PAGE_LOCATIONS {
-            let packed = Packed::pack(&mut self.newest);
-            self.packed_bytes += packed.size_bytes();
-            self.packed.push_back(packed);
+        if grows {
             self.count_memory();
         }
     }
@@ -179,7 +150,6 @@ impl Backlog {
         if let Some(sizes) = &mut self.sizes {
             sizes.put_back(sequence, bytes);
         }
-        debug_assert!(self.len == 0 || sequence < self.first);
         self.returned.insert(sequence, location);
         if self.returned.len() > self.returned_charged {
             self.returned_charged = self.returned.len().next_power_of_two();
@@ -190,64 +160,100 @@ impl Backlog {
     /// The oldest message and its number.
     #[inline]
     pub fn front(&self) -> Option<(u64, &Location)> {
-        if let Some((sequence, location)) = self.returned.first_key_value() {
-            return Some((*sequence, location));
-        }
-        Some((self.first, self.oldest.front()?))
+        self.front_returned().or_else(|| self.line.front())
+    }
+
+    /// The oldest message, if it is one that came back.
+    #[inline]
+    fn front_returned(&self) -> Option<(u64, &Location)> {
+        let (sequence, location) = self.returned.first_key_value()?;
+        (*sequence < self.line_first()).then_some((*sequence, location))
+    }
+
+    /// The number that the line begins with; above all if it is empty.
+    #[inline]
+    fn line_first(&self) -> u64 {
+        if self.line.len() == 0 { u64::MAX } else { self.line.first() }
     }
 
     /// Takes the oldest message and its number.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Location)> {
-        if !self.returned.is_empty() {
-            return self.pop_returned();
+        if !self.returned.is_empty()
+            && let Some((sequence, _)) = self.front_returned()
+        {
+            return self.take_returned(sequence).map(|location| (sequence, location));
         }
-        let location = self.oldest.pop_front()?;
-        if let Some(sizes) = &mut self.sizes {
-            sizes.pop(self.len);
+        if let Some(sizes) = &mut self.sizes
+            && self.line.len() > 0
+        {
+            sizes.pop(self.line.slots());
         }
-        let sequence = self.first;
-        self.first += 1;
-        self.len -= 1;
-        if self.oldest.is_empty() {
+        let popped = self.line.pop()?;
+        if self.line.lacks_front() {
             self.refill();
         }
-        Some((sequence, location))
+        Some(popped)
     }
 
-    fn pop_returned(&mut self) -> Option<(u64, Location)> {
-        let popped = self.returned.pop_first();
-        if let (Some(sizes), Some((sequence, _))) = (&mut self.sizes, &popped) {
-            sizes.pop_returned(*sequence);
+    /// Takes one that came back.
+    fn take_returned(&mut self, sequence: u64) -> Option<Location> {
+        let location = self.returned.remove(&sequence)?;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.pop_returned(sequence);
         }
         if self.returned.is_empty() {
             self.returned_charged = 0;
             self.count_memory();
         }
-        popped
+        Some(location)
     }
 
-    /// Keeps the promise that the oldest of the line are open whenever there are any.
+    /// Keeps the promise that the line begins with a message whenever there is one in it.
     #[cold]
     fn refill(&mut self) {
-        match self.packed.pop_front() {
-            Some(packed) => {
-                self.packed_bytes -= packed.size_bytes();
-                packed.unpack(&mut self.oldest);
-            }
-            None => self.oldest.append(&mut self.newest),
+        let (slots, used) = (self.line.slots(), self.line.used_bytes());
+        let gaps = self.line.refill();
+        if let Some(sizes) = &mut self.sizes {
+            sizes.drop_gaps(gaps, slots);
         }
-        if self.oldest.is_empty() {
-            if self.oldest.capacity() <= PAGE_LOCATIONS / 16 {
-                // There was no burst.
-                return;
-            }
-            // A burst is over; what it needed is given back.
-            self.oldest.shrink_to(PAGE_LOCATIONS / 16);
-            self.newest.shrink_to(PAGE_LOCATIONS / 16);
-            self.packed.shrink_to(0);
+        if self.line.used_bytes() != used {
+            self.count_memory();
         }
+    }
+
+    /// Takes messages with these ascending numbers, as many as may be under one hold of the lock, and calls
+    /// `each` with those that are there. Returns how many numbers those were.
+    pub fn take(&mut self, numbers: &[u64], each: &mut dyn FnMut(u64, Location)) -> usize {
+        let (mut done, mut walked) = (0, 0);
+        while walked < WALKED_AT_ONCE
+            && let Some(number) = numbers.get(done)
+        {
+            if let Some(location) = self.take_returned(*number) {
+                each(*number, location);
+                (done, walked) = (done + 1, walked + 1);
+                continue;
+            }
+            let part = self.line.parts_from(*number).next().map_or(0..0, |(numbers, _)| numbers);
+            let in_part = numbers[done..]
+                .iter()
+                .take_while(|at| part.contains(*at) && !self.returned.contains_key(*at))
+                .count();
+            let end = self.line.first() + self.line.slots() as u64;
+            let Backlog { line, sizes, .. } = self;
+            walked += 1 + line.take(&numbers[done..done + in_part], &mut |number, location| {
+                if let Some(sizes) = sizes {
+                    sizes.leave_gap((end - number) as usize);
+                }
+                each(number, location);
+            });
+            // One that is not there any more is in no part.
+            done += in_part.max(1);
+        }
+        work::count(walked);
+        self.refill();
         self.count_memory();
+        done
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.
@@ -257,121 +263,110 @@ impl Backlog {
         std::mem::replace(self, rest)
     }
 
-    /// Adds the numbers and places of the oldest messages behind `skip` others until there are `count`
-    /// in `found`; takes from `skip` what has been skipped.
-    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<(u64, Location)>) {
-        let mut look_at = |sequence: u64, location: &Location| {
-            if *skip > 0 {
-                *skip -= 1;
-            } else if found.len() < count {
-                found.push((sequence, location.clone()));
-            }
-            found.len() < count
-        };
-        if !self.returned.iter().all(|(sequence, location)| look_at(*sequence, location)) {
+    /// Walks along the messages, from the one with this number on. `level` is added to the numbers.
+    pub fn walk(&self, from: u64, level: u64, walk: &mut Walk<'_>) {
+        if from == 0
+            && let Some(last) = self.next_sequence.checked_sub(1)
+            && walk.passes_all(self.len(), level | last)
+        {
+            walk.spend(1);
             return;
         }
-        let mut sequence = self.first;
-        let mut look_at = |location: &Location| {
-            sequence += 1;
-            look_at(sequence - 1, location)
-        };
-        if !self.oldest.iter().all(&mut look_at) {
-            return;
-        }
-        for packed in &self.packed {
-            let mut wants_more = true;
-            packed.for_each(&mut |location| wants_more = look_at(location));
-            if !wants_more {
+        let from_line = from.max(self.line_first());
+        for (sequence, location) in self.returned.range(from..from_line) {
+            let wants_more = walk.pass(level | sequence, location);
+            if !walk.spend(1) || !wants_more {
                 return;
             }
         }
-        self.newest.iter().all(look_at);
+        for (numbers, part) in self.line.parts_from(from_line) {
+            let (start, last) = (numbers.start, level | numbers.end.saturating_sub(1));
+            let is_mixed = self.has_returned_in(&numbers);
+            let goes_on = match part {
+                Part::Packed(packed)
+                    if from_line <= start && !is_mixed && walk.passes_all(packed.len(), last) =>
+                {
+                    walk.spend(1)
+                }
+                part => {
+                    let mixed = if is_mixed { (numbers.end - start) as usize } else { 0 };
+                    let wants_more = self.all_in(numbers, part, &mut |sequence, location| {
+                        sequence < from_line || walk.pass(level | sequence, location)
+                    });
+                    walk.spend(part.weight() + mixed) && wants_more
+                }
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Whether messages have come back into gaps between these numbers.
+    fn has_returned_in(&self, numbers: &Range<u64>) -> bool {
+        let last = self.returned.last_key_value().map(|(sequence, _)| *sequence);
+        last.is_some_and(|last| last >= numbers.start)
+            && self.returned.range(numbers.clone()).next().is_some()
+    }
+
+    /// The slots of a part, with what has come back into its gaps.
+    fn filled(&self, numbers: &Range<u64>, part: Part<'_>) -> Slots {
+        let mut slots: Slots = numbers.clone().map(|_| None).collect();
+        part.all(&mut |slot, location| {
+            slots[slot] = Some(location.clone());
+            true
+        });
+        for (sequence, location) in self.returned.range(numbers.clone()) {
+            slots[(sequence - numbers.start) as usize] = Some(location.clone());
+        }
+        slots
+    }
+
+    /// Calls `each` with the messages that have these numbers, those of a part, until it has enough. Returns
+    /// whether it wants more.
+    fn all_in(
+        &self,
+        numbers: Range<u64>,
+        part: Part<'_>,
+        each: &mut dyn FnMut(u64, &Location) -> bool,
+    ) -> bool {
+        let mut each = |slot, location: &Location| each(numbers.start + slot as u64, location);
+        match self.has_returned_in(&numbers) {
+            true => Part::Open(&self.filled(&numbers, part)).all(&mut each),
+            false => part.all(&mut each),
+        }
     }
 
     /// Calls `each` with the place of every message.
     pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
-        self.returned.values().chain(&self.oldest).for_each(&mut *each);
-        self.packed.iter().for_each(|packed| packed.for_each(each));
-        self.newest.iter().for_each(each);
+        self.returned.values().for_each(&mut *each);
+        for (_, part) in self.line.parts_from(0) {
+            part.all(&mut |_, location| {
+                each(location);
+                true
+            });
+        }
     }
 
     /// Adds to `all` where the messages are that are in the log.
     pub fn add_logged(&self, all: &mut Logged) {
-        all.first.extend(self.returned.values().chain(&self.oldest).filter_map(logged));
-        all.packed.extend(self.packed.iter().cloned());
-        all.last.extend(self.newest.iter().filter_map(logged));
-    }
-}
-
-/// The position in the log and the marks of a message.
-pub(crate) type Entry = (Position, u16);
-
-/// The messages of a queue that are in the log. The many in the middle are shared with the queue.
-#[derive(Debug, Default)]
-pub(crate) struct Logged {
-    pub first: Vec<Entry>,
-    packed: VecDeque<Packed>,
-    last: Vec<Entry>,
-}
-
-impl Logged {
-    /// Those in a line of their own.
-    pub fn line(of: &Backlog) -> Self {
-        let mut logged = Logged::default();
-        of.add_logged(&mut logged);
-        logged
-    }
-
-    /// All of them, in the queue's order; what is packed is unpacked piece by piece.
-    pub fn into_entries(self) -> Entries {
-        Entries { open: self.first.into_iter(), packed: self.packed, last: self.last }
-    }
-
-    /// Calls `each` with runs of them, in the queue's order.
-    pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
-        each(&self.first);
-        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
-        for packed in self.packed {
-            run.clear();
-            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-            each(&run);
-        }
-        each(&self.last);
-    }
-}
-
-/// Messages of a queue that are in the log, one after the other.
-#[derive(Debug)]
-pub(crate) struct Entries {
-    open: std::vec::IntoIter<Entry>,
-    packed: VecDeque<Packed>,
-    last: Vec<Entry>,
-}
-
-impl Iterator for Entries {
-    type Item = Entry;
-
-    fn next(&mut self) -> Option<Entry> {
-        loop {
-            if let Some(entry) = self.open.next() {
-                return Some(entry);
-            }
-            let run = match self.packed.pop_front() {
-                Some(packed) => {
-                    let mut run = Vec::with_capacity(PAGE_LOCATIONS);
-                    packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-                    run
+        all.first.extend(self.returned.range(..self.line_first()).filter_map(|(_, at)| logged(at)));
+        for (index, (numbers, part)) in self.line.parts_from(0).enumerate() {
+            match part {
+                Part::Packed(packed) if !self.has_returned_in(&numbers) => {
+                    all.packed.push_back(packed.clone());
                 }
-                None if self.last.is_empty() => return None,
-                None => std::mem::take(&mut self.last),
-            };
-            self.open = run.into_iter();
+                Part::Packed(_) => {
+                    all.packed.push_back(Packed::pack(&mut self.filled(&numbers, part)));
+                }
+                Part::Open(_) => {
+                    let entries = if index == 0 { &mut all.first } else { &mut all.last };
+                    self.all_in(numbers, part, &mut |_, location| {
+                        entries.extend(logged(location));
+                        true
+                    });
+                }
+            }
         }
     }
-}
-
-/// The position and the marks of a message that is in the log.
-pub(crate) fn logged(location: &Location) -> Option<Entry> {
-    location.position().map(|position| (position, location.marks()))
 }

@@ -1,6 +1,7 @@
 //! Carrying a queue to another broker: what it has, in its order, and taking that in there.
 
-use super::backlog::{Entries, Entry, Logged, REDELIVERED, logged};
+use super::backlog::REDELIVERED;
+use super::logged::{Entries, Entry, Logged, logged};
 use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};

@@ -2,10 +2,10 @@
 //! the middle.
 
 use super::backlog::REDELIVERED;
-use super::{Freed, Queue, Settled};
+use super::{Cursor, Freed, Queue, Settled, State};
 use crate::outbox::Outbox;
 use courser_store::{Location, MessageRef, Store, StoreError};
-use rustc_hash::FxHashSet;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,20 +19,28 @@ pub(crate) struct Peeked<'a> {
 }
 
 impl Queue {
-    /// Calls `each` with the messages that wait behind `skip` others, `count` at most, until it has
-    /// enough. Their places are taken under the lock; they are read without it, held in the meantime so
-    /// that the store keeps them.
+    /// Calls `each` with the messages that wait from `cursor` on, `count` at most, until it has
+    /// enough. Their places are taken under the lock, which others get in between on a long way; they are
+    /// read without it, held in the meantime so that the store keeps them.
     pub(crate) fn peek(
         &self,
-        skip: usize,
+        mut cursor: Cursor,
         count: usize,
         store: &dyn Store,
         each: &mut dyn FnMut(Peeked<'_>) -> bool,
     ) -> Result<(), StoreError> {
-        let places = {
-            let state = self.state.lock();
-            held(state.ready.first(skip, count), store)
-        };
+        let mut places = Vec::new();
+        let mut state = self.state.lock();
+        loop {
+            let known = places.len();
+            let is_interrupted = state.ready.walk(&mut cursor, count, &mut places);
+            hold(&places[known..], store);
+            if !is_interrupted {
+                break;
+            }
+            MutexGuard::bump(&mut state);
+        }
+        drop(state);
         read_all(places, store, each)
     }
 
@@ -47,50 +55,40 @@ impl Queue {
         let places = {
             let state = self.state.lock();
             let known = numbers.filter_map(|at| Some((at, state.unacked.get(at)?.clone())));
-            held(known.collect(), store)
+            let places: Vec<_> = known.collect();
+            hold(&places, store);
+            places
         };
         read_all(places, store, each)
     }
 
-    /// Hands those messages to `holder` that wait and are among `chosen`. They are the first `within` that are looked at; those in between stay where they
-    /// are. What is taken has to be settled.
-    pub(crate) fn take_chosen(
-        &self,
-        chosen: &FxHashSet<u64>,
-        within: usize,
-        holder: &Arc<Outbox>,
-    ) -> Vec<Settled> {
-        let (mut taken, mut passed) = (Vec::new(), Vec::new());
+    /// Hands the messages with these numbers that wait to `holder`; those around them stay where they are, and
+    /// others get the lock in between. The numbers are in the queue's order. What is taken has to be settled.
+    pub(crate) fn take_chosen(&self, chosen: &[u64], holder: &Arc<Outbox>) -> Vec<Settled> {
+        let (mut taken, mut left) = (Vec::with_capacity(chosen.len()), chosen);
         let mut state = self.state.lock();
-        for _ in 0..within {
-            if taken.len() == chosen.len() {
-                break;
+        loop {
+            let State { ready, unacked, .. } = &mut *state;
+            let done = ready.take(left, &mut |sequence, location| {
+                unacked.insert(sequence, location, (holder, 0));
+                taken.push(Settled { sequence, freed: Freed::Nothing });
+            });
+            if state.ready.is_empty() {
+                state.reader = None;
             }
-            let bytes = state.ready.front_bytes();
-            let Some((sequence, location)) = state.ready.pop() else { break };
-            match chosen.contains(&sequence) {
-                true => {
-                    state.unacked.insert(sequence, location, (holder, 0));
-                    taken.push(Settled { sequence, freed: Freed::Nothing });
-                }
-                false => passed.push((sequence, location, bytes)),
+            self.backlog.store(state.ready.len(), Ordering::Relaxed);
+            left = &left[done..];
+            if left.is_empty() {
+                return taken;
             }
+            MutexGuard::bump(&mut state);
         }
-        for (sequence, location, bytes) in passed {
-            state.ready.put_back(sequence, location, bytes);
-        }
-        if state.ready.is_empty() {
-            state.reader = None;
-        }
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
-        taken
     }
 }
 
-/// Places that the store keeps until they are released.
-fn held(places: Vec<(u64, Location)>, store: &dyn Store) -> Vec<(u64, Location)> {
+/// Has the store keep these until they are released.
+fn hold(places: &[(u64, Location)], store: &dyn Store) {
     places.iter().filter_map(|(_, at)| at.position()).for_each(|at| store.hold(at));
-    places
 }
 
 /// Reads messages until `each` has enough, and releases all of them.
@@ -110,7 +108,7 @@ fn read_all(
             };
             match message {
                 Ok(message) => wants_more = each(Peeked { number, message, redelivered }),
-                // Whoever gets to it finds that out as well.
+                // The consumer that gets to it finds that out as well.
                 Err(StoreError::Lost(_)) => {}
                 Err(error) => read = Err(error),
             }

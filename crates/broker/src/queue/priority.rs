@@ -1,6 +1,8 @@
 //! Priorities: messages with a higher one overtake the others, those with the same keep their order.
 
-use super::backlog::{Backlog, Logged};
+use super::backlog::Backlog;
+use super::logged::Logged;
+use super::walk::Walk;
 use crate::memory::Charge;
 use courser_codec::ContentHeader;
 use courser_store::{Location, MessageRef};
@@ -111,8 +113,7 @@ impl Levels {
     }
 
     pub fn put_back(&mut self, sequence: u64, location: Location, bytes: Option<u32>) {
-        let level = (sequence >> LEVEL_SHIFT) as u8;
-        self.backlog(level).put_back(sequence & ((1 << LEVEL_SHIFT) - 1), location, bytes);
+        self.backlog(level_of(sequence)).put_back(sequence_of(sequence), location, bytes);
         self.len += 1;
     }
 
@@ -140,13 +141,38 @@ impl Levels {
         std::mem::replace(self, rest)
     }
 
-    /// Adds the places of the messages whose turn it is next, as [`Backlog::first`] does.
-    pub fn first(&self, skip: &mut usize, count: usize, found: &mut Vec<(u64, Location)>) {
+    /// As [`Backlog::walk`], through the levels whose turn comes behind the cursor.
+    pub fn walk(&self, walk: &mut Walk<'_>) {
+        let behind = walk.cursor.behind.map(|at| (level_of(at), sequence_of(at) + 1));
         for (level, backlog) in self.backlogs.iter().rev() {
-            let before = found.len();
-            backlog.first(skip, count, found);
-            found[before..].iter_mut().for_each(|(at, _)| *at = number(*level, *at));
+            let from = match behind {
+                Some((passed, _)) if *level > passed => continue,
+                Some((passed, from)) if *level == passed => from,
+                _ => 0,
+            };
+            backlog.walk(from, number(*level, 0), walk);
+            if !walk.goes_on() {
+                break;
+            }
         }
+    }
+
+    /// As [`Backlog::take`]: those of the level that the first has.
+    pub fn take(&mut self, numbers: &[u64], each: &mut dyn FnMut(u64, Location)) -> usize {
+        let Some(level) = numbers.first().copied().map(level_of) else { return 0 };
+        let of_level = numbers.iter().copied().take_while(|at| level_of(*at) == level);
+        let sequences: Vec<u64> = of_level.map(sequence_of).collect();
+        let Ok(index) = self.backlogs.binary_search_by_key(&level, |(level, _)| *level) else {
+            return sequences.len();
+        };
+        let backlog = &mut self.backlogs[index].1;
+        let before = backlog.len();
+        let done = backlog.take(&sequences, &mut |at, location| each(number(level, at), location));
+        self.len -= before - backlog.len();
+        if backlog.is_empty() {
+            self.backlogs.remove(index);
+        }
+        done
     }
 
     pub fn for_each(&self, each: &mut dyn FnMut(&Location)) {
@@ -179,4 +205,12 @@ impl Levels {
 
 fn number(level: u8, sequence: u64) -> u64 {
     u64::from(level) << LEVEL_SHIFT | sequence
+}
+
+fn level_of(number: u64) -> u8 {
+    (number >> LEVEL_SHIFT) as u8
+}
+
+fn sequence_of(number: u64) -> u64 {
+    number & ((1 << LEVEL_SHIFT) - 1)
 }

@@ -1,7 +1,9 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
-use super::backlog::{Backlog, Logged};
+use super::backlog::Backlog;
+use super::logged::Logged;
 use super::priority::{Levels, Ranks};
+use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
 
@@ -161,16 +163,35 @@ impl Ready {
         }
     }
 
-    /// The numbers and places of the messages whose turn it is next, `count` at most, behind `skip`
-    /// others.
-    pub fn first(&self, skip: usize, count: usize) -> Vec<(u64, Location)> {
-        let mut found = Vec::new();
-        let mut left = skip;
-        match &self.levels {
-            None => self.backlog.first(&mut left, count, &mut found),
-            Some(levels) => levels.first(&mut left, count, &mut found),
+    /// Adds the numbers and places of messages to `found`, from `cursor` on, in the order of their turns, until
+    /// there are `count`; the cursor goes along. Returns whether it has stopped for others to have their turn.
+    pub fn walk(
+        &self,
+        cursor: &mut Cursor,
+        count: usize,
+        found: &mut Vec<(u64, Location)>,
+    ) -> bool {
+        if cursor.behind.is_none() && cursor.skip >= self.len() {
+            return false;
         }
-        found
+        let from = cursor.behind.map_or(0, |behind| behind + 1);
+        let mut walk = Walk::new(cursor, count, found);
+        if walk.goes_on() {
+            match &self.levels {
+                None => self.backlog.walk(from, 0, &mut walk),
+                Some(levels) => levels.walk(&mut walk),
+            }
+        }
+        walk.is_interrupted()
+    }
+
+    /// Takes messages with these numbers, which are in the order of their turns, as many as may be under one
+    /// hold of the lock, and calls `each` with those that are there. Returns how many numbers those were.
+    pub fn take(&mut self, numbers: &[u64], each: &mut dyn FnMut(u64, Location)) -> usize {
+        match &mut self.levels {
+            None => self.backlog.take(numbers, each),
+            Some(levels) => levels.take(numbers, each),
+        }
     }
 
     /// The same, those of each priority by themselves.
@@ -191,3 +212,6 @@ impl Ready {
         logged
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
-use super::backlog::{Logged, REDELIVERED, SPILLED, logged};
+use super::backlog::{REDELIVERED, SPILLED};
+use super::logged::{Logged, logged};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct Sizes {
     /// Of all together.
     total_bytes: u64,
-    /// Of the last ones in the line, in their order.
+    /// Of the last slots in the line, in their order; 0 for a gap.
     line: VecDeque<u32>,
     /// Of those that came back, by their numbers.
     returned: FxHashMap<u64, u32>,
@@ -34,14 +34,14 @@ impl Sizes {
             + self.unread.len() * 2 * size_of::<u64>()
     }
 
-    /// How many of a line of `len` have yet to be read: the oldest.
-    pub fn unread_of(&self, len: usize) -> usize {
-        len - self.line.len()
+    /// How many of a line of so many slots have yet to be read: the oldest.
+    pub fn unread_of(&self, slots: usize) -> usize {
+        slots - self.line.len()
     }
 
-    /// Whether any have yet to be read, beside a line of `len`.
-    pub fn lacks_some(&self, len: usize) -> bool {
-        self.line.len() < len || !self.unread.is_empty()
+    /// Whether any have yet to be read, beside a line of so many slots.
+    pub fn lacks_some(&self, slots: usize) -> bool {
+        self.line.len() < slots || !self.unread.is_empty()
     }
 
     /// The newest of the line that had to be read has been.
@@ -61,7 +61,7 @@ impl Sizes {
         self.total_bytes += u64::from(bytes);
     }
 
-    /// A message comes back to its place in front of the line; none if it has yet to be read.
+    /// A message comes back to its place; none if it has yet to be read.
     pub fn put_back(&mut self, sequence: u64, bytes: Option<u32>) {
         match bytes {
             Some(bytes) => drop(self.returned.insert(sequence, bytes)),
@@ -70,13 +70,30 @@ impl Sizes {
         self.total_bytes += u64::from(bytes.unwrap_or(0));
     }
 
-    /// The first of a line of `len` leaves.
-    pub fn pop(&mut self, len: usize) {
-        if self.unread_of(len) > 0 {
+    /// The first of a line of so many slots leaves.
+    pub fn pop(&mut self, slots: usize) {
+        if self.unread_of(slots) > 0 {
             return;
         }
         let bytes = self.line.pop_front().unwrap_or(0);
         self.total_bytes -= u64::from(bytes);
+        if self.line.is_empty() {
+            self.line.shrink_to(0);
+        }
+    }
+
+    /// The message in the slot with this number, counted from the end of the line, leaves a gap.
+    pub fn leave_gap(&mut self, from_end: usize) {
+        let slot = self.line.len().checked_sub(from_end);
+        if let Some(bytes) = slot.and_then(|slot| self.line.get_mut(slot)) {
+            self.total_bytes -= u64::from(std::mem::take(bytes));
+        }
+    }
+
+    /// So many gaps leave the front of a line of so many slots.
+    pub fn drop_gaps(&mut self, gaps: usize, slots: usize) {
+        let unread = self.unread_of(slots);
+        self.line.drain(..gaps.saturating_sub(unread));
         if self.line.is_empty() {
             self.line.shrink_to(0);
         }
@@ -92,11 +109,11 @@ impl Sizes {
         }
     }
 
-    /// That of one that came back, or of the first of a line of `len`; none if it has yet to be read.
-    pub fn of(&self, returned: Option<u64>, len: usize) -> Option<u32> {
+    /// That of one that came back, or of the first of a line of so many slots; none if it has yet to be read.
+    pub fn of(&self, returned: Option<u64>, slots: usize) -> Option<u32> {
         match returned {
             Some(sequence) => self.returned.get(&sequence).copied(),
-            None => self.line.front().copied().filter(|_| self.unread_of(len) == 0),
+            None => self.line.front().copied().filter(|_| self.unread_of(slots) == 0),
         }
     }
 }

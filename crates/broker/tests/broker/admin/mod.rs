@@ -6,6 +6,7 @@ mod connections;
 mod counts;
 mod durable;
 mod events;
+mod far_out;
 mod figures;
 mod interventions;
 mod messages;

@@ -7,20 +7,25 @@ use courser_codec::FieldTable;
 use std::cell::Cell;
 use std::sync::Arc;
 
-fn bodies(broker: &Arc<Broker>, queue: &str) -> Vec<String> {
+pub fn bodies(broker: &Arc<Broker>, queue: &str) -> Vec<String> {
     let shown = broker.admin().peek("/", queue.as_bytes(), 0, 1000, 100).expect("the queue");
     shown.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned()).collect()
 }
 
-fn anywhere(_: WriteTarget<'_>) -> Option<bool> {
+pub fn anywhere(_: WriteTarget<'_>) -> Option<bool> {
     Some(true)
 }
 
-fn to(queue: &str) -> MoveTo {
+pub fn to(queue: &str) -> MoveTo {
     MoveTo::Queue(owned(queue))
 }
 
-fn relocate(broker: &Arc<Broker>, from: &str, selection: &Selection<'_>, to: &MoveTo) -> Relocated {
+pub fn relocate(
+    broker: &Arc<Broker>,
+    from: &str,
+    selection: &Selection<'_>,
+    to: &MoveTo,
+) -> Relocated {
     let moved = broker.admin().relocate("/", from.as_bytes(), selection, to, &anywhere, false);
     moved.expect("it can be done")
 }
