@@ -2,7 +2,7 @@
 
 use crate::access::{Access, View};
 use crate::authority::{Authority, Grant};
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, Tried};
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 use crate::directory::Directory;
 use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
@@ -153,7 +153,7 @@ impl Accounts {
         if password.is_empty() {
             return Step::Done(Err(LoginRefused::BlankPassword(shown)));
         }
-        if let Err(refused) = self.may_try(name, from, now_ms) {
+        if let Err(refused) = self.may_try(Tried::User(name), from, now_ms) {
             return Step::Done(Err(refused));
         }
         let directory = self.directory.load();
@@ -183,10 +183,11 @@ impl Accounts {
     ///
     /// # Errors
     /// [`LoginRefused::Wait`].
-    pub fn may_try(&self, name: &[u8], from: IpAddr, now_ms: u64) -> Result<(), LoginRefused> {
-        match self.backoff.lock().wait_ms(from, name, now_ms) {
+    pub fn may_try(&self, tried: Tried<'_>, from: IpAddr, now_ms: u64) -> Result<(), LoginRefused> {
+        match self.backoff.lock().wait_ms(from, tried, now_ms) {
             0 => Ok(()),
             wait_ms => {
+                let name = tried.name();
                 let shown = &name[..name.len().min(NAME_BYTES_MAX)];
                 let user = String::from_utf8_lossy(shown).into_owned();
                 Err(LoginRefused::Wait { user, wait_ms })
@@ -212,10 +213,11 @@ impl Accounts {
     pub fn login_granted(
         &self,
         authority: Arc<dyn Authority>,
+        tried: Tried<'_>,
         from: IpAddr,
     ) -> Result<Login, LoginRefused> {
         let user = Arc::clone(authority.user());
-        self.backoff.lock().succeeded(from, user.name.as_bytes());
+        self.backoff.lock().succeeded(from, tried);
         self.come_from(&user, from)?;
         Ok(Login { user, rehashed: None, grant: Some(Grant::new(authority)) })
     }
@@ -228,7 +230,7 @@ impl Accounts {
         let (name, from) = (verified.attempt.name.clone(), verified.attempt.from);
         let decided = self.decide(verified, now_ms);
         if let Err(LoginRefused::InvalidCredentials(_)) = decided {
-            self.login_failed(&name, from, now_ms);
+            self.login_failed(Tried::User(name.as_bytes()), from, now_ms);
         }
         decided
     }
@@ -249,7 +251,7 @@ impl Accounts {
         let current = unchanged.and_then(|user| directory.user(&user.name).cloned());
         match current {
             Some(user) if is_right => {
-                self.backoff.lock().succeeded(from, name.as_bytes());
+                self.backoff.lock().succeeded(from, Tried::User(name.as_bytes()));
                 let hash = rehashed.as_ref().unwrap_or(&user.password).encode();
                 self.verified.lock().remember(&user.name, &password, &hash, now_ms);
                 self.admit(&user, from, rehashed)
@@ -259,8 +261,8 @@ impl Accounts {
     }
 
     /// Counts a login that nobody has let in.
-    pub fn login_failed(&self, name: &str, from: IpAddr, now_ms: u64) {
-        self.backoff.lock().failed(from, name.as_bytes(), now_ms);
+    pub fn login_failed(&self, tried: Tried<'_>, from: IpAddr, now_ms: u64) {
+        self.backoff.lock().failed(from, tried, now_ms);
     }
 
     /// The record that keeps a stronger hash, if the user still has the password that it is of.

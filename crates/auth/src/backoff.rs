@@ -1,11 +1,12 @@
 //! Slows down who guesses passwords.
 //!
-//! Refused logins are counted per address and user, and, with more patience, per address. Whoever
+//! Refused logins are counted per address and user (or token), and, with more patience, per address. Whoever
 //! has failed too often waits, each time twice as long up to a minute; until then a login is refused
 //! without its password being looked at. Nobody is locked out by what others do elsewhere, as a count per
 //! user would, and this machine never waits: its administrator can always log in.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Failures that nobody waits for, for one user from one address.
@@ -21,11 +22,31 @@ const FORGOTTEN_AFTER_MS: u64 = 10 * 60_000;
 /// Addresses and users that are remembered.
 const ENTRIES_MAX: usize = 16_384;
 
-/// What is counted for: an address, and a user by the hash of its name, or all of them.
+/// What a login tries, by which failures are counted besides the address.
+#[derive(Clone, Copy, Debug, Hash)]
+pub enum Tried<'a> {
+    /// To be the user of this name.
+    User(&'a [u8]),
+    /// A secret that says itself whose it is, such as a token. Others who bring one from the same address do not wait for
+    /// the failures of this one.
+    Secret(&'a [u8]),
+}
+
+impl Tried<'_> {
+    /// The name that is tried; nothing for a secret, which no log shows.
+    pub(crate) fn name(&self) -> &[u8] {
+        match self {
+            Tried::User(name) => name,
+            Tried::Secret(_) => b"",
+        }
+    }
+}
+
+/// What is counted for: an address, and what is tried by its hash, or all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     address: IpAddr,
-    user: Option<u64>,
+    tried: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,23 +63,22 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// For how many more milliseconds logins of this user from this address are refused; 0 if they
-    /// are not.
-    pub fn wait_ms(&self, address: IpAddr, user: &[u8], now_ms: u64) -> u64 {
+    /// For how many more milliseconds this is refused from this address; 0 if it is not.
+    pub fn wait_ms(&self, address: IpAddr, tried: impl Hash, now_ms: u64) -> u64 {
         if address.to_canonical().is_loopback() {
             return 0;
         }
-        let [pair, whole] = self.keys(address, user);
+        let [pair, whole] = self.keys(address, tried);
         let of_pair = self.wait_of(pair, FREE_FAILURES, now_ms);
         of_pair.max(self.wait_of(whole, FREE_FAILURES_OF_ADDRESS, now_ms))
     }
 
     /// A password was wrong, or there is no such user.
-    pub fn failed(&mut self, address: IpAddr, user: &[u8], now_ms: u64) {
+    pub fn failed(&mut self, address: IpAddr, tried: impl Hash, now_ms: u64) {
         if address.to_canonical().is_loopback() {
             return;
         }
-        for key in self.keys(address, user) {
+        for key in self.keys(address, tried) {
             if self.failures.len() >= ENTRIES_MAX && !self.failures.contains_key(&key) {
                 self.make_room(now_ms);
             }
@@ -74,8 +94,8 @@ impl Backoff {
 
     /// The password was right: what failed before was a mistake. Other users' failures from there
     /// still count.
-    pub fn succeeded(&mut self, address: IpAddr, user: &[u8]) {
-        let [pair, _] = self.keys(address, user);
+    pub fn succeeded(&mut self, address: IpAddr, tried: impl Hash) {
+        let [pair, _] = self.keys(address, tried);
         self.failures.remove(&pair);
     }
 
@@ -103,11 +123,11 @@ impl Backoff {
         self.failures.retain(|_, one| one.last_ms > middle);
     }
 
-    fn keys(&self, address: IpAddr, user: &[u8]) -> [Key; 2] {
+    fn keys(&self, address: IpAddr, tried: impl Hash) -> [Key; 2] {
         use std::hash::BuildHasher;
         let address = network(address);
-        let pair = Key { address, user: Some(self.hasher.hash_one(user)) };
-        [pair, Key { address, user: None }]
+        let pair = Key { address, tried: Some(self.hasher.hash_one(tried)) };
+        [pair, Key { address, tried: None }]
     }
 }
 

@@ -28,7 +28,7 @@ mod verified;
 pub use access::{Access, Refusal, Resource, Right};
 pub use accounts::{Accounts, Settings};
 pub use authority::{Again, Authority, Grant};
-pub use backoff::Backoff;
+pub use backoff::{Backoff, Tried};
 pub use bounds::{
     NAME_BYTES_MAX, PASSWORD_BYTES_MAX, PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX,
     PERMISSIONS_MAX, TAGS_MAX, USERS_MAX,

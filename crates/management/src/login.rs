@@ -118,16 +118,8 @@ impl Logins {
             // The user has another hash now, by this login or by another one at the same moment.
             decided = self.ask(user, password, peer).await;
         }
-        match decided {
-            Ok(login) => Ok(Caller::of_login(login, &self.accounts)),
-            Err(LoginRefused::LoopbackOnly(_)) => {
-                Err(Refusal::not_authorised("User can only log in via localhost"))
-            }
-            Err(LoginRefused::NotChecked(_)) => {
-                Err(Refusal::internal("the password could not be checked"))
-            }
-            Err(_) => Err(wrong()),
-        }
+        let login = decided.map_err(|why| refusal(&why))?;
+        Ok(Caller::of_login(login, &self.accounts))
     }
 
     /// Whose token this is.
@@ -167,6 +159,20 @@ impl Logins {
             }
         }
         decided
+    }
+}
+
+/// What a client is told that is not let in.
+fn refusal(why: &LoginRefused) -> Refusal {
+    match why {
+        LoginRefused::LoopbackOnly(_) => {
+            Refusal::not_authorised("User can only log in via localhost")
+        }
+        LoginRefused::NotChecked(_) => Refusal::internal("the password could not be checked"),
+        LoginRefused::Wait { wait_ms, .. } => Refusal::wait(*wait_ms),
+        LoginRefused::InvalidCredentials(_)
+        | LoginRefused::BlankPassword(_)
+        | LoginRefused::Elsewhere { .. } => wrong(),
     }
 }
 
@@ -229,6 +235,14 @@ mod tests {
         for body in [&b""[..], b"username=me", b"{\"username\":\"me\"}", b"[]", b"\xff"] {
             assert_eq!(said(body), None);
         }
+    }
+
+    #[test]
+    fn a_login_that_has_to_wait_is_not_told_that_its_credentials_are_wrong() {
+        let why = LoginRefused::Wait { user: String::new(), wait_ms: 1_500 };
+        let told = refusal(&why);
+        let reason = "Too many logins failed: the next is possible in 2 s.";
+        assert_eq!((told.status.as_u16(), told.body.expect("a reason").1), (429, reason.into()));
     }
 
     #[test]

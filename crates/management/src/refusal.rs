@@ -54,6 +54,13 @@ impl Refusal {
         Refusal::new(StatusCode::UNAUTHORIZED, "not_authorized", reason)
     }
 
+    /// Too many logins have failed.
+    pub fn wait(wait_ms: u64) -> Self {
+        let seconds = wait_ms.div_ceil(1000);
+        let reason = format!("Too many logins failed: the next is possible in {seconds} s.");
+        Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", reason)
+    }
+
     /// There are no credentials.
     pub fn challenge() -> Self {
         Refusal { challenge: true, ..Refusal::empty(StatusCode::UNAUTHORIZED) }

@@ -67,6 +67,23 @@ pub enum TokenRefused {
     Scopes(#[from] TooManyScopes),
 }
 
+impl TokenRefused {
+    /// Whether it may be made up. What is signed with a key of the issuer is not, be it expired or for others.
+    pub fn is_unsigned(&self) -> bool {
+        use TokenRefused as R;
+        match self {
+            R::TooLong
+            | R::Algorithm(_)
+            | R::Critical
+            | R::NoKey
+            | R::UnknownKey(_)
+            | R::Signature => true,
+            R::Audience(_) | R::Issuer(_) | R::NoNumber(_) | R::NoExpiry => false,
+            R::Expired { .. } | R::NotYet { .. } | R::NoName | R::Scopes(_) => false,
+        }
+    }
+}
+
 /// Finds out whether a token is good now, with the first of `sets` that has its key.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
 use crate::turns::Turns;
-use courser_auth::{Accounts, Authority, Grant, Login, LoginRefused, Step};
+use courser_auth::{Accounts, Authority, Grant, Login, LoginRefused, Step, Tried};
 use courser_connection::{Credentials, Mechanism};
 use courser_management::OAuthClient;
 use courser_oauth::Token;
@@ -44,6 +44,19 @@ pub(crate) enum RenewalError {
     OtherUser(String),
     #[error("the token was given up")]
     Interrupted,
+}
+
+impl RenewalError {
+    /// Whether that may be a guess. Without keys it is not known whether a token is good.
+    fn is_guess(&self) -> bool {
+        match self {
+            RenewalError::NoToken => true,
+            RenewalError::Token(TokenError::Refused(why)) => why.is_unsigned(),
+            RenewalError::Token(TokenError::NoKeys(_))
+            | RenewalError::OtherUser(_)
+            | RenewalError::Interrupted => false,
+        }
+    }
 }
 
 /// Who knows users besides the broker, and who is let in by nobody's word.
@@ -191,24 +204,23 @@ impl Checks {
         password: &[u8],
         from: IpAddr,
     ) -> Result<Login, LoginRefused> {
-        let (user, now_ms) = (shown(user), self.clock.now_ms());
-        self.accounts.may_try(user.as_bytes(), from, now_ms)?;
+        let (tried, now_ms) = (Tried::Secret(password), self.clock.now_ms());
+        self.accounts.may_try(tried, from, now_ms)?;
         let why = match self.authority(password).await {
-            Ok(authority) => return self.accounts.login_granted(authority, from),
+            Ok(authority) => return self.accounts.login_granted(authority, tried, from),
             Err(why) => why,
         };
-        // Without keys nobody knows whether it is good: that is no guess.
-        if !matches!(why, RenewalError::Token(TokenError::NoKeys(_))) {
-            self.accounts.login_failed(&user, from, now_ms);
+        if why.is_guess() {
+            self.accounts.login_failed(tried, from, now_ms);
         }
-        Err(LoginRefused::Elsewhere { user, why: why.to_string() })
+        Err(LoginRefused::Elsewhere { user: shown(user), why: why.to_string() })
     }
 
     /// Nobody has no name. What comes without one may be a token that is no business of a program that knows users.
-    fn refuse_nameless(&self, from: IpAddr) -> Result<Login, LoginRefused> {
-        let now_ms = self.clock.now_ms();
-        self.accounts.may_try(b"", from, now_ms)?;
-        self.accounts.login_failed("", from, now_ms);
+    fn refuse_nameless(&self, secret: &[u8], from: IpAddr) -> Result<Login, LoginRefused> {
+        let (tried, now_ms) = (Tried::Secret(secret), self.clock.now_ms());
+        self.accounts.may_try(tried, from, now_ms)?;
+        self.accounts.login_failed(tried, from, now_ms);
         Err(LoginRefused::InvalidCredentials(String::new()))
     }
 
@@ -230,14 +242,14 @@ impl Checks {
 
     fn begin(&self, user: &[u8], password: &[u8], from: IpAddr) -> Step {
         if user.is_empty() && !password.is_empty() {
-            return Step::Done(self.refuse_nameless(from));
+            return Step::Done(self.refuse_nameless(password, from));
         }
         let step = self.accounts.login(user, password, from, self.clock.now_ms());
         if let (Step::Verify(_), Some(elsewhere)) = (&step, &self.elsewhere.program)
             && let Ok(name) = std::str::from_utf8(user)
             && let Some(authority) = elsewhere.remembered(name, password, from)
         {
-            return Step::Done(self.accounts.login_granted(authority, from));
+            return Step::Done(self.accounts.login_granted(authority, Tried::User(user), from));
         }
         step
     }
@@ -269,10 +281,11 @@ impl Checks {
             Err(LoginRefused::InvalidCredentials(_)) => {}
             decided => return decided,
         }
+        let tried = Tried::User(user);
         match elsewhere.log_in(name, password, from).await {
-            Ok(authority) => self.accounts.login_granted(authority, from),
+            Ok(authority) => self.accounts.login_granted(authority, tried, from),
             Err(why) => {
-                self.accounts.login_failed(name, from, now_ms);
+                self.accounts.login_failed(tried, from, now_ms);
                 Err(LoginRefused::Elsewhere { user: name.to_owned(), why })
             }
         }
@@ -344,34 +357,4 @@ fn shown(name: &[u8]) -> String {
 const NAME_MAX: usize = 255;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use courser_auth::{AccountError, Directory, Hashing, PasswordHash, Settings, User};
-
-    #[tokio::test]
-    async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
-        let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
-        let accounts = Accounts::new(Directory::default(), settings);
-        let made = accounts.change(
-            |all| Ok(vec![all.create_user(User::new("u", PasswordHash::quick(b"right")?))?]),
-            |_| Ok::<(), AccountError>(()),
-        );
-        made.expect("a user");
-        let logins = Arc::new(Logins::new(&accounts, Elsewhere::default(), Clock::system()));
-        let guess = |password: &'static [u8]| {
-            let logins = Arc::clone(&logins);
-            let from = IpAddr::from([192, 0, 2, 1]);
-            tokio::spawn(async move { logins.log_in(b"u", password, from).await })
-        };
-        let guesses: Vec<_> = (0..50).map(|_| guess(b"wrong")).collect();
-        let mut checked = 0;
-        for one in guesses {
-            match one.await.expect("an answer") {
-                Err(LoginRefused::InvalidCredentials(_)) => checked += 1,
-                refused => assert!(matches!(refused, Err(LoginRefused::Wait { .. }))),
-            }
-        }
-        // Each more needs a second on the clock, then two, and so on.
-        assert!((5..10).contains(&checked), "{checked}");
-    }
-}
+mod tests;

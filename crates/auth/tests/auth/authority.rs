@@ -3,7 +3,7 @@
 use super::accounts::accounts;
 use courser_auth::{
     Access, Authority, Grant, LoginRefused, Origin, PasswordHash, Resource, Right, Settings, Tags,
-    User,
+    Tried, User,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -87,10 +87,14 @@ fn the_list_of_users_of_this_machine_is_for_them_too() {
     accounts.configure(Settings { loopback_users, ..Settings::default() });
     let afar: IpAddr = "203.0.113.7".parse().expect("an address");
     let near: IpAddr = "::1".parse().expect("an address");
-    let refused = accounts.login_granted(told("here", Right::Read, ""), afar).expect_err("refused");
+    let refused = accounts
+        .login_granted(told("here", Right::Read, ""), Tried::Secret(b"t"), afar)
+        .expect_err("refused");
     assert_eq!(refused, LoginRefused::LoopbackOnly("here".to_owned()));
     for (name, from) in [("here", near), ("anybody", afar)] {
-        let login = accounts.login_granted(told(name, Right::Read, ""), from).expect("let in");
+        let login = accounts
+            .login_granted(told(name, Right::Read, ""), Tried::Secret(b"t"), from)
+            .expect("let in");
         assert_eq!(login.user.name, name);
         assert!(login.grant.is_some());
     }

@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use courser_auth::LoginRefused;
+use courser_auth::{LoginRefused, Tried};
 use hyper::header::{HOST, SET_COOKIE};
 use hyper::{HeaderMap, StatusCode};
 use serde_json::json;
@@ -95,7 +95,9 @@ pub(crate) async fn finish(
         return Err(Refusal::bad_request(format!("code has more than {CODE_BYTES_MAX} bytes")));
     }
     let accounts = &api.settings.accounts;
-    accounts.may_try(b"", peer.ip(), api.now_ms()).map_err(not_let_in)?;
+    accounts
+        .may_try(Tried::Secret(code.as_bytes()), peer.ip(), api.now_ms())
+        .map_err(not_let_in)?;
     let grant = TokenGrant::Code {
         code: Zeroizing::new(code.to_owned()),
         verifier: Zeroizing::new(verifier.to_owned()),
@@ -105,7 +107,7 @@ pub(crate) async fn finish(
     let issued = client.provider.tokens(grant).await;
     drop(place);
     if matches!(issued, Err(ProviderError::Refused(_))) {
-        accounts.login_failed("", peer.ip(), api.now_ms());
+        accounts.login_failed(Tried::Secret(code.as_bytes()), peer.ip(), api.now_ms());
         api.logins.count_failed();
     }
     let_in(api, issued.map_err(refusal)?, peer).await
@@ -125,11 +127,7 @@ async fn let_in(api: &Api, issued: Issued, peer: SocketAddr) -> Result<Caller, R
 /// Why somebody may not come in, for whoever has just come from the provider.
 fn not_let_in(why: LoginRefused) -> Refusal {
     match why {
-        LoginRefused::Wait { wait_ms, .. } => {
-            let seconds = wait_ms.div_ceil(1000);
-            let reason = format!("Too many logins failed: the next is possible in {seconds} s.");
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", reason)
-        }
+        LoginRefused::Wait { wait_ms, .. } => Refusal::wait(wait_ms),
         LoginRefused::Elsewhere { why, .. } => Refusal::not_authorised(format!(
             "The broker does not accept the provider's token: {why}."
         )),

@@ -1,0 +1,109 @@
+use super::*;
+use crate::config::{OAuth, SigningKey};
+use courser_auth::{AccountError, Directory, Hashing, PasswordHash, Settings, User};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::time::SystemTime;
+
+#[tokio::test]
+async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
+    let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
+    let accounts = Accounts::new(Directory::default(), settings);
+    let made = accounts.change(
+        |all| Ok(vec![all.create_user(User::new("u", PasswordHash::quick(b"right")?))?]),
+        |_| Ok::<(), AccountError>(()),
+    );
+    made.expect("a user");
+    let logins = Arc::new(Logins::new(&accounts, Elsewhere::default(), Clock::system()));
+    let guess = |password: &'static [u8]| {
+        let logins = Arc::clone(&logins);
+        let from = IpAddr::from([192, 0, 2, 1]);
+        tokio::spawn(async move { logins.log_in(b"u", password, from).await })
+    };
+    let guesses: Vec<_> = (0..50).map(|_| guess(b"wrong")).collect();
+    let mut checked = 0;
+    for one in guesses {
+        match one.await.expect("an answer") {
+            Err(LoginRefused::InvalidCredentials(_)) => checked += 1,
+            refused => assert!(matches!(refused, Err(LoginRefused::Wait { .. }))),
+        }
+    }
+    // Each more needs a second on the clock, then two, and so on.
+    assert!((5..10).contains(&checked), "{checked}");
+}
+
+const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
+const STRANGER: &[u8] = b"fedcba9876543210fedcba9876543210";
+
+/// Lets in whoever brings a token that is signed with [`SECRET`].
+fn with_tokens() -> Logins {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(SECRET).expect("a secret");
+    let key = SigningKey {
+        id: "k".to_owned(),
+        file: file.path().to_owned(),
+        algorithm: "HS256".to_owned(),
+    };
+    let settings = OAuth {
+        resource_server_id: "mq".to_owned(),
+        signing_keys: vec![key],
+        algorithms: vec!["HS256".to_owned()],
+        ..OAuth::default()
+    };
+    let tokens = Some(Tokens::new(&settings).expect("a good key"));
+    let accounts = Accounts::new(Directory::default(), Settings::default());
+    Logins::new(&accounts, Elsewhere { tokens, ..Elsewhere::default() }, Clock::system())
+}
+
+/// A token with this claim that ends in so many seconds.
+fn token(secret: &[u8], nth: usize, seconds: i64) -> Vec<u8> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time");
+    let expires = i64::try_from(now.as_secs()).expect("a time") + seconds;
+    let claims: Value = json!({ "sub": "alice", "aud": "mq", "exp": expires, "nth": nth });
+    let header = Header { kid: Some("k".to_owned()), ..Header::new(Algorithm::HS256) };
+    encode(&header, &claims, &EncodingKey::from_secret(secret)).expect("a token").into_bytes()
+}
+
+const AFAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+#[tokio::test]
+async fn bad_tokens_of_others_at_an_address_do_not_delay_a_good_one() {
+    let logins = with_tokens();
+    let good = token(SECRET, 0, 600);
+    for nth in 0..20 {
+        let refused = logins.log_in(b"", &token(STRANGER, nth, 600), AFAR).await;
+        assert!(matches!(refused, Err(LoginRefused::Elsewhere { .. })), "{refused:?}");
+        let refused = logins.log_in(b"", format!("no token {nth}").as_bytes(), AFAR).await;
+        assert!(matches!(refused, Err(LoginRefused::InvalidCredentials(_))), "{refused:?}");
+        logins.log_in(b"", &good, AFAR).await.expect("let in");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_tried_again_and_again_is_delayed_and_so_are_guesses_of_many() {
+    let logins = with_tokens();
+    let bad = token(STRANGER, 0, 600);
+    for _ in 0..5 {
+        logins.log_in(b"", &bad, AFAR).await.expect_err("refused");
+    }
+    let refused = logins.log_in(b"", &bad, AFAR).await;
+    let Err(LoginRefused::Wait { user, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(user, "", "no log shows the token");
+    for nth in 1..50 {
+        logins.log_in(b"", &token(STRANGER, nth, 600), AFAR).await.expect_err("refused");
+    }
+    let refused = logins.log_in(b"", &token(STRANGER, 50, 600), AFAR).await;
+    assert!(matches!(refused, Err(LoginRefused::Wait { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_has_expired_is_no_guess() {
+    let logins = with_tokens();
+    let expired = token(SECRET, 0, -60);
+    for _ in 0..60 {
+        let refused = logins.log_in(b"", &expired, AFAR).await;
+        assert!(matches!(refused, Err(LoginRefused::Elsewhere { .. })), "{refused:?}");
+    }
+    logins.log_in(b"", &token(SECRET, 0, 600), AFAR).await.expect("let in");
+}
