@@ -16,7 +16,7 @@ pub enum AccountError {
     #[error("user '{0}' exists already")]
     UserExists(String),
     /// The user has the tag `protected`, and is changed another way.
-    #[error("user '{0}' is protected")]
+    #[error("Protected users cannot be modified via the HTTP API")]
     Protected(String),
     /// The user is in the configuration file.
     #[error("user '{0}' comes from the configuration file (auth.user); change it there")]

@@ -16,7 +16,7 @@ pub enum Tag {
     Administrator,
     /// May publish with another user's `user-id`.
     Impersonator,
-    /// Can't be changed or deleted over HTTP.
+    /// It, its limits and its permissions can't be changed or deleted over HTTP.
     Protected,
 }
 

@@ -144,9 +144,6 @@ impl From<AccountError> for Refusal {
             AccountError::Pattern { error, .. } => {
                 Refusal::bad_request(json!(["invalid_regexp", error.to_string()]))
             }
-            AccountError::Protected(_) => {
-                Refusal::bad_request("Protected users cannot be modified via the HTTP API")
-            }
             AccountError::Random => Refusal::internal(AccountError::Random),
             error => Refusal::bad_request(error.to_string()),
         }

@@ -103,17 +103,6 @@ impl Admin {
         self.change(|all| Ok(all.delete_user(name)?))
     }
 
-    /// As [`Admin::delete_user`], unless the user has the tag `protected`.
-    ///
-    /// # Errors
-    /// Likewise, and [`AccountError::Protected`].
-    pub fn delete_unprotected_user(&self, name: &str) -> Result<(), AccountsError> {
-        self.change(|all| {
-            all.user(name).map_or(Ok(()), |user| user.refuse_protected())?;
-            Ok(all.delete_user(name)?)
-        })
-    }
-
     /// Sets what a user may do in a vhost. Returns whether it could not enter that before.
     ///
     /// # Errors
@@ -134,7 +123,8 @@ impl Admin {
         Ok(is_new)
     }
 
-    /// As [`Admin::set_permission`], where the user can't enter the vhost yet; else nothing changes.
+    /// As [`Admin::set_permission`], where the user can't enter the vhost yet; else nothing changes. A protected user who
+    /// makes a vhost may enter it as well.
     ///
     /// # Errors
     /// Likewise.
@@ -144,7 +134,7 @@ impl Admin {
         vhost: &str,
         permission: Permission,
     ) -> Result<(), AccountsError> {
-        self.change(|all| {
+        self.change_any(|all| {
             self.vhost_is_there(vhost)?;
             let given = all.set_permission(user, vhost, permission)?;
             Ok(if all.permission(user, vhost).is_none() { vec![given] } else { Vec::new() })
@@ -243,6 +233,20 @@ impl Admin {
         &self,
         decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountsError>,
     ) -> Result<(), AccountsError> {
+        self.change_any(|all| {
+            let records = decide(all)?;
+            if self.spares_protected {
+                records.iter().try_for_each(|record| refuse_protected(all, record))?;
+            }
+            Ok(records)
+        })
+    }
+
+    /// Changes also users who are protected.
+    fn change_any(
+        &self,
+        decide: impl FnOnce(&Directory) -> Result<Vec<Record>, AccountsError>,
+    ) -> Result<(), AccountsError> {
         self.broker.check_is_home("a user or permission").map_err(AccountsError::NotHome)?;
         let mut before = None;
         let changed = self.broker.change_accounts(|all| {
@@ -310,5 +314,25 @@ impl Admin {
             Some(vhost) if !vhost.is_deleted() => Ok(()),
             _ => Err(AccountsError::NoVhost(name.to_owned())),
         }
+    }
+}
+
+/// Refuses a record that changes a user with the tag `protected`, or what it may do.
+fn refuse_protected(all: &Directory, record: &Record) -> Result<(), AccountError> {
+    let (name, is_same) = match record {
+        Record::User(user) => (&user.name, all.user(&user.name).is_some_and(|known| known == user)),
+        Record::UserDeleted(name) => (name, false),
+        Record::Permission { user, vhost, permission } => {
+            (user, all.permission(user, vhost) == *permission)
+        }
+        Record::TopicPermission { user, vhost, exchange, permission } => {
+            let all = all.topic_permissions(user, vhost);
+            let known = all.iter().find(|(of, _)| of == exchange).map(|(_, known)| *known);
+            (user, known == permission.as_ref())
+        }
+    };
+    match all.user(name).filter(|_| !is_same) {
+        Some(user) => user.refuse_protected(),
+        None => Ok(()),
     }
 }

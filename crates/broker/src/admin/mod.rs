@@ -87,12 +87,14 @@ pub struct Admin {
     broker: Arc<Broker>,
     /// The user who asks for changes, if there is one.
     author: Option<Arc<Author>>,
+    /// Users with the tag `protected` stay as they are.
+    spares_protected: bool,
 }
 
 impl Broker {
     /// The interface for whoever operates the broker.
     pub fn admin(self: &Arc<Self>) -> Admin {
-        Admin { broker: Arc::clone(self), author: None }
+        Admin { broker: Arc::clone(self), author: None, spares_protected: false }
     }
 }
 
@@ -101,7 +103,12 @@ impl Admin {
     /// the same password and tags, which is looked at while they are locked.
     pub fn on_behalf_of(&self, user: Arc<User>) -> Admin {
         let author = Some(Arc::new(Author::new(user)));
-        Admin { broker: Arc::clone(&self.broker), author }
+        Admin { author, ..self.clone() }
+    }
+
+    /// The same, but it changes no user with the tag `protected`, nor what one may do.
+    pub fn sparing_protected(&self) -> Admin {
+        Admin { spares_protected: true, ..self.clone() }
     }
 }
 

@@ -80,7 +80,6 @@ fn put_user(call: &Call) -> Outcome {
         read => read.unwrap_or_default(),
     };
     let put = call.admin().put_user(name, &permissions, |user| {
-        user.refuse_protected()?;
         (user.password, user.tags) = (password, tags);
         // What is not said stays as it is.
         user.limits = limits.unwrap_or(user.limits);
@@ -109,7 +108,6 @@ fn permissions(body: &Map<String, Value>) -> Result<Vec<(String, Permission)>, R
 fn put_tags(call: &Call) -> Outcome {
     let tags = tags(&call.object()?)?;
     call.admin().change_user(call.text("user")?, |user| {
-        user.refuse_protected()?;
         user.tags = tags;
         Ok(())
     })?;
@@ -175,7 +173,7 @@ fn user_limits(value: &Value) -> Result<UserLimits, Refusal> {
 }
 
 fn delete_user(call: &Call) -> Outcome {
-    call.admin().delete_unprotected_user(call.text("user")?)?;
+    call.admin().delete_user(call.text("user")?)?;
     Ok(Reply::done())
 }
 
@@ -187,7 +185,7 @@ fn delete_users(call: &Call) -> Outcome {
     };
     let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
     for name in names.ok_or_else(|| Refusal::bad_request("users is no list of names"))? {
-        match call.admin().delete_unprotected_user(name) {
+        match call.admin().delete_user(name) {
             Err(AccountsError::Refused(AccountError::Protected(_) | AccountError::NoUser(_))) => {}
             deleted => deleted?,
         }

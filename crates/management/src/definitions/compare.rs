@@ -2,7 +2,9 @@
 
 use super::ImportError;
 use super::check::{check, unknown_keys};
+use super::users::{protected, user_of};
 use super::vhosts::wanted_group;
+use courser_auth::AccountError;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -65,9 +67,9 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
         return Err(ImportError::new("failed_to_parse_json"));
     };
     let mut plan = Plan::default();
-    let vhosts = names(now, &wanted, "vhosts");
-    let users = names(now, &wanted, "users");
+    let (vhosts, users) = (names(now, &wanted, "vhosts"), names(now, &wanted, "users"));
     let ends = Ends::new(now, &wanted);
+    let protected = protected(now);
     for (list, key) in LISTS {
         let known: HashMap<String, &Value> =
             rows(now, list)?.iter().map(|row| (identity(row, key), row)).collect();
@@ -89,7 +91,14 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
                 None if list == "vhosts" && known.is_none() => {
                     wanted_group(row, groups).err().map(|why| why.to_string())
                 }
-                None => None,
+                None => match user_of(list, row).filter(|user| protected.contains(user)) {
+                    Some(user)
+                        if known.is_none_or(|known| !differences(known, row).1.is_empty()) =>
+                    {
+                        Some(AccountError::Protected(user.to_owned()).to_string())
+                    }
+                    _ => None,
+                },
             };
             match because.or_else(|| mistake(list, row, known.is_some())) {
                 Some(why) => plan
@@ -258,7 +267,7 @@ fn names<'d>(now: &'d Value, wanted: &'d Value, list: &str) -> HashSet<&'d str> 
     both.filter_map(|row| text_of(row, "name")).collect()
 }
 
-fn text_of<'r>(row: &'r Value, member: &str) -> Option<&'r str> {
+pub(super) fn text_of<'r>(row: &'r Value, member: &str) -> Option<&'r str> {
     row.get(member).and_then(Value::as_str)
 }
 

@@ -4,9 +4,11 @@
 //! nothing keeps it.
 
 use super::ImportError;
+use super::compare::text_of;
 use super::import::{refused, typed};
-use courser_auth::{AccountError, PasswordHash, User, UserRow};
+use courser_auth::{AccountError, PasswordHash, Tag, User, UserRow};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// What a row says of a user.
 pub(super) struct Said {
@@ -55,4 +57,23 @@ pub(super) fn user(
         Some(_) => return Err(refused(&"its password is no text")),
     }
     Ok(Said { name: row.name, user, says_limits, says_loopback_only })
+}
+
+/// The users among these definitions that no import over HTTP changes.
+pub(super) fn protected(now: &Value) -> HashSet<&str> {
+    let users = now.get("users").and_then(Value::as_array).into_iter().flatten();
+    let has_tag = |user: &&Value| {
+        let tags = user.get("tags").and_then(Value::as_array);
+        tags.is_some_and(|tags| tags.iter().any(|tag| tag == Tag::Protected.name()))
+    };
+    users.filter(has_tag).filter_map(|user| text_of(user, "name")).collect()
+}
+
+/// The user whose account a row of this list is of.
+pub(super) fn user_of<'r>(list: &str, row: &'r Value) -> Option<&'r str> {
+    match list {
+        "users" => text_of(row, "name"),
+        "permissions" | "topic_permissions" => text_of(row, "user"),
+        _ => None,
+    }
 }

@@ -104,6 +104,7 @@ pub(super) async fn prepare(
         Some(author) => api.admin.on_behalf_of(author),
         None => api.admin.clone(),
     };
+    let admin = admin.sparing_protected();
     let call = Call {
         api: Arc::clone(api),
         admin,

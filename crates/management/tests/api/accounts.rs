@@ -47,12 +47,26 @@ async fn a_put_without_a_password_takes_it_away() {
 #[tokio::test]
 async fn protected_users_stay_as_they_are() {
     let broker = Broker::start().await;
-    broker.add_user("kept", "protected", &[]);
+    broker.add_user("kept", "protected", &["/"]);
+    let limit = broker.admin().set_user_limit("kept", "max-channels", 7);
+    limit.expect("it is not over HTTP");
     broker.add_user("other", "", &[]);
     let reason = json!("Protected users cannot be modified via the HTTP API");
     for (method, body) in [("PUT", r#"{"tags":""}"#), ("DELETE", "")] {
         let answer = broker.send(method, "/api/users/kept", body).await;
         assert_eq!((answer.status, answer.refusal().1), (400, reason.clone()));
+    }
+    let permission = r#"{"configure":"","write":"","read":""}"#;
+    let topic = r#"{"exchange":"amq.topic","write":"","read":""}"#;
+    for (method, path, body) in [
+        ("PUT", "/api/user-limits/kept/max-channels", r#"{"value":1}"#),
+        ("DELETE", "/api/user-limits/kept/all", ""),
+        ("PUT", "/api/permissions/%2F/kept", permission),
+        ("DELETE", "/api/permissions/%2F/kept", ""),
+        ("PUT", "/api/topic-permissions/%2F/kept", topic),
+    ] {
+        let answer = broker.send(method, path, body).await;
+        assert_eq!((answer.status, answer.refusal().1), (400, reason.clone()), "{method} {path}");
     }
     let body = r#"{"users":["kept","other","nobody"]}"#;
     assert_eq!(broker.send("POST", "/api/users/bulk-delete", body).await.status, 204);

@@ -1,6 +1,7 @@
 //! Definitions: what is exported can be imported.
 
 use crate::support::{Answer, Broker};
+use courser_auth::Hashing;
 use serde_json::{Value, json};
 
 async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
@@ -158,6 +159,39 @@ async fn a_policy_that_is_too_large_is_refused_by_imports_and_dry_runs() {
     let answer = import(&broker, "/api/definitions", &document).await;
     let reason = "policy 'long': pattern has 4097 bytes, and may have 4096";
     assert_eq!((answer.status, answer.refusal().1), (400, json!(reason)));
+}
+
+#[tokio::test]
+async fn an_import_over_http_leaves_protected_users_as_they_are() {
+    let broker = Broker::start().await;
+    broker.add_user("kept", "protected,administrator", &["/"]);
+    let before = broker.get("/api/definitions").await.json();
+    let hash = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR";
+    let rows = [
+        json!({ "users": [{ "name": "kept", "password_hash": hash, "tags": "administrator" }] }),
+        json!({ "users": [{ "name": "kept", "password": "mine", "tags": "protected,administrator" }] }),
+        json!({ "permissions": [{
+            "user": "kept", "vhost": "/", "configure": "", "write": "", "read": "",
+        }] }),
+        json!({ "topic_permissions": [{
+            "user": "kept", "vhost": "/", "exchange": "amq.topic", "write": "", "read": "",
+        }] }),
+    ];
+    let reason = "'kept': Protected users cannot be modified via the HTTP API";
+    for document in &rows {
+        let plan = import(&broker, "/api/definitions?dry_run=true", document).await.json();
+        assert_eq!(plan["refuse_count"], 1, "{plan}");
+        let answer = import(&broker, "/api/definitions", document).await;
+        let said = answer.refusal().1.as_str().expect("a text").to_owned();
+        assert!(answer.status == 400 && said.ends_with(reason), "{said}");
+    }
+    let same = import(&broker, "/api/definitions", &before).await;
+    assert_eq!(same.status, 204, "what changes nothing is no change");
+    assert_eq!(broker.get("/api/definitions").await.json()["users"], before["users"]);
+    let at_start = rows[0].to_string();
+    courser_management::import(&broker.admin(), at_start.as_bytes(), Hashing::RabbitSha256, 1)
+        .expect("a file at the start may");
+    assert_eq!(broker.get("/api/users/kept").await.json()["tags"], json!(["administrator"]));
 }
 
 #[tokio::test]
