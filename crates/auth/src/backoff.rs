@@ -1,6 +1,6 @@
 //! Slows down who guesses passwords.
 //!
-//! Refused logins are counted per address and user (or token), and, with more patience, per address. Whoever
+//! Refused logins are counted per address and user (or token), and, with more patience, per address. A user who
 //! has failed too often waits, each time twice as long up to a minute; until then a login is refused
 //! without its password being looked at. Nobody is locked out by what others do elsewhere, as a count per
 //! user would, and this machine never waits: its administrator can always log in.

@@ -25,7 +25,7 @@ impl NamePattern {
         if let Ok(regex) = linear(text, PATTERN_COMPILED_BYTES_MAX) {
             return Ok(NamePattern::Linear(regex));
         }
-        // It is looked for in the names of all queues and exchanges.
+        // All names of queues and exchanges are matched, so each may cost little.
         Pattern::of_list(text).map(NamePattern::Backtracking).map_err(|error| {
             invalid("pattern", format!("should be regular expression but is invalid: {error}"))
         })

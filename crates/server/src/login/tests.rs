@@ -36,7 +36,7 @@ async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
 const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 const STRANGER: &[u8] = b"fedcba9876543210fedcba9876543210";
 
-/// Lets in whoever brings a token that is signed with [`SECRET`].
+/// Lets clients in that bring a token that is signed with [`SECRET`].
 fn with_tokens() -> Logins {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(SECRET).expect("a secret");
