@@ -116,6 +116,10 @@ impl HandedOut {
         self.locations.get(&sequence)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Location)> {
+        self.locations.iter().map(|(sequence, location)| (*sequence, location))
+    }
+
     pub fn values(&self) -> impl Iterator<Item = &Location> {
         self.locations.values()
     }

@@ -14,6 +14,8 @@ pub(crate) struct Logged {
     pub first: Vec<Entry>,
     pub packed: VecDeque<Packed>,
     pub last: Vec<Entry>,
+    /// Those that are elsewhere for the moment, in any order. They came between the others, whose positions tell where.
+    pub away: Vec<Entry>,
 }
 
 impl Logged {
@@ -26,19 +28,33 @@ impl Logged {
 
     /// All of them, in the queue's order; what is packed is unpacked piece by piece.
     pub fn into_entries(self) -> Entries {
-        Entries { open: self.first.into_iter(), packed: self.packed, last: self.last }
+        let Logged { first, packed, mut last, away } = self;
+        last.extend(away);
+        Entries { open: first.into_iter(), packed, last }
     }
 
     /// Calls `each` with runs of them, in the queue's order.
     pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
-        each(&self.first);
-        let mut run = Vec::with_capacity(PAGE_LOCATIONS);
-        for packed in self.packed {
+        let Logged { first, packed, last, mut away } = self;
+        away.sort_unstable();
+        let mut away = away.into_iter().peekable();
+        let mut with_those_away = |run: &mut Vec<Entry>| {
+            let newest = run.iter().map(|(position, _)| *position).max();
+            let before = |one: &Entry| newest.is_some_and(|newest| one.0 < newest);
+            run.extend(std::iter::from_fn(|| away.next_if(before)));
+            each(run);
+        };
+        let mut run = first;
+        run.reserve_exact(PAGE_LOCATIONS.saturating_sub(run.len()));
+        with_those_away(&mut run);
+        for packed in packed {
             run.clear();
             packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-            each(&run);
+            with_those_away(&mut run);
         }
-        each(&self.last);
+        run = last;
+        with_those_away(&mut run);
+        each(&away.collect::<Vec<_>>());
     }
 }
 

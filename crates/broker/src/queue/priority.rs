@@ -1,11 +1,12 @@
 //! Priorities: messages with a higher one overtake the others, those with the same keep their order.
 
 use super::backlog::Backlog;
-use super::logged::Logged;
+use super::logged::{Entry, Logged};
 use super::walk::Walk;
 use crate::memory::Charge;
 use courser_codec::ContentHeader;
 use courser_store::{Location, MessageRef};
+use std::collections::BTreeMap;
 
 /// How a queue looks at priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +182,15 @@ impl Levels {
 
     pub fn lines(&self) -> Vec<Logged> {
         self.backlogs.iter().map(|(_, backlog)| Logged::line(backlog)).collect()
+    }
+
+    pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
+        let mut lines: BTreeMap<u8, Logged> =
+            self.backlogs.iter().map(|(level, backlog)| (*level, Logged::line(backlog))).collect();
+        for (number, entry) in away {
+            lines.entry(level_of(number)).or_default().away.push(entry);
+        }
+        lines.into_values().collect()
     }
 
     pub fn add_logged(&self, all: &mut Logged) {

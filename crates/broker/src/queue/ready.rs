@@ -1,7 +1,7 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
 use super::backlog::Backlog;
-use super::logged::Logged;
+use super::logged::{Entry, Logged};
 use super::priority::{Levels, Ranks};
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
@@ -199,6 +199,17 @@ impl Ready {
         match &self.levels {
             None => vec![Logged::line(&self.backlog)],
             Some(levels) => levels.lines(),
+        }
+    }
+
+    /// The same, with those that are elsewhere for the moment, by their numbers: each among those of its priority.
+    pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
+        match &self.levels {
+            None => {
+                let away = away.map(|(_, entry)| entry).collect();
+                vec![Logged { away, ..Logged::line(&self.backlog) }]
+            }
+            Some(levels) => levels.lines_with(away),
         }
     }
 

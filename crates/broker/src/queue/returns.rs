@@ -5,6 +5,7 @@
 //! is noted beside them.
 
 use super::backlog::SPILLED;
+use super::logged::Entry;
 use super::message_notes::MessageNotes;
 use super::settle::Settling;
 use super::{Queue, State};
@@ -99,7 +100,7 @@ impl Queue {
 
     /// The positions below `end` of messages in the log that have come back, and how often.
     pub(crate) fn returns_below(&self, end: Lsn) -> Vec<(Position, u64)> {
-        let logged = {
+        let lines = {
             let state = self.state.lock();
             // Also without a limit any more: there may be one again.
             if !state.has_counted {
@@ -108,10 +109,11 @@ impl Queue {
             self.logged(&state)
         };
         let mut pairs = Vec::new();
-        logged.for_each_run(&mut |run| {
+        let mut each_run = |run: &[Entry]| {
             let counted = run.iter().filter(|(at, marks)| at.is_before(end) && returns(*marks) > 0);
             pairs.extend(counted.map(|(at, marks)| (*at, u64::from(returns(*marks)))));
-        });
+        };
+        lines.into_iter().for_each(|line| line.for_each_run(&mut each_run));
         if pairs.iter().any(|(_, count)| *count == u64::from(RETURNS_MANY)) {
             let state = self.state.lock();
             for (at, count) in pairs.iter_mut().filter(|(_, few)| *few == u64::from(RETURNS_MANY)) {

@@ -1,7 +1,7 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
 use super::backlog::{REDELIVERED, SPILLED};
-use super::logged::{Logged, logged};
+use super::logged::{Entry, Logged, logged};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
@@ -257,10 +257,9 @@ impl Queue {
         only_surviving: bool,
         each: &mut dyn FnMut(&[Position]),
     ) {
-        let mut logged_messages = self.logged(&self.state.lock());
-        logged_messages.first.sort_unstable();
+        let lines = self.logged(&self.state.lock());
         let mut positions = Vec::new();
-        logged_messages.for_each_run(&mut |run| {
+        let mut each_run = |run: &[Entry]| {
             let counts = |marks: u16| !(only_surviving && marks & SPILLED != 0);
             positions.clear();
             positions.extend(
@@ -272,15 +271,21 @@ impl Queue {
             if !positions.is_empty() {
                 each(&positions);
             }
-        });
+        };
+        lines.into_iter().for_each(|line| line.for_each_run(&mut each_run));
     }
 
-    /// Where its messages are that are in the log.
-    pub(super) fn logged(&self, state: &State) -> Logged {
-        let mut messages = state.ready.logged();
-        messages.first.extend(state.unacked.values().filter_map(logged));
-        messages.first.extend(state.dying.locations().filter_map(logged));
-        messages
+    /// Where its messages are that are in the log, those of each priority by themselves.
+    pub(super) fn logged(&self, state: &State) -> Vec<Logged> {
+        let unacked = state.unacked.iter();
+        let unacked = unacked.filter_map(|(number, location)| Some((number, logged(location)?)));
+        let mut lines = state.ready.lines_with(unacked);
+        let dying = state.dying.locations().filter_map(logged);
+        match &mut lines[..] {
+            [line] => line.away.extend(dying),
+            _ => lines.insert(0, Logged { away: dying.collect(), ..Logged::default() }),
+        }
+        lines
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.

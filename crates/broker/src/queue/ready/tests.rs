@@ -4,6 +4,7 @@ use super::*;
 use crate::limits::Limits;
 use crate::memory::{Memory, Use};
 use crate::queue::backlog::SPILLED;
+use crate::queue::logged::logged;
 use crate::queue::packed::PAGE_LOCATIONS;
 use crate::queue::walk::WALKED_AT_ONCE;
 use crate::work::steps;
@@ -218,6 +219,22 @@ impl Trial {
         self.out.extend(taken);
     }
 
+    /// A checkpoint has what is out where it would come back to.
+    fn check_with_those_out(&self) {
+        let out = self.out.iter().map(|(number, at)| (*number, logged(at).expect("in the log")));
+        let mut found = Vec::new();
+        for line in self.waiting.ready.lines_with(out).into_iter().rev() {
+            line.for_each_run(&mut |run| {
+                let mut run: Vec<u64> = run.iter().map(|(at, _)| at.0).collect();
+                run.sort_unstable();
+                found.append(&mut run);
+            });
+        }
+        let mut all = self.model.clone();
+        all.extend(self.out.iter().map(|(number, at)| (turn(*number), position(at))));
+        assert_eq!(found, all.into_values().collect::<Vec<_>>());
+    }
+
     fn check(&self) {
         let ready = &self.waiting.ready;
         assert_eq!((ready.len(), ready.is_empty()), (self.model.len(), self.model.is_empty()));
@@ -226,6 +243,7 @@ impl Trial {
         let logged: Vec<u64> =
             lines.flat_map(|line| line.into_entries()).map(|(at, _)| at.0).collect();
         assert_eq!(logged, self.model.values().copied().collect::<Vec<_>>());
+        self.check_with_those_out();
         let mut all = Vec::new();
         ready.for_each(&mut |at| all.push(position(at)));
         all.sort_unstable();
