@@ -12,7 +12,7 @@ use courser_store::{Location, Store, StoreError};
 use std::sync::Arc;
 
 /// Messages that one section under the lock drops; the next section follows at once.
-const DROPPED_AT_ONCE: usize = 1024;
+const DROPPED_AT_ONCE: usize = 4096;
 /// Messages whose sizes one section under the lock reads; the next section follows at once.
 const SIZES_READ_AT_ONCE: usize = 128;
 

@@ -65,13 +65,13 @@ fn of_many_that_come_back_those_that_are_too_much_go_to_nobody() {
     let (mut client, mut other) = (world.connect(), world.connect());
     declare_with(&mut client, "q", false, &most(1));
     client.consume("q");
-    let bodies: Vec<String> = (1..=1100).map(|number| number.to_string()).collect();
+    let bodies: Vec<String> = (1..=4200).map(|number| number.to_string()).collect();
     publish_all(&mut client, &bodies.iter().map(String::as_str).collect::<Vec<_>>());
     other.qos(1);
     other.consume("q");
     client.disconnect();
     world.tick_all(0);
-    assert_eq!(other.bodies(), ["1100"]);
+    assert_eq!(other.bodies(), ["4200"]);
 }
 
 #[test]
