@@ -77,7 +77,12 @@ impl<'r> Screening<'r> {
             }
         }
         let left = (!had.is_empty()).then(|| {
-            let mut left = reroute(&had).unwrap_or_default();
+            let is_queue = |id: &u64| route.queues.iter().any(|queue| queue.id == *id);
+            let mut left = match had.iter().all(is_queue) {
+                // The way stays as it is: one that chooses by chance would choose anew.
+                true => route.clone(),
+                false => reroute(&had).unwrap_or_default(),
+            };
             left.retain(|queue| !had.contains(&queue.id));
             // No other queue gets it, and yet it was not lost.
             left.answers = true;
