@@ -74,6 +74,8 @@ pub struct Vhost {
     connections: AtomicU64,
     stillness: stillness::Stillness,
     policies: RwLock<Arc<Policies>>,
+    /// Held while policies are changed, and it is worked out what that comes to.
+    policies_change: Mutex<()>,
     /// What is gone without the log knowing it, for want of room.
     unlogged: Mutex<log::Gone>,
     /// The end of the log behind the last change of the topology that is in it.
@@ -152,6 +154,7 @@ impl Vhost {
             connections: AtomicU64::new(0),
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),
+            policies_change: Mutex::default(),
             unlogged: Mutex::default(),
             logged: AtomicU64::new(0),
             shard: Arc::clone(shard),

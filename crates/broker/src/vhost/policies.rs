@@ -110,14 +110,15 @@ impl Broker {
     /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any
     /// more. `keep` writes the change down.
     ///
-    /// What matches is worked out before anything is locked: with many names and patterns that takes long. So `change`
-    /// is called again if others change policies meanwhile.
+    /// What matches is worked out before anything else is locked, one change of the vhost after the other: with many names
+    /// and patterns that takes long. `change` is called again if a restored policy comes meanwhile.
     pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
         change: impl Fn(&mut Policies) -> Result<(), PolicyError>,
         keep: impl Fn() -> Result<(), PolicyError>,
     ) -> Result<(), PolicyError> {
+        let _turn = vhost.policies_change.lock();
         loop {
             let before = vhost.policies_now();
             let mut after = Policies::clone(&before);
