@@ -34,6 +34,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Bytes that are put into one message, unless a frame is larger.
 const MESSAGE_BYTES: usize = 64 * 1024;
+/// Bytes of answers to pings that wait for the socket: of more, the last one is left.
+const PONGS_BYTES: usize = 64 * 1024;
 
 /// Serves the sockets that the HTTP API hands over, until the broker stops. Those whose vhosts are in another group of the
 /// cluster are passed on by `front`.
@@ -67,7 +69,7 @@ async fn run(
     front: Option<Arc<Front>>,
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
-    let socket = WebSocket::new(upgraded).await;
+    let socket = WebSocket::new(upgraded, shared.connection.frame_max).await;
     let by_foreign_name = ends.by_foreign_name;
     let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
@@ -91,12 +93,14 @@ pub(crate) struct WebSocket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
-    /// The broker's end of a socket whose handshake is done.
-    pub async fn new(stream: S) -> Self {
+    /// The broker's end of a socket whose handshake is done, for frames of `frame_max` bytes.
+    pub async fn new(stream: S, frame_max: u32) -> Self {
         let stream = InPieces::new(stream);
+        let sent_max = MESSAGE_BYTES + frame_max as usize + PONGS_BYTES;
         let config = WebSocketConfig::default()
             .read_buffer_size(PIECE_BYTES)
             .write_buffer_size(0)
+            .max_write_buffer_size(sent_max)
             .max_message_size(Some(PIECE_BYTES))
             .max_frame_size(Some(PIECE_BYTES));
         let server = Role::Server;

@@ -5,11 +5,12 @@ use tokio::time::Instant;
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Fewer than two messages.
 const PIPE_BYTES: usize = 1500;
+const FRAME_MAX: u32 = 4096;
 
 /// A broker's end that pings this often, and its client's end, at which nothing is answered.
 async fn pair() -> (WebSocket<DuplexStream>, DuplexStream) {
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let mut socket = WebSocket::new(ours).await;
+    let mut socket = WebSocket::new(ours, FRAME_MAX).await;
     socket.pings = Pings::new(INTERVAL);
     (socket, theirs)
 }
@@ -94,4 +95,36 @@ async fn a_message_is_read_as_it_comes_and_not_at_its_end() {
         socket.read_exact(&mut read).await.expect("what was sent");
         assert_eq!(&read, sent);
     }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_pings_and_reads_nothing_is_answered_some_of_them() {
+    const PINGS: usize = 10_000;
+    let (mut socket, client) = pair().await;
+    let (mut answers, mut asking) = tokio::io::split(client);
+    // A masked ping of 125 bytes, and the mask that changes nothing.
+    let mut ping = vec![0x89, 0x80 | 125, 0, 0, 0, 0];
+    ping.resize(6 + 125, 7);
+    for _ in 0..PINGS {
+        let mut rest = &ping[..];
+        while !rest.is_empty() {
+            let writing = Pin::new(&mut asking).poll_write(&mut context(), rest);
+            match writing {
+                Poll::Ready(written) => rest = &rest[written.expect("it is taken")..],
+                Poll::Pending => drop(look(&mut socket)),
+            }
+        }
+    }
+    let (mut bytes, mut buffer) = (0, vec![0; PIPE_BYTES]);
+    loop {
+        drop(look(&mut socket));
+        let mut read = ReadBuf::new(&mut buffer);
+        match Pin::new(&mut answers).poll_read(&mut context(), &mut read) {
+            Poll::Ready(done) => done.expect("it can be read"),
+            Poll::Pending => break,
+        }
+        bytes += read.filled().len();
+    }
+    let most = MESSAGE_BYTES + FRAME_MAX as usize + PONGS_BYTES + 2 * PIPE_BYTES;
+    assert!(bytes > PONGS_BYTES && bytes < most, "{bytes}");
 }
