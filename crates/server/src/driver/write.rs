@@ -28,8 +28,10 @@ impl<S: ClientStream> Driver<S> {
             self.note_sent();
         }
         let sent_all = sent_all && self.poll_flush(cx)?.is_ready();
-        if !sent_all {
-            self.stalled_at.get_or_insert_with(Instant::now);
+        match sent_all {
+            // A flush may end without anything more to write.
+            true => self.stalled_at = None,
+            false => drop(self.stalled_at.get_or_insert_with(Instant::now)),
         }
         Ok(sent_all)
     }
