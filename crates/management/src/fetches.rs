@@ -1,5 +1,6 @@
-//! The memory for large answers on their way to clients, above all for messages. All share it, for as
-//! long as their answers are not sent, and it counts towards the limit of memory.
+//! The memory for large answers on their way to clients: for those that are worked out, above all with messages, and for
+//! lists and whatever else is at hand. All share it, for as long as their answers are not sent, and it counts towards the
+//! limit of memory.
 
 use crate::refusal::Refusal;
 use crate::shares::{Share, Shares};
@@ -8,9 +9,11 @@ use courser_broker::admin::{Admin, Held};
 use hyper::StatusCode;
 use std::time::Duration;
 
-/// Bytes that all of them have together, and those of one user.
+/// Bytes that all of one kind have together, and those of one user.
 const BYTES_MAX: usize = 256 << 20;
 const USER_BYTES_MAX: usize = 128 << 20;
+/// A list may have more if it is the only one of its user.
+const USER_LIST_BYTES_MAX: usize = 32 << 20;
 /// How long a request waits for its share.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -18,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Fetches {
     room: Shares,
+    /// For what is at hand: those who wait for the other room do not keep lists from anyone.
+    lists: Shares,
 }
 
 /// The share of a request.
@@ -35,7 +40,10 @@ struct Kept {
 
 impl Default for Fetches {
     fn default() -> Self {
-        Fetches { room: Shares::new(BYTES_MAX, USER_BYTES_MAX) }
+        Fetches {
+            room: Shares::new(BYTES_MAX, USER_BYTES_MAX),
+            lists: Shares::new(BYTES_MAX, USER_LIST_BYTES_MAX),
+        }
     }
 }
 
@@ -64,9 +72,9 @@ impl Fetches {
         Ok(fetch)
     }
 
-    /// A share for so many bytes that are there already, if it is left. They count from now on.
+    /// A share for so many bytes of a list, or of an answer, that are there already, if it is left. They count from now on.
     pub fn of(&self, admin: &Admin, user: &str, bytes: usize) -> Result<Fetch, Refusal> {
-        let share = self.room.try_take(user, bytes).ok_or_else(busy)?;
+        let share = self.lists.try_take(user, bytes).ok_or_else(busy)?;
         Ok(Fetch { share, held: admin.hold(bytes) })
     }
 }

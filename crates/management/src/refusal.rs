@@ -5,8 +5,9 @@ use courser_broker::admin::{AccountsError, Fault, PolicyError};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-/// Characters of a text in a reason: what it quotes of a request may be long.
+/// Characters of a text in a reason, and bytes of all of it as JSON: what it quotes of a request may be long.
 const TEXT_CHARS_MAX: usize = 2048;
+const REASON_BYTES_MAX: usize = 32 << 10;
 
 /// Why a request is not done.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,13 @@ impl Refusal {
     pub fn new(status: StatusCode, error: &str, reason: impl Into<Value>) -> Self {
         let mut reason = reason.into();
         cut(&mut reason);
+        if !reason.is_string() {
+            let text = reason.to_string();
+            if text.len() > REASON_BYTES_MAX {
+                reason = text.into();
+                cut(&mut reason);
+            }
+        }
         Refusal { status, body: Some((error.to_owned(), reason)), challenge: false }
     }
 
@@ -169,11 +177,14 @@ mod tests {
     #[test]
     fn what_a_refusal_quotes_of_a_request_is_cut() {
         let long = "\u{e9}".repeat(10 << 20);
-        for reason in [json!(long), json!(["not_base64", long])] {
+        let many = vec!["\u{e9}".repeat(2000); 1000];
+        for reason in [json!(long), json!(["not_base64", long]), json!(["not_string", many])] {
             let refused = Refusal::bad_request(reason).to_json();
             assert!(refused.len() < 3 * TEXT_CHARS_MAX, "{} bytes", refused.len());
             assert!(String::from_utf8(refused).is_ok_and(|text| text.contains("\u{e9}...")));
         }
+        let refused = Refusal::bad_request(json!(["not_string", { long: 1 }])).to_json();
+        assert!(refused.len() < 3 * TEXT_CHARS_MAX, "{} bytes", refused.len());
         let short = "\u{e9}".repeat(TEXT_CHARS_MAX);
         let refused = Refusal::bad_request(short.clone());
         assert_eq!(refused.body, Some(("bad_request".into(), short.into())));

@@ -96,7 +96,7 @@ async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<O
         true => {
             let (sender, receiver) = mpsc::channel(1);
             tokio::spawn(send(rows, text, sender));
-            Outgoing::pieces(receiver)
+            Outgoing::list(receiver)
         }
     };
     Ok(answer)
@@ -105,9 +105,17 @@ async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<O
 async fn send(mut rows: Merge, mut text: Text, sender: mpsc::Sender<io::Result<Bytes>>) {
     let mut has_more = true;
     loop {
+        // An empty piece is the end.
         let piece = text.take();
-        if sender.send_timeout(Ok(piece), PIECE_TIMEOUT).await.is_err() || !has_more {
-            return;
+        let is_end = piece.is_empty() && !has_more;
+        if is_end || !piece.is_empty() {
+            let sent = sender.send_timeout(Ok(piece), PIECE_TIMEOUT).await;
+            if sent.is_err() || is_end {
+                return;
+            }
+        }
+        if !has_more {
+            continue;
         }
         has_more = match text.fill(&mut rows, PIECE_BYTES).await {
             Ok(has_more) => has_more,

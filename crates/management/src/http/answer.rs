@@ -244,7 +244,7 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
             let bytes = answer.body().size_hint().lower() as usize;
             let fetch = match fetch {
                 Some(fetch) => match fetches.fitted(fetch, user, bytes) {
-                    // What has been taken is not thrown away. It counts, and is not much more than its share.
+                    // What has been taken is not thrown away. It counts, and has one message more than its share at most.
                     Err(fetch) if !is_question(call) => Ok(fetch),
                     fitted => fitted.map_err(|_| busy()),
                 },
