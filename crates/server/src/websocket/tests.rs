@@ -111,18 +111,27 @@ async fn a_client_that_sends_pings_and_reads_nothing_is_answered_some_of_them() 
             let writing = Pin::new(&mut asking).poll_write(&mut context(), rest);
             match writing {
                 Poll::Ready(written) => rest = &rest[written.expect("it is taken")..],
-                Poll::Pending => drop(look(&mut socket)),
+                Poll::Pending => {
+                    drop(look(&mut socket));
+                    // Otherwise nothing more is done in this turn of the task.
+                    tokio::task::yield_now().await;
+                }
             }
         }
     }
-    let (mut bytes, mut buffer) = (0, vec![0; PIPE_BYTES]);
+    let (mut bytes, mut buffer, mut read_none) = (0, vec![0; PIPE_BYTES], false);
     loop {
         drop(look(&mut socket));
         let mut read = ReadBuf::new(&mut buffer);
         match Pin::new(&mut answers).poll_read(&mut context(), &mut read) {
-            Poll::Ready(done) => done.expect("it can be read"),
-            Poll::Pending => break,
+            Poll::Ready(done) => {
+                read_none = false;
+                done.expect("it can be read");
+            }
+            Poll::Pending if read_none => break,
+            Poll::Pending => read_none = true,
         }
+        tokio::task::yield_now().await;
         bytes += read.filled().len();
     }
     let most = MESSAGE_BYTES + FRAME_MAX as usize + PONGS_BYTES + 2 * PIPE_BYTES;
