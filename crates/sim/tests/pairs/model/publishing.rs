@@ -148,15 +148,18 @@ impl Model {
     }
 
     /// The way of a publish, but for the exchange or the queue that has had it, or had one before it
-    /// `among_them`.
+    /// `among_them`, and but for the queue that holds one of the same now.
     fn way(&self, publish: &Publish, among_them: &mut Vec<Mark>) -> Way {
         let Publish { path, message, has_more_keys, .. } = publish;
         let mut queues = self.exchanges.route(*path, *has_more_keys, |name| self.exists(name));
         let of_queue = self.queues.get(WORK).filter(|_| queues.contains(&WORK));
+        let is_held =
+            of_queue.zip(message.mark).is_some_and(|(queue, mark)| queue.holds_same(mark));
+        queues.retain(|queue| !is_held || *queue != WORK);
         let place = match of_queue.filter(|queue| queue.has_marks()) {
             _ if self.exchanges.has_marks(*path) => None,
             Some(_) => Some(WORK),
-            None => return Way { queues, ..Way::default() },
+            None => return Way { queues, is_repeated: is_held, ..Way::default() },
         };
         let Some(mark) = message.mark else { return Way { queues, ..Way::default() } };
         let new = Mark { place, mark };
@@ -171,7 +174,7 @@ impl Model {
         // What arrives nowhere is not remembered.
         let new = Some(new).filter(|_| !queues.is_empty());
         among_them.extend(new);
-        Way { queues, is_repeated: false, new }
+        Way { queues, is_repeated: is_held, new }
     }
 
     /// Whether publishes go each by itself, and not as a batch, to where they go.
