@@ -84,7 +84,10 @@ impl World {
         let after = std::mem::replace(&mut self.model, Model::new(now_ms));
         self.start_again(how, false)?;
         self.model.observed.check_rest()?;
-        let is_confirmed = after.observed.is_confirmed;
+        // What is not persistent is safe nowhere but in a stream, and what it has driven out may be back.
+        let is_transient = matches!(operation, Operation::Publish(Batch { persistent: false, .. }));
+        let is_confirmed =
+            after.observed.is_confirmed && !(is_transient && after.streams.is_empty());
         let hashed = after.exchanges.hashed.clone();
         self.model = after;
         let as_after = self.restart_model(now_ms, false).and_then(|()| self.compare());
