@@ -73,10 +73,7 @@ impl Queue {
         wakes: &mut Wakes,
         with: &mut dyn FnMut(u64, Polled<'_>) -> Taking,
     ) -> Result<Poll, StoreError> {
-        if self.drop_excess(state, settling, wakes)
-            || self.expire(state, settling, store, wakes)?
-            || self.drop_lost(state, settling, store)?
-        {
+        if self.expire(state, settling, store, wakes)? || self.drop_lost(state, settling, store)? {
             return Ok(Poll::Again);
         }
         let popped = self.pop_for(holder.0, state, settling, store)?;
