@@ -216,16 +216,8 @@ impl<V: View<Item: Named>> Listing<V> {
     /// The first `most` items whose names the filter lets through, as their ranks ([`Listing::nth`]), and how many it lets
     /// through. Makes none of them.
     pub fn ranks_named(&self, filter: &dyn Fn(&str) -> bool, most: usize) -> (usize, Vec<usize>) {
-        let (mut ranks, mut filtered) = (Vec::new(), 0);
-        for (rank, (_, item)) in self.starting_at(0).enumerate() {
-            if filter(&String::from_utf8_lossy(item.name())) {
-                filtered += 1;
-                if ranks.len() < most {
-                    ranks.push(rank);
-                }
-            }
-        }
-        (filtered, ranks)
+        let (filtered, ranks) = self.ranks_by_key(Some(filter), most, false, |_, _| Some(()));
+        (filtered, ranks.into_iter().map(|(_, rank)| rank).collect())
     }
 
     /// The item behind so many others.

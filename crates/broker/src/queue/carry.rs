@@ -5,6 +5,7 @@ use super::logged::{Entries, Entry, Logged, logged};
 use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};
+use std::iter;
 use std::sync::atomic::Ordering;
 
 /// The messages of a queue that are in the log.
@@ -23,7 +24,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.return_passed_over();
         let mut lines: Vec<Entries> =
-            state.ready.lines().into_iter().map(Logged::into_entries).collect();
+            state.ready.lines_with(iter::empty()).into_iter().map(Logged::into_entries).collect();
         let mut letters = Logged::default();
         letters.first.extend(state.dying.locations().filter_map(logged));
         letters.first.sort_unstable();

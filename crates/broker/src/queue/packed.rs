@@ -45,7 +45,10 @@ impl Packed {
         };
         let positions: Option<Vec<Position>> = slots.iter().flatten().map(unmarked).collect();
         let Some(positions) = positions else {
-            return Packed { held, places: Places::Plain(slots.drain(..).flatten().collect()) };
+            // How many there are is not known to the iterator, which would grow step by step.
+            let mut plain = Vec::with_capacity(slots.len());
+            plain.extend(slots.drain(..).flatten());
+            return Packed { held, places: Places::Plain(plain.into()) };
         };
         slots.clear();
         let mut bytes = Vec::with_capacity(positions.len() * 3);

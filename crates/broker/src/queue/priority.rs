@@ -180,10 +180,6 @@ impl Levels {
         self.backlogs.iter().for_each(|(_, backlog)| backlog.for_each(each));
     }
 
-    pub fn lines(&self) -> Vec<Logged> {
-        self.backlogs.iter().map(|(_, backlog)| Logged::line(backlog)).collect()
-    }
-
     pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
         let mut lines: BTreeMap<u8, Logged> =
             self.backlogs.iter().map(|(level, backlog)| (*level, Logged::line(backlog))).collect();

@@ -194,15 +194,8 @@ impl Ready {
         }
     }
 
-    /// The same, those of each priority by themselves.
-    pub fn lines(&self) -> Vec<Logged> {
-        match &self.levels {
-            None => vec![Logged::line(&self.backlog)],
-            Some(levels) => levels.lines(),
-        }
-    }
-
-    /// The same, with those that are elsewhere for the moment, by their numbers: each among those of its priority.
+    /// Where the messages are that are in the log, those of each priority by themselves; with those that are elsewhere for the
+    /// moment, by their numbers.
     pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
         match &self.levels {
             None => {

@@ -60,7 +60,7 @@ fn only_what_waits_counts() {
 }
 
 #[test]
-fn of_many_that_come_back_those_that_are_too_much_go_to_nobody() {
+fn of_many_that_come_back_no_consumer_gets_those_that_are_too_much() {
     let world = World::new();
     let (mut client, mut other) = (world.connect(), world.connect());
     declare_with(&mut client, "q", false, &most(1));

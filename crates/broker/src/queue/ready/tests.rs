@@ -239,7 +239,7 @@ impl Trial {
         let ready = &self.waiting.ready;
         assert_eq!((ready.len(), ready.is_empty()), (self.model.len(), self.model.is_empty()));
         assert_eq!(ready.front().map(|(at, _)| at), self.expected(0, 1).first().map(|one| one.0));
-        let lines = ready.lines().into_iter().rev();
+        let lines = ready.lines_with(std::iter::empty()).into_iter().rev();
         let logged: Vec<u64> =
             lines.flat_map(|line| line.into_entries()).map(|(at, _)| at.0).collect();
         assert_eq!(logged, self.model.values().copied().collect::<Vec<_>>());

@@ -131,8 +131,8 @@ fn what_may_not_go_there_or_has_no_way_there_stays() {
     client.fill("from", &["1"]);
     let admin = world.broker.admin();
     let all = Selection::default();
-    let nobody = |_: WriteTarget<'_>| Some(false);
-    let done = admin.relocate("/", b"from", &all, &to("a"), &nobody, false).expect("it is heard");
+    let never = |_: WriteTarget<'_>| Some(false);
+    let done = admin.relocate("/", b"from", &all, &to("a"), &never, false).expect("it is heard");
     assert_eq!((done.moved, done.forbidden), (0, 1));
     let nowhere = MoveTo::Exchange(owned("amq.direct"), None);
     assert_eq!(relocate(&world.broker, "from", &all, &nowhere).without_place, 1);
