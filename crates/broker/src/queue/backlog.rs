@@ -202,8 +202,11 @@ impl Backlog {
         if let Some(sizes) = &mut self.sizes {
             sizes.pop_returned(sequence);
         }
-        if self.returned.is_empty() {
-            self.returned_charged = 0;
+        if self.returned.len() * 4 <= self.returned_charged {
+            self.returned_charged = match self.returned.len() {
+                0 => 0,
+                len => len.next_power_of_two(),
+            };
             self.count_memory();
         }
         Some(location)

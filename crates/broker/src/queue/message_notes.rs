@@ -146,6 +146,7 @@ impl MessageNotes {
             }
             if present.by_place.is_empty() && present.by_place.capacity() > KEPT_PLACES {
                 present.keys.shrink_to(KEPT_PLACES);
+                present.more.shrink_to(KEPT_PLACES);
                 present.by_place.shrink_to(KEPT_PLACES);
                 self.count_memory();
             }

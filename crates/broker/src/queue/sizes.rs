@@ -104,8 +104,8 @@ impl Sizes {
         self.unread.remove(&sequence);
         let bytes = self.returned.remove(&sequence).unwrap_or(0);
         self.total_bytes -= u64::from(bytes);
-        if self.returned.is_empty() {
-            self.returned.shrink_to(0);
+        if self.returned.len() * 4 <= self.returned.capacity() {
+            self.returned.shrink_to(2 * self.returned.len());
         }
     }
 

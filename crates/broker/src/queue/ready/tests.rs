@@ -346,3 +346,22 @@ fn what_is_left_here_and_there_costs_by_its_number() {
     let (taken, longest) = waiting.take(&left[20..276]);
     assert!(taken.len() == 256 && longest <= HOLD_MAX, "{longest} in one hold");
 }
+
+#[test]
+fn what_came_back_in_a_burst_uses_nothing_once_it_has_left_though_one_waits_in_a_gap() {
+    let mut waiting = Waiting::of(MANY);
+    waiting.ready.count_bytes();
+    let (taken, _) = waiting.take(&[200_000]);
+    let put_back = |waiting: &mut Waiting, all: Vec<(u64, Location)>| {
+        all.into_iter().for_each(|(number, at)| waiting.ready.put_back(number, at, Some(1)));
+    };
+    put_back(&mut waiting, taken);
+    let before = waiting.used_bytes();
+    let popped: Vec<_> = (0..MANY / 2).map_while(|_| waiting.ready.pop()).collect();
+    let count = popped.len();
+    put_back(&mut waiting, popped);
+    assert!(waiting.used_bytes() > before + 100 * count as u64 / 2);
+    assert_eq!((0..count).map_while(|_| waiting.ready.pop()).count(), count);
+    let used = waiting.used_bytes();
+    assert!(used <= before + 4096, "{used}, {before} before");
+}
