@@ -58,7 +58,7 @@ impl Fetches {
         match tokio::time::timeout(PATIENCE, self.room.take(user, bytes_max)).await {
             Ok(Some(share)) => Ok(Fetch { share, held: admin.hold(0) }),
             Ok(None) => Err(Refusal::internal("the broker ends")),
-            Err(_) => Err(busy()),
+            Err(_) => Err(no_room()),
         }
     }
 
@@ -74,18 +74,31 @@ impl Fetches {
 
     /// A share for so many bytes of a list, or of an answer, that are there already, if it is left. They count from now on.
     pub fn of(&self, admin: &Admin, user: &str, bytes: usize) -> Result<Fetch, Refusal> {
-        let share = self.lists.try_take(user, bytes).ok_or_else(busy)?;
+        let share = self.lists.try_take(user, bytes).ok_or_else(no_room_for_lists)?;
         Ok(Fetch { share, held: admin.hold(bytes) })
     }
 }
 
-/// The answer where there is no room.
-pub(crate) fn busy() -> Refusal {
-    let reason = format!(
-        "answers on their way to clients fill the {} MiB that there are for them; \
-         nothing was taken: try again later, or ask for less (page_size, count, truncate)",
+/// The answer where messages find no room.
+pub(crate) fn no_room() -> Refusal {
+    busy(format!(
+        "answers with messages on their way to clients fill the {} MiB that there are for them, or the {} MiB of their user; \
+         nothing was taken: try again later, or with a smaller count or truncate",
+        BYTES_MAX >> 20,
+        USER_BYTES_MAX >> 20
+    ))
+}
+
+fn no_room_for_lists() -> Refusal {
+    busy(format!(
+        "lists and other answers on their way to clients fill the {} MiB of their user, or the {} MiB of all: \
+         read or close those first, or ask for a part (page, page_size, columns)",
+        USER_LIST_BYTES_MAX >> 20,
         BYTES_MAX >> 20
-    );
+    ))
+}
+
+fn busy(reason: String) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", reason)
 }
 

@@ -13,7 +13,9 @@ use tokio::sync::mpsc;
 /// Makes a body that may be too large for memory.
 pub(crate) trait Rows: Send {
     /// Bytes of memory that it has for as long as it lives.
-    fn bytes(&self) -> usize;
+    fn bytes(&self) -> usize {
+        0
+    }
 
     /// Adds the next rows to `out`. Returns whether there are more.
     ///

@@ -34,7 +34,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Bytes that are put into one message, unless a frame is larger.
 const MESSAGE_BYTES: usize = 64 * 1024;
-/// Bytes of answers to pings that wait for the socket: of more, the last one is left.
+/// Room for answers to pings behind a message that waits for the socket. Of more only the last one is kept; a client that
+/// lets so many wait loses the connection with the next message.
 const PONGS_BYTES: usize = 64 * 1024;
 
 /// Serves the sockets that the HTTP API hands over, until the broker stops. Those whose vhosts are in another group of the

@@ -38,8 +38,8 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 const TAKEN_BYTES_MAX: usize = 128 << 20;
 /// Bytes of JSON that one byte of a message takes at most: a control character is `\u0001`.
 pub(super) const JSON_BYTES: usize = 6;
-/// Bytes of a header at most, as a frame holds it.
-pub(super) const HEADER_BYTES_MAX: usize = 128 << 10;
+/// Bytes of a header, as a frame of the usual size holds it.
+const HEADER_BYTES: usize = 128 << 10;
 /// Bytes of a body from which on room is made for it alone.
 const LARGE_BYTES: usize = 1 << 20;
 /// Bytes of a message in an answer besides its payload, as a rule.
@@ -202,13 +202,14 @@ impl Taking {
     /// What the answer has besides those.
     fn overhead(&self) -> usize {
         // The last message may begin below the bound.
-        let last = self.truncate.min(LARGE_BYTES) + HEADER_BYTES_MAX;
+        let last = self.truncate.min(LARGE_BYTES) + HEADER_BYTES;
         last * JSON_BYTES + FRAMING_BYTES * self.count.min(MESSAGES_MAX)
     }
 }
 
 impl Work for Taking {
-    /// What the answer has at most: fewer messages are taken than are wanted where theirs would be more.
+    /// What the answer has, unless its last message is a large one: fewer messages are taken than are wanted where theirs
+    /// would be more.
     fn room(&self) -> usize {
         self.bytes_max().saturating_mul(JSON_BYTES).saturating_add(self.overhead())
     }

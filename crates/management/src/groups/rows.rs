@@ -9,7 +9,7 @@ use super::link::{Question, lost};
 use crate::call::Call;
 use crate::http::answer::{Answer, refusal, set_content_type};
 use crate::http::body::Outgoing;
-use crate::http::long::gzip_encoder;
+use crate::http::long::{Pieces, gzip_encoder, sent_in_pieces};
 use crate::list::{Frame, Head, Order, PageOf, Row};
 use crate::refusal::Refusal;
 use bytes::{Buf, Bytes, BytesMut};
@@ -22,7 +22,6 @@ use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Bytes of a row.
 const ROW_BYTES_MAX: usize = 16 << 20;
@@ -93,38 +92,24 @@ async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<O
     let has_more = text.fill(&mut rows, WHOLE_BYTES_MAX).await?;
     *answer.body_mut() = match has_more {
         false => Outgoing::whole(text.take()),
-        true => {
-            let (sender, receiver) = mpsc::channel(1);
-            tokio::spawn(send(rows, text, sender));
-            Outgoing::list(receiver)
-        }
+        true => sent_in_pieces(PIECE_TIMEOUT, |pieces| send(rows, text, pieces)),
     };
     Ok(answer)
 }
 
-async fn send(mut rows: Merge, mut text: Text, sender: mpsc::Sender<io::Result<Bytes>>) {
+async fn send(mut rows: Merge, mut text: Text, pieces: Pieces) -> Option<()> {
     let mut has_more = true;
     loop {
-        // An empty piece is the end.
-        let piece = text.take();
-        let is_end = piece.is_empty() && !has_more;
-        if is_end || !piece.is_empty() {
-            let sent = sender.send_timeout(Ok(piece), PIECE_TIMEOUT).await;
-            if sent.is_err() || is_end {
-                return;
-            }
-        }
+        pieces.send(text.take()).await?;
         if !has_more {
-            continue;
+            return pieces.end().await;
         }
         has_more = match text.fill(&mut rows, PIECE_BYTES).await {
             Ok(has_more) => has_more,
             Err(refused) => {
-                // It ends the connection, so that nobody takes what there is for all.
                 let why = refused.body.map_or_else(String::new, |(_, reason)| reason.to_string());
                 tracing::debug!(why, "a list of all groups was cut off");
-                drop(sender.send_timeout(Err(io::Error::other(why)), PIECE_TIMEOUT).await);
-                return;
+                return pieces.fail(io::Error::other(why)).await;
             }
         };
     }

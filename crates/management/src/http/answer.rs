@@ -9,7 +9,7 @@ use super::long::{Long, PIECE_TIMEOUT, gzip};
 use crate::asking::{Budget, GiveUp};
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
-use crate::fetches::{Fetch, busy};
+use crate::fetches::{Fetch, no_room};
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, Work};
@@ -246,7 +246,7 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
                 Some(fetch) => match fetches.fitted(fetch, user, bytes) {
                     // What has been taken is not thrown away. It counts, and has one message more than its share at most.
                     Err(fetch) if !is_question(call) => Ok(fetch),
-                    fitted => fitted.map_err(|_| busy()),
+                    fitted => fitted.map_err(|_| no_room()),
                 },
                 None if bytes > WHOLE_BYTES_MAX => fetches.of(admin, user, bytes),
                 None => return Made::Whole(answer),

@@ -88,33 +88,16 @@ impl Long {
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
     /// `user`'s `places`, and may wait so long for its client.
     pub fn send(self, places: Arc<Shares>, user: String, patience: Duration) -> Outgoing {
-        let (sender, receiver) = mpsc::channel(1);
-        let sending = self.send_to(sender, places, user, patience);
-        tokio::spawn(tokio::time::timeout(WHOLE_TIMEOUT, sending));
-        Outgoing::list(receiver)
+        sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user))
     }
 
-    /// Returns early when the client has gone or takes nothing, or when the broker ends. Without the empty piece at the end,
-    /// the connection ends: a client never takes a part for all.
-    async fn send_to(
-        mut self,
-        sender: mpsc::Sender<io::Result<Bytes>>,
-        places: Arc<Shares>,
-        user: String,
-        patience: Duration,
-    ) -> Option<()> {
+    /// Returns early when the client has gone or takes nothing, or when the broker ends.
+    async fn send_to(mut self, pieces: Pieces, places: Arc<Shares>, user: String) -> Option<()> {
         let mut has_more = true;
         loop {
-            let piece = self.take();
-            let is_end = piece.is_empty() && !has_more;
-            if is_end || !piece.is_empty() {
-                sender.send_timeout(Ok(piece), patience).await.ok()?;
-            }
-            if is_end {
-                return Some(());
-            }
+            pieces.send(self.take()).await?;
             if !has_more {
-                continue;
+                return pieces.end().await;
             }
             let place = places.take(&user, 1).await?;
             let making = tokio::task::spawn_blocking(move || {
@@ -126,9 +109,46 @@ impl Long {
             (self, made) = making.await.ok()?;
             match made {
                 Ok(more) => has_more = more,
-                Err(error) => return sender.send_timeout(Err(error), patience).await.ok(),
+                Err(error) => return pieces.fail(error).await,
             }
         }
+    }
+}
+
+/// The pieces of a list on their way to its client. Without an end the connection ends, so that a part is not taken for all.
+pub(crate) struct Pieces {
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    patience: Duration,
+}
+
+/// The body that `sending` sends piece by piece, each of which may wait so long for its client.
+pub(crate) fn sent_in_pieces<F>(patience: Duration, sending: impl FnOnce(Pieces) -> F) -> Outgoing
+where
+    F: Future<Output = Option<()>> + Send + 'static,
+{
+    let (sender, receiver) = mpsc::channel(1);
+    let sending = sending(Pieces { sender, patience });
+    tokio::spawn(tokio::time::timeout(WHOLE_TIMEOUT, sending));
+    Outgoing::list(receiver)
+}
+
+impl Pieces {
+    /// Sends a piece, if there is anything in it. `None` when the client has gone, or takes nothing.
+    pub async fn send(&self, piece: Bytes) -> Option<()> {
+        match piece.is_empty() {
+            true => Some(()),
+            false => self.sender.send_timeout(Ok(piece), self.patience).await.ok(),
+        }
+    }
+
+    /// Says that this was all.
+    pub async fn end(self) -> Option<()> {
+        self.sender.send_timeout(Ok(Bytes::new()), self.patience).await.ok()
+    }
+
+    /// Says that there is no more, though this was not all.
+    pub async fn fail(self, error: io::Error) -> Option<()> {
+        self.sender.send_timeout(Err(error), self.patience).await.ok()
     }
 }
 
@@ -154,10 +174,6 @@ mod tests {
     struct Endless(&'static [u8], Arc<AtomicUsize>);
 
     impl Rows for Endless {
-        fn bytes(&self) -> usize {
-            0
-        }
-
         fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
             out.extend_from_slice(self.0);
             Ok(self.1.fetch_add(1, Ordering::Relaxed) < 100_000)
@@ -191,10 +207,6 @@ mod tests {
     struct Few<F>(F);
 
     impl<F: FnMut() -> bool + Send> Rows for Few<F> {
-        fn bytes(&self) -> usize {
-            0
-        }
-
         fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
             out.extend_from_slice(&[b' '; 4096]);
             Ok((self.0)())

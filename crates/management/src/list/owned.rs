@@ -73,20 +73,20 @@ impl Owned for GlobalParameter {
 
 impl Owned for PermissionRow {
     fn owned_bytes(&self) -> usize {
-        [&self.user, &self.vhost, &self.configure, &self.write, &self.read]
-            .iter()
-            .map(|text| text.len())
-            .sum()
+        let PermissionRow { user, vhost, configure, write, read } = self;
+        bytes_of([user, vhost, configure, write, read])
     }
 }
 
 impl Owned for TopicPermissionRow {
     fn owned_bytes(&self) -> usize {
-        [&self.user, &self.vhost, &self.exchange, &self.write, &self.read]
-            .iter()
-            .map(|text| text.len())
-            .sum()
+        let TopicPermissionRow { user, vhost, exchange, write, read } = self;
+        bytes_of([user, vhost, exchange, write, read])
     }
+}
+
+fn bytes_of(texts: [&String; 5]) -> usize {
+    texts.iter().map(|text| text.len()).sum()
 }
 
 impl Owned for VhostView {

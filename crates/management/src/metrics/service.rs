@@ -164,10 +164,6 @@ struct Scrape {
 }
 
 impl Rows for Scrape {
-    fn bytes(&self) -> usize {
-        0
-    }
-
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let has_more = self.page.write_some(&mut self.text);
         out.extend_from_slice(self.text.0.as_bytes());

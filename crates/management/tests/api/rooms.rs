@@ -3,8 +3,9 @@
 use crate::direct::{Asked, Direct, ELSEWHERE, HERE, head};
 use crate::support::exchange_over;
 use courser_auth::Permission;
-use courser_broker::admin::{NewBinding, NewMessage, NewQueue};
-use courser_codec::{FieldTable, ShortString};
+use courser_broker::admin::{ConnectionDetails, NewBinding, NewMessage, NewQueue};
+use courser_broker::{Batch, Identity, Session};
+use courser_codec::{FieldTable, Method, ShortString, basic};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -229,4 +230,36 @@ async fn the_operator_gets_in_when_all_places_are_kept() {
     let asked = head(&Asked::new("GET", "/api/whoami"), 0).into_bytes();
     let answer = exchange_over(direct.connect_operator(), asked, false);
     assert_eq!(tokio::time::timeout(PATIENCE, answer).await.expect("an answer").status, 200);
+}
+
+/// A connection with so many consumers of the queue on its only channel.
+fn consume(direct: &Direct, user: &str, count: usize) -> Session {
+    let admission = direct.broker.admit(user, "/").expect("let in");
+    let user = ShortString::try_from(user).expect("short");
+    let identity = Identity { user, cancel_notify: true, impersonator: false };
+    let details = ConnectionDetails { name: "many".to_owned(), ..ConnectionDetails::default() };
+    let mut session = direct.broker.open_connection(admission, identity, 128 << 10, details);
+    session.admit_channel().expect("let in");
+    session.open_channel(1);
+    let mut batch = Batch::default();
+    for _ in 0..count {
+        let consume =
+            basic::Consume { queue: "q".try_into().expect("short"), ..Default::default() };
+        session.request(&mut batch, 1, &Method::BasicConsume(consume)).expect("it is taken");
+    }
+    session.flush(&mut batch).expect("it is taken");
+    session
+}
+
+#[tokio::test]
+async fn a_queue_and_a_channel_show_the_first_of_many_consumers_and_the_list_has_all() {
+    let direct = world(&["user"]);
+    let _session = consume(&direct, "user", 600);
+    let ask = async |path: &str| direct.ask(Asked::new("GET", path).by("user")).await.json();
+    for path in ["/api/queues/%2F/q", "/api/channels/many%20(1)"] {
+        let details = ask(path).await["consumer_details"].as_array().map(Vec::len);
+        assert_eq!(details, Some(500), "{path}");
+    }
+    assert_eq!(ask("/api/queues/%2F/q").await["consumers"], 600);
+    assert_eq!(ask("/api/consumers").await.as_array().map(Vec::len), Some(600));
 }
