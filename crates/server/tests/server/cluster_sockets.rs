@@ -2,58 +2,67 @@
 
 use crate::cluster::Three;
 use crate::cluster_operated::ctl;
-use crate::support::PATIENCE;
+use crate::support::{Client, Heard, PATIENCE, wait_until};
+use crate::websocket::pipe;
 use courser::Node;
-use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use courser_connection::client::Config as ClientConfig;
+use std::net::SocketAddr;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
 
-/// A socket that says nothing, by way of this node.
-async fn silent_socket(node: &Node) -> TcpStream {
-    let mut stream = TcpStream::connect(node.addresses().http[0]).await.expect("a listener");
-    let request = "GET /ws/amqp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n\
-        Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    stream.write_all(request.as_bytes()).await.expect("it is taken");
-    let mut status = [0; 12];
-    timeout(PATIENCE, stream.read_exact(&mut status)).await.expect("in time").expect("an answer");
-    assert_eq!(&status, b"HTTP/1.1 101");
-    stream
+async fn socket(node: &Node) -> WebSocketStream<TcpStream> {
+    let address = node.addresses().http[0];
+    let stream = TcpStream::connect(address).await.expect("a listener");
+    let opening = tokio_tungstenite::client_async(format!("ws://{address}/ws/amqp"), stream);
+    timeout(PATIENCE, opening).await.expect("in time").expect("a socket").0
 }
 
-/// Waits until the other end does not even take what is said any more.
-async fn is_gone(mut stream: TcpStream) {
-    let going = async {
-        // A frame of a WebSocket that nothing has to be done for: an empty pong.
-        while stream.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(PATIENCE, going).await.expect("its end is here");
+/// Whether this process still holds the end at `local` of a connection to `peer`. Once it has closed that, the system
+/// keeps it for a while at most, without an owner.
+fn is_held(local: SocketAddr, peer: SocketAddr) -> bool {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+    let port = |text: &str| u16::from_str_radix(text.rsplit(':').next()?, 16).ok();
+    table.lines().skip(1).any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let ports = (port(columns[1]), port(columns[2]));
+        ports == (Some(local.port()), Some(peer.port())) && columns[9] != "0"
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_socket_by_way_of_a_follower_ends_with_the_leader_though_its_client_does_not() {
     let mut three = Three::start().await;
     let leader = three.wait_for_leader().await;
-    let socket = silent_socket(three.node((leader + 1) % 3)).await;
+    let follower = (leader + 1) % 3;
+    let mut silent = socket(three.node(follower)).await.into_inner();
+    let peer = silent.local_addr().expect("an address");
+    let local = silent.peer_addr().expect("an address");
+    assert!(is_held(local, peer));
     let led = three.nodes[leader].take().expect("it runs");
     led.stop().await.expect("a clean stop");
-    is_gone(socket).await;
+    // However it ends, the client does not close its own end.
+    let mut rest = Vec::new();
+    drop(timeout(PATIENCE, silent.read_to_end(&mut rest)).await.expect("it ends"));
+    wait_until("the follower holds it no more", async || !is_held(local, peer)).await;
+    drop(silent);
     three.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_by_way_of_a_node_that_is_drained_is_closed() {
+async fn a_client_over_a_socket_by_way_of_a_node_that_is_drained_is_told_to_go() {
     let three = Three::start().await;
     let leader = three.wait_for_leader().await;
     let follower = (leader + 1) % 3;
-    let socket = silent_socket(three.node(follower)).await;
+    let socket = socket(three.node(follower)).await;
+    let mut client = Client::connect_on(pipe(socket, 1000), ClientConfig::default()).await;
     let drain: [&[&str]; 3] =
         [&["cluster", "drain", "a"], &["cluster", "drain", "b"], &["cluster", "drain", "c"]];
-    let drained = ctl(&three.configs[follower], drain[follower]).await;
+    let (drained, heard) =
+        tokio::join!(ctl(&three.configs[follower], drain[follower]), client.next());
     assert!(drained.status.success(), "{drained:?}");
-    is_gone(socket).await;
+    let Heard::Closed(320, why) = heard else { panic!("{heard:?}") };
+    assert!(why.contains("maintenance mode"), "{why}");
     three.stop().await;
 }
