@@ -262,9 +262,7 @@ impl Door {
             tracing::debug!(peer = %address, %error, "the connection was gone at once");
             return;
         }
-        if self.open_files.is_reserved(stream.as_raw_fd()) {
-            return self.note(address, "refused: nearly all file descriptors are in use");
-        }
+        let is_reserved = self.open_files.is_reserved(stream.as_raw_fd());
         let local = match stream.local_addr() {
             Ok(local) => local,
             Err(error) => {
@@ -273,7 +271,8 @@ impl Door {
             }
         };
         let is_proxy = self.proxies.has(address);
-        let admission = self.shared.places.admit(|place| {
+        let places = &self.shared.places;
+        let serve = |place| {
             let (shared, stopping) = (Arc::clone(&self.shared), self.stopping.clone());
             let newcomer = Newcomer { stream, address, local, place, shared, stopping };
             let acceptor = self.acceptor.clone();
@@ -286,11 +285,18 @@ impl Door {
                 },
             };
             task.abort_handle()
-        });
+        };
+        let admission = match is_reserved {
+            true => places.exchange(serve),
+            false => places.admit(serve),
+        };
         match admission {
             Admission::Admitted => {}
             Admission::Replaced => {
                 self.note(address, "too many connections: one that has not logged in makes room");
+            }
+            Admission::Refused if is_reserved => {
+                self.note(address, "refused: nearly all file descriptors are in use");
             }
             Admission::Refused => self.note(address, "refused: too many connections"),
         }

@@ -39,7 +39,7 @@ pub(crate) enum Admission {
     Admitted,
     /// It has the place of another one that had not finished its handshake.
     Replaced,
-    /// All places are taken by connections that are in use.
+    /// Connections that are in use have all there is.
     Refused,
 }
 
@@ -70,8 +70,22 @@ impl Places {
 
     /// Gives a place to a connection, which `serve` starts a task for.
     pub fn admit(self: &Arc<Self>, serve: impl FnOnce(Place) -> AbortHandle) -> Admission {
+        self.admit_up_to(self.most, serve)
+    }
+
+    /// As [`Places::admit`], where there is nothing left for one more: another has to make room for it even if places
+    /// are free.
+    pub fn exchange(self: &Arc<Self>, serve: impl FnOnce(Place) -> AbortHandle) -> Admission {
+        self.admit_up_to(0, serve)
+    }
+
+    fn admit_up_to(
+        self: &Arc<Self>,
+        most: usize,
+        serve: impl FnOnce(Place) -> AbortHandle,
+    ) -> Admission {
         let mut taken = self.taken.lock();
-        let Some(admission) = taken.make_room(self.most) else { return Admission::Refused };
+        let Some(admission) = taken.make_room(most) else { return Admission::Refused };
         let id = taken.next_id;
         taken.next_id += 1;
         taken.unfinished.insert(id, None);

@@ -9,6 +9,7 @@ use futures_util::{Sink, Stream};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -178,6 +179,28 @@ async fn a_consumer_that_is_slow_gets_everything_later() {
     publisher.count("q").await;
     let bodies = consumer.bodies(200).await;
     assert!(bodies.iter().all(|got| *got == body));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_consumer_that_has_read_everything_stays_however_long_it_gets_nothing() {
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    let server = start(|config| config.amqp.send_timeout_ms = TIMEOUT.as_millis() as u64).await;
+    // Without heartbeats nothing is written to it in the meantime.
+    let config = ClientConfig { heartbeat_s: 0, ..ClientConfig::default() };
+    let mut consumer = Client::connect_on(pipe(opened(&server).await, 4096), config).await;
+    consumer.declare("q").await;
+    consumer.consume("q", true).await;
+    let mut publisher = Client::connect(server.address()).await;
+    // More than sockets and pipes hold: the last of it has to wait for the socket.
+    for _ in 0..200 {
+        publisher.publish("q", &[7; 100_000]).await;
+    }
+    publisher.count("q").await;
+    assert_eq!(consumer.bodies(200).await.len(), 200);
+    tokio::time::sleep(TIMEOUT + Duration::from_secs(2)).await;
+    publisher.publish("q", b"later").await;
+    assert_eq!(consumer.bodies(1).await, [b"later"]);
     server.stop().await;
 }
 
