@@ -90,11 +90,6 @@ impl Core {
         })
     }
 
-    /// Bytes of the record at `position` with its head, whether it is valid or not.
-    pub fn record_len(&self, position: Lsn, cache: &mut ReadCache) -> Result<u64, ReadError> {
-        Ok((self.locate(position, cache)?.len() + RECORD_HEAD_LEN) as u64)
-    }
-
     /// Gets the record at `position` into the cache.
     fn locate(&self, position: Lsn, cache: &mut ReadCache) -> Result<Range<usize>, ReadError> {
         if let Some(range) = cache.find(position) {

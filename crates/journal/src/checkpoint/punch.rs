@@ -7,7 +7,10 @@
 
 use super::SegmentEntry;
 use crate::{
-    EachLive, Lsn, OpenMode, ReadCache, core::Core, format::SEGMENT_HEADER_LEN, segments::Segment,
+    EachLive, Lsn, OpenMode, ReadCache,
+    core::Core,
+    format::{RECORD_HEAD_LEN, SEGMENT_HEADER_LEN},
+    segments::Segment,
 };
 use std::{
     ops::Range,
@@ -123,8 +126,9 @@ impl Core {
         for &position in positions {
             let offset = position.0 - segment.start.0;
             add(free_from..offset);
-            let len = self.record_len(position, &mut cache).ok()?;
-            free_from = offset + len;
+            // One that is damaged has a length that can't be relied upon.
+            let octets = self.read(position, &mut cache).ok()?;
+            free_from = offset + (RECORD_HEAD_LEN + octets.len()) as u64;
         }
         add(free_from..segment.capacity);
         Some(holes)

@@ -308,3 +308,24 @@ fn one_live_record_pins_pages_and_not_its_segment() {
             .unwrap();
     }
 }
+
+#[test]
+fn no_hole_is_made_by_the_length_of_a_record_that_is_damaged() {
+    let disk = FakeDisk::new(10);
+    let journal = start(&disk);
+    let record = vec![3; 24_000];
+    let live = append(&journal, &[&record], SYNC)[0];
+    append(&journal, &[&[1; 1000], &[1; 1000], &[1; 1000]], SYNC);
+    let next = append(&journal, &[&[2; 20_000]], SYNC)[0];
+    [live, next].iter().for_each(|position| journal.hold(*position, 1));
+    journal.wait_durable(journal.end()).unwrap();
+    let path = dir().join("0000000000000000.log");
+    // It seems to be 24,000 - 16,384 bytes long.
+    disk.corrupt(&path, live.0 as usize + 1, 0x40);
+    for _ in 0..2 {
+        let held = &mut |each: EachLive<'_>| [live, next].iter().for_each(|at| each(*at));
+        journal.checkpoint(journal.end(), held, &mut |out| out.write_all(b"state")).unwrap();
+    }
+    disk.corrupt(&path, live.0 as usize + 1, 0x40);
+    assert_eq!(journal.read(live, &mut ReadCache::default()).unwrap(), record);
+}
