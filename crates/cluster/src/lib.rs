@@ -42,7 +42,7 @@ pub mod transport;
 
 pub use adopt::{AdoptError, adopt};
 pub use copy::{CopyError, CopySink, CopySource};
-pub use courser_journal::replica::Identity;
+pub use courser_journal::replica::{Identity, MendError};
 pub use entry::{Entry, EntryId, EntryKind, GroupNumber, NodeId};
 pub use error::{GroupError, ProposeError};
 pub use group::{Follower, Group};

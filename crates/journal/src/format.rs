@@ -213,6 +213,17 @@ pub fn record_is_valid(octets: &[u8], check: u32, position: Lsn, id: u64) -> boo
     record_sum(&[octets], octets.len() as u32) ^ mask(position, id) == check
 }
 
+/// A record as it stands at `position`: its head, and `octets`.
+pub fn whole_record(octets: &[u8], position: Lsn, id: u64) -> Vec<u8> {
+    let len = octets.len() as u32;
+    let check = record_sum(&[octets], len) ^ mask(position, id);
+    let mut record = Vec::with_capacity(RECORD_HEAD_LEN + octets.len());
+    record.extend_from_slice(&len.to_le_bytes());
+    record.extend_from_slice(&check.to_le_bytes());
+    record.extend_from_slice(octets);
+    record
+}
+
 /// Checks a frame as a whole: `octets` starts with it and may go on behind it.
 pub fn check_frame(header: &FrameHeader, octets: &[u8], id: u64) -> bool {
     let payload_end = FRAME_HEADER_LEN + header.payload_len as usize;

@@ -20,8 +20,8 @@ use crate::copy::{CopyError, CopySource};
 use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::Journal;
-use courser_journal::replica::Replica;
-use courser_store::MemoryGauge;
+use courser_journal::replica::{MendError, Replica};
+use courser_store::{Lsn, MemoryGauge};
 use inbox::{Command, Inbox};
 use parking_lot::Mutex;
 use run::Running;
@@ -175,6 +175,32 @@ impl Member {
     /// When this node does not lead.
     pub fn transfer_to(&self, node: NodeId) -> Result<(), ProposeError> {
         self.ask(|answer| Command::Transfer { node, answer })
+    }
+
+    /// Positions of records that this node's disk has damaged: see [`Replica::damaged`].
+    pub fn damaged(&self, most: usize) -> Vec<Lsn> {
+        self.shared.replica.damaged(most)
+    }
+
+    /// A record of the log for a node whose disk has damaged it: see [`Replica::record`].
+    ///
+    /// # Errors
+    /// When it can't be said now.
+    pub fn record(&self, position: Lsn) -> Result<Option<Vec<u8>>, MendError> {
+        self.shared.replica.record(position)
+    }
+
+    /// Writes a record again that another node has: see [`Replica::mend`].
+    ///
+    /// # Errors
+    /// Why it is not written.
+    pub fn mend(&self, position: Lsn, record: &[u8]) -> Result<(), MendError> {
+        self.shared.replica.mend(position, record)
+    }
+
+    /// No other node has the record at this position: see [`Replica::give_up`].
+    pub fn give_up(&self, position: Lsn) {
+        self.shared.replica.give_up(position);
     }
 
     fn ask(

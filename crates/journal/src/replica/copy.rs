@@ -3,7 +3,7 @@
 use super::{
     AppendEntryError, Applied, Bootstrap, BootstrapError, CutError, Entry, EntryId, EntryKind,
     Events, Identity, PlaceError, ReadEntryError, Room, Vote, bootstrap::Pins, entries::Entries,
-    entry::Base, state::StateFile,
+    entry::Base, mend::Damage, state::StateFile,
 };
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, ReadCache, ReadError,
@@ -43,6 +43,8 @@ pub struct Shared {
     /// [`Events::room`] is waited for.
     pub wants_room: AtomicBool,
     pub applied: Applied,
+    /// Records that can't be read here.
+    pub damage: Mutex<Damage>,
 }
 
 impl Shared {
@@ -67,6 +69,7 @@ impl Shared {
             stalled: AtomicBool::new(false),
             wants_room: AtomicBool::new(false),
             applied: Applied::default(),
+            damage: Mutex::default(),
         }
     }
 

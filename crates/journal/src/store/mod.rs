@@ -346,7 +346,10 @@ impl Reader for LogReader {
         }
         let record = match read {
             Ok(record) => record,
-            Err(error @ ReadError::Io { .. }) => {
+            Err(error)
+                if self.journal.asks_others(position.into(), &error)
+                    || matches!(error, ReadError::Io { .. }) =>
+            {
                 if let Some(others) = self.failed_reads.line(Instant::now()) {
                     tracing::error!(%error, others, "a message can't be read, which is tried again");
                 }

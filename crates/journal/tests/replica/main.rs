@@ -8,5 +8,6 @@ mod deposed;
 mod each_call;
 mod entries;
 mod leading;
+mod mend;
 mod pair;
 mod random;

@@ -81,6 +81,7 @@ impl Members {
     pub fn look_after(&self, group: &Group) {
         let Some(member) = group.member() else { return };
         self.promote(&member);
+        self.mend(group, &member);
         if group.is_home() {
             self.forget_strangers();
             self.found_groups();

@@ -41,6 +41,7 @@ mod handshake;
 mod incoming;
 mod leaving;
 mod members;
+mod mending;
 mod moving;
 mod node;
 mod part;

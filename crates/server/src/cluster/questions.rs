@@ -62,6 +62,9 @@ pub(super) enum Question {
     Adopt { group: GroupNumber, version: u64 },
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
     Loads,
+    /// What has your log of this group at this position, from this byte of the record on? The answer is some of it in base64,
+    /// or null if it is damaged or kept no more.
+    Record { group: GroupNumber, position: u64, from: usize },
 }
 
 impl Members {
@@ -118,6 +121,9 @@ impl Members {
             }
             Ok(Question::Loads) => {
                 serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())
+            }
+            Ok(Question::Record { group, position, from }) => {
+                self.record_answer(group, Lsn(position), from).await
             }
             Ok(Question::Join(formation)) => {
                 let own = self.endpoint.about();

@@ -1,0 +1,211 @@
+//! Records that the disk has changed, and another copy may still have.
+
+use crate::{
+    copy::{Copy, DIR},
+    entries::leading,
+};
+use courser_journal::{
+    JournalStore, Lsn,
+    replica::{EntryId, MendError},
+};
+use courser_store::{Location, MessageRef, Messages, Record, StoreError, Sync};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Bytes in front of a record.
+const HEAD: usize = 8;
+
+/// A leader, another copy of its log, and messages that are committed in both.
+struct Two {
+    leader: Copy,
+    other: Copy,
+    store: JournalStore,
+    messages: Vec<(Location, Vec<u8>)>,
+}
+
+impl Two {
+    fn new(bodies: &[usize]) -> Self {
+        let mut leader = leading(&[]);
+        let store = JournalStore::on_lead(Arc::new(leader.lead.take().unwrap()), Arc::default());
+        let mut messages = Vec::new();
+        for (number, len) in bodies.iter().enumerate() {
+            let body = vec![number as u8; *len];
+            messages.push((publish(&store, &body), body));
+            let index = leader.last().index + 1;
+            let entry = leader.replica().place(EntryId { term: 1, index }).unwrap().unwrap();
+            leader.push(entry);
+        }
+        leader.flush();
+        let mut other = Copy::new("follower", 9);
+        other.replica().append(&leader.entries).unwrap();
+        other.flush();
+        let two = Two { leader, other, store, messages };
+        two.commit(two.leader.last().index);
+        two
+    }
+
+    fn commit(&self, index: u64) {
+        self.leader.replica().commit(index).unwrap();
+        self.other.replica().commit(index).unwrap();
+    }
+
+    fn position(&self, number: usize) -> Lsn {
+        self.messages[number].0.position().unwrap().into()
+    }
+
+    /// Reads a message as a queue does.
+    fn body(&self, number: usize) -> Result<Vec<u8>, StoreError> {
+        self.store.reader().read(&self.messages[number].0).map(|message| message.body.to_vec())
+    }
+}
+
+fn publish(store: &JournalStore, body: &[u8]) -> Location {
+    use courser_store::Log;
+    let message = MessageRef { address: b"\0\0", header: &[0; 14], body, ..MessageRef::default() };
+    let record = Record::Message { queues: &[1], holders: 1, message };
+    let mut locations = Vec::new();
+    store.append(&[record], Sync::Later, &mut locations).unwrap();
+    locations.remove(0)
+}
+
+/// The file with this position, and where in it that is.
+fn place(copy: &Copy, position: Lsn) -> (PathBuf, usize) {
+    let start = |path: &Path| {
+        let is_log = path.extension().is_some_and(|kind| kind == "log");
+        let stem = path.file_stem()?.to_str()?;
+        is_log.then(|| u64::from_str_radix(stem, 16).ok()).flatten()
+    };
+    let names = copy.disk.names();
+    let starts = names.iter().filter_map(|name| Some((start(name)?, name)));
+    let (start, path) = starts.filter(|(start, _)| *start <= position.0).max().unwrap();
+    assert!(path.starts_with(DIR));
+    (path.clone(), (position.0 - start) as usize)
+}
+
+fn corrupt(copy: &Copy, position: Lsn) {
+    let (path, offset) = place(copy, position);
+    copy.disk.corrupt(&path, offset, 0x10);
+}
+
+#[test]
+fn each_byte_of_a_record_is_written_again_from_the_other_copy() {
+    let two = Two::new(&[10, 300, 0]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    for number in 0..two.messages.len() {
+        let position = two.position(number);
+        let whole = other.record(position).unwrap().unwrap();
+        for offset in 0..whole.len() {
+            corrupt(&two.leader, position.plus(offset as u64));
+            let read = two.body(number);
+            assert!(matches!(read, Err(StoreError::Unread(_))), "{number}, {offset}: {read:?}");
+            assert_eq!(leader.damaged(9), [position]);
+            assert_eq!(
+                leader.record(position).unwrap(),
+                None,
+                "the other one can't have it from here"
+            );
+            leader.mend(position, &whole).unwrap();
+            assert_eq!(two.body(number).unwrap(), two.messages[number].1);
+            assert!(leader.damaged(9).is_empty());
+        }
+    }
+    assert_eq!(
+        two.leader.disk.contents(&place(&two.leader, two.position(0)).0).map(|all| all.len()),
+        two.other.disk.contents(&place(&two.other, two.position(0)).0).map(|all| all.len())
+    );
+}
+
+#[test]
+fn what_was_written_again_is_there_after_the_power_was_lost() {
+    let mut two = Two::new(&[100, 100]);
+    let position = two.position(0);
+    corrupt(&two.leader, position.plus(HEAD as u64));
+    drop(two.body(0));
+    let whole = two.other.replica().record(position).unwrap().unwrap();
+    two.leader.replica().mend(position, &whole).unwrap();
+    two.leader.committed = two.leader.entries.len();
+    drop(two.store);
+    two.leader.crash(true);
+    assert_eq!(two.leader.replica().record(position).unwrap(), Some(whole));
+}
+
+#[test]
+fn a_record_that_no_copy_has_is_lost_and_others_are_not() {
+    let two = Two::new(&[100, 100]);
+    let leader = two.leader.replica();
+    for number in 0..2 {
+        corrupt(&two.leader, two.position(number).plus(20));
+        assert!(matches!(two.body(number), Err(StoreError::Unread(_))));
+    }
+    corrupt(&two.other, two.position(0).plus(30));
+    assert_eq!(two.other.replica().record(two.position(0)).unwrap(), None);
+    leader.give_up(two.position(0));
+    assert!(matches!(two.body(0), Err(StoreError::Lost(_))));
+    assert!(matches!(two.body(1), Err(StoreError::Unread(_))));
+    assert_eq!(leader.damaged(9), [two.position(1)]);
+}
+
+#[test]
+fn what_can_be_read_again_is_asked_for_no_more_and_never_given_up() {
+    let two = Two::new(&[100]);
+    let (leader, position) = (two.leader.replica(), two.position(0));
+    corrupt(&two.leader, position);
+    assert!(two.body(0).is_err());
+    corrupt(&two.leader, position);
+    leader.give_up(position);
+    assert_eq!(two.body(0).unwrap(), two.messages[0].1);
+    assert!(leader.damaged(9).is_empty());
+}
+
+#[test]
+fn those_that_no_copy_has_now_do_not_keep_others_waiting() {
+    let two = Two::new(&[100, 100, 100]);
+    for number in 0..3 {
+        corrupt(&two.leader, two.position(number));
+        assert!(two.body(number).is_err());
+    }
+    let asked = |most| two.leader.replica().damaged(most);
+    assert_eq!(asked(2), [two.position(0), two.position(1)]);
+    assert_eq!(asked(2), [two.position(2), two.position(0)]);
+    assert_eq!(asked(9), [two.position(1), two.position(2), two.position(0)]);
+}
+
+#[test]
+fn nothing_else_is_written_in_the_place_of_a_record() {
+    let two = Two::new(&[100, 100]);
+    let (leader, first, second) = (two.leader.replica(), two.position(0), two.position(1));
+    let whole = leader.record(first).unwrap().unwrap();
+    let bad = |record: &[u8]| matches!(leader.mend(first, record), Err(MendError::Bad(_)));
+    assert!(bad(&leader.record(second).unwrap().unwrap()), "of another position");
+    for len in [0, HEAD - 1, HEAD, whole.len() - 1] {
+        assert!(bad(&whole[..len]), "{len} bytes of it");
+    }
+    for offset in 0..whole.len() {
+        let mut harmed = whole.clone();
+        harmed[offset] ^= 1;
+        assert!(bad(&harmed), "harmed at {offset}");
+    }
+    assert_eq!(two.body(0).unwrap(), two.messages[0].1);
+}
+
+#[test]
+fn what_is_not_committed_is_neither_given_nor_written() {
+    let mut two = Two::new(&[100]);
+    let position: Lsn = publish(&two.store, b"not committed").position().unwrap().into();
+    let index = two.leader.last().index + 1;
+    let entry = two.leader.replica().place(EntryId { term: 1, index }).unwrap().unwrap();
+    two.leader.push(entry.clone());
+    two.leader.flush();
+    two.other.replica().append(std::slice::from_ref(&entry)).unwrap();
+    two.other.push(entry);
+    two.other.flush();
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    assert!(matches!(other.record(position), Err(MendError::Uncommitted(_))));
+    leader.commit(index).unwrap();
+    let whole = leader.record(position).unwrap().unwrap();
+    assert!(matches!(other.mend(position, &whole), Err(MendError::Uncommitted(_))));
+    other.commit(index).unwrap();
+    other.mend(position, &whole).unwrap();
+}

@@ -1,0 +1,152 @@
+//! Messages that disks change after they were written, in a cluster.
+
+use crate::cluster::{Three, connect};
+use crate::support::{Client, wait_until};
+use courser::{Config, Inherited, Node};
+use courser_client::{Outgoing, QueueOptions};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+const MESSAGES: u8 = 5;
+/// The one that is harmed.
+const HARMED: u8 = 2;
+
+fn body(number: u8) -> Vec<u8> {
+    format!("this is message {number} of some").into_bytes().repeat(10)
+}
+
+async fn start() -> Three {
+    Three::start_with(|config| config.journal.checkpoint_after_bytes = 1 << 20).await
+}
+
+/// Publishes messages, until all nodes have them on their disks.
+async fn publish(three: &Three, leader: usize) {
+    let connection = connect(three.node(leader)).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    for queue in ["q", "filler"] {
+        channel.queue_declare(queue, QueueOptions::durable()).await.expect("a queue");
+    }
+    channel.confirm_select().await.expect("confirms");
+    for number in 0..MESSAGES {
+        let body = body(number);
+        let message = Outgoing::new(&body).persistent();
+        let confirm = channel.publish("", "q", message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+    }
+    for config in &three.configs {
+        let last = body(MESSAGES - 1);
+        wait_until("all copies", async || place(&config.data_dir, &last).is_some()).await;
+    }
+    // What a checkpoint stands for is not read by a node that comes to lead.
+    let before: Vec<u64> = three.configs.iter().map(newest_checkpoint).collect();
+    wait_until("checkpoints of all nodes", async || {
+        let filler = Outgoing::new(&[0; 256 << 10]).persistent();
+        let confirm = channel.publish("", "filler", filler).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+        channel.queue_purge("filler").await.expect("a queue");
+        let now = three.configs.iter().map(newest_checkpoint);
+        now.zip(&before).all(|(now, before)| now > before + 1)
+    })
+    .await;
+}
+
+/// The number of the last checkpoint of a node.
+fn newest_checkpoint(config: &Config) -> u64 {
+    let number = |path: PathBuf| {
+        let is_checkpoint = path.extension() == Some("checkpoint".as_ref());
+        let stem = path.file_stem()?.to_str()?;
+        is_checkpoint.then(|| u64::from_str_radix(stem, 16).ok()).flatten()
+    };
+    files(&config.data_dir).into_iter().filter_map(number).max().unwrap_or(0)
+}
+
+/// A consumer, which gets messages in this order.
+async fn consume(node: &Node, numbers: impl IntoIterator<Item = u8>) -> Client {
+    let mut client = Client::connect(node.addresses().amqp[0]).await;
+    client.consume("q", true).await;
+    receive(&mut client, numbers).await;
+    client
+}
+
+async fn receive(client: &mut Client, numbers: impl IntoIterator<Item = u8>) {
+    for number in numbers {
+        assert_eq!(client.bodies(1).await, [body(number)], "message {number}");
+    }
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    entries
+        .flat_map(|entry| match entry.path().is_dir() {
+            true => files(&entry.path()),
+            false => vec![entry.path()],
+        })
+        .collect()
+}
+
+/// The log of a node with a message, and where in it that is.
+fn place(folder: &Path, body: &[u8]) -> Option<(PathBuf, u64)> {
+    let logs = files(folder).into_iter().filter(|path| path.extension() == Some("log".as_ref()));
+    logs.into_iter().find_map(|path| {
+        let content = fs::read(&path).ok()?;
+        let at = content.windows(body.len()).position(|window| window == body)?;
+        Some((path, at as u64))
+    })
+}
+
+/// Changes a byte of the harmed message in the log of a node.
+fn harm(folder: &Path) {
+    let (path, at) = place(folder, &body(HARMED)).expect("it is there");
+    let file = fs::File::options().write(true).open(path).expect("a log");
+    file.write_all_at(b"#", at + 7).expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_leaders_disk_has_changed_comes_from_another_node_and_is_written_again() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish(&three, leader).await;
+    let folder = three.configs[leader].data_dir.clone();
+    harm(&folder);
+    assert!(place(&folder, &body(HARMED)).is_none());
+    consume(three.node(leader), 0..MESSAGES).await;
+    // On a busy machine another node may have come to lead, which has read its own copy.
+    let is_whole = place(&folder, &body(HARMED)).is_some();
+    assert!(is_whole || three.wait_for_leader().await != leader, "it is whole again on the disk");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_two_disks_have_changed_waits_for_the_node_that_is_away() {
+    let mut three = start().await;
+    let leader = three.wait_for_leader().await;
+    let (away, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    publish(&three, leader).await;
+    let folders: Vec<_> = three.configs.iter().map(|config| config.data_dir.clone()).collect();
+    three.nodes[away].take().expect("a node").stop().await.expect("a clean stop");
+    harm(&folders[leader]);
+    harm(&folders[other]);
+    let mut client = consume(three.node(leader), 0..HARMED).await;
+    // Longer than it takes to ask, and than a queue waits before it goes on behind what it can't read.
+    receive(&mut client, HARMED + 1..MESSAGES).await;
+    let back = Node::start_on(three.configs[away].clone(), Inherited::default()).await;
+    three.nodes[away] = Some(back.expect("a node"));
+    receive(&mut client, [HARMED]).await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_disks_have_changed_is_lost_and_nothing_else() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish(&three, leader).await;
+    for config in &three.configs {
+        harm(&config.data_dir);
+    }
+    let others = (0..MESSAGES).filter(|number| *number != HARMED);
+    let mut client = consume(three.node(leader), others).await;
+    assert_eq!(client.count("q").await, 0);
+    three.stop().await;
+}
