@@ -84,6 +84,9 @@ pub struct Model {
     letters_had_waited: bool,
     /// The letters that have come since then, by their numbers: the first may have had to make room for the last.
     passed: BTreeMap<u64, Entry>,
+    /// Within a commit, letters that wait for another try go on waiting: that is a timer's, and what the commit returns to their
+    /// queue may take the room.
+    commits: bool,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
     /// Where the log ends in between, how many more letters it lets leave their queues.
@@ -233,14 +236,16 @@ impl Model {
         let is_kept = |one: &Publish| one.path == Path::Later && one.delay_ms.is_some();
         let (kept_for_later, at_once): (Vec<_>, Vec<_>) =
             transaction.publishes.into_iter().partition(is_kept);
+        self.commits = true;
         let all_taken = self.publish_together(&at_once)?;
         self.publish_each(&kept_for_later)?;
         for wanted in [Settlement::Ack, Settlement::Reject, Settlement::Requeue] {
             let those = transaction.settled.iter().filter(|(.., settlement)| *settlement == wanted);
             let those: Vec<_> = those.map(|(tag, held, _)| (*tag, held.clone())).collect();
             self.settle(channel, &those, wanted)?;
-            self.post()?;
         }
+        self.commits = false;
+        self.post()?;
         if all_taken {
             self.observed.take_commit()?;
         }

@@ -30,6 +30,9 @@ impl Model {
     pub(super) fn post(&mut self) -> Result<(), String> {
         loop {
             self.post_new()?;
+            if self.commits {
+                return Ok(());
+            }
             let now_ms = self.now_ms;
             let again = self.queues.values_mut().flat_map(|queue| queue.take_stranded(now_ms));
             self.letters.extend(again);
