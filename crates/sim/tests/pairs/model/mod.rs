@@ -84,8 +84,8 @@ pub struct Model {
     letters_had_waited: bool,
     /// The letters that have come since then, by their numbers: the first may have had to make room for the last.
     passed: BTreeMap<u64, Entry>,
-    /// Within a commit, letters that wait for another try go on waiting: that is a timer's, and what the commit returns to their
-    /// queue may take the room.
+    /// Within a commit, letters that wait for another try go on waiting, unless they were seen to arrive: that is a timer's,
+    /// and what the commit returns to their queue may take the room.
     commits: bool,
     /// Queues take what they have no room for: the log has it already.
     pub refuses_nothing: bool,
@@ -243,6 +243,7 @@ impl Model {
             let those = transaction.settled.iter().filter(|(.., settlement)| *settlement == wanted);
             let those: Vec<_> = those.map(|(tag, held, _)| (*tag, held.clone())).collect();
             self.settle(channel, &those, wanted)?;
+            self.post()?;
         }
         self.commits = false;
         self.post()?;
