@@ -77,6 +77,17 @@ impl Fetches {
         let share = self.lists.try_take(user, bytes).ok_or_else(no_room_for_lists)?;
         Ok(Fetch { share, held: admin.hold(bytes) })
     }
+
+    /// Has the share of a list be one for so many bytes, if they are left. They count from now on.
+    pub fn grow(&self, fetch: &mut Fetch, user: &str, bytes: usize) -> Result<(), Refusal> {
+        let missing = bytes.min(USER_LIST_BYTES_MAX).saturating_sub(fetch.share.count());
+        if missing > 0 {
+            let more = self.lists.try_take(user, missing).ok_or_else(no_room_for_lists)?;
+            fetch.share.add(more);
+        }
+        fetch.held.set(bytes);
+        Ok(())
+    }
 }
 
 /// The answer where messages find no room.

@@ -1,6 +1,7 @@
 //! What is answered.
 
 use crate::call::{Call, Outcome};
+use crate::fetches::Fetch;
 use crate::json::Fields;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -15,6 +16,11 @@ pub(crate) trait Rows: Send {
     /// Bytes of memory that it has for as long as it lives.
     fn bytes(&self) -> usize {
         0
+    }
+
+    /// The share of memory that it was made with, if it has one: whoever sends it keeps it until then.
+    fn take_room(&mut self) -> Option<Fetch> {
+        None
     }
 
     /// Adds the next rows to `out`. Returns whether there are more.

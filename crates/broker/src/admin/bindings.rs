@@ -24,24 +24,34 @@ pub struct BindingView {
     pub arguments: FieldTable,
 }
 
+/// Says whether a binding is wanted, and there is room for it.
+pub type Admits<'a> = &'a mut dyn FnMut(&BindingView) -> bool;
+
 /// The bindings that an exchange is the source of, by destination and key. The bindings to one
 /// destination are taken under the exchange's lock, those to the next one later.
-pub(super) fn from_exchange(vhost: &Vhost, exchange: &Exchange) -> Vec<BindingView> {
+pub(super) fn from_exchange(
+    vhost: &Vhost,
+    exchange: &Exchange,
+    admits: Admits<'_>,
+) -> Vec<BindingView> {
     if exchange.name.is_empty() {
-        return vhost.ordered_queues().starting_at(0).map(|queue| by_name(vhost, queue)).collect();
+        let queues = vhost.ordered_queues();
+        let all = queues.starting_at(0).map(|queue| by_name(vhost, queue));
+        return all.filter(|binding| admits(binding)).collect();
     }
     let mut found = Vec::new();
     for destination in exchange.destinations() {
-        add(vhost, exchange, destination, &mut found);
+        add(vhost, exchange, destination, &mut found, admits);
     }
     sort(&mut found);
     found
 }
 
 /// The bindings that lead to a queue, the one by its name included.
-pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>) -> Vec<BindingView> {
+pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>, admits: Admits<'_>) -> Vec<BindingView> {
     let mut found = vec![by_name(vhost, queue)];
-    add_all(vhost, &Destination::Queue(Arc::clone(queue)), &mut found);
+    found.retain(|binding| admits(binding));
+    add_all(vhost, &Destination::Queue(Arc::clone(queue)), &mut found, admits);
     found
 }
 
@@ -58,37 +68,55 @@ pub(super) fn between(
         };
     }
     let mut found = Vec::new();
-    add(vhost, exchange, destination.id(), &mut found);
+    add(vhost, exchange, destination.id(), &mut found, &mut |_| true);
     sort(&mut found);
     found
 }
 
 /// The bindings that lead to an exchange.
-pub(super) fn to_exchange(vhost: &Vhost, exchange: &Arc<Exchange>) -> Vec<BindingView> {
+pub(super) fn to_exchange(
+    vhost: &Vhost,
+    exchange: &Arc<Exchange>,
+    admits: Admits<'_>,
+) -> Vec<BindingView> {
     let mut found = Vec::new();
-    add_all(vhost, &Destination::Exchange(Arc::clone(exchange)), &mut found);
+    add_all(vhost, &Destination::Exchange(Arc::clone(exchange)), &mut found, admits);
     found
 }
 
-fn add_all(vhost: &Vhost, destination: &Destination, found: &mut Vec<BindingView>) {
+fn add_all(
+    vhost: &Vhost,
+    destination: &Destination,
+    found: &mut Vec<BindingView>,
+    admits: Admits<'_>,
+) {
     for source in destination.sources().all() {
         if let Some(exchange) = vhost.exchange(source.as_bytes()) {
-            add(vhost, &exchange, destination.id(), found);
+            add(vhost, &exchange, destination.id(), found, admits);
         }
     }
     sort(found);
 }
 
-fn add(vhost: &Vhost, source: &Exchange, destination: u64, found: &mut Vec<BindingView>) {
+fn add(
+    vhost: &Vhost,
+    source: &Exchange,
+    destination: u64,
+    found: &mut Vec<BindingView>,
+    admits: Admits<'_>,
+) {
     source.for_each_binding_to(destination, &mut |destination, routing_key, arguments| {
-        found.push(BindingView {
+        let binding = BindingView {
             vhost: vhost.name.clone(),
             source: source.name.clone(),
             destination: destination.name().clone(),
             to_queue: matches!(destination, Destination::Queue(_)),
             routing_key: routing_key.clone(),
             arguments: arguments.clone(),
-        });
+        };
+        if admits(&binding) {
+            found.push(binding);
+        }
     });
 }
 

@@ -140,15 +140,6 @@ impl Admin {
         Ok(())
     }
 
-    /// The consumers of a queue.
-    ///
-    /// # Errors
-    /// When the queue is not there.
-    pub fn consumers_of(&self, vhost: &str, queue: &[u8]) -> Result<Vec<ConsumerView>, Fault> {
-        let (_, queue) = self.known_queue(vhost, queue)?;
-        Ok(channels::of_queue(&queue).collect())
-    }
-
     /// Calls `each` with the consumers of a queue, one after the other.
     ///
     /// # Errors

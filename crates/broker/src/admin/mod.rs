@@ -30,7 +30,7 @@ mod transfer;
 mod unacked;
 mod vhosts;
 
-pub use bindings::BindingView;
+pub use bindings::{Admits, BindingView};
 pub use channels::{ChannelView, ConsumerView, StreamPlace};
 pub use commands::NewBinding;
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
@@ -183,25 +183,35 @@ impl Admin {
         Ok(ExchangeView::view(&vhost, &exchange))
     }
 
-    /// The bindings that an exchange is the source of, by destination.
+    /// Those bindings that are admitted of which an exchange is the source, by destination.
     ///
     /// # Errors
     /// When the exchange is not there.
-    pub fn bindings_from(&self, vhost: &str, exchange: &[u8]) -> Result<Vec<BindingView>, Fault> {
+    pub fn bindings_from(
+        &self,
+        vhost: &str,
+        exchange: &[u8],
+        admits: Admits<'_>,
+    ) -> Result<Vec<BindingView>, Fault> {
         let (vhost, exchange) = self.known_exchange(vhost, exchange)?;
-        Ok(bindings::from_exchange(&vhost, &exchange))
+        Ok(bindings::from_exchange(&vhost, &exchange, admits))
     }
 
-    /// The bindings that lead to a queue, by source; the first is the one by its name.
+    /// Those bindings that are admitted which lead to a queue, by source; the first is the one by its name.
     ///
     /// # Errors
     /// When the queue is not there.
-    pub fn bindings_to_queue(&self, vhost: &str, queue: &[u8]) -> Result<Vec<BindingView>, Fault> {
+    pub fn bindings_to_queue(
+        &self,
+        vhost: &str,
+        queue: &[u8],
+        admits: Admits<'_>,
+    ) -> Result<Vec<BindingView>, Fault> {
         let (vhost, queue) = self.known_queue(vhost, queue)?;
-        Ok(bindings::to_queue(&vhost, &queue))
+        Ok(bindings::to_queue(&vhost, &queue, admits))
     }
 
-    /// The bindings that lead to an exchange, by source.
+    /// Those bindings that are admitted which lead to an exchange, by source.
     ///
     /// # Errors
     /// When the exchange is not there.
@@ -209,12 +219,13 @@ impl Admin {
         &self,
         vhost: &str,
         exchange: &[u8],
+        admits: Admits<'_>,
     ) -> Result<Vec<BindingView>, Fault> {
         let (vhost, exchange) = self.known_exchange(vhost, exchange)?;
-        Ok(bindings::to_exchange(&vhost, &exchange))
+        Ok(bindings::to_exchange(&vhost, &exchange, admits))
     }
 
-    /// Calls `each` with all bindings of a vhost, by source; those of one source at a time are in
+    /// Calls `each` with those bindings of a vhost that are admitted, by source; those of one source at a time are in
     /// memory.
     ///
     /// # Errors
@@ -222,11 +233,13 @@ impl Admin {
     pub fn for_each_binding(
         &self,
         vhost: &str,
+        admits: Admits<'_>,
         each: &mut dyn FnMut(BindingView),
     ) -> Result<(), Fault> {
         let vhost = self.known_vhost(vhost)?;
         for exchange in vhost.ordered_exchanges().starting_at(0) {
-            bindings::from_exchange(&vhost, exchange).into_iter().for_each(&mut *each);
+            let found = bindings::from_exchange(&vhost, exchange, admits);
+            found.into_iter().for_each(&mut *each);
         }
         Ok(())
     }

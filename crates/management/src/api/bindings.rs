@@ -3,7 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
-use crate::list::{Items, Place, paged};
+use crate::list::{Gathering, Items, Place, paged};
 use crate::path::encode_form;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -65,15 +65,25 @@ pub(crate) const ROUTES: &[Route] = &[
 const SUM_CHARS: usize = 6;
 
 fn bindings(call: &Call) -> Outcome {
-    let mut found = Vec::new();
-    for vhost in call.vhosts()? {
-        call.admin().for_each_binding(&vhost, &mut |binding| found.push(binding))?;
-    }
-    list(call, found)
+    let vhosts = call.vhosts()?;
+    listed(call, |admits| {
+        let mut found = Vec::new();
+        for vhost in &vhosts {
+            call.admin().for_each_binding(vhost, admits, &mut |binding| found.push(binding))?;
+        }
+        Ok(found)
+    })
 }
 
-fn list(call: &Call, bindings: Vec<BindingView>) -> Outcome {
+/// Answers with the bindings that `found` finds, as far as they are admitted.
+fn listed(
+    call: &Call,
+    found: impl FnOnce(&mut dyn FnMut(&BindingView) -> bool) -> Result<Vec<BindingView>, Refusal>,
+) -> Outcome {
+    let mut gathering = Gathering::new(call)?;
+    let bindings = found(&mut |binding| gathering.admits(binding))?;
     let named = Items::new(bindings, names).placed(|one| Place::of(&one.vhost));
+    let named = named.in_room(gathering.finish()?);
     paged(call, named, |(_, binding), fields| render(binding, fields))
 }
 
@@ -84,43 +94,51 @@ fn names(binding: &BindingView) -> String {
 }
 
 fn to_queue(call: &Call) -> Outcome {
-    list(call, call.admin().bindings_to_queue(call.text("vhost")?, call.bytes("queue"))?)
+    let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
+    listed(call, |admits| Ok(call.admin().bindings_to_queue(vhost, queue, admits)?))
 }
 
 fn from_exchange(call: &Call) -> Outcome {
-    list(call, call.admin().bindings_from(call.text("vhost")?, call.exchange("exchange"))?)
+    let (vhost, exchange) = (call.text("vhost")?, call.exchange("exchange"));
+    listed(call, |admits| Ok(call.admin().bindings_from(vhost, exchange, admits)?))
 }
 
 fn to_exchange(call: &Call) -> Outcome {
-    list(call, call.admin().bindings_to_exchange(call.text("vhost")?, call.exchange("exchange"))?)
+    let (vhost, exchange) = (call.text("vhost")?, call.exchange("exchange"));
+    listed(call, |admits| Ok(call.admin().bindings_to_exchange(vhost, exchange, admits)?))
 }
 
-/// The bindings between the two ends in the path.
-pub(super) fn of_path(call: &Call) -> Result<Vec<BindingView>, Refusal> {
+/// The bindings between the two ends in the path, as far as they are admitted.
+fn of_path(
+    call: &Call,
+    admits: &mut dyn FnMut(&BindingView) -> bool,
+) -> Result<Vec<BindingView>, Refusal> {
     let (admin, vhost) = (call.admin(), call.text("vhost")?);
     let source = call.exchange("exchange");
     admin.exchange(vhost, source)?;
-    let mut found = match call.has("queue") {
-        true => admin.bindings_to_queue(vhost, call.bytes("queue"))?,
-        false => admin.bindings_to_exchange(vhost, call.exchange("destination"))?,
-    };
-    found.retain(|binding| binding.source.as_bytes() == source);
-    Ok(found)
+    let admits =
+        &mut |binding: &BindingView| binding.source.as_bytes() == source && admits(binding);
+    Ok(match call.has("queue") {
+        true => admin.bindings_to_queue(vhost, call.bytes("queue"), admits)?,
+        false => admin.bindings_to_exchange(vhost, call.exchange("destination"), admits)?,
+    })
 }
 
 fn between(call: &Call) -> Outcome {
-    list(call, of_path(call)?)
+    listed(call, |admits| of_path(call, admits))
 }
 
 /// The binding that the path names with its key.
 pub(super) fn known(call: &Call) -> Result<BindingView, Refusal> {
     let key = call.text("props")?;
-    let mut all = of_path(call)?;
     // Some tools name the routing key as it is, where another one would be escaped.
     let is_plain =
         |binding: &BindingView| binding.arguments.is_empty() && name(&binding.routing_key) == key;
-    let at = all.iter().position(|binding| properties_key(binding) == key);
-    let found = at.or_else(|| all.iter().position(is_plain)).map(|at| all.swap_remove(at));
+    // All that may be meant, and no more.
+    let is_meant = |binding: &BindingView| properties_key(binding) == key;
+    let mut all = of_path(call, &mut |binding| is_meant(binding) || is_plain(binding))?;
+    let at = all.iter().position(is_meant).unwrap_or(0);
+    let found = (at < all.len()).then(|| all.swap_remove(at));
     found.ok_or_else(Refusal::not_found)
 }
 

@@ -3,7 +3,7 @@
 use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, name};
-use crate::list::{Items, Place, paged, whole};
+use crate::list::{Gathering, Items, Place, paged, whole};
 use crate::rates::Range;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -36,14 +36,16 @@ fn listed(channels: Vec<ChannelView>) -> Items<ChannelView> {
 /// The channels in the vhost that is asked for, or in all.
 pub(super) fn channels(call: &Call) -> Outcome {
     let caller = call.caller()?;
-    let mut found = Vec::new();
+    let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
     call.admin().for_each_channel(call.vhost()?, &mut |channel| {
-        if caller.is_monitor() || channel.user.as_bytes() == caller.name().as_bytes() {
+        let is_seen = caller.is_monitor() || channel.user.as_bytes() == caller.name().as_bytes();
+        if is_seen && gathering.admits(&channel) {
             found.push(channel);
         }
     })?;
     let render = renderer(call)?;
-    paged(call, listed(found), move |(_, channel), fields| render(channel, fields))
+    let found = listed(found).in_room(gathering.finish()?);
+    paged(call, found, move |(_, channel), fields| render(channel, fields))
 }
 
 /// The channels of the connection in the path.

@@ -4,7 +4,7 @@ use super::channels::{channel_name, peer};
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Columns, Fields, name};
-use crate::list::{Items, Place, paged};
+use crate::list::{Gathering, Items, Place, paged};
 use crate::routes::{Needs, Route};
 use courser_broker::admin::ConsumerView;
 use serde_json::{Value, json};
@@ -16,10 +16,12 @@ pub(crate) const ROUTES: &[Route] = &[
 
 fn consumers(call: &Call) -> Outcome {
     let caller = call.caller()?;
-    let mut found = Vec::new();
+    let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
     for vhost in call.vhosts()? {
         call.admin().for_each_consumer(Some(&vhost), &mut |consumer| {
-            if caller.is_monitor() || consumer.user.as_bytes() == caller.name().as_bytes() {
+            let is_seen =
+                caller.is_monitor() || consumer.user.as_bytes() == caller.name().as_bytes();
+            if is_seen && gathering.admits(&consumer) {
                 found.push(consumer);
             }
         })?;
@@ -27,6 +29,7 @@ fn consumers(call: &Call) -> Outcome {
     let later = call.later();
     let names = |one: &ConsumerView| format!("{} {}", name(&one.tag), name(&one.queue));
     let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));
+    let named = named.in_room(gathering.finish()?);
     paged(call, named, move |(_, consumer), fields| {
         render(&later, consumer, fields);
     })

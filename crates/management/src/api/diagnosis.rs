@@ -13,6 +13,7 @@ use courser_broker::admin::{
     Alarms, ConsumerView, Listing, NewMessage, PageRequest, QueueView, Start, UnackedView,
 };
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(crate) const ROUTES: &[Route] = &[
     get(
@@ -95,7 +96,8 @@ fn diagnosis(call: &Call) -> Outcome {
         let text = "It has as much as it may have: what is published to it is refused".to_owned();
         findings.push(Finding::new("critical", "full", text));
     }
-    let consumers = admin.consumers_of(vhost, of)?;
+    let mut consumers = Consumers::default();
+    admin.for_each_consumer_of(vhost, of, &mut |consumer| consumers.add(consumer))?;
     if queue.paused {
         let text = "It is paused: clients get nothing of it until it is resumed".to_owned();
         findings.push(Finding::new("critical", "paused", text));
@@ -118,28 +120,53 @@ fn is_full(call: &Call, queue: &QueueView) -> Result<bool, Refusal> {
     Ok(trace.queues.iter().any(|one| one.refuses))
 }
 
+/// The consumers of a queue, of which there may be very many.
+#[derive(Default)]
+struct Consumers {
+    all: usize,
+    active: usize,
+    /// Those active ones that have used up their prefetch.
+    used_up: usize,
+    /// The connections of active ones, the first of them by name.
+    connections: BTreeSet<String>,
+}
+
+impl Consumers {
+    fn add(&mut self, consumer: ConsumerView) {
+        self.all += 1;
+        if !consumer.active {
+            return;
+        }
+        self.active += 1;
+        let is_used_up = consumer.prefetch > 0 && consumer.unacked >= consumer.prefetch;
+        self.used_up += usize::from(is_used_up);
+        self.connections.insert(consumer.connection);
+        if self.connections.len() > QUEUES_MAX {
+            self.connections.pop_last();
+        }
+    }
+}
+
 /// Why consumers take nothing while messages wait.
 fn of_consumers(
     call: &Call,
     queue: &QueueView,
-    consumers: &[ConsumerView],
+    consumers: &Consumers,
     findings: &mut Vec<Finding>,
 ) -> Result<(), Refusal> {
     let ready = queue.ready;
-    let active: Vec<&ConsumerView> = consumers.iter().filter(|one| one.active).collect();
-    if consumers.is_empty() {
+    let Consumers { all, active, used_up, connections } = consumers;
+    if *all == 0 {
         let text = format!("{ready} messages wait, and nobody consumes");
         findings.push(Finding::new("warning", "no_consumer", text));
         return Ok(());
     }
-    if active.is_empty() {
+    if *active == 0 {
         let text = format!("{ready} messages wait, and none of its consumers is active");
         findings.push(Finding::new("warning", "no_active_consumer", text));
         return Ok(());
     }
-    let is_used_up = |one: &&&ConsumerView| one.prefetch > 0 && one.unacked >= one.prefetch;
-    let used_up = active.iter().filter(is_used_up).count();
-    if used_up == active.len() {
+    if used_up == active {
         let text = match used_up {
             1 => {
                 "Its one active consumer has as many messages unacknowledged as it may (prefetch): \
@@ -152,14 +179,11 @@ fn of_consumers(
             ),
         };
         findings.push(Finding::new("warning", "prefetch_used_up", text));
-    } else if used_up > 0 {
-        let text = format!("{used_up} of {} consumers have used up their prefetch", active.len());
+    } else if *used_up > 0 {
+        let text = format!("{used_up} of {active} consumers have used up their prefetch");
         findings.push(Finding::new("info", "prefetch_used_up", text));
     }
-    let mut connections: Vec<&str> = active.iter().map(|one| one.connection.as_str()).collect();
-    connections.sort_unstable();
-    connections.dedup();
-    for connection in connections.into_iter().take(QUEUES_MAX) {
+    for connection in connections {
         // It may have gone in the meantime.
         let Ok(view) = call.admin().connection(connection) else { continue };
         let is_seen = sees(call, view.user.as_bytes())?;

@@ -131,7 +131,7 @@ impl Topology {
                 self.queues.push(queue_row(&queue));
             }
         }
-        admin.for_each_binding(name, &mut |binding| {
+        admin.for_each_binding(name, &mut |_| true, &mut |binding| {
             let is_kept = !binding.to_queue || !left_out.contains(&binding.destination);
             if is_kept && !binding.source.as_bytes().is_empty() {
                 self.bindings.push(binding_row(&binding));

@@ -257,13 +257,19 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
             }
             Made::Whole(answer)
         }
-        Made::Long(head, mut long) => match fetches.of(admin, user, long.bytes()) {
-            Ok(fetch) => {
-                long.hold(fetch);
-                Made::Long(head, long)
+        Made::Long(head, mut long) => {
+            let fetch = match long.take_room() {
+                None => fetches.of(admin, user, long.bytes()),
+                Some(mut fetch) => fetches.grow(&mut fetch, user, long.bytes()).map(|()| fetch),
+            };
+            match fetch {
+                Ok(fetch) => {
+                    long.hold(fetch);
+                    Made::Long(head, long)
+                }
+                Err(refused) => Made::Whole(refusal(&refused)),
             }
-            Err(refused) => Made::Whole(refusal(&refused)),
-        },
+        }
     }
 }
 

@@ -49,6 +49,11 @@ impl Long {
         self.rows.bytes() + PIECES_BYTES + encoder
     }
 
+    /// The share of memory that its rows were made with.
+    pub fn take_room(&mut self) -> Option<Fetch> {
+        self.rows.take_room()
+    }
+
     /// Has its memory count until then.
     pub fn hold(&mut self, fetch: Fetch) {
         self.fetch = Some(fetch);

@@ -4,6 +4,7 @@
 //! part, with two writers: an array in JSON for clients, and lines for the node that merges lists ([`rows`]).
 //! Both write item by item, while their reader takes it.
 
+mod gathering;
 mod only;
 mod order;
 mod ordered;
@@ -15,6 +16,7 @@ mod sweeps;
 
 use crate::Api;
 use crate::call::{Call, Outcome};
+use crate::fetches::Fetch;
 use crate::json::{Columns, Fields};
 use crate::rates::Range;
 use crate::reply::{Reply, Rows};
@@ -25,6 +27,7 @@ use rows::Lines;
 use serde_json::Value;
 use std::io;
 
+pub(crate) use gathering::Gathering;
 pub(crate) use order::{Key, Order};
 pub(crate) use owned::Owned;
 pub(crate) use page::{Frame, PageOf};
@@ -46,6 +49,11 @@ pub(crate) trait Source: Send + 'static {
     /// Bytes of memory that it has for itself.
     fn bytes(&self) -> usize {
         0
+    }
+
+    /// The share of memory that its items have, if they were gathered with one.
+    fn take_room(&mut self) -> Option<Fetch> {
+        None
     }
 
     /// The first `most` items whose names the filter lets through, as their ranks, and how many it lets through.
@@ -149,16 +157,23 @@ pub(crate) struct Items<T> {
     items: Vec<T>,
     name: fn(&T) -> String,
     place: fn(&T) -> Place,
+    /// Their share of memory, if they were gathered with one.
+    room: Option<Fetch>,
 }
 
 impl<T> Items<T> {
     pub fn new(items: Vec<T>, name: fn(&T) -> String) -> Self {
-        Items { items, name, place: |_| Place::default() }
+        Items { items, name, place: |_| Place::default(), room: None }
     }
 
     /// Items whose names nobody asks for.
     pub fn unnamed(items: Vec<T>) -> Self {
-        Items { items, name: |_| String::new(), place: |_| Place::default() }
+        Items::new(items, |_| String::new())
+    }
+
+    /// Says which share of memory they have.
+    pub fn in_room(self, room: Fetch) -> Self {
+        Items { room: Some(room), ..self }
     }
 
     /// Says where each stands among those of other brokers, by which they are sorted already.
@@ -177,6 +192,10 @@ impl<T: Clone + Owned + Send + 'static> Source for Items<T> {
     fn bytes(&self) -> usize {
         let owned: usize = self.items.iter().map(Owned::owned_bytes).sum();
         self.items.capacity() * size_of::<T>() + owned
+    }
+
+    fn take_room(&mut self) -> Option<Fetch> {
+        self.room.take()
     }
 
     fn ranks_named(&self, filter: &dyn Fn(&str) -> bool, most: usize) -> (usize, Vec<usize>) {
@@ -279,6 +298,10 @@ where
 {
     fn bytes(&self) -> usize {
         self.items.bytes()
+    }
+
+    fn take_room(&mut self) -> Option<Fetch> {
+        self.items.take_room()
     }
 
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {

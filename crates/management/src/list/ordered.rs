@@ -9,6 +9,7 @@ use super::order::{Key, Order};
 use super::page::PageOf;
 use super::{Source, object};
 use crate::call::Call;
+use crate::fetches::Fetch;
 use crate::json::{Columns, Fields};
 use std::vec::IntoIter;
 
@@ -93,6 +94,11 @@ impl<S: Source> Ordered<S> {
             }
         };
         self.source.bytes() + ranks
+    }
+
+    /// The share of memory that they have.
+    pub fn take_room(&mut self) -> Option<Fetch> {
+        self.source.take_room()
     }
 
     /// Where an item stands among those of other brokers.

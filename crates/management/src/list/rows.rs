@@ -6,6 +6,7 @@
 use super::order::Key;
 use super::ordered::Ordered;
 use super::{SOME_BYTES, SOME_ROWS, Source, object};
+use crate::fetches::Fetch;
 use crate::json::{Columns, Fields};
 use crate::reply::Rows;
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,10 @@ where
 {
     fn bytes(&self) -> usize {
         self.items.bytes()
+    }
+
+    fn take_room(&mut self) -> Option<Fetch> {
+        self.items.take_room()
     }
 
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {

@@ -165,4 +165,5 @@ async fn no_request_of_the_lowest_rank_costs_more_than_its_bill_says() {
     assert!(wrong.is_empty(), "memory and work in KiB beyond the bill:\n{}", wrong.join("\n"));
     // Nothing else may be counted meanwhile, so it is part of this test.
     waiting::check(&direct, ROOT).await;
+    waiting::check_gathered(&direct, ROOT).await;
 }

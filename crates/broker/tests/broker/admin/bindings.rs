@@ -27,15 +27,15 @@ fn bindings_are_shown_from_both_ends_with_those_by_name() {
     client.bind("a", "amq.topic", "y");
     client.bind("a", "amq.topic", "x.*");
     let admin = world.broker.admin();
-    let from = admin.bindings_from("/", b"amq.topic").expect("the exchange");
+    let from = admin.bindings_from("/", b"amq.topic", &mut |_| true).expect("the exchange");
     let expected = [("amq.topic", "a", "x.*"), ("amq.topic", "a", "y"), ("amq.topic", "b", "x.*")];
     assert_eq!(keys(&from), owned(&expected));
-    let to = admin.bindings_to_queue("/", b"a").expect("the queue");
+    let to = admin.bindings_to_queue("/", b"a", &mut |_| true).expect("the queue");
     assert_eq!(
         keys(&to),
         owned(&[("", "a", "a"), ("amq.topic", "a", "x.*"), ("amq.topic", "a", "y")])
     );
-    let by_name = admin.bindings_from("/", b"").expect("the default exchange");
+    let by_name = admin.bindings_from("/", b"", &mut |_| true).expect("the default exchange");
     assert_eq!(keys(&by_name), owned(&[("", "a", "a"), ("", "b", "b")]));
 }
 
@@ -48,7 +48,9 @@ fn all_bindings_of_a_vhost_come_by_source() {
     client.bind("q", "amq.direct", "d");
     let mut all = Vec::new();
     let admin = world.broker.admin();
-    admin.for_each_binding("/", &mut |binding| all.push(binding)).expect("the vhost");
+    admin
+        .for_each_binding("/", &mut |_| true, &mut |binding| all.push(binding))
+        .expect("the vhost");
     let expected = [("", "q", "q"), ("amq.direct", "q", "d"), ("amq.topic", "q", "t")];
     assert_eq!(keys(&all), owned(&expected));
 }

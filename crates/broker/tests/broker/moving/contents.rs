@@ -67,7 +67,9 @@ fn definitions(world: &World) -> Contents {
     });
     all.insert("queues".to_owned(), sorted(queues));
     let mut bindings = Vec::new();
-    admin.for_each_binding(V, &mut |one| bindings.push(format!("{one:?}"))).expect("it is there");
+    admin
+        .for_each_binding(V, &mut |_| true, &mut |one| bindings.push(format!("{one:?}")))
+        .expect("it is there");
     all.insert("bindings".to_owned(), sorted(bindings.into_iter()));
     for kind in [PolicyKind::User, PolicyKind::Operator] {
         let policies = admin.policies(V, kind).expect("it is there");
