@@ -198,3 +198,6 @@ pub(super) async fn blocking<T: Send + 'static>(
 fn text(fault: courser_broker::Fault) -> String {
     fault.explanation
 }
+
+#[cfg(test)]
+mod tests;
