@@ -1,7 +1,9 @@
 //! Other ends that say nothing, or vanish.
 
-use crate::support::{Listening, PATIENCE, about, endpoint, formation};
-use courser_cluster::transport::{About, DialError, Purpose};
+use crate::support::{LONG_ANSWER_BYTES, Listening, PATIENCE, about, endpoint, formation};
+use courser_cluster::transport::{About, DialError, HandshakeError, Purpose};
+use std::io::ErrorKind;
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -33,4 +35,33 @@ async fn a_node_that_vanishes_is_noticed_by_the_system() {
     let dialled = two.dial(&node.address, Purpose::Tunnel, "hello").await;
     let stream = dialled.expect("it is there").stream;
     assert!(socket2::SockRef::from(stream.socket()).keepalive().expect("a socket"));
+}
+
+/// How long an answer may take, as the documentation says.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
+    let node = Listening::start(&endpoint(about(1, "a"))).await;
+    let asks = endpoint(about(2, "b"));
+    let asked = timeout(2 * ANSWER_TIMEOUT, asks.ask(&node.address, "never"));
+    let error = asked.await.expect("it is given up").expect_err("no answer");
+    let is_timeout = |error: &std::io::Error| error.kind() == ErrorKind::TimedOut;
+    let timed_out =
+        matches!(&error, DialError::Handshake(HandshakeError::Io(io)) if is_timeout(io));
+    assert!(timed_out, "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_taken_is_not_sent_for_ever() {
+    let node = Listening::start(&endpoint(about(1, "a"))).await;
+    let asks = endpoint(about(2, "b"));
+    let dialled = asks.dial(&node.address, Purpose::Ask, "much").await;
+    let mut stream = dialled.expect("it is there").stream;
+    assert_eq!(stream.read_u8().await.expect("the answer begins"), 0);
+    tokio::time::sleep(2 * ANSWER_TIMEOUT).await;
+    let mut left = Vec::new();
+    // A reset is an end as well.
+    let _ = stream.read_to_end(&mut left).await;
+    assert!(left.len() < LONG_ANSWER_BYTES, "{} bytes came all the same", left.len());
 }

@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The groups that listeners have.
 pub const LAST_GROUP: GroupNumber = GroupNumber(2);
+/// An answer that no socket takes at once.
+pub const LONG_ANSWER_BYTES: usize = 32 << 20;
 pub const SECRET: &[u8] = b"what all of these nodes know";
 
 pub fn about(number: u64, name: &str) -> About {
@@ -70,6 +72,15 @@ impl Incoming for Ears {
         Box::pin(async move {
             match question.as_str() {
                 "no" => Err("refused".into()),
+                // What waits for it then does so by a clock that goes on at once.
+                "never" => {
+                    tokio::time::pause();
+                    std::future::pending().await
+                }
+                "much" => {
+                    tokio::time::pause();
+                    Ok("x".repeat(LONG_ANSWER_BYTES))
+                }
                 _ => Ok(format!("{question} from {}", from.name)),
             }
         })
