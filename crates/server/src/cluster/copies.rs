@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::Handle;
 
 /// Bytes of a chunk.
@@ -41,17 +41,9 @@ pub(super) fn send(
     drop(member);
     let mut stream = stream;
     while let Some(chunk) = source.next_chunk().map_err(|error| error.to_string())? {
-        let sending = async {
-            stream.write_u32_le(chunk.len() as u32).await?;
-            stream.write_all(&chunk).await
-        };
-        runtime.block_on(within(sending)).map_err(|error| error.to_string())?;
+        runtime.block_on(put(&mut stream, &chunk)).map_err(|error| error.to_string())?;
     }
-    let ending = async {
-        stream.write_u32_le(0).await?;
-        stream.shutdown().await
-    };
-    runtime.block_on(within(ending)).map_err(|error| error.to_string())?;
+    runtime.block_on(put(&mut stream, &[])).map_err(|error| error.to_string())?;
     wait_until_it_follows(group, to);
     Ok(())
 }
@@ -90,16 +82,7 @@ pub(super) fn fetch(
     let dialled = runtime.block_on(endpoint.dial(address, purpose, &note));
     let mut stream = dialled.map_err(|error| error.to_string())?.stream;
     loop {
-        let receiving = async {
-            let len = stream.read_u32_le().await? as usize;
-            if len > CHUNK_BYTES_MAX {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a chunk is too long"));
-            }
-            let mut chunk = vec![0; len];
-            stream.read_exact(&mut chunk).await?;
-            Ok(chunk)
-        };
-        let chunk = runtime.block_on(within(receiving)).map_err(|error| error.to_string())?;
+        let chunk = runtime.block_on(next(&mut stream)).map_err(|error| error.to_string())?;
         if chunk.is_empty() {
             return sink.finish().map_err(|error| error.to_string());
         }
@@ -107,9 +90,79 @@ pub(super) fn fetch(
     }
 }
 
+/// Sends a chunk; the empty one is the end.
+async fn put<S: AsyncWrite + Unpin>(stream: &mut S, chunk: &[u8]) -> io::Result<()> {
+    within(async {
+        stream.write_u32_le(chunk.len() as u32).await?;
+        stream.write_all(chunk).await?;
+        if chunk.is_empty() { stream.shutdown().await } else { Ok(()) }
+    })
+    .await
+}
+
+/// Takes the next chunk.
+async fn next<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Vec<u8>> {
+    within(async {
+        let len = stream.read_u32_le().await? as usize;
+        if len > CHUNK_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a chunk is too long"));
+        }
+        let mut chunk = vec![0; len];
+        stream.read_exact(&mut chunk).await?;
+        Ok(chunk)
+    })
+    .await
+}
+
 async fn within<T>(working: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     match tokio::time::timeout(CHUNK_TIMEOUT, working).await {
         Ok(done) => done,
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the other node is silent")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    /// What comes of something that another node does not take part in any more, before all the world's time is over.
+    async fn ended<T>(what: impl Future<Output = io::Result<T>>) -> io::ErrorKind {
+        let began = Instant::now();
+        let done = tokio::time::timeout(10 * CHUNK_TIMEOUT, what).await;
+        assert!(began.elapsed() >= CHUNK_TIMEOUT, "it had less time than it has");
+        done.expect("it ends").err().expect("an error").kind()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_stops_within_a_chunk_is_given_up() {
+        for said in [&b""[..], &[9, 0, 0, 0], &[9, 0, 0, 0, 1, 2]] {
+            let (mut ours, mut theirs) = tokio::io::duplex(64);
+            theirs.write_all(said).await.expect("there is room");
+            assert_eq!(ended(next(&mut ours)).await, io::ErrorKind::TimedOut, "{said:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_takes_no_chunk_is_given_up() {
+        let (mut ours, _theirs) = tokio::io::duplex(64);
+        assert_eq!(ended(put(&mut ours, &[0; 65])).await, io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn chunks_come_as_they_were_sent_and_none_is_too_long() {
+        let (mut ours, mut theirs) = tokio::io::duplex(64);
+        for chunk in [&b"some"[..], b""] {
+            put(&mut theirs, chunk).await.expect("sent");
+            assert_eq!(next(&mut ours).await.expect("a chunk"), chunk);
+        }
+        assert_eq!(
+            theirs.write(b"more").await.map_err(|error| error.kind()),
+            Err(io::ErrorKind::BrokenPipe)
+        );
+        let (mut ours, mut theirs) = tokio::io::duplex(64);
+        theirs.write_u32_le(CHUNK_BYTES_MAX as u32 + 1).await.expect("a length");
+        let error = next(&mut ours).await.expect_err("too long");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 }
