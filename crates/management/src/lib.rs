@@ -49,8 +49,8 @@ pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, Ledger, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Readmit,
-    ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Notice,
+    Readmit, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
 };
 
 use asking::{ASKERS_MAX, USER_ASKERS_MAX};

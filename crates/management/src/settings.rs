@@ -36,6 +36,8 @@ pub struct Settings {
     pub forget_amqp_logins: Arc<dyn Fn() + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
+    /// What could not be done as it was asked for.
+    pub notices: Arc<dyn Fn() -> Vec<Notice> + Send + Sync>,
     /// The cluster that the broker is a node of, if it is one.
     pub cluster: Option<Arc<dyn Cluster>>,
     /// The groups of the cluster, if this is the API of home; none where there is one group, or where this is another one.
@@ -46,6 +48,17 @@ pub struct Settings {
     pub audit_log: Option<PathBuf>,
     /// Who may read and write that file, where it has to be made.
     pub audit_log_mode: u32,
+}
+
+/// Something that an operator should know until it is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What kind of thing it is, for programs.
+    pub kind: &'static str,
+    /// What is wrong, and what to do.
+    pub text: &'static str,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: u64,
 }
 
 /// Checks a name and a password that came from an address, away from the threads that serve connections.

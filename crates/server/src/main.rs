@@ -7,7 +7,7 @@ mod stops;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
-use courser::{Config, ConfigError, Gather, Inherited, Workers, raise_open_file_limit};
+use courser::{Config, ConfigError, Gather, Inherited, Reloaded, Workers, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
 use courser_ctl::{Ctl, Top};
 use courser_journal::tools;
@@ -306,11 +306,11 @@ fn tell_system(state: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(state);
 }
 
-/// Reads the settings again whenever SIGHUP comes.
+/// Reads the settings again whenever SIGHUP comes. `started` are those that the broker was started with.
 async fn reload_on_hangup(
     mut hangups: Signal,
     server: &Running,
-    mut current: Config,
+    started: Config,
     arguments: &Arguments,
 ) -> Infallible {
     loop {
@@ -323,24 +323,34 @@ async fn reload_on_hangup(
         });
         match reloaded {
             Ok(config) => {
-                let changed = Config {
-                    vhosts: current.vhosts.clone(),
-                    policies: current.policies.clone(),
-                    operator_policies: current.operator_policies.clone(),
-                    ..config.clone()
-                } != current;
                 let policies = config.policies.len() + config.operator_policies.len();
                 tracing::info!(policies, vhosts = config.vhosts.len(), "configuration reloaded");
-                if changed {
+                let is_whole = is_in_effect(&config, &started);
+                if !is_whole {
                     tracing::warn!(
                         "settings other than vhosts and policies take effect after a restart"
                     );
                 }
-                current = config;
+                server.note_reload(if is_whole { Reloaded::Whole } else { Reloaded::InPart });
             }
-            Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
+            Err(error) => {
+                tracing::error!("configuration not reloaded: {error:#}");
+                server.note_reload(Reloaded::NotAtAll);
+            }
         }
     }
+}
+
+/// Whether all of these settings that do not change while the broker runs are those that it was started with.
+fn is_in_effect(config: &Config, started: &Config) -> bool {
+    let mut fixed = Config {
+        vhosts: started.vhosts.clone(),
+        policies: started.policies.clone(),
+        operator_policies: started.operator_policies.clone(),
+        ..config.clone()
+    };
+    fixed.cluster.groups = started.cluster.groups;
+    fixed == *started
 }
 
 /// Writes to the log what the gateway has counted, whenever SIGUSR1 comes.

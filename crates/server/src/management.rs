@@ -54,7 +54,7 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
-    let acceptor = around.acceptor.clone();
+    let (acceptor, notices) = (around.acceptor.clone(), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
     let certificates =
         move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
@@ -69,6 +69,7 @@ pub(crate) fn api(
         }),
         forget_amqp_logins: Arc::new(move || forgotten.logins.forget_counts()),
         certificates: Arc::new(certificates),
+        notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),
         log_in: log_in(shared),
         now_ms: Arc::new(move || clock.now_ms()),

@@ -1,6 +1,8 @@
 //! The broker that the command runs.
 
-use courser::{Config, Inherited, Node, Server, StartError, StopError, banner, node_banner};
+use courser::{
+    Config, Inherited, Node, Reloaded, Server, StartError, StopError, banner, node_banner,
+};
 use std::path::Path;
 
 /// The broker that runs: by itself, or as a node of a cluster.
@@ -38,6 +40,13 @@ impl Running {
             Running::Node(node) => node.reload(config),
         };
         reloaded.map_err(|error| naming_file(error, file))
+    }
+
+    pub fn note_reload(&self, reloaded: Reloaded) {
+        match self {
+            Running::Alone(server) => server.note_reload(reloaded),
+            Running::Node(node) => node.note_reload(reloaded),
+        }
     }
 
     /// Waits until it can't go on, and says why.

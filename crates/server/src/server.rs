@@ -8,6 +8,7 @@ use crate::doors::{Addresses, Doors};
 use crate::gateway::{self, Gateway};
 use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
+use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::places::Places;
 use crate::service::{self, Around, Service};
@@ -148,6 +149,7 @@ pub struct Surroundings {
 pub struct Server {
     addresses: Addresses,
     certificates: Option<Arc<Certificates>>,
+    notices: Arc<Notices>,
     service: Service,
     _socket: Option<SocketFile>,
     _data_dir: DataDir,
@@ -206,8 +208,10 @@ impl Server {
         let limits = config.broker_limits();
         let (broker, storage) = storage::open(&config, disk, limits, seed, clock.now_ms())?;
         service::prepare(&broker, &config)?;
+        let notices = Arc::new(Notices::new(clock.clone()));
         let around = Around {
             clock,
+            notices: Arc::clone(&notices),
             places: Arc::new(Places::new(doors.connections_max(&config))),
             addresses: doors.addresses(),
             acceptor: doors.acceptor.clone(),
@@ -218,14 +222,16 @@ impl Server {
         };
         let service = Service::start(broker, storage, &config, &around).await?;
         let stopping = service.stopping();
-        let certificates =
-            doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
+        let certificates = doors
+            .acceptor
+            .as_ref()
+            .map(|acceptor| Certificates::watch(acceptor, &notices, stopping.clone()));
         doors.open(&service, &stopping)?;
         let operators = Operators::Api(Arc::clone(&service.api));
         let _socket = socket.map(|socket| socket.serve(operators, stopping));
         let addresses = around.addresses;
         let _data_dir = data_dir;
-        Ok(Server { addresses, certificates, service, _socket, _data_dir })
+        Ok(Server { addresses, certificates, notices, service, _socket, _data_dir })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
@@ -239,6 +245,11 @@ impl Server {
         }
         config.check_values()?;
         service::set_up(&self.service.shared.broker, config)
+    }
+
+    /// Has operators see what came of reading the settings again, as far as it needs their attention.
+    pub fn note_reload(&self, reloaded: Reloaded) {
+        self.notices.reloaded(reloaded);
     }
 
     /// A connection without a socket, for a client in the same program: the stream speaks AMQP, as that of a socket

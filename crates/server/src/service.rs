@@ -13,6 +13,7 @@ use crate::driver::Shared;
 use crate::gateway::{self, Gateway};
 use crate::login::{Elsewhere, Logins};
 use crate::negotiated;
+use crate::notices::Notices;
 use crate::oauth::{self, Tokens};
 use crate::places::Places;
 use crate::server::StartError;
@@ -39,6 +40,8 @@ pub(crate) struct Around {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// Where clients come to that node.
     pub front: Weak<Front>,
+    /// What could not be done as an operator has asked.
+    pub notices: Arc<Notices>,
     /// Totals of metrics, those of brokers that have ended included.
     pub ledger: Arc<Ledger>,
 }

@@ -9,6 +9,7 @@ use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
+use crate::settings::Notice;
 use courser_broker::admin::{
     Alarms, ConsumerView, Listing, NewMessage, PageRequest, QueueView, Start, UnackedView,
 };
@@ -319,6 +320,9 @@ fn attention(call: &Call) -> Outcome {
     if let Some(why) = call.api.audit.as_ref().and_then(Audit::failure) {
         let text = format!("The audit log can't be written, so changes are not recorded: {why}");
         findings.push(Finding::new("critical", "audit_log", text));
+    }
+    for Notice { kind, text, since_ms } in (call.api.settings.notices)() {
+        findings.push(Finding::new("warning", kind, text.to_owned()).since(Some(since_ms)));
     }
     of_certificates(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {

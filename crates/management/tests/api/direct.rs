@@ -185,6 +185,7 @@ fn settings(
         amqp_logins: Arc::new(|| LoginCounts { succeeded: 0, failed: 0 }),
         forget_amqp_logins: Arc::new(|| {}),
         certificates: Arc::new(Vec::new),
+        notices: Arc::new(Vec::new),
         cluster: None,
         groups: None,
         readmit: None,

@@ -14,6 +14,7 @@ use crate::data_dir::DataDir;
 use crate::definitions;
 use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
+use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::places::Places;
 use crate::server::StartError;
@@ -41,6 +42,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Node {
     addresses: Addresses,
     certificates: Option<Arc<Certificates>>,
+    notices: Arc<Notices>,
     pub(super) inner: Arc<Inner>,
     running: JoinHandle<()>,
     _tasks: JoinSet<()>,
@@ -105,8 +107,10 @@ impl Node {
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
         let addresses = doors.addresses();
+        let notices = Arc::new(Notices::new(Clock::system()));
         let around = Around {
             clock: Clock::system(),
+            notices: Arc::clone(&notices),
             places: Arc::clone(&front.places),
             addresses: addresses.clone(),
             acceptor: doors.acceptor.clone(),
@@ -129,8 +133,10 @@ impl Node {
             busy: Arc::default(),
         };
         let inner = Arc::new(inner);
-        let certificates =
-            doors.acceptor.as_ref().map(|acceptor| Certificates::watch(acceptor, stopping.clone()));
+        let certificates = doors
+            .acceptor
+            .as_ref()
+            .map(|acceptor| Certificates::watch(acceptor, &notices, stopping.clone()));
         let mut tasks = JoinSet::new();
         let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
         tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
@@ -143,6 +149,7 @@ impl Node {
         Ok(Node {
             addresses,
             certificates,
+            notices,
             inner,
             running,
             _tasks: tasks,
@@ -208,6 +215,11 @@ impl Node {
             }
         }
         Ok(())
+    }
+
+    /// Has operators see what came of reading the settings again, as far as it needs their attention.
+    pub fn note_reload(&self, reloaded: Reloaded) {
+        self.notices.reloaded(reloaded);
     }
 
     /// Waits until the node can't go on, and says why: its disk has failed, or its copy is damaged.

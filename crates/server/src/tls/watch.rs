@@ -2,6 +2,7 @@
 
 use super::acceptor::Acceptor;
 use super::identity;
+use crate::notices::Notices;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,14 +20,19 @@ type Stamp = (PathBuf, Option<(SystemTime, u64)>);
 /// Keeps an acceptor's certificates those of their files.
 pub(crate) struct Certificates {
     acceptor: Arc<Acceptor>,
+    notices: Arc<Notices>,
     look: Notify,
 }
 
 impl Certificates {
     /// Starts to watch the files of `acceptor`, until the broker stops.
-    pub fn watch(acceptor: &Arc<Acceptor>, stopping: watch::Receiver<bool>) -> Arc<Self> {
-        let certificates =
-            Arc::new(Certificates { acceptor: Arc::clone(acceptor), look: Notify::new() });
+    pub fn watch(
+        acceptor: &Arc<Acceptor>,
+        notices: &Arc<Notices>,
+        stopping: watch::Receiver<bool>,
+    ) -> Arc<Self> {
+        let (acceptor, notices) = (Arc::clone(acceptor), Arc::clone(notices));
+        let certificates = Arc::new(Certificates { acceptor, notices, look: Notify::new() });
         tokio::spawn(Arc::clone(&certificates).run(stopping));
         certificates
     }
@@ -58,6 +64,7 @@ impl Certificates {
             seen = now;
             let acceptor = Arc::clone(&self.acceptor);
             let loaded = tokio::task::spawn_blocking(move || acceptor.reload()).await;
+            self.notices.certificates_renewed(matches!(loaded, Ok(Ok(()))));
             match loaded {
                 Ok(Ok(())) => {
                     tracing::info!("certificates read again; new connections get them");

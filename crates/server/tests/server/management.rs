@@ -1,6 +1,6 @@
 //! Where the HTTP API is served. What it answers is tested where it is made.
 
-use crate::support::{PATIENCE, TestServer, config_in};
+use crate::support::{PATIENCE, TestServer, config_in, wait_until};
 use crate::tls::{World, client_config};
 use courser::{Config, DefinitionsError, HttpListen, Server, StartError, TlsHost};
 use rustls::pki_types::ServerName;
@@ -134,6 +134,27 @@ async fn a_certificate_that_has_expired_needs_attention() {
         "{found}"
     );
     assert_eq!(found.matches("\"kind\":\"certificate").count(), 1, "the other is good: {found}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_can_not_be_renewed_needs_attention_until_it_is() {
+    let world = World::with(|config, _, _| {
+        config.management.listen = HttpListen::At(vec![any_port()]);
+    })
+    .await;
+    let (key, address) = (&world.config.tls.key, world.server.http_addresses()[0]);
+    let is_told = async || {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        ask_for("/api/attention", stream).await.contains("\"kind\":\"certificates_not_renewed\"")
+    };
+    let good = std::fs::read(key).expect("a file");
+    assert!(!is_told().await);
+    for (written, is_bad) in [(&b"nonsense"[..], true), (&good, false)] {
+        std::fs::write(key, written).expect("a file");
+        world.server.reload(&world.config);
+        wait_until("what came of it", async || is_told().await == is_bad).await;
+    }
     world.server.stop().await;
 }
 

@@ -4,6 +4,7 @@ use crate::support::{PATIENCE, Process};
 use courser::Config;
 use courser_client::{Connection, Error, QueueOptions};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -125,6 +126,44 @@ async fn sighup_replaces_policies_and_a_mistake_keeps_them() {
     broker.signal("HUP");
     wait_for_log(&folder, "policies=0");
     assert_eq!(kept_of_three(&connection, "q").await, 3);
+}
+
+/// What needs attention, of what the settings are about.
+fn attention(folder: &TempDir) -> Vec<String> {
+    let mut command = Command::new(Process::command().get_program());
+    command.arg("ctl").arg("--data-dir").arg(folder.path().join("data"));
+    let output = command.args(["-q", "attention"]).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let kinds = said.lines().filter_map(|line| line.split('\t').nth(1));
+    kinds.filter(|kind| kind.starts_with("settings_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn settings_that_are_not_in_effect_need_attention_until_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = written(&folder, "policies: []\n");
+    let broker = start(&folder, &config);
+    let reloaded = |text: &str, wanted: &[&str]| {
+        written(&folder, text);
+        broker.signal("HUP");
+        let start = Instant::now();
+        loop {
+            let found = attention(&folder);
+            if found == wanted {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{text}: {found:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    assert!(attention(&folder).is_empty());
+    reloaded("policies: [{ name: 1 }]\n", &["settings_not_reloaded"]);
+    reloaded("vhosts: [{ name: a }]\n", &[]);
+    reloaded("limits: { connections_max: 5 }\n", &["settings_need_restart"]);
+    reloaded("limits: { nothing: 5 }\n", &["settings_need_restart", "settings_not_reloaded"]);
+    // As it was started.
+    reloaded("policies: []\n", &[]);
 }
 
 #[tokio::test]

@@ -165,6 +165,7 @@ fn api(
         amqp_logins: Arc::new(|| LoginCounts { succeeded: 2, failed: 1 }),
         forget_amqp_logins: Arc::new(|| {}),
         certificates: Arc::new(Vec::new),
+        notices: Arc::new(Vec::new),
         cluster: None,
         groups,
         readmit: Some(Arc::new(|passport| known_elsewhere(passport, &Arc::default()))),

@@ -1,0 +1,94 @@
+//! What an operator has asked for and the broker could not do: it is among what needs attention until it is done.
+
+use crate::clock::Clock;
+use courser_management::Notice;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+
+/// What came of reading the settings again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reloaded {
+    /// All that is in them is in effect.
+    Whole,
+    /// Some of it takes effect after a restart.
+    InPart,
+    /// They are not in order: those from before are in effect.
+    NotAtAll,
+}
+
+/// All of it.
+#[derive(Default)]
+pub(crate) struct Notices {
+    clock: Clock,
+    /// By what it is about.
+    all: Mutex<BTreeMap<&'static str, Notice>>,
+}
+
+impl Notices {
+    pub fn new(clock: Clock) -> Self {
+        Notices { clock, all: Mutex::default() }
+    }
+
+    /// What an operator should know now.
+    pub fn all(&self) -> Vec<Notice> {
+        self.all.lock().values().cloned().collect()
+    }
+
+    /// Says what came of reading the settings again.
+    pub fn reloaded(&self, reloaded: Reloaded) {
+        // What is wrong may have a secret in it; the log is for who runs the broker.
+        let failed = "The settings were read again and are not in order: those from before are in effect. \
+                      The broker's log says what is wrong; mend it and reload";
+        self.set("settings_not_reloaded", (reloaded == Reloaded::NotAtAll).then_some(failed));
+        let in_part =
+            "Settings were changed that take effect after a restart only: restart the broker";
+        if reloaded != Reloaded::NotAtAll {
+            let is_in_part = reloaded == Reloaded::InPart;
+            self.set("settings_need_restart", is_in_part.then_some(in_part));
+        }
+    }
+
+    /// Says whether the files of certificates could be read again.
+    pub fn certificates_renewed(&self, renewed: bool) {
+        let failed = "The files of certificates have changed and can't be used: the certificates from before stay in \
+                      use until they expire. The broker's log names the file";
+        self.set("certificates_not_renewed", (!renewed).then_some(failed));
+    }
+
+    fn set(&self, kind: &'static str, text: Option<&'static str>) {
+        let mut all = self.all.lock();
+        match text {
+            None => drop(all.remove(kind)),
+            Some(text) => {
+                let since_ms = self.clock.now_ms();
+                all.entry(kind).or_insert(Notice { kind, text, since_ms });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(notices: &Notices) -> Vec<&'static str> {
+        notices.all().iter().map(|notice| notice.kind).collect()
+    }
+
+    #[test]
+    fn what_is_not_in_effect_is_told_until_it_is() {
+        let notices = Notices::default();
+        notices.reloaded(Reloaded::NotAtAll);
+        assert_eq!(kinds(&notices), ["settings_not_reloaded"]);
+        notices.reloaded(Reloaded::InPart);
+        assert_eq!(kinds(&notices), ["settings_need_restart"]);
+        notices.reloaded(Reloaded::NotAtAll);
+        notices.certificates_renewed(false);
+        // What was to take effect after a restart still is.
+        let all = ["certificates_not_renewed", "settings_need_restart", "settings_not_reloaded"];
+        assert_eq!(kinds(&notices), all);
+        notices.certificates_renewed(true);
+        notices.reloaded(Reloaded::Whole);
+        assert_eq!(kinds(&notices), [""; 0]);
+    }
+}
