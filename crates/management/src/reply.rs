@@ -18,7 +18,7 @@ pub(crate) trait Rows: Send {
         0
     }
 
-    /// The share of memory that it was made with, if it has one: whoever sends it keeps it until then.
+    /// The share of memory that it was made with, if it has one. It is to be kept until all of it is sent.
     fn take_room(&mut self) -> Option<Fetch> {
         None
     }

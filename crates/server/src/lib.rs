@@ -53,6 +53,8 @@ mod proxies;
 mod server;
 mod service;
 mod storage;
+#[cfg(test)]
+mod testing;
 mod throttle;
 mod timers;
 mod tls;

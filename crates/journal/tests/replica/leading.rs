@@ -125,7 +125,7 @@ fn a_deposed_leader_appends_nothing_and_is_told_of_nothing_that_is_durable() {
 }
 
 /// Appends a message with this body, and says where it is.
-fn publish(store: &JournalStore, body: &[u8]) -> Location {
+pub fn publish(store: &JournalStore, body: &[u8]) -> Location {
     let message = MessageRef { address: b"\0\0", header: &[0; 14], body, ..MessageRef::default() };
     let record = Record::Message { queues: &[1], holders: 1, message };
     let mut locations = Vec::new();

@@ -3,12 +3,13 @@
 use crate::{
     copy::{Copy, DIR},
     entries::leading,
+    leading::publish,
 };
 use courser_journal::{
     JournalStore, Lsn,
     replica::{EntryId, MendError},
 };
-use courser_store::{Location, MessageRef, Messages, Record, StoreError, Sync};
+use courser_store::{Location, Messages, StoreError};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -59,15 +60,6 @@ impl Two {
     fn body(&self, number: usize) -> Result<Vec<u8>, StoreError> {
         self.store.reader().read(&self.messages[number].0).map(|message| message.body.to_vec())
     }
-}
-
-fn publish(store: &JournalStore, body: &[u8]) -> Location {
-    use courser_store::Log;
-    let message = MessageRef { address: b"\0\0", header: &[0; 14], body, ..MessageRef::default() };
-    let record = Record::Message { queues: &[1], holders: 1, message };
-    let mut locations = Vec::new();
-    store.append(&[record], Sync::Later, &mut locations).unwrap();
-    locations.remove(0)
 }
 
 /// The file with this position, and where in it that is.

@@ -3,15 +3,15 @@
 mod failing_calls;
 
 use super::{ClientStream, serve};
+use crate::Server;
 use crate::inside::INSIDE;
-use crate::{Config, HttpListen, Management, Metrics, Server};
+use crate::testing::start;
 use courser_client::{Channel, Connection, Error, Options, Outgoing, QueueOptions};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::runtime::Handle;
 
@@ -64,18 +64,6 @@ impl AsyncWrite for NeedsRuntime {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.pipe).poll_shutdown(cx)
     }
-}
-
-async fn start() -> (Server, TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let config = Config {
-        listen: Vec::new(),
-        management: Management { listen: HttpListen::none(), ..Management::default() },
-        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
-        data_dir: folder.path().to_owned(),
-        ..Config::default()
-    };
-    (Server::start(config).await.expect("a broker"), folder)
 }
 
 /// A client whose end at the broker is one of those streams.

@@ -1,11 +1,10 @@
 //! A vhost on its way to a node that falls silent. The clock stands still where nothing else does.
 
 use super::{FAILED, HOLD, STEP_TIMEOUT, give, take};
-use crate::{Config, HttpListen, Management, Metrics, Server};
+use crate::testing::start;
 use courser_auth::Permission;
 use courser_broker::admin::{Admin, NewMessage, NewQueue};
 use courser_codec::FieldTable;
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -13,20 +12,6 @@ use tokio::time::Instant;
 const V: &str = "moved";
 /// More than a pipe takes at once.
 const BODY_BYTES: usize = 256 << 10;
-
-async fn start() -> (Server, Admin, TempDir) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let config = Config {
-        listen: Vec::new(),
-        management: Management { listen: HttpListen::none(), ..Management::default() },
-        metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
-        data_dir: folder.path().to_owned(),
-        ..Config::default()
-    };
-    let server = Server::start(config).await.expect("a broker");
-    let admin = server.admin();
-    (server, admin, folder)
-}
 
 /// Makes the vhost, with a queue and a message.
 async fn fill(admin: &Admin) {
@@ -50,7 +35,8 @@ async fn publish(admin: &Admin) {
 
 /// Gives the vhost to what `other` makes of its pipe, and sees that it goes on here after the limit.
 async fn goes_on_after<T>(other: impl AsyncFnOnce(&mut DuplexStream) -> T) -> T {
-    let (server, admin, _folder) = start().await;
+    let (server, _folder) = start().await;
+    let admin = server.admin();
     fill(&admin).await;
     let (ours, mut theirs) = tokio::io::duplex(4096);
     let (_stop, stopping) = watch::channel(false);
@@ -101,7 +87,8 @@ async fn a_vhost_goes_on_where_it_was_when_the_other_node_does_not_say_that_it_h
 #[tokio::test]
 async fn a_vhost_is_not_served_where_it_came_in_part_or_its_node_does_not_say_that_it_holds_it() {
     let all = goes_on_after(pieces).await;
-    let (server, admin, _folder) = start().await;
+    let (server, _folder) = start().await;
+    let admin = server.admin();
     for (sent, says_hold) in [(all.len() / 2, false), (all.len(), true)] {
         let (ours, mut theirs) = tokio::io::duplex(all.len());
         theirs.write_all(&all[..sent]).await.expect("some of it");

@@ -1,10 +1,10 @@
 //! Every call of a client's stream goes wrong once: the first, then the second, until all have passed. One that is short or
 //! waits changes nothing; one that fails ends that connection, and what was confirmed is there.
 
-use super::start;
 use crate::Server;
 use crate::driver::{ClientStream, serve};
 use crate::inside::INSIDE;
+use crate::testing::start;
 use courser_client::{Connection, ConsumeOptions, Error, Options, Outgoing, QueueOptions};
 use std::collections::BTreeSet;
 use std::io;
