@@ -121,10 +121,17 @@ impl Broker {
         Ok(vhost)
     }
 
-    /// Throws away what has come of a vhost. Returns whether there was anything.
+    /// Throws away what has come of a vhost. Returns whether there was anything. After an error it can't be accepted any more,
+    /// unless nothing has changed.
     pub(crate) fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
         let _write = self.shards_write.lock();
         let Some(vhost) = self.arrivals.get(name) else { return Ok(false) };
+        if let Ok((true, settings)) = self.arrival(name) {
+            // Before any of it is gone.
+            let value = definition::arrival_value(false, &settings);
+            let kept = self.define_for_broker(definition::arrival_key(name), &value);
+            kept.map_err(store_fault)?;
+        }
         vhost.label.begin_deletion();
         let mut wakes = Wakes::default();
         let emptied = vhost.empty(&mut wakes);

@@ -3,6 +3,7 @@
 //! all, in memory and after a restart, and nothing waits for ever.
 
 mod clients;
+mod moves;
 mod operators;
 mod scene;
 mod timers;
@@ -78,6 +79,7 @@ enum Ending {
 struct Trial {
     prepare: fn(&mut Scene),
     act: fn(&mut Scene) -> Told,
+    logs: Vec<On>,
     endings: Vec<Ending>,
     faults: Vec<Fault>,
 }
@@ -85,10 +87,17 @@ struct Trial {
 /// What `act` does after `prepare`.
 fn trial(prepare: fn(&mut Scene), act: fn(&mut Scene) -> Told) -> Trial {
     let endings = vec![Ending::Memory, Ending::Restart, Ending::Checkpoint];
-    Trial { prepare, act, endings, faults: Fault::ALL.to_vec() }
+    let logs = vec![On::Journal, On::Copy];
+    Trial { prepare, act, logs, endings, faults: Fault::ALL.to_vec() }
 }
 
 impl Trial {
+    /// It is done in clusters only.
+    fn in_clusters(mut self) -> Self {
+        self.logs.retain(|log| *log == On::Copy);
+        self
+    }
+
     /// It is not whole after this.
     fn not_after(mut self, ending: Ending) -> Self {
         self.endings.retain(|other| *other != ending);
@@ -105,9 +114,9 @@ impl Trial {
     #[track_caller]
     fn every_call_fails_once(&self) {
         let mut problems = Vec::new();
-        for log in [On::Journal, On::Copy] {
+        for log in &self.logs {
             for ending in &self.endings {
-                problems.extend(self.problems(log, *ending));
+                problems.extend(self.problems(*log, *ending));
             }
         }
         assert!(problems.is_empty(), "{}", problems.join("\n"));

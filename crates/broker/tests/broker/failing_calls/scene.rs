@@ -1,6 +1,6 @@
 //! A broker with a queue of every kind, a client, and what can be found in it.
 
-use super::{Ending, On, Told};
+use super::{Ending, On, Told, moves};
 use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with, short};
 use courser_broker::PolicyKind;
 use courser_codec::{FieldTable, Method, Table, basic, confirm, exchange};
@@ -177,6 +177,7 @@ impl Scene {
         }
         let policies = self.world.vhost().policies(PolicyKind::User);
         census.insert("policies".into(), policies.into_iter().map(|one| one.name).collect());
+        census.extend(moves::census(&self.world));
         let users = ["u"].into_iter().filter(|user| self.world.admit(user, "/").is_ok());
         census.insert("users".into(), users.map(str::to_owned).collect());
         census
