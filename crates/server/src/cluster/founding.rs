@@ -10,7 +10,7 @@ use super::members::Members;
 use super::questions::Question;
 use courser_broker::admin::{Admin, ClusterGroup};
 use courser_cluster::transport::{Formation, Node};
-use courser_cluster::{Change, GroupNumber, Member, NodeId};
+use courser_cluster::{Change, GroupNumber, Member, NodeId, Status};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -156,30 +156,55 @@ impl Members {
         Ok(())
     }
 
-    /// Adds and removes what home has added and removed, if this node leads the group.
+    /// Adds and removes what home has added and removed, if this node leads the group. Blocks.
     pub(super) fn keep_members(&self, member: &Member) {
-        let (status, Some(home)) = (member.status(), self.status_of_member()) else { return };
-        let own = self.endpoint.about().node;
+        if let Some(home) = self.status_of_member() {
+            self.follow_members(member, &home);
+        }
+    }
+
+    /// The same with what this node knows of home, which may be old. Returns what it has proposed.
+    fn follow_members(&self, member: &Member, home: &Status) -> Option<Change> {
+        let (status, own) = (member.status(), self.endpoint.about().node);
         let leads = status.leader == Some(own);
         if !leads || status.members.is_joint() || home.members.is_joint() {
-            return;
+            return None;
         }
         // One that has only just begun to follow home does not know them.
         if home.members.voters.is_empty() {
-            return;
+            return None;
         }
         let wanted = home.members.voters.iter().chain(&home.members.learners);
         let missing = wanted.copied().find(|node| !status.members.contains(*node));
         let there = status.members.voters.iter().chain(&status.members.learners);
         // A leader that home has removed hands the lead over, and leaves it to the next one.
-        let is_removed = |node: &NodeId| *node != own && !home.members.contains(*node);
-        let removed = there.copied().find(is_removed);
+        let is_unknown = |node: &NodeId| *node != own && !home.members.contains(*node);
+        let unknown = there.copied().find(is_unknown);
         // One at a time: the next when this one is committed.
-        let change = missing.map(Change::AddLearner).or(removed.map(Change::Remove));
-        let Some(change) = change else { return };
+        let change = match (missing, unknown) {
+            (Some(node), _) => Change::AddLearner(node),
+            (None, Some(node)) if self.home_has_removed(home, node) => Change::Remove(node),
+            _ => return None,
+        };
         match member.change_members(&[change]) {
             Ok(()) => tracing::info!(?change, "the group follows the cluster's members"),
             Err(error) => tracing::debug!(%error, "the group's members can't be changed yet"),
+        }
+        Some(change)
+    }
+
+    /// Whether a node that this one does not know as a member of home is none: it may be one that was added, of which this node
+    /// has not heard. Who leads home knows.
+    fn home_has_removed(&self, home: &Status, node: NodeId) -> bool {
+        let Some(leader) = home.leader.and_then(|leader| self.roster.node(leader)) else {
+            return false;
+        };
+        match self.ask(&leader, &Question::Member(node)) {
+            Ok(said) => said == "false",
+            Err(error) => {
+                tracing::debug!(%error, %node, "it is not known yet whether a node was removed");
+                false
+            }
         }
     }
 }
@@ -203,3 +228,6 @@ fn identity(home: u64, number: u16) -> u64 {
     let first = hash.first_chunk::<8>().map_or(1, |bytes| u64::from_le_bytes(*bytes));
     first.max(1)
 }
+
+#[cfg(test)]
+mod tests;

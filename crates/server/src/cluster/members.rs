@@ -220,7 +220,7 @@ impl Members {
     }
 
     /// The home group, if this node leads it.
-    fn leading(&self) -> Result<Arc<Member>, ClusterError> {
+    pub(super) fn leading(&self) -> Result<Arc<Member>, ClusterError> {
         let home = self.groups.home();
         match (home.member(), home.serves()) {
             (Some(member), Serves::Here(_)) => Ok(member),

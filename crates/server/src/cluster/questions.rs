@@ -51,6 +51,8 @@ pub(super) enum Question {
     Groups(Vec<(GroupNumber, Formation)>),
     /// Hand the lead of a group to this node, if you have it.
     HandOver { group: GroupNumber, to: NodeId },
+    /// Is this node a member of the cluster? To be asked of who leads home. The answer is a bool.
+    Member(NodeId),
     /// Which group is this vhost in? To be asked of who leads home. The answer is a number, or null if there is no such vhost.
     Where { vhost: String },
     /// Do something for the move of a vhost.
@@ -100,6 +102,10 @@ impl Members {
             Ok(Question::HandOver { group, to }) => {
                 let done = self.hand_over(group, to).await;
                 done.map(|()| String::new()).map_err(|why| why.to_string())
+            }
+            Ok(Question::Member(node)) => {
+                let home = self.leading().map_err(|error| error.to_string())?;
+                Ok(home.status().members.contains(node).to_string())
             }
             Ok(Question::Where { vhost }) => {
                 let Serves::Here(service) = self.groups.home().serves() else {
