@@ -24,7 +24,7 @@ struct Place {
 /// What the node has.
 struct Here {
     vote: Vote,
-    /// The end of its log, if that is whole.
+    /// The end of its log, if that is whole, or was before another copy was begun.
     last: Option<EntryId>,
 }
 
@@ -42,9 +42,8 @@ impl CopySink {
                 replica.close().map_err(MemberError::Log)?;
                 here
             }
-            Err(
-                ReplicaError::MustBeRebuilt { vote, .. } | ReplicaError::HalfInstalled { vote, .. },
-            ) => Here { vote, last: None },
+            Err(ReplicaError::MustBeRebuilt { vote, .. }) => Here { vote, last: None },
+            Err(ReplicaError::HalfInstalled { vote, last, .. }) => Here { vote, last },
             Err(ReplicaError::Missing(_)) if matches!(origin, Origin::Joining) => {
                 Here { vote: Vote::default(), last: Some(EntryId::default()) }
             }
@@ -82,7 +81,8 @@ impl CopySink {
             members_index: head.members_index,
             ..self.here.vote.clone()
         };
-        self.installer = Some(Installer::begin(dir, Arc::clone(disk), *identity, &vote)?);
+        let installer = Installer::begin(dir, Arc::clone(disk), *identity, &vote, self.here.last)?;
+        self.installer = Some(installer);
         Ok(())
     }
 

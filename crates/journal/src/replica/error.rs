@@ -25,6 +25,8 @@ pub enum ReplicaError {
         dir: PathBuf,
         /// What this member has voted.
         vote: Vote,
+        /// Where its log ended before, if that is known: others may count on what it had.
+        last: Option<EntryId>,
     },
     /// Something that was synced is not what was written. Others may count on this copy having it.
     #[error("this copy must be rebuilt from another one: {error}")]

@@ -3,17 +3,26 @@
 //! A mark in the folder says that not all of it is there; it is made before anything else is changed,
 //! and removed when everything is synced. A start that finds it refuses, and the copy is sent again from
 //! the beginning. The vote stays where it is all the time.
+//!
+//! The mark says where the log ended that was here before, if that was whole, since others may count on what it had. Else it is
+//! empty.
+//!
+//! ```text
+//!   0  8  term of the last entry
+//!   8  8  its index
+//!  16  4  sum of these
+//! ```
 
 use super::{
-    BootstrapError, Chunk, Identity, Vote,
+    BootstrapError, Chunk, EntryId, Identity, Vote,
     chunk::Part,
     state::{State, StateError, StateFile},
 };
 use crate::{
     Disk, DiskFile, Lsn, OpenMode,
     checkpoint::copy as copy_checkpoint,
-    disk::write_all,
-    format::{FOLLOWED_OFFSET, SegmentHeader, followed},
+    disk::{read_up_to, write_all},
+    format::{FOLLOWED_OFFSET, SegmentHeader, followed, u32_at, u64_at},
     log::write_segment_header,
     names,
     recovery::lock,
@@ -43,9 +52,39 @@ pub struct Installer {
     _lock: Box<dyn Any + Send + Sync>,
 }
 
+/// Bytes of a mark that says where the log ended.
+const MARK_LEN: usize = 20;
+
+/// Makes the mark at `path`, durable but for its name. One that says the same stays as it is.
+fn set_mark(disk: &dyn Disk, path: &Path, last: Option<EntryId>) -> io::Result<()> {
+    if last.is_some() && read_mark(disk, path) == last {
+        return Ok(());
+    }
+    let file = disk.open(path, OpenMode::Create)?;
+    if let Some(EntryId { term, index }) = last {
+        let mut mark = [0; MARK_LEN];
+        mark[..8].copy_from_slice(&term.to_le_bytes());
+        mark[8..16].copy_from_slice(&index.to_le_bytes());
+        let sum = crc32c::crc32c(&mark[..16]);
+        mark[16..].copy_from_slice(&sum.to_le_bytes());
+        write_all(&*file, &mark, 0)?;
+    }
+    file.sync_data()
+}
+
+/// Where the log ended that was there before the copy, if the mark at `path` says it.
+pub fn read_mark(disk: &dyn Disk, path: &Path) -> Option<EntryId> {
+    let file = disk.open(path, OpenMode::Read).ok()?;
+    let mut mark = [0; MARK_LEN];
+    let is_whole = read_up_to(&*file, &mut mark, 0).ok()? == MARK_LEN;
+    let is_sound = is_whole && crc32c::crc32c(&mark[..16]) == u32_at(&mark, 16);
+    is_sound.then(|| EntryId { term: u64_at(&mark, 0), index: u64_at(&mark, 8) })
+}
+
 impl Installer {
     /// Takes everything out of `dir` that another copy has left there, its vote excepted, and gets ready
-    /// for the first chunk. `vote` is what this member has voted, or that of a new one.
+    /// for the first chunk. `vote` is what this member has voted, or that of a new one; `last` is where the log has ended that
+    /// it had before, if that was whole.
     ///
     /// # Errors
     /// When the folder is in use or can't be written to, or what it has voted is lost.
@@ -54,11 +93,12 @@ impl Installer {
         disk: Arc<dyn Disk>,
         identity: Identity,
         vote: &Vote,
+        last: Option<EntryId>,
     ) -> Result<Self, BootstrapError> {
         disk.create_dir(dir).map_err(|error| io_error("create", dir, error))?;
         let lock = lock(&*disk, dir)?;
         let mark = dir.join(names::BEING_INSTALLED);
-        disk.open(&mark, OpenMode::Create).map_err(|error| io_error("write to", &mark, error))?;
+        set_mark(&*disk, &mark, last).map_err(|error| io_error("write to", &mark, error))?;
         disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
         let state = begin_state(&*disk, dir, identity, vote)?;
         let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
@@ -161,6 +201,9 @@ impl Installer {
         let path = self.dir.join(names::REPLICA);
         self.state.write(state).map_err(|error| io_error("write to", &path, error))?;
         let mark = self.dir.join(names::BEING_INSTALLED);
+        // If it came back after a loss of power, others would count on more than it says.
+        let cleared = set_mark(&*self.disk, &mark, None);
+        cleared.map_err(|error| io_error("write to", &mark, error))?;
         self.disk.remove(&mark).map_err(|error| io_error("remove", &mark, error))?;
         self.sync_dir()
     }

@@ -3,6 +3,7 @@
 use super::{
     Events, Identity, Replica, ReplicaError, Shared, Vote,
     cut::cut_files,
+    install::read_mark,
     recover::Copy,
     state::{State, StateError, StateFile},
 };
@@ -63,7 +64,8 @@ impl Replica {
         if exists(&*disk, dir, names::BEING_INSTALLED)
             .map_err(|error| io_error("list", &marker, error))?
         {
-            return Err(ReplicaError::HalfInstalled { dir: dir.to_owned(), vote });
+            let last = read_mark(&*disk, &marker);
+            return Err(ReplicaError::HalfInstalled { dir: dir.to_owned(), vote, last });
         }
         finish_cut(&*disk, dir, &mut file)?;
         open_log(dir, options, disk, events, lock, file).map_err(|error| match error {

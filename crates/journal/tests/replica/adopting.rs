@@ -132,7 +132,7 @@ fn check_copy(disk: &FakeDisk, records: &Records) {
     let other = FakeDisk::new(9);
     let identity = replica.identity();
     let mut installer =
-        Installer::begin(Path::new(DIR), Arc::new(other.clone()), identity, &Vote::default())
+        Installer::begin(Path::new(DIR), Arc::new(other.clone()), identity, &Vote::default(), None)
             .unwrap();
     let mut bootstrap = replica.bootstrap().unwrap();
     while let Some(chunk) = bootstrap.next_chunk(3000).unwrap() {

@@ -15,6 +15,11 @@ use courser_journal::{
 };
 use std::{path::Path, sync::Arc};
 
+/// Where the log has ended that a copy is installed over.
+const LAST: Option<EntryId> = Some(EntryId { term: 3, index: 17 });
+/// While so many operations of the disk make the mark that says so, and take it away, it may say nothing.
+const UNMARKED_MAX: usize = 12;
+
 /// A copy with a checkpoint in the middle of its committed entries, and some that are not committed.
 fn sender() -> Copy {
     let record = vec![9; 700];
@@ -48,7 +53,8 @@ fn chunks(copy: &Copy) -> (EntryId, Vec<Bytes>) {
 }
 
 fn install(disk: &FakeDisk, vote: &Vote, chunks: &[Bytes]) -> Result<(), BootstrapError> {
-    let mut installer = Installer::begin(Path::new(DIR), Arc::new(disk.clone()), IDENTITY, vote)?;
+    let mut installer =
+        Installer::begin(Path::new(DIR), Arc::new(disk.clone()), IDENTITY, vote, LAST)?;
     for chunk in chunks {
         installer.chunk(Chunk::decode(chunk).unwrap())?;
     }
@@ -96,6 +102,7 @@ fn an_installation_that_the_power_ends_is_no_copy() {
     let sender = sender();
     let (_, chunks) = chunks(&sender);
     let vote = Vote { term: 4, voted_for: 1, ..Vote::default() };
+    let (mut marked, mut unmarked) = (0, 0);
     for crash_at in 0.. {
         // Over a copy that was there before, every other time.
         let disk = FakeDisk::new(crash_at);
@@ -110,19 +117,47 @@ fn an_installation_that_the_power_ends_is_no_copy() {
         disk.lose_power();
         match open(&disk) {
             Ok(copy) => assert_eq!((copy.last().index, copy.vote()), (50, vote.clone())),
-            Err(ReplicaError::HalfInstalled { vote: kept, .. }) => {
+            Err(ReplicaError::HalfInstalled { vote: kept, last, .. }) => {
                 assert!(installed.is_err());
                 assert_eq!(kept, vote);
+                assert!(last == LAST || last.is_none(), "{last:?}");
+                *(if last == LAST { &mut marked } else { &mut unmarked }) += 1;
             }
             Err(ReplicaError::Missing(_)) => assert!(installed.is_err() && crash_at % 2 == 1),
             Err(error) => panic!("the power went at operation {crash_at}: {error}"),
         }
         if installed.is_ok() && crash_at > 20 {
+            assert!(unmarked <= UNMARKED_MAX && marked > 2 * UNMARKED_MAX, "{marked}, {unmarked}");
             return;
         }
         install(&disk, &vote, &chunks).unwrap();
         assert_eq!(open(&disk).unwrap().last().index, 50);
     }
+}
+
+#[test]
+fn where_the_log_had_ended_is_known_until_a_copy_is_whole_or_is_said_to_be_unknown() {
+    let sender = sender();
+    let (_, chunks) = chunks(&sender);
+    let (disk, vote) = (FakeDisk::new(5), Vote::default());
+    let said = || match open(&disk) {
+        Err(ReplicaError::HalfInstalled { last, .. }) => last,
+        other => panic!("{:?}", other.map(|copy| copy.last())),
+    };
+    install(&disk, &vote, &chunks[..2]).unwrap_err();
+    assert_eq!(said(), LAST);
+    let path = Path::new(DIR).join("being-installed");
+    for offset in 0..disk.contents(&path).unwrap().len() {
+        disk.corrupt(&path, offset, 1);
+        assert_eq!(said(), None, "{offset}");
+        disk.corrupt(&path, offset, 1);
+    }
+    assert_eq!(said(), LAST);
+    let begun = Installer::begin(Path::new(DIR), Arc::new(disk.clone()), IDENTITY, &vote, None);
+    drop(begun.unwrap());
+    assert_eq!(said(), None);
+    install(&disk, &vote, &chunks).unwrap();
+    assert_eq!(open(&disk).unwrap().last().index, 50);
 }
 
 #[test]
@@ -148,7 +183,7 @@ fn a_chunk_that_is_missing_harmed_or_of_another_log_is_refused() {
         }
     }
     let other = Identity { group: 1, ..IDENTITY };
-    let begun = Installer::begin(Path::new("other"), Arc::new(disk.clone()), other, &vote);
+    let begun = Installer::begin(Path::new("other"), Arc::new(disk.clone()), other, &vote, None);
     let refused = begun.unwrap().chunk(Chunk::decode(&chunks[0]).unwrap());
     assert!(matches!(refused, Err(BootstrapError::BadChunk { .. })));
 }

@@ -35,6 +35,30 @@ fn a_node_that_was_away_for_long_is_brought_a_copy_and_may_lead() {
 }
 
 #[test]
+fn a_copy_that_was_broken_off_is_taken_again_from_the_same_leader() {
+    for pieces in 1..6 {
+        let mut world = World::new(3, 3);
+        let leader = elect(&mut world);
+        let away = (leader + 1) % 3;
+        world.crash(away, false);
+        go_on_without(&mut world, leader);
+        let term = world.leader_term();
+        world.start(away);
+        while !world.nodes[away].lacks {
+            world.quiet_round();
+        }
+        // The first begins it.
+        (0..=pieces).for_each(|_| world.copy(away));
+        assert!(world.nodes[away].copying.is_some(), "{pieces} are not all");
+        world.crash(away, pieces % 2 == 0);
+        world.start(away);
+        assert!(world.nodes[away].lacks, "what it had is gone");
+        world.settle();
+        assert_eq!((world.copies, world.leader_term()), (1, term), "after {pieces}");
+    }
+}
+
+#[test]
 fn two_of_three_serve_again_when_one_of_them_lacks_what_is_gone() {
     let mut world = World::new(3, 3);
     let leader = elect(&mut world);
