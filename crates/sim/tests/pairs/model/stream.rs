@@ -49,6 +49,11 @@ impl Stream {
         self.messages.len().saturating_sub(self.first)
     }
 
+    /// How many have ever come.
+    pub fn came(&self) -> usize {
+        self.messages.len()
+    }
+
     pub fn first(&self) -> usize {
         self.first
     }

@@ -3,7 +3,7 @@
 use super::World;
 use crate::broker::Stop;
 use crate::features::Feature;
-use crate::model::{Model, Observed, Path, Publish, Queue};
+use crate::model::{Model, Observed, Path, Publish, Queue, Stream};
 use crate::operation::{Batch, Operation};
 use crate::topology::{DEAD, HashKey, WORK};
 use std::collections::BTreeMap;
@@ -86,8 +86,11 @@ impl World {
         self.model.observed.check_rest()?;
         // What is not persistent is safe nowhere but in a stream, and what it has driven out may be back.
         let is_transient = matches!(operation, Operation::Publish(Batch { persistent: false, .. }));
-        let is_confirmed =
-            after.observed.is_confirmed && !(is_transient && after.streams.is_empty());
+        let has_more = |(name, stream): (&&str, &Stream)| {
+            before.streams.get(*name).is_none_or(|was| was.came() < stream.came())
+        };
+        let is_in_stream = after.streams.iter().any(has_more);
+        let is_confirmed = after.observed.is_confirmed && (!is_transient || is_in_stream);
         let hashed = after.exchanges.hashed.clone();
         self.model = after;
         let as_after = self.restart_model(now_ms, false).and_then(|()| self.compare());
