@@ -78,13 +78,14 @@ impl Fetches {
         Ok(Fetch { share, held: admin.hold(bytes) })
     }
 
-    /// Has the share of a list be one for so many bytes, if they are left. They count from now on.
-    pub fn grow(&self, fetch: &mut Fetch, user: &str, bytes: usize) -> Result<(), Refusal> {
+    /// Has the share of a list be one for so many bytes, more or fewer than before, if they are left. They count from now on.
+    pub fn resize(&self, fetch: &mut Fetch, user: &str, bytes: usize) -> Result<(), Refusal> {
         let missing = bytes.min(USER_LIST_BYTES_MAX).saturating_sub(fetch.share.count());
         if missing > 0 {
             let more = self.lists.try_take(user, missing).ok_or_else(no_room_for_lists)?;
             fetch.share.add(more);
         }
+        fetch.share.keep(bytes);
         fetch.held.set(bytes);
         Ok(())
     }

@@ -260,7 +260,7 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
         Made::Long(head, mut long) => {
             let fetch = match long.take_room() {
                 None => fetches.of(admin, user, long.bytes()),
-                Some(mut fetch) => fetches.grow(&mut fetch, user, long.bytes()).map(|()| fetch),
+                Some(mut fetch) => fetches.resize(&mut fetch, user, long.bytes()).map(|()| fetch),
             };
             match fetch {
                 Ok(fetch) => {

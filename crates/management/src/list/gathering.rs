@@ -36,7 +36,7 @@ impl<'c> Gathering<'c> {
         if self.bytes > self.granted {
             let bytes = self.bytes.next_multiple_of(STEP_BYTES);
             let (fetches, user) = (&self.call.api.fetches, self.call.user());
-            match fetches.grow(&mut self.fetch, user, bytes) {
+            match fetches.resize(&mut self.fetch, user, bytes) {
                 Ok(()) => self.granted = bytes,
                 Err(refused) => self.refused = Some(refused),
             }
