@@ -12,6 +12,7 @@ use crate::outbox::Outbox;
 use crate::queue::{Queue, QueueStatus};
 use courser_codec::ShortString;
 use courser_store::Figures;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The numbers of a queue.
@@ -110,6 +111,13 @@ impl Admin {
     /// What has gone through the sockets of all connections that there ever were.
     pub fn traffic(&self) -> TrafficCounts {
         self.broker.monitor.traffic()
+    }
+
+    /// The same by vhost, since each was made.
+    pub fn traffic_of_vhosts(&self) -> HashMap<String, TrafficCounts> {
+        let vhosts = self.broker.vhosts();
+        let traffic = self.broker.monitor.traffic_of(&vhosts);
+        vhosts.iter().map(|vhost| vhost.name.clone()).zip(traffic).collect()
     }
 
     /// What the logs of all shards have done since they were opened, and what they take.

@@ -13,10 +13,12 @@ pub use registry::{ConnectionDetails, ConnectionState, TrafficCounts};
 use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
+use crate::vhost::{Vhost, VhostLabel};
 use events::Events;
 use interned::Interned;
 use parking_lot::Mutex;
 use registry::Registry;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,7 +66,9 @@ impl Monitor {
             let mut past = self.past_traffic.lock();
             let is_removed = self.registry.remove_if(outbox.name(), is_this);
             if is_removed {
-                *past += &outbox.connection.traffic.read();
+                let traffic = outbox.connection.traffic.read();
+                *past += &traffic;
+                *outbox.connection.vhost.past_traffic.lock() += &traffic;
             }
             is_removed
         };
@@ -83,6 +87,23 @@ impl Monitor {
         let connections = self.registry.snapshot();
         connections.starting_at(0).for_each(|one| all += &one.connection.traffic.read());
         all
+    }
+
+    /// The same for each of these vhosts, in their order.
+    pub fn traffic_of(&self, vhosts: &[Arc<Vhost>]) -> Vec<TrafficCounts> {
+        let _past = self.past_traffic.lock();
+        let mut open: HashMap<*const VhostLabel, TrafficCounts> = HashMap::new();
+        for one in self.registry.snapshot().starting_at(0) {
+            // By the vhost itself: another one of its name may be there by now.
+            *open.entry(Arc::as_ptr(&one.connection.vhost)).or_default() +=
+                &one.connection.traffic.read();
+        }
+        let of = |vhost: &Arc<Vhost>| {
+            let mut all = *vhost.label.past_traffic.lock();
+            all += open.get(&Arc::as_ptr(&vhost.label)).unwrap_or(&TrafficCounts::default());
+            all
+        };
+        vhosts.iter().map(of).collect()
     }
 
     /// A channel has been opened.

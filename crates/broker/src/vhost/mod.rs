@@ -30,7 +30,7 @@ use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSett
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::memory::{Charge, Use};
-use crate::monitor::{Event, EventKind, Monitor};
+use crate::monitor::{Event, EventKind, Monitor, TrafficCounts};
 use crate::policy::Policies;
 use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
 use crate::shard::Shard;
@@ -91,10 +91,13 @@ pub struct Vhost {
 }
 
 /// What is known of a vhost where it itself is not.
+#[derive(Debug, Default)]
 pub(crate) struct VhostLabel {
     pub name: String,
     /// It is going with everything in it.
     deleted: AtomicBool,
+    /// What went through connections to it that are over.
+    pub past_traffic: Mutex<TrafficCounts>,
 }
 
 impl VhostLabel {
@@ -159,7 +162,7 @@ impl Vhost {
             logged: AtomicU64::new(0),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),
-            label: Arc::new(VhostLabel { name: name.to_owned(), deleted: AtomicBool::new(false) }),
+            label: Arc::new(VhostLabel { name: name.to_owned(), ..VhostLabel::default() }),
             replies: ReplyQueues::default(),
             me: Weak::clone(me),
             counts: Arc::default(),

@@ -9,7 +9,7 @@ use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
-use courser_broker::admin::VhostView;
+use courser_broker::admin::{TrafficCounts, VhostView};
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -44,12 +44,11 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/vhost-limits/{vhost}", Needs::Login, limits, "The limits of a vhost."),
 ];
 
-/// A vhost, with what came and went through the connections that are open in it.
+/// A vhost, with what came and went through the connections to it.
 #[derive(Clone)]
 struct Shown {
     vhost: VhostView,
-    received_bytes: u64,
-    sent_bytes: u64,
+    traffic: TrafficCounts,
 }
 
 impl Owned for Shown {
@@ -81,17 +80,13 @@ fn vhost(call: &Call) -> Outcome {
 }
 
 fn with_traffic(call: &Call, vhosts: Vec<VhostView>) -> Result<Vec<Shown>, Refusal> {
-    let mut traffic: HashMap<String, (u64, u64)> = HashMap::new();
-    if !call.is_set("disable_stats") {
-        for connection in call.admin().connections(None)?.iter() {
-            let (received, sent) = traffic.entry(connection.vhost).or_default();
-            *received += connection.received_bytes;
-            *sent += connection.sent_bytes;
-        }
-    }
+    let traffic = match call.is_set("disable_stats") {
+        true => HashMap::new(),
+        false => call.admin().traffic_of_vhosts(),
+    };
     let shown = vhosts.into_iter().map(|vhost| {
-        let (received_bytes, sent_bytes) = traffic.remove(&vhost.name).unwrap_or_default();
-        Shown { vhost, received_bytes, sent_bytes }
+        let traffic = traffic.get(&vhost.name).copied().unwrap_or_default();
+        Shown { vhost, traffic }
     });
     Ok(shown.collect())
 }
@@ -116,7 +111,8 @@ fn renderer(call: &Call) -> Result<impl Fn(&Shown, &mut Fields) + Send + 'static
             ("messages_unacknowledged", totals.unacked),
         ];
         put_counters(&call, fields, &object, &counters, lengths);
-        let counters = [("recv_oct", one.received_bytes), ("send_oct", one.sent_bytes)];
+        let counters =
+            [("recv_oct", one.traffic.received_bytes), ("send_oct", one.traffic.sent_bytes)];
         put_counters(&call, fields, &format!("traffic of {object}"), &counters, data);
         stats::put(&call, fields, &object, &stats::of_messages(&vhost.counts), messages);
     })

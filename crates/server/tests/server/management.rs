@@ -1,6 +1,6 @@
 //! Where the HTTP API is served. What it answers is tested where it is made.
 
-use crate::support::{PATIENCE, TestServer, config_in, wait_until};
+use crate::support::{Client, PATIENCE, TestServer, config_in, wait_until};
 use crate::tls::{World, client_config};
 use courser::{Config, DefinitionsError, HttpListen, Server, StartError, TlsHost};
 use rustls::pki_types::ServerName;
@@ -156,6 +156,43 @@ async fn a_certificate_that_can_not_be_renewed_needs_attention_until_it_is() {
         wait_until("what came of it", async || is_told().await == is_bad).await;
     }
     world.server.stop().await;
+}
+
+#[tokio::test]
+async fn what_went_through_connections_to_a_vhost_is_counted_when_they_are_over_too() {
+    const BODY_BYTES: usize = 100_000;
+    let server = TestServer::start_with(|config| {
+        config.management.listen = HttpListen::At(vec![any_port()]);
+    })
+    .await;
+    let address = server.http_addresses()[0];
+    let traffic = async || {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        let answer = ask_for("/api/vhosts?columns=name,recv_oct,send_oct", stream).await;
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let all: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        let of = |vhost: &str, what: &str| {
+            let one = all.as_array().expect("a list").iter().find(|one| one["name"] == vhost);
+            one.and_then(|one| one[what].as_u64()).expect("a number")
+        };
+        ["/", "other"].map(|vhost| (of(vhost, "recv_oct"), of(vhost, "send_oct")))
+    };
+    server.admin().change_vhost("other", |_| ()).expect("a vhost");
+    assert_eq!(traffic().await, [(0, 0); 2]);
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    client.publish("q", &[7; BODY_BYTES]).await;
+    client.count("q").await;
+    let [open, other] = traffic().await;
+    assert!(open.0 > BODY_BYTES as u64 && open.1 > 0 && other == (0, 0), "{open:?} {other:?}");
+    drop(client);
+    wait_until("the connection's end", async || {
+        server.admin().connections(None).expect("all").is_empty()
+    })
+    .await;
+    let [over, other] = traffic().await;
+    assert!(over.0 >= open.0 && over.1 >= open.1 && other == (0, 0), "{over:?} {other:?}");
+    server.stop().await;
 }
 
 #[tokio::test]
