@@ -43,6 +43,7 @@ mod mend;
 mod open;
 mod read;
 mod recover;
+mod shared;
 mod state;
 
 pub use adopt::{Adoption, is_copy};
@@ -60,10 +61,10 @@ pub use mend::MendError;
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
 pub(crate) use applied::Applied;
-pub(crate) use copy::Shared;
 pub(crate) use entry::{Base, RESERVED_LEN};
 pub(crate) use lead::{Begun, Lead};
 pub(crate) use recover::Copy as FoundCopy;
+pub(crate) use shared::Shared;
 
 use crate::Failure;
 
