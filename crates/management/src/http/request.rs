@@ -13,6 +13,7 @@ use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
 use crate::sessions::{CHANGE_HEADER, SESSION};
 use crate::settings::ClientTls;
+use courser_broker::admin::Admin;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
@@ -58,14 +59,7 @@ pub(super) async fn prepare(
 ) -> Result<(Call, Option<Kept>), Refusal> {
     let (mut head, body) = request.into_parts();
     let mut caller = None;
-    let inside = match peer.connected.is_inside {
-        true => Inside::read(&head.headers),
-        false => {
-            // It counts inside only.
-            head.headers.remove(INSIDE);
-            None
-        }
-    };
+    let inside = inside(&peer, &mut head);
     if !peer.connected.is_inside {
         refuse_foreign_page(api, &head)?;
     }
@@ -100,14 +94,9 @@ pub(super) async fn prepare(
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let target = target.strip_prefix(prefix(api, &peer.connected)).unwrap_or(target).to_owned();
     let from = inside.as_ref().map(|inside| inside.from);
-    let admin = match caller.as_ref().and_then(Caller::author) {
-        Some(author) => api.admin.on_behalf_of(author),
-        None => api.admin.clone(),
-    };
-    let admin = admin.sparing_protected();
     let call = Call {
         api: Arc::clone(api),
-        admin,
+        admin: admin_for(api, caller.as_ref()),
         caller,
         target,
         inside: inside.map(Arc::new),
@@ -122,6 +111,25 @@ pub(super) async fn prepare(
         stopping: peer.stopping,
     };
     Ok((call, kept))
+}
+
+/// What home says of a request that it passes on.
+fn inside(peer: &Peer, head: &mut Parts) -> Option<Inside> {
+    if peer.connected.is_inside {
+        return Inside::read(&head.headers);
+    }
+    // It counts inside only.
+    head.headers.remove(INSIDE);
+    None
+}
+
+/// What does as this caller asks, and notes by whom it was asked.
+fn admin_for(api: &Api, caller: Option<&Caller>) -> Admin {
+    let admin = match caller.and_then(Caller::author) {
+        Some(author) => api.admin.on_behalf_of(author),
+        None => api.admin.clone(),
+    };
+    admin.sparing_protected()
 }
 
 fn query(head: &Parts) -> Result<Vec<(String, String)>, Refusal> {
