@@ -108,7 +108,7 @@ fn tell(id: ShardId, messages: usize, report: &OpenReport, started: Instant) {
         tracing::warn!(
             shard = id.0,
             end = report.end.0,
-            "the last write before the stop was incomplete and is cut off; nothing in it was confirmed"
+            "the last write before the stop is not whole and is cut off: it was interrupted, and nothing in it was confirmed, or the disk has damaged it"
         );
     }
     let (elapsed_ms, replayed) = (started.elapsed().as_millis() as u64, report.records);

@@ -58,7 +58,7 @@ pub struct OpenReport {
     pub records: u64,
     /// The end of its log.
     pub end: Lsn,
-    /// The last write before the stop was incomplete and is cut off; nothing in it was durable.
+    /// The last write before the stop is not whole and is cut off: nothing in it was durable, unless the disk has damaged it.
     pub torn: bool,
 }
 

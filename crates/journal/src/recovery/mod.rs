@@ -64,8 +64,8 @@ pub struct Replayed {
     pub end: Lsn,
     /// Whether the journal was closed by intention, or is new.
     pub clean: bool,
-    /// Whether there are remains of frames behind the end, never durable, that
-    /// [`Recovery::start`] overwrites with zeros.
+    /// Whether there are remains of frames behind the end that [`Recovery::start`] overwrites with zeros: never
+    /// durable, unless the disk has damaged the last write.
     pub torn: bool,
 }
 

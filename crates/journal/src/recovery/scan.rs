@@ -40,7 +40,7 @@ pub enum Found<'a> {
 pub struct Rest {
     /// The largest durable position that a valid frame names.
     pub durable: Lsn,
-    /// Whether anything looks like the start of a frame, valid or not.
+    /// Whether anything looks like the start of a frame, valid or not, or is one but for its position.
     pub frames: bool,
 }
 
@@ -94,7 +94,7 @@ impl Scanner {
 
     /// Looks for frames from [`Scanner::at`] on, wherever one could start.
     pub fn rest(&mut self) -> io::Result<Rest> {
-        let mut rest = Rest::default();
+        let mut rest = Rest { frames: self.lacks_its_position()?, ..Rest::default() };
         while let Some((lsn, valid)) = self.find_frame()? {
             rest.frames = true;
             self.at = lsn.plus(FRAME_ALIGN as u64);
@@ -104,6 +104,20 @@ impl Scanner {
             }
         }
         Ok(rest)
+    }
+
+    /// Whether a frame is here, all of which is right but the position that it names: the disk has changed that.
+    fn lacks_its_position(&mut self) -> io::Result<bool> {
+        let (at, id, left) = (self.at, self.id, self.limit.0.saturating_sub(self.at.0));
+        let Some(octets) = self.load(at, FRAME_HEADER_LEN)? else { return Ok(false) };
+        let with_position = |octets: &[u8]| [&at.0.to_le_bytes(), &octets[8..]].concat();
+        let header = FrameHeader::decode(&with_position(&octets[..FRAME_HEADER_LEN]), at);
+        let header = header.filter(|header| header.frame_len() <= left);
+        let Some(header) = header else { return Ok(false) };
+        let octets = self.load(at, header.frame_len() as usize)?;
+        Ok(octets.is_some_and(|octets| {
+            check_frame(&header, &with_position(&octets[..header.frame_len() as usize]), id)
+        }))
     }
 
     /// The next place from [`Scanner::at`] on that looks like the start of a frame, and that

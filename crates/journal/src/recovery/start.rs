@@ -87,7 +87,7 @@ impl Recovery {
             let end = tail.replayed.end.0 - segment.start.0;
             if tail.replayed.torn {
                 let path = path.display();
-                tracing::warn!(%path, offset = end, "clearing away what was never durable");
+                tracing::warn!(%path, offset = end, "clearing away what is not whole behind the end of the log");
                 clear(&*file, end, segment.capacity)?;
             }
             let durable = tail.durable.0.saturating_sub(segment.start.0);

@@ -139,7 +139,7 @@ fn say_end(recovery: &Recovery, out: &mut dyn Write) -> Result<(), ToolError> {
             let how = match (end.clean, end.torn) {
                 (true, _) => "closed by intention",
                 (false, false) => "not closed",
-                (false, true) => "with remains of what was never durable behind it",
+                (false, true) => "with remains of a write behind it that is not whole",
             };
             let Lsn(from) = recovery.replay_start();
             writeln!(

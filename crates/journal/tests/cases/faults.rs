@@ -329,3 +329,27 @@ fn no_hole_is_made_by_the_length_of_a_record_that_is_damaged() {
     disk.corrupt(&path, live.0 as usize + 1, 0x40);
     assert_eq!(journal.read(live, &mut ReadCache::default()).unwrap(), record);
 }
+
+#[test]
+fn damage_to_the_last_write_is_told_wherever_in_it() {
+    let disk = FakeDisk::new(6);
+    let journal = start(&disk);
+    append(&journal, &[b"safe"], SYNC);
+    let from = journal.end();
+    let last = append(&journal, &[b"the last one"], SYNC)[0];
+    journal.wait_durable(journal.end()).unwrap();
+    crash(&disk, journal);
+    let found = || {
+        let recovery = Journal::open(&dir(), options(), Arc::new(disk.clone())).unwrap();
+        recovery.replay(&mut |_| Ok::<(), String>(()), &mut |_| {}).unwrap()
+    };
+    // Before its bytes, a record has eight of its length and its sum.
+    for offset in from.0..last.0 + 8 + "the last one".len() as u64 {
+        disk.corrupt(&segment(0), offset as usize, 4);
+        let replayed = found();
+        assert_eq!((replayed.records, replayed.torn), (1, true), "at {offset} of {from}");
+        disk.corrupt(&segment(0), offset as usize, 4);
+    }
+    let replayed = found();
+    assert_eq!((replayed.records, replayed.torn), (2, false));
+}
