@@ -5,7 +5,7 @@ use crate::fault::{Fault, Resource, store_fault};
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Queue, Settled, Taking};
+use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Queue, Seen, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -58,7 +58,8 @@ pub enum GetMode {
 
 impl Admin {
     /// Shows messages that wait in a queue, behind `skip` others, without a change to any. Of each
-    /// body `body_bytes_max` bytes at most. There may be more where fewer than `count` come, unless none do.
+    /// body `body_bytes_max` bytes at most; nothing of one that is lost. There may be more where fewer than `count` come,
+    /// unless none do.
     ///
     /// # Errors
     /// When the queue is not there, is another connection's own, is a stream, or the store can't read.
@@ -69,15 +70,19 @@ impl Admin {
         skip: usize,
         count: usize,
         body_bytes_max: usize,
-    ) -> Result<Vec<MessageView>, Fault> {
+    ) -> Result<Vec<Option<MessageView>>, Fault> {
         let (vhost, queue) = self.own_queue(vhost, queue)?;
         refuse_streams("peek", &vhost, &queue)?;
-        let mut shown = Shown::new(body_bytes_max);
+        let (mut shown, mut looked_at) = (Shown::new(body_bytes_max), Vec::new());
         let store = &*vhost.shard().store;
         let (cursor, count) = (Cursor::skipping(skip), count.min(MESSAGES_MAX));
-        let peeked = queue.peek(cursor, count, store, &mut |peeked| shown.add(peeked));
+        let peeked = queue.peek(cursor, count, store, &mut |seen| {
+            let has_room = shown.see(seen);
+            looked_at.push(shown.messages.pop());
+            has_room
+        });
         peeked.map_err(|error| queue.fault(error))?;
-        Ok(shown.messages)
+        Ok(looked_at)
     }
 
     /// Takes messages from the front of a queue, and does with them what `mode` says when all are
@@ -174,8 +179,9 @@ impl Admin {
             at_once = 1;
             let (store, mut is_refused) = (&*vhost.shard().store, false);
             let peeked = source.peek(Cursor::default(), 1, store, &mut |first| {
-                let message = &first.message;
-                is_refused = target.is_full(message.body.len()) || target.holds_same(message);
+                // Taking the next one leaves out what is lost.
+                let Seen::Message(Peeked { message, .. }) = first else { return true };
+                is_refused = target.is_full(message.body.len()) || target.holds_same(&message);
                 false
             });
             peeked.map_err(|error| source.fault(error))?;
@@ -344,6 +350,14 @@ impl Shown {
     /// The same, with room for so many bytes of headers and bodies, unless the first message alone has more.
     pub(super) fn with_room(self, bytes_max: usize) -> Self {
         Shown { bytes_max, ..self }
+    }
+
+    /// Adds a message, unless it is lost. Returns whether there is room for another one.
+    pub(super) fn see(&mut self, seen: Seen<'_>) -> bool {
+        match seen {
+            Seen::Message(peeked) => self.add(peeked),
+            Seen::Lost(_) => true,
+        }
     }
 
     /// Adds a message. Returns whether there is room for another one.

@@ -6,7 +6,7 @@ use crate::dead_letter::died_in;
 use crate::exchange::Envelope;
 use crate::fault::{Fault, store_fault};
 use crate::posting::InternalPublish;
-use crate::queue::{Cursor, Peeked, Queue};
+use crate::queue::{Cursor, Peeked, Queue, Seen};
 use crate::routing::{Route, cc};
 use crate::vhost::{Vhost, WriteTarget};
 use courser_codec::{ContentHeader, ShortString};
@@ -232,10 +232,12 @@ impl Moving<'_> {
         let (mut failed, mut seen) = (None, 0);
         let store = &*vhost.shard().store;
         let (cursor, seen_before) = (self.relocation.cursor, self.relocation.seen_bytes);
-        let peeked = source.peek(cursor, left.min(MESSAGES_MAX), store, &mut |peeked| {
+        let peeked = source.peek(cursor, left.min(MESSAGES_MAX), store, &mut |one| {
             seen += 1;
-            let number = peeked.number;
-            let added = self.add(peeked, &mut batch);
+            let (number, added) = match one {
+                Seen::Message(peeked) => (peeked.number, self.add(peeked, &mut batch)),
+                Seen::Lost(number) => (number, Ok(false)),
+            };
             if batch.is_cut_short {
                 // Another move begins with this message.
                 return false;

@@ -27,7 +27,7 @@ pub struct UnackedView {
     pub delivery_tag: u64,
     /// When it was delivered, to the second, in milliseconds since 1970.
     pub since_ms: Option<u64>,
-    /// The message, without its body; none of a stream's, or if it has been settled by now.
+    /// The message, without its body; none of a stream's or of a connection's own queue, or if it has been settled by now.
     pub message: Option<MessageView>,
 }
 
@@ -57,11 +57,11 @@ impl Admin {
         let total = found.len();
         found.sort_by(|(one, _), (other, _)| place(one).cmp(&place(other)));
         let mut found: Vec<_> = found.into_iter().skip(skip).take(count).collect();
-        if queue.stream().is_none() {
+        if queue.stream().is_none() && queue.settings.exclusive_owner.is_none() {
             let mut shown = Shown::new(0);
             let numbers = found.iter().map(|(_, number)| *number);
             let store = &*vhost.shard().store;
-            let read = queue.peek_unacked(numbers, store, &mut |peeked| shown.add(peeked));
+            let read = queue.peek_unacked(numbers, store, &mut |seen| shown.see(seen));
             read.map_err(|error| queue.fault(error))?;
             let messages = shown.messages.into_iter().map(|message| (message.number, message));
             let mut messages: FxHashMap<u64, MessageView> = messages.collect();

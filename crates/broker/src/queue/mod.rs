@@ -47,7 +47,7 @@ pub(crate) use deletion::BeforeDeletion;
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use logged::{Entries, Entry};
-pub(crate) use peek::Peeked;
+pub(crate) use peek::{Peeked, Seen};
 pub(crate) use poll::{Poll, Polled, Taking};
 pub(crate) use priority::Ranks;
 pub(crate) use settle::{Freed, Settled};

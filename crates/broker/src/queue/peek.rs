@@ -9,6 +9,13 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What is looked at.
+pub(crate) enum Seen<'a> {
+    Message(Peeked<'a>),
+    /// The message with this number, which is lost: the queue leaves it out when its turn comes.
+    Lost(u64),
+}
+
 /// A message that is looked at.
 pub(crate) struct Peeked<'a> {
     /// Its number, which stays the same as long as the broker runs.
@@ -27,7 +34,7 @@ impl Queue {
         mut cursor: Cursor,
         count: usize,
         store: &dyn Store,
-        each: &mut dyn FnMut(Peeked<'_>) -> bool,
+        each: &mut dyn FnMut(Seen<'_>) -> bool,
     ) -> Result<(), StoreError> {
         let mut places = Vec::new();
         let mut state = self.state.lock();
@@ -50,7 +57,7 @@ impl Queue {
         &self,
         numbers: impl Iterator<Item = u64>,
         store: &dyn Store,
-        each: &mut dyn FnMut(Peeked<'_>) -> bool,
+        each: &mut dyn FnMut(Seen<'_>) -> bool,
     ) -> Result<(), StoreError> {
         let places = {
             let state = self.state.lock();
@@ -95,7 +102,7 @@ fn hold(places: &[(u64, Location)], store: &dyn Store) {
 fn read_all(
     places: Vec<(u64, Location)>,
     store: &dyn Store,
-    each: &mut dyn FnMut(Peeked<'_>) -> bool,
+    each: &mut dyn FnMut(Seen<'_>) -> bool,
 ) -> Result<(), StoreError> {
     let mut reader = store.reader();
     let (mut wants_more, mut read) = (true, Ok(()));
@@ -107,9 +114,10 @@ fn read_all(
                 None => reader.read(&location),
             };
             match message {
-                Ok(message) => wants_more = each(Peeked { number, message, redelivered }),
-                // The consumer that gets to it finds that out as well.
-                Err(StoreError::Lost(_)) => {}
+                Ok(message) => {
+                    wants_more = each(Seen::Message(Peeked { number, message, redelivered }));
+                }
+                Err(StoreError::Lost(_)) => wants_more = each(Seen::Lost(number)),
                 Err(error) => read = Err(error),
             }
         }

@@ -1,6 +1,7 @@
 //! Exclusive queues: one connection's own, and gone with it.
 
 use crate::support::{Client, Heard, World, short};
+use courser_broker::admin::{Fault, GetMode};
 use courser_codec::{FieldTable, Table, basic, queue};
 
 pub fn locked(queue: &str) -> String {
@@ -44,6 +45,25 @@ fn another_connection_can_do_nothing_with_it() {
     assert_eq!(other.refused(basic::Consume { queue, ..Default::default() }), locked("q"));
     assert_eq!(other.refused(basic::Get { queue, no_ack: true }), locked("q"));
     assert!(world.has_queue("q"));
+}
+
+#[test]
+fn an_operator_sees_none_of_its_messages_and_changes_nothing_of_it() {
+    let world = World::new();
+    let mut owner = world.connect();
+    declare_exclusive(&mut owner, "q");
+    owner.fill("q", &["a", "b"]);
+    assert!(owner.get("q").is_some(), "it is the owner's");
+    let admin = world.broker.admin();
+    let refused = |fault: Fault| assert_eq!(fault.code, 405, "{}", fault.explanation);
+    refused(admin.peek("/", b"q", 0, 1, 1).expect_err("locked"));
+    refused(admin.get("/", b"q", 1, GetMode::Requeue, 1, 1).expect_err("locked"));
+    refused(admin.pause_queue("/", b"q").expect_err("locked"));
+    refused(admin.resume_queue("/", b"q").expect_err("locked"));
+    refused(admin.purge_some("/", b"q", 1).expect_err("locked"));
+    refused(admin.move_messages("/", b"q", b"other", None).expect_err("locked"));
+    let (count, held) = admin.unacked("/", b"q", 0, 10).expect("the queue");
+    assert_eq!((count, &held[0].message), (1, &None), "who has it, and not what it is");
 }
 
 #[test]

@@ -161,6 +161,12 @@ impl Found {
         Ok(true)
     }
 
+    /// Passes a message that is lost.
+    fn pass(&mut self) -> bool {
+        self.looked_at += 1;
+        true
+    }
+
     fn write(&mut self, message: &MessageView, offset: u64) -> Result<(), Refusal> {
         self.text.extend_from_slice(if self.len == 0 { BEFORE } else { b"," });
         make_room(&mut self.text, message);
@@ -205,7 +211,12 @@ impl Work for Looking {
         let some = call.admin().peek(vhost, queue, offset, count, bytes_max)?;
         let is_end = some.is_empty() && count > 0;
         for (nth, message) in some.into_iter().enumerate() {
-            if found.is_enough() || !found.look_at(message, (offset + nth) as u64)? {
+            let goes_on = !found.is_enough()
+                && match message {
+                    Some(message) => found.look_at(message, (offset + nth) as u64)?,
+                    None => found.pass(),
+                };
+            if !goes_on {
                 break;
             }
         }
@@ -234,15 +245,15 @@ fn one(call: &Call, bytes_max: usize) -> Result<MessageView, Refusal> {
     let offset = call.text("offset")?.parse::<usize>().map_err(|_| Refusal::not_found())?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let admin = call.admin();
-    let found = match admin.queue(vhost, queue)?.stream {
-        None => admin.peek(vhost, queue, offset, 1, bytes_max)?,
+    let found: Option<MessageView> = match admin.queue(vhost, queue)?.stream {
+        None => admin.peek(vhost, queue, offset, 1, bytes_max)?.into_iter().flatten().next(),
         Some(_) => {
             let start = StreamStart::Offset(offset as u64);
             let page = admin.read_stream(vhost, queue, start, 1, bytes_max)?;
-            page.messages.into_iter().filter(|message| message.number == offset as u64).collect()
+            page.messages.into_iter().find(|message| message.number == offset as u64)
         }
     };
-    let message = found.into_iter().next().ok_or_else(Refusal::not_found)?;
+    let message = found.ok_or_else(Refusal::not_found)?;
     if call.query("number").is_some_and(|number| number != message.number.to_string()) {
         // Others have left in the meantime.
         return Err(Refusal::not_found());

@@ -277,3 +277,20 @@ async fn where_the_names_of_the_api_are_listed_it_has_no_others() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_request_names_one_host() {
+    let broker = Broker::start().await;
+    for (version, hosts, status) in [
+        ("1.1", "", 400),
+        ("1.1", "host: a\r\nhost: b\r\n", 400),
+        ("1.1", "host: a\r\n", 200),
+        ("1.0", "", 200),
+    ] {
+        let request =
+            format!("GET /health/live HTTP/{version}\r\n{hosts}connection: close\r\n\r\n");
+        let stream = TcpStream::connect(broker.http()).await.expect("a connection");
+        let answer = exchange_over(stream, request.into_bytes(), false).await;
+        assert_eq!(answer.status, status, "HTTP/{version} {hosts:?}");
+    }
+}

@@ -37,6 +37,17 @@ async fn a_method_that_a_path_has_not_is_405_and_names_those_it_has() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_no_object_makes_nothing() {
+    let broker = Broker::start().await;
+    for path in ["/api/vhosts/new", "/api/queues/%2F/new", "/api/exchanges/%2F/new"] {
+        for body in ["[]", "1", "\"{}\"", "{"] {
+            assert_eq!(broker.send("PUT", path, body).await.status, 400, "{path} {body}");
+        }
+        assert_eq!(broker.get(path).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn options_need_no_credentials() {
     let broker = Broker::start().await;
     let answer = broker.call("OPTIONS", "/api/overview", None, "").await;

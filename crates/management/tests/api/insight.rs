@@ -1,8 +1,10 @@
 //! Looking into queues and asking what would happen.
 
+use crate::direct::{Asked, Direct, OF_TOKEN};
 use crate::support::{Answer, Broker};
 use courser_auth::Permission;
 use serde_json::{Value, json};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -77,8 +79,9 @@ async fn who_may_not_read_a_queue_sees_none_of_its_messages() {
     let permission =
         Permission { configure: String::new(), write: ".*".into(), read: "^other".into() };
     broker.admin().set_permission("small", "/", permission).expect("a permission");
-    for path in ["/api/queues/%2F/q/messages", "/api/queues/%2F/q/messages/0"] {
-        let answer = broker.call("GET", path, Some("small"), "").await;
+    for of_queue in ["messages", "messages/0", "unacked", "diagnosis", "tail"] {
+        let path = format!("/api/queues/%2F/q/{of_queue}");
+        let answer = broker.call("GET", &path, Some("small"), "").await;
         assert_eq!(answer.status, 401, "{path}");
         assert!(
             answer
@@ -252,6 +255,64 @@ async fn a_queue_that_can_not_read_says_so_until_it_can() {
     }
     let got = post(&broker, &format!("{queue}/get"), get).await.json();
     assert_eq!(got[0]["payload"], "x", "{got}");
+}
+
+/// Has the disk change a byte of a message, wherever it is.
+fn damage(folder: &Path, payload: &str) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            damage(&path, payload);
+        } else if path.extension().is_some_and(|ending| ending == "log") {
+            let bytes = std::fs::read(&path).expect("a file");
+            let found = bytes.windows(payload.len()).position(|part| part == payload.as_bytes());
+            if let Some(at) = found {
+                let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
+                file.write_all_at(b"#", at as u64).expect("written");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_message_is_passed_and_those_behind_it_are_listed_once() {
+    let broker = Broker::start().await;
+    let queue = "/api/queues/%2F/q";
+    broker.send("PUT", queue, r#"{"durable":true}"#).await;
+    for payload in ["the first", "a damaged one", "the last"] {
+        let message = json!({
+            "routing_key": "q", "properties": { "delivery_mode": 2 }, "payload": payload,
+            "payload_encoding": "string",
+        });
+        assert_eq!(post(&broker, "/api/exchanges/%2F//publish", message).await.status, 200);
+    }
+    // Answered when it is on the disk, and so is what came before it.
+    broker.send("PUT", "/api/queues/%2F/other", r#"{"durable":true}"#).await;
+    damage(broker.folder.path(), "a damaged one");
+    let all = broker.get(&format!("{queue}/messages")).await.json();
+    assert_eq!(payloads(&all), ["the first", "the last"], "{all}");
+    assert_eq!(all["messages"][1]["offset"], 2);
+    assert_eq!((&all["looked_at"], &all["next"]), (&json!(3), &Value::Null));
+    let one = broker.get(&format!("{queue}/messages?offset=1&count=1")).await.json();
+    assert_eq!((payloads(&one), &one["next"]), (vec!["the last"], &json!(3)), "{one}");
+    assert_eq!(broker.get(&format!("{queue}/messages/1")).await.status, 404);
+    let found = broker.get(&format!("{queue}/messages?contains=last")).await.json();
+    assert_eq!(payloads(&found), ["the last"], "{found}");
+}
+
+#[tokio::test]
+async fn what_a_token_permits_is_told_by_the_token_and_not_by_an_account_of_its_name() {
+    let direct = Direct::new();
+    let cookie = direct.log_in(OF_TOKEN).await;
+    direct.add_user(OF_TOKEN, "management");
+    let headers = [("cookie", cookie.as_str()), ("x-courser-csrf", "1")];
+    let body = json!({ "vhost": "/", "right": "read", "resource": "queue", "name": "q" });
+    let body = body.to_string();
+    let asked = Asked { body: &body, ..Asked::new("POST", "/api/access/check") };
+    let answer = direct.ask(Asked { headers: &headers, ..asked }).await.json();
+    assert_eq!(answer["allowed"], true, "{answer}");
+    let answer = direct.ask(asked.by(OF_TOKEN)).await.json();
+    assert_eq!(answer["allowed"], false, "the account has no permissions: {answer}");
 }
 
 #[tokio::test]

@@ -100,13 +100,17 @@ fn what_could_not_be_moved_is_in_its_place_again() {
         assert_eq!(failed.expect_err("there is no room").code, 506);
         world.store().heal();
         let shown = admin.peek("/", b"from", 2990, 500, 100).expect("the queue");
-        let redelivered: Vec<bool> = shown.iter().map(|one| one.redelivered).collect();
+        let redelivered: Vec<bool> = shown.iter().flatten().map(|one| one.redelivered).collect();
         assert_eq!(redelivered[..10], [false; 10]);
         assert_eq!(redelivered[10..266], [true; 256]);
         assert_eq!(redelivered[266..], [false; 234]);
         let names: Vec<_> = (0..5000).map(|number| number.to_string()).collect();
         assert_eq!(
-            shown.iter().map(|one| String::from_utf8_lossy(&one.body)).collect::<Vec<_>>(),
+            shown
+                .iter()
+                .flatten()
+                .map(|one| String::from_utf8_lossy(&one.body))
+                .collect::<Vec<_>>(),
             names[2990..3490]
         );
         world.sync();

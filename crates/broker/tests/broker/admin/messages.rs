@@ -4,8 +4,9 @@ use crate::support::{Message, World, WorldOnDisk, declare_with};
 use courser_broker::admin::{GetMode, MessageView, NewQueue};
 use courser_codec::FieldTable;
 
-fn bodies(messages: &[MessageView]) -> Vec<String> {
-    messages.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned()).collect()
+fn bodies<'a>(messages: impl IntoIterator<Item = &'a MessageView>) -> Vec<String> {
+    let body = |one: &MessageView| String::from_utf8_lossy(&one.body).into_owned();
+    messages.into_iter().map(body).collect()
 }
 
 #[test]
@@ -16,9 +17,10 @@ fn peeking_shows_what_waits_and_changes_nothing() {
     client.fill("q", &["a", "b", "c", "d"]);
     let admin = world.broker.admin();
     let shown = admin.peek("/", b"q", 1, 2, usize::MAX).expect("the queue");
-    assert_eq!(bodies(&shown), ["b", "c"]);
-    assert_eq!(shown[0].routing_key.to_string(), "q");
-    assert!(!shown[0].redelivered);
+    assert_eq!(bodies(shown.iter().flatten()), ["b", "c"]);
+    let first = shown[0].as_ref().expect("a message");
+    assert_eq!(first.routing_key.to_string(), "q");
+    assert!(!first.redelivered);
     assert_eq!(world.counts("q"), (4, 0, 0));
     let first = client.get("q").expect("a message");
     assert!(!first.redelivered, "nobody has had it");
@@ -36,7 +38,7 @@ fn peeking_goes_by_priority_and_over_any_number_of_messages() {
     for skip in [0, 1000, 1024, 2048, 2990, 5000] {
         let shown = admin.peek("/", b"q", skip, 15, usize::MAX).expect("the queue");
         let expected: Vec<String> = names.iter().skip(skip).take(15).cloned().collect();
-        assert_eq!(bodies(&shown), expected, "behind {skip}");
+        assert_eq!(bodies(shown.iter().flatten()), expected, "behind {skip}");
     }
 }
 
@@ -47,7 +49,8 @@ fn a_body_is_shown_in_part_where_that_is_enough() {
     client.declare("q");
     client.fill("q", &["0123456789"]);
     let shown = world.broker.admin().peek("/", b"q", 0, 1, 4).expect("the queue");
-    assert_eq!((bodies(&shown), shown[0].body_bytes), (vec!["0123".to_owned()], 10));
+    let bytes = shown[0].as_ref().map(|one| one.body_bytes);
+    assert_eq!((bodies(shown.iter().flatten()), bytes), (vec!["0123".to_owned()], Some(10)));
 }
 
 #[test]
@@ -125,6 +128,8 @@ fn a_moved_message_is_in_one_queue_after_a_restart() {
     }
     world.restart();
     let admin = world.broker.admin();
-    let shown = |queue: &[u8]| bodies(&admin.peek("/", queue, 0, 10, 10).expect("the queue"));
+    let shown = |queue: &[u8]| {
+        bodies(admin.peek("/", queue, 0, 10, 10).expect("the queue").iter().flatten())
+    };
     assert_eq!((shown(b"from"), shown(b"to")), (vec!["c".into()], vec!["a".into(), "b".into()]));
 }

@@ -17,7 +17,7 @@ pub fn contents(world: &World) -> Contents {
         let messages =
             admin.peek(V, queue.as_bytes(), 0, MESSAGES_MAX, usize::MAX).expect("it can");
         assert!(messages.len() < MESSAGES_MAX, "more than can be seen");
-        all.insert(queue.to_owned(), messages.iter().map(print).collect());
+        all.insert(queue.to_owned(), messages.iter().flatten().map(print).collect());
     }
     all.insert("s".to_owned(), stream(world));
     all

@@ -16,7 +16,7 @@ impl World {
             if page.is_empty() {
                 return Ok(ids);
             }
-            ids.extend(page.iter().map(|view| (id(&view.body), view.redelivered)));
+            ids.extend(page.iter().flatten().map(|view| (id(&view.body), view.redelivered)));
         }
     }
 
