@@ -4,7 +4,9 @@ use super::scene::{Census, Scene, durable};
 use super::{Told, trial};
 use crate::support::{World, WorldOnDisk, declare_with, short};
 use bytes::Bytes;
-use courser_broker::admin::{Admin, Arrival, MESSAGES_MAX, StreamStart, VhostSettings};
+use courser_broker::admin::{
+    Admin, Arrival, MESSAGES_MAX, MessageView, StreamStart, VhostSettings,
+};
 use courser_broker::{ApplyTo, Fault, Policy, PolicyKind};
 use courser_codec::{FieldTable, Table, exchange};
 use std::sync::LazyLock;
@@ -90,11 +92,14 @@ pub fn census(world: &World) -> Census {
     for queue in vhost.queues() {
         let name = queue.name.as_bytes();
         let messages = match name == b"stream" {
-            true => admin.read_stream(V, name, StreamStart::First, 10, 100).map(|one| one.messages),
+            true => admin
+                .read_stream(V, name, StreamStart::First, 10, 100)
+                .map(|one| one.messages.into_iter().map(Some).collect()),
             false => admin.peek(V, name, 0, MESSAGES_MAX, 100),
         };
-        let messages = messages.expect("it is there");
-        let bodies = messages.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned());
+        let messages: Vec<Option<MessageView>> = messages.expect("it is there");
+        let bodies =
+            messages.iter().flatten().map(|one| String::from_utf8_lossy(&one.body).into_owned());
         lines.push(format!("{}: {:?}", queue.name, bodies.collect::<Vec<_>>()));
     }
     lines.extend(vhost.policies(PolicyKind::User).iter().map(|one| one.name.clone()));
