@@ -147,7 +147,7 @@ impl Replica {
         self.journal.core.log.lock().ticket
     }
 
-    /// Everything up to this ticket is on the disk. [`Events::synced`] says when it changes.
+    /// Everything up to this ticket is on the disk. [`Events::synced`](super::Events::synced) says when it changes.
     pub fn synced(&self) -> u64 {
         self.shared().synced_ticket()
     }
@@ -175,7 +175,7 @@ impl Replica {
     }
 
     /// Makes what was gathered the entry `id`, which is the next one, and hands it to the log thread.
-    /// None if there is nothing. To be called after [`Events::gathered`], and now and then for what
+    /// None if there is nothing. To be called after [`Events::gathered`](super::Events::gathered), and now and then for what
     /// nobody waits for.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub struct Shared {
     pub pins: Mutex<Pins>,
     synced: AtomicU64,
     synced_ticket: AtomicU64,
-    /// Held, to read, by whoever relies on leading.
+    /// Held, to read, by what relies on leading.
     epoch_lock: RwLock<()>,
     epoch: AtomicU64,
     stalled: AtomicBool,
@@ -107,9 +107,9 @@ impl Shared {
         self.epoch.load(Acquire)
     }
 
-    /// From now on, somebody else appends.
+    /// From now on, another one appends.
     pub fn set_epoch(&self, epoch: u64) {
-        let _nobody_relies = self.epoch_lock.write();
+        let _none_relies = self.epoch_lock.write();
         self.epoch.store(epoch, Release);
         self.counted.store(false, Release);
     }
