@@ -177,15 +177,21 @@ impl Admin {
         if target.may_refuse() || target.holds_no_two() {
             // Whether the next one would be taken is only known when this one is there.
             at_once = 1;
-            let (store, mut is_refused) = (&*vhost.shard().store, false);
-            let peeked = source.peek(Cursor::default(), 1, store, &mut |first| {
-                // Taking the next one leaves out what is lost.
-                let Seen::Message(Peeked { message, .. }) = first else { return true };
-                is_refused = target.is_full(message.body.len()) || target.holds_same(&message);
-                false
-            });
-            peeked.map_err(|error| source.fault(error))?;
-            if is_refused {
+            let (store, mut is_taken) = (&*vhost.shard().store, None);
+            // The next one may stand behind some that are lost, which taking it leaves out.
+            for count in [1, MESSAGES_MAX] {
+                let peeked = source.peek(Cursor::default(), count, store, &mut |seen| {
+                    let Seen::Message(Peeked { message, .. }) = seen else { return true };
+                    let is_full = target.is_full(message.body.len());
+                    is_taken = Some(!is_full && !target.holds_same(&message));
+                    false
+                });
+                peeked.map_err(|error| source.fault(error))?;
+                if is_taken.is_some() {
+                    break;
+                }
+            }
+            if is_taken != Some(true) {
                 return Ok(0);
             }
         }

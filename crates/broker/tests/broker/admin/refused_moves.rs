@@ -125,3 +125,19 @@ fn a_message_stays_while_the_other_queue_holds_one_of_the_same() {
     assert_eq!(move_all(&world), 2);
     assert_eq!(client.pop_all("to"), ["7", "8"]);
 }
+
+#[test]
+fn behind_a_lost_message_too_what_has_no_room_stays() {
+    let world = WorldOnDisk::new();
+    let arguments =
+        FieldTable::new().with("x-max-length", 1_i64).with("x-overflow", "reject-publish");
+    let mut client = with_queues(&world, &arguments);
+    client.send(persistent("to", "first"));
+    client.send(persistent("from", "damaged"));
+    client.send(persistent("from", "second"));
+    world.sync();
+    world.damage(b"damaged");
+    assert_eq!(move_all(&world), 0);
+    assert_eq!(client.pop_all("from"), ["second"]);
+    assert_eq!(client.pop_all("to"), ["first"]);
+}
