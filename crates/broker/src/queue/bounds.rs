@@ -88,7 +88,8 @@ impl Queue {
                 if bounds.overflow == Overflow::RejectPublishDlx {
                     run.keep_from(index, store)?;
                     if let Some(location) = run.location(index, store) {
-                        self.bury(state, location, Reason::MaxLen, settling, wakes);
+                        let dead = (state.ready.rank(Some(message)), location);
+                        self.bury(state, dead, Reason::MaxLen, settling, wakes);
                     }
                 } else {
                     run.held(index).into_iter().for_each(|location| state.leave(&location));
@@ -118,8 +119,9 @@ impl Queue {
             if !state.has_excess() {
                 return false;
             }
-            let Some((_, location)) = state.ready.pop() else { return false };
-            self.bury(state, location, Reason::MaxLen, settling, wakes);
+            let Some((number, location)) = state.ready.pop() else { return false };
+            let dead = (state.ready.rank_of(number), location);
+            self.bury(state, dead, Reason::MaxLen, settling, wakes);
         }
         state.has_excess()
     }

@@ -1,11 +1,10 @@
 //! Carrying a queue to another broker: what it has, in its order, and taking that in there.
 
 use super::backlog::REDELIVERED;
-use super::logged::{Entries, Entry, Logged, logged};
+use super::logged::{Entries, Entry, Logged};
 use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};
-use std::iter;
 use std::sync::atomic::Ordering;
 
 /// The messages of a queue that are in the log.
@@ -23,12 +22,8 @@ impl Queue {
     pub(crate) fn lines(&self) -> Lines {
         let mut state = self.state.lock();
         state.return_passed_over();
-        let mut lines: Vec<Entries> =
-            state.ready.lines_with(iter::empty()).into_iter().map(Logged::into_entries).collect();
-        let mut letters = Logged::default();
-        letters.first.extend(state.dying.locations().filter_map(logged));
-        letters.first.sort_unstable();
-        lines.push(letters.into_entries());
+        let lines = state.ready.lines_with(state.dying.logged());
+        let lines: Vec<Entries> = lines.into_iter().map(Logged::into_entries).collect();
         let messages = state.ready.len() + state.dying.len();
         Lines { lines, messages, unacked: state.unacked.len() }
     }

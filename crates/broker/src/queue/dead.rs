@@ -1,5 +1,6 @@
 //! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
 
+use super::logged::{Entry, logged};
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, State};
 use crate::dead_letter::Reason;
@@ -47,6 +48,8 @@ pub(super) struct Dying {
 #[derive(Debug)]
 struct Dead {
     location: Location,
+    /// Its level in the queue: where a restart finds it.
+    rank: u8,
     reason: Reason,
 }
 
@@ -74,7 +77,16 @@ impl Dying {
     }
 
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
-        self.under_way.values().chain(self.stranded.values()).map(|dead| &dead.location)
+        self.all().map(|dead| &dead.location)
+    }
+
+    /// Those that are in the log, and their levels.
+    pub fn logged(&self) -> impl Iterator<Item = (u8, Entry)> {
+        self.all().filter_map(|dead| Some((dead.rank, logged(&dead.location)?)))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Dead> {
+        self.under_way.values().chain(self.stranded.values())
     }
 
     fn next_number(&mut self) -> u64 {
@@ -94,11 +106,11 @@ impl Queue {
         self.state.lock().traits.as_ref()?.dead_letter.clone()
     }
 
-    /// A message leaves the queue unconsumed: for the dead-letter exchange, or for good.
+    /// A message leaves the queue, and its level there, unconsumed: for the dead-letter exchange, or for good.
     pub(super) fn bury(
         self: &Arc<Self>,
         state: &mut State,
-        location: Location,
+        (rank, location): (u8, Location),
         reason: Reason,
         settling: &mut Settling,
         wakes: &mut Wakes,
@@ -110,7 +122,7 @@ impl Queue {
             return settling.add(location);
         }
         let number = state.dying.next_number();
-        let dead = Dead { location: location.clone(), reason };
+        let dead = Dead { location: location.clone(), rank, reason };
         state.dying.under_way.insert(number, dead);
         state.dying.unposted.push_back(Letter { number, location, reason });
         state.dying.count_memory();

@@ -155,8 +155,9 @@ impl Queue {
             if left == leaving_max {
                 break;
             }
-            if let Some((_, location)) = ready.pop() {
-                self.bury(state, location, Reason::Expired, settling, wakes);
+            if let Some((number, location)) = ready.pop() {
+                let dead = (ready.rank_of(number), location);
+                self.bury(state, dead, Reason::Expired, settling, wakes);
             }
         }
         self.watch_until(state, moment.now_ms);

@@ -310,8 +310,8 @@ impl Queue {
         if ready.is_empty() {
             *reader = None;
         }
-        for location in expired {
-            self.bury(state, location, Reason::Expired, settling, wakes);
+        for one in expired {
+            self.bury(state, one, Reason::Expired, settling, wakes);
         }
         fed
     }

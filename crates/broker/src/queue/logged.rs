@@ -4,6 +4,7 @@ use super::backlog::Backlog;
 use super::packed::{PAGE_LOCATIONS, Packed};
 use courser_store::{Location, Position};
 use std::collections::VecDeque;
+use std::{mem, vec};
 
 /// The position in the log and the marks of a message.
 pub(crate) type Entry = (Position, u16);
@@ -28,42 +29,67 @@ impl Logged {
 
     /// All of them, in the queue's order; what is packed is unpacked piece by piece.
     pub fn into_entries(self) -> Entries {
-        let Logged { first, packed, mut last, away } = self;
-        last.extend(away);
-        Entries { open: first.into_iter(), packed, last }
+        Entries { runs: Runs::of(self), run: Vec::new().into_iter() }
     }
 
     /// Calls `each` with runs of them, in the queue's order.
     pub fn for_each_run(self, each: &mut dyn FnMut(&[Entry])) {
-        let Logged { first, packed, last, mut away } = self;
-        away.sort_unstable();
-        let mut away = away.into_iter().peekable();
-        let mut with_those_away = |run: &mut Vec<Entry>| {
-            let newest = run.iter().map(|(position, _)| *position).max();
-            let before = |one: &Entry| newest.is_some_and(|newest| one.0 < newest);
-            run.extend(std::iter::from_fn(|| away.next_if(before)));
-            each(run);
-        };
-        let mut run = first;
-        run.reserve_exact(PAGE_LOCATIONS.saturating_sub(run.len()));
-        with_those_away(&mut run);
-        for packed in packed {
-            run.clear();
-            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-            with_those_away(&mut run);
+        let (mut runs, mut run) = (Runs::of(self), Vec::new());
+        while runs.next_into(&mut run) {
+            each(&run);
         }
-        run = last;
-        with_those_away(&mut run);
-        each(&away.collect::<Vec<_>>());
+    }
+}
+
+/// Messages of a queue that are in the log, run by run.
+#[derive(Debug)]
+struct Runs {
+    first: Vec<Entry>,
+    packed: VecDeque<Packed>,
+    last: Vec<Entry>,
+    /// By their positions.
+    away: VecDeque<Entry>,
+}
+
+impl Runs {
+    fn of(Logged { first, packed, last, mut away }: Logged) -> Self {
+        away.sort_unstable();
+        Runs { first, packed, last, away: away.into() }
+    }
+
+    /// Puts the next ones into `run` instead of what is in it, with those that are away and came before the newest of
+    /// them. Returns whether there were any.
+    fn next_into(&mut self, run: &mut Vec<Entry>) -> bool {
+        run.clear();
+        if !self.first.is_empty() {
+            *run = mem::take(&mut self.first);
+        } else if let Some(packed) = self.packed.pop_front() {
+            run.reserve(PAGE_LOCATIONS);
+            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+        } else if !self.last.is_empty() {
+            run.append(&mut self.last);
+        } else {
+            run.extend(self.away.drain(..));
+            return !run.is_empty();
+        }
+        if !self.away.is_empty() {
+            let newest = run.iter().map(|(position, _)| *position).max();
+            let before =
+                self.away.partition_point(|one| newest.is_some_and(|newest| one.0 < newest));
+            if before > 0 {
+                run.extend(self.away.drain(..before));
+                run.sort_unstable();
+            }
+        }
+        true
     }
 }
 
 /// Messages of a queue that are in the log, one after the other.
 #[derive(Debug)]
 pub(crate) struct Entries {
-    open: std::vec::IntoIter<Entry>,
-    packed: VecDeque<Packed>,
-    last: Vec<Entry>,
+    runs: Runs,
+    run: vec::IntoIter<Entry>,
 }
 
 impl Iterator for Entries {
@@ -71,19 +97,14 @@ impl Iterator for Entries {
 
     fn next(&mut self) -> Option<Entry> {
         loop {
-            if let Some(entry) = self.open.next() {
+            if let Some(entry) = self.run.next() {
                 return Some(entry);
             }
-            let run = match self.packed.pop_front() {
-                Some(packed) => {
-                    let mut run = Vec::with_capacity(PAGE_LOCATIONS);
-                    packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
-                    run
-                }
-                None if self.last.is_empty() => return None,
-                None => std::mem::take(&mut self.last),
-            };
-            self.open = run.into_iter();
+            let mut run = Vec::new();
+            if !self.runs.next_into(&mut run) {
+                return None;
+            }
+            self.run = run.into_iter();
         }
     }
 }

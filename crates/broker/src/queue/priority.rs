@@ -180,11 +180,11 @@ impl Levels {
         self.backlogs.iter().for_each(|(_, backlog)| backlog.for_each(each));
     }
 
-    pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
+    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> Vec<Logged> {
         let mut lines: BTreeMap<u8, Logged> =
             self.backlogs.iter().map(|(level, backlog)| (*level, Logged::line(backlog))).collect();
-        for (number, entry) in away {
-            lines.entry(level_of(number)).or_default().away.push(entry);
+        for (level, entry) in away {
+            lines.entry(level).or_default().away.push(entry);
         }
         lines.into_values().collect()
     }
@@ -213,7 +213,7 @@ fn number(level: u8, sequence: u64) -> u64 {
     u64::from(level) << LEVEL_SHIFT | sequence
 }
 
-fn level_of(number: u64) -> u8 {
+pub(super) fn level_of(number: u64) -> u8 {
     (number >> LEVEL_SHIFT) as u8
 }
 

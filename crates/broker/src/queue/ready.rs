@@ -2,7 +2,7 @@
 
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
-use super::priority::{Levels, Ranks};
+use super::priority::{Levels, Ranks, level_of};
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
@@ -36,6 +36,12 @@ impl Ready {
             (Some(levels), Some(message)) => levels.rank(&message),
             _ => 0,
         }
+    }
+
+    /// The level of a message that has this number; 0 in a queue without priorities.
+    #[inline]
+    pub fn rank_of(&self, number: u64) -> u8 {
+        if self.levels.is_some() { level_of(number) } else { 0 }
     }
 
     #[inline]
@@ -195,8 +201,8 @@ impl Ready {
     }
 
     /// Where the messages are that are in the log, those of each priority by themselves; with those that are elsewhere for the
-    /// moment, by their numbers.
-    pub fn lines_with(&self, away: impl Iterator<Item = (u64, Entry)>) -> Vec<Logged> {
+    /// moment, by their levels.
+    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> Vec<Logged> {
         match &self.levels {
             None => {
                 let away = away.map(|(_, entry)| entry).collect();

@@ -86,7 +86,8 @@ impl Queue {
         if let Some(limit) = state.traits.as_ref().and_then(|traits| traits.delivery_limit) {
             let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
             if count > limit {
-                return self.bury(state, location, Reason::DeliveryLimit, settling, wakes);
+                let dead = (state.ready.rank_of(sequence), location);
+                return self.bury(state, dead, Reason::DeliveryLimit, settling, wakes);
             }
             state.set_count(&mut location, count);
             if let Some(position) = location.position()

@@ -152,7 +152,8 @@ impl Queue {
                         self.put_back(&mut state, returned, &mut settling, wakes);
                     }
                     Outcome::Rejected => {
-                        self.bury(&mut state, location, Reason::Rejected, &mut settling, wakes);
+                        let dead = (state.ready.rank_of(one.sequence), location);
+                        self.bury(&mut state, dead, Reason::Rejected, &mut settling, wakes);
                     }
                 }
             }
@@ -278,14 +279,10 @@ impl Queue {
     /// Where its messages are that are in the log, those of each priority by themselves.
     pub(super) fn logged(&self, state: &State) -> Vec<Logged> {
         let unacked = state.unacked.iter();
-        let unacked = unacked.filter_map(|(number, location)| Some((number, logged(location)?)));
-        let mut lines = state.ready.lines_with(unacked);
-        let dying = state.dying.locations().filter_map(logged);
-        match &mut lines[..] {
-            [line] => line.away.extend(dying),
-            _ => lines.insert(0, Logged { away: dying.collect(), ..Logged::default() }),
-        }
-        lines
+        let unacked = unacked.filter_map(|(number, location)| {
+            Some((state.ready.rank_of(number), logged(location)?))
+        });
+        state.ready.lines_with(unacked.chain(state.dying.logged()))
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.

@@ -99,8 +99,8 @@ pub(crate) struct Waiting<'a> {
     pub reader: &'a mut dyn Reader,
     /// There if something may expire.
     pub moment: Option<Moment>,
-    /// What has expired.
-    pub expired: Vec<Location>,
+    /// What has expired, and its level.
+    pub expired: Vec<(u8, Location)>,
     /// How many messages have expired or were lost.
     pub unconsumed: usize,
     /// The header of a message that has come back to a queue that counts that.
@@ -138,8 +138,9 @@ impl Source for Waiting<'_> {
     }
 
     fn pass_expired(&mut self) {
-        let taken = self.take();
-        self.expired.extend(taken.map(|(_, location)| location));
+        if let Some((number, location)) = self.take() {
+            self.expired.push((self.ready.rank_of(number), location));
+        }
         self.unconsumed += 1;
     }
 

@@ -109,6 +109,33 @@ fn a_letter_that_waits_survives_as_the_message_that_it_was() {
 }
 
 #[test]
+fn letters_that_wait_keep_their_place_among_those_of_their_priority() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let arguments = FieldTable::new()
+        .with("x-max-priority", 2)
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
+    declare_with(&mut client, "q", true, &arguments);
+    for (text, priority) in [("high", 2), ("1", 1), ("2", 1), ("3", 1), ("low", 0)] {
+        client.send(persistent(text).with_properties(|properties| {
+            properties.delivery_mode = Some(2);
+            properties.priority = Some(priority);
+        }));
+    }
+    let deliveries: Vec<_> = (0..5).filter_map(|_| client.get("q")).collect();
+    for rejected in [&deliveries[4], &deliveries[2]] {
+        client.tell(basic::Reject { delivery_tag: rejected.tag, requeue: false });
+    }
+    client.disconnect();
+    world.restart_from_checkpoint();
+    let mut client = world.connect();
+    assert_eq!(client.pop_all("q"), ["high", "1", "2", "3", "low"]);
+}
+
+#[test]
 fn a_queue_that_is_deleted_takes_its_letters_along() {
     let world = World::new();
     let mut client = world.connect();

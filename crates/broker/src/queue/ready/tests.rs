@@ -221,9 +221,13 @@ impl Trial {
 
     /// A checkpoint has what is out where it would come back to.
     fn check_with_those_out(&self) {
-        let out = self.out.iter().map(|(number, at)| (*number, logged(at).expect("in the log")));
+        let ready = &self.waiting.ready;
+        let out = self
+            .out
+            .iter()
+            .map(|(number, at)| (ready.rank_of(*number), logged(at).expect("in the log")));
         let mut found = Vec::new();
-        for line in self.waiting.ready.lines_with(out).into_iter().rev() {
+        for line in ready.lines_with(out).into_iter().rev() {
             line.for_each_run(&mut |run| {
                 let mut run: Vec<u64> = run.iter().map(|(at, _)| at.0).collect();
                 run.sort_unstable();
