@@ -232,6 +232,7 @@ impl Config {
         self.metrics.check()?;
         let tls_for_http = [&self.management.tls_listen, &self.metrics.tls_listen];
         self.tls.check(tls_for_http.iter().any(|addresses| !addresses.is_empty()))?;
+        self.check_proxies()?;
         if self.amqp.frame_max < 4096 {
             return wrong("amqp.frame_max", "must be at least 4096");
         }
@@ -278,6 +279,32 @@ impl Config {
         self.log.check()?;
         policies::check_vhosts(&self.vhosts)?;
         self.all_policies().map(drop)
+    }
+
+    /// Refuses proxies of listeners that there are not.
+    fn check_proxies(&self) -> Result<(), ConfigError> {
+        let (tls, management, metrics) = (&self.tls, &self.management, &self.metrics);
+        for (key, proxies, is_alone) in [
+            ("amqp", &self.amqp.proxy_protocol_from, self.listen.is_empty()),
+            ("tls", &tls.proxy_protocol_from, tls.listen.is_empty()),
+            (
+                "management",
+                &management.proxy_protocol_from,
+                management.addresses().is_empty() && management.tls_listen.is_empty(),
+            ),
+            (
+                "metrics",
+                &metrics.proxy_protocol_from,
+                metrics.addresses().is_empty() && metrics.tls_listen.is_empty(),
+            ),
+        ] {
+            if is_alone && !proxies.is_empty() {
+                let key = format!("{key}.proxy_protocol_from");
+                let why = "names proxies, but there is no address where they could connect to";
+                return Err(ConfigError::invalid(&key, why));
+            }
+        }
+        Ok(())
     }
 
     /// All policies with the vhosts that they are for.

@@ -132,9 +132,9 @@ impl Tls {
         let is_used = for_http || !self.listen.is_empty();
         let wrong = |key: &str, why: &str| Err(ConfigError::invalid(key, why));
         let is_set = |path: &Path| !path.as_os_str().is_empty();
-        let pair = [&self.certificate, &self.key];
-        if !is_used && pair.iter().any(|path| is_set(path)) {
-            return wrong("tls.listen", "names no address, but a certificate is there");
+        if !is_used && *self != Tls::default() {
+            let why = "names no address, nor has HTTP a tls_listen: the other settings of tls would do nothing";
+            return wrong("tls.listen", why);
         }
         if is_used && !is_set(&self.certificate) {
             return wrong("tls.certificate", "is needed to listen with TLS");

@@ -348,8 +348,6 @@ fn settings_of_tls_that_would_do_nothing_are_refused() {
         let said = refused(&format!("{base}{more}"));
         assert!(said.ends_with(why), "{said}");
     }
-    let said = refused("tls: { certificate: a }");
-    assert!(said.ends_with("tls.listen names no address, but a certificate is there"), "{said}");
 }
 
 #[test]

@@ -111,3 +111,36 @@ fn a_variable_says_where_to_listen_in_whatever_form_the_file_does() {
         assert_eq!(config.expect("good settings").listen.len(), 1, "{listed}");
     }
 }
+
+#[test]
+fn settings_of_listeners_that_there_are_not_are_refused() {
+    let alone = "tls.listen names no address, nor has HTTP a tls_listen: the other settings of tls would do nothing";
+    for setting in [
+        "certificate: a",
+        "key: a",
+        "min_version: 1.3",
+        "client_certificates: required, client_ca: a",
+        "hosts: [{ names: [a.example.com], certificate: a, key: b }]",
+        "handshake_timeout_ms: 6000",
+        "external_name: common_name",
+    ] {
+        let said = refused(&format!("tls: {{ {setting} }}"));
+        assert!(said.ends_with(alone), "{setting}: {said}");
+    }
+    let http_alone = "management: { tls_listen: 127.0.0.1:15671 }\ntls: { certificate: a, key: b";
+    loaded(&format!("{http_alone}, min_version: 1.3 }}"));
+    for (file, key) in [
+        (
+            "listen: []\namqp: { PROXY }\ntls: { listen: 127.0.0.1:5671, certificate: a, key: b }"
+                .to_owned(),
+            "amqp",
+        ),
+        (format!("{http_alone}, PROXY }}"), "tls"),
+        ("management: { listen: none, PROXY }".to_owned(), "management"),
+        ("metrics: { listen: none, PROXY }".to_owned(), "metrics"),
+    ] {
+        let said = refused(&file.replace("PROXY", "proxy_protocol_from: [10.0.0.0/8]"));
+        let why = "proxy_protocol_from names proxies, but there is no address where they could connect to";
+        assert!(said.ends_with(&format!("{key}.{why}")), "{said}");
+    }
+}
