@@ -178,6 +178,10 @@ pub enum CertificateUse {
     Server,
     /// The broker trusts clients whose certificates it has signed.
     ClientAuthority,
+    /// A node of a cluster shows it to the others.
+    Node,
+    /// A node trusts others whose certificates it has signed.
+    NodeAuthority,
 }
 
 /// A certificate in use.

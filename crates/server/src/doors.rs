@@ -9,7 +9,7 @@ use crate::open_files::OpenFiles;
 use crate::proxies::Proxies;
 use crate::server::StartError;
 use crate::service::Service;
-use crate::tls::Acceptor;
+use crate::tls::{Acceptor, FromFiles};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ pub struct Addresses {
 
 /// Addresses that are taken; nobody is served at them yet.
 pub(crate) struct Doors {
-    pub acceptor: Option<Arc<Acceptor>>,
+    acceptor: Option<Arc<Acceptor>>,
     amqp: Bound,
     http: HttpBound,
     metrics: HttpBound,
@@ -53,6 +53,11 @@ impl Doors {
             false => None,
         };
         Ok(Doors { acceptor, amqp, http, metrics, open_files: OpenFiles::measure() })
+    }
+
+    /// The certificates of those with TLS.
+    pub fn certificates(&self) -> Vec<Arc<dyn FromFiles>> {
+        self.acceptor.iter().map(|acceptor| Arc::clone(acceptor) as _).collect()
     }
 
     /// How many connections there may be.

@@ -54,10 +54,8 @@ pub(crate) fn api(
         listeners,
         settings: config.without_secrets(),
     };
-    let (acceptor, notices) = (around.acceptor.clone(), Arc::clone(&around.notices));
+    let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
-    let certificates =
-        move || acceptor.as_ref().map(|acceptor| acceptor.certificates()).unwrap_or_default();
     let websocket =
         config.management.websocket.then(|| websocket::serve(shared, stop, &around.front));
     let settings = Settings {
@@ -68,7 +66,7 @@ pub(crate) fn api(
             LoginCounts { succeeded, failed }
         }),
         forget_amqp_logins: Arc::new(move || forgotten.logins.forget_counts()),
-        certificates: Arc::new(certificates),
+        certificates: Arc::new(move || certificates.in_use()),
         notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),
         log_in: log_in(shared),

@@ -148,7 +148,7 @@ pub struct Surroundings {
 /// A broker that listens. Dropping it stops it without ceremony; [`Server::stop`] says goodbye.
 pub struct Server {
     addresses: Addresses,
-    certificates: Option<Arc<Certificates>>,
+    certificates: Arc<Certificates>,
     notices: Arc<Notices>,
     service: Service,
     _socket: Option<SocketFile>,
@@ -209,12 +209,13 @@ impl Server {
         let (broker, storage) = storage::open(&config, disk, limits, seed, clock.now_ms())?;
         service::prepare(&broker, &config)?;
         let notices = Arc::new(Notices::new(clock.clone()));
+        let certificates = Certificates::new(doors.certificates(), &notices);
         let around = Around {
             clock,
             notices: Arc::clone(&notices),
             places: Arc::new(Places::new(doors.connections_max(&config))),
             addresses: doors.addresses(),
-            acceptor: doors.acceptor.clone(),
+            certificates: Arc::clone(&certificates),
             elsewhere,
             cluster: None,
             front: Weak::new(),
@@ -222,10 +223,7 @@ impl Server {
         };
         let service = Service::start(broker, storage, &config, &around).await?;
         let stopping = service.stopping();
-        let certificates = doors
-            .acceptor
-            .as_ref()
-            .map(|acceptor| Certificates::watch(acceptor, &notices, stopping.clone()));
+        certificates.watch(stopping.clone());
         doors.open(&service, &stopping)?;
         let operators = Operators::Api(Arc::clone(&service.api));
         let _socket = socket.map(|socket| socket.serve(operators, stopping));
@@ -240,9 +238,7 @@ impl Server {
     /// # Errors
     /// What is wrong with the settings; what is wrong with certificates goes to the log.
     pub fn reload(&self, config: &Config) -> Result<(), StartError> {
-        if let Some(certificates) = &self.certificates {
-            certificates.reload();
-        }
+        self.certificates.reload();
         config.check_values()?;
         service::set_up(&self.service.shared.broker, config)
     }

@@ -20,7 +20,7 @@ use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
 use crate::throttle::Throttles;
 use crate::timers;
-use crate::tls::Acceptor;
+use crate::tls::Certificates;
 use crate::{management, metrics};
 use courser_broker::Broker;
 use courser_management::{Api, Cluster, Exporter, Ledger};
@@ -33,7 +33,7 @@ pub(crate) struct Around {
     pub clock: Clock,
     pub places: Arc<Places>,
     pub addresses: Addresses,
-    pub acceptor: Option<Arc<Acceptor>>,
+    pub certificates: Arc<Certificates>,
     /// Who knows users besides the broker.
     pub elsewhere: Elsewhere,
     /// The cluster that this is a node of.

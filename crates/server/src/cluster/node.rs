@@ -20,7 +20,7 @@ use crate::places::Places;
 use crate::server::StartError;
 use crate::service::{self, Around};
 use crate::storage::{StopError, StoreFailed};
-use crate::tls::Certificates;
+use crate::tls::{Certificates, FromFiles};
 use crate::{VERSION, management};
 use courser_cluster::forming::Folder;
 use courser_cluster::transport::{About, Endpoint, Formation, Incoming, Security, listen};
@@ -41,7 +41,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// A broker that is a node of a cluster. Dropping it ends it without ceremony.
 pub struct Node {
     addresses: Addresses,
-    certificates: Option<Arc<Certificates>>,
+    certificates: Arc<Certificates>,
     notices: Arc<Notices>,
     pub(super) inner: Arc<Inner>,
     running: JoinHandle<()>,
@@ -87,7 +87,11 @@ impl Node {
         let name = management::node_name(&config);
         let folder = Folder::open(&config.data_dir, config.disk(), &config.cluster.name, &name)?;
         let folder = Arc::new(folder);
-        let (endpoint, listener) = open_endpoint(&config, &folder, name).await?;
+        let security = match config.cluster.has_tls() {
+            true => Some(Arc::new(MutualTls::new(&config.cluster)?)),
+            false => None,
+        };
+        let (endpoint, listener) = open_endpoint(&config, &folder, name, security.clone()).await?;
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
         let groups = Groups::new(home.map_err(StartError::GroupThread)?);
@@ -108,12 +112,15 @@ impl Node {
         let (sender, ended) = watch::channel(None);
         let addresses = doors.addresses();
         let notices = Arc::new(Notices::new(Clock::system()));
+        let security = security.map(|security| security as Arc<dyn FromFiles>);
+        let certificates = doors.certificates().into_iter().chain(security).collect();
+        let certificates = Certificates::new(certificates, &notices);
         let around = Around {
             clock: Clock::system(),
             notices: Arc::clone(&notices),
             places: Arc::clone(&front.places),
             addresses: addresses.clone(),
-            acceptor: doors.acceptor.clone(),
+            certificates: Arc::clone(&certificates),
             elsewhere,
             cluster: Some(Arc::clone(&members) as _),
             front: Arc::downgrade(&front),
@@ -133,10 +140,7 @@ impl Node {
             busy: Arc::default(),
         };
         let inner = Arc::new(inner);
-        let certificates = doors
-            .acceptor
-            .as_ref()
-            .map(|acceptor| Certificates::watch(acceptor, &notices, stopping.clone()));
+        certificates.watch(stopping.clone());
         let mut tasks = JoinSet::new();
         let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
         tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
@@ -198,9 +202,7 @@ impl Node {
     /// # Errors
     /// What is wrong with the settings.
     pub fn reload(&self, config: &Config) -> Result<(), StartError> {
-        if let Some(certificates) = &self.certificates {
-            certificates.reload();
-        }
+        self.certificates.reload();
         config.check_values()?;
         definitions::check(&config.management)?;
         if let Serves::Here(service) = self.inner.groups.home().serves() {
@@ -261,13 +263,10 @@ async fn open_endpoint(
     config: &Config,
     folder: &Folder,
     name: String,
+    security: Option<Arc<MutualTls>>,
 ) -> Result<(Arc<Endpoint>, TcpListener), StartError> {
     let settings = &config.cluster;
     let secret = settings.read_secret()?;
-    let security: Option<Arc<dyn Security>> = match settings.has_tls() {
-        true => Some(Arc::new(MutualTls::load(settings)?)),
-        false => None,
-    };
     let listener = TcpListener::bind(&settings.listen).await;
     let listener = listener
         .map_err(|error| StartError::ClusterListen { address: settings.listen.clone(), error })?;
@@ -285,6 +284,7 @@ async fn open_endpoint(
         has_data: folder.is_alone()?,
         known: folder.known(),
     };
+    let security = security.map(|security| security as Arc<dyn Security>);
     Ok((Endpoint::new(about, secret, security), listener))
 }
 

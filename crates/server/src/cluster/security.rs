@@ -1,12 +1,15 @@
 //! TLS between nodes: each shows its certificate to the other, and both have to be of the cluster's authorities.
 
 use crate::config::Cluster;
-use crate::tls::{Named, TlsError};
+use crate::tls::{self, FromFiles, Named, TlsError};
+use arc_swap::ArcSwap;
 use courser_cluster::transport::{Secured, Securing, Security, Stream};
+use courser_management::{Certificate, CertificateUse};
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::io::{self, IoSlice};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,10 +17,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// Both ends of TLS connections between nodes.
+/// Both ends of TLS connections between nodes, each with the newest certificates.
 pub(super) struct MutualTls {
+    settings: Cluster,
+    current: ArcSwap<Ends>,
+}
+
+/// Both ends of new connections.
+struct Ends {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
+    certificates: Vec<Certificate>,
 }
 
 impl MutualTls {
@@ -25,14 +35,39 @@ impl MutualTls {
     ///
     /// # Errors
     /// The first file that is unreadable or wrong.
-    pub fn load(settings: &Cluster) -> Result<Self, TlsError> {
+    pub fn new(settings: &Cluster) -> Result<Self, TlsError> {
+        let current = ArcSwap::from_pointee(Ends::read(settings)?);
+        Ok(MutualTls { settings: settings.clone(), current })
+    }
+}
+
+impl FromFiles for MutualTls {
+    fn files(&self) -> Vec<PathBuf> {
+        let Cluster { tls_certificate, tls_key, tls_ca, .. } = &self.settings;
+        [tls_certificate, tls_key, tls_ca].map(PathBuf::clone).into()
+    }
+
+    fn reload(&self) -> Result<(), TlsError> {
+        self.current.store(Arc::new(Ends::read(&self.settings)?));
+        Ok(())
+    }
+
+    fn in_use(&self) -> Vec<Certificate> {
+        self.current.load().certificates.clone()
+    }
+}
+
+impl Ends {
+    fn read(settings: &Cluster) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let certificate = Named::new("cluster.tls_certificate", &settings.tls_certificate);
         let key = Named::new("cluster.tls_key", &settings.tls_key);
         let authorities = Named::new("cluster.tls_ca", &settings.tls_ca);
-        let (chain, key) = crate::tls::chain_and_key(certificate, key)?;
+        let (chain, key) = tls::chain_and_key(certificate, key)?;
+        let mut shown = vec![tls::facts_of(certificate, &chain[0], CertificateUse::Node, &[])?];
         let mut roots = RootCertStore::empty();
-        for authority in crate::tls::certificates(authorities)? {
+        for authority in tls::certificates(authorities)? {
+            shown.push(tls::facts_of(authorities, &authority, CertificateUse::NodeAuthority, &[])?);
             roots.add(authority).map_err(|error| authorities.unusable(&error))?;
         }
         let roots = Arc::new(roots);
@@ -55,7 +90,7 @@ impl MutualTls {
             .with_client_auth_cert(chain, key)
             .map_err(wrong)?;
         let (acceptor, connector) = (Arc::new(server).into(), Arc::new(client).into());
-        Ok(MutualTls { acceptor, connector })
+        Ok(Ends { acceptor, connector, certificates: shown })
     }
 }
 
@@ -63,12 +98,14 @@ impl Security for MutualTls {
     fn dialled<'a>(&'a self, stream: TcpStream, host: &'a str) -> Securing<'a> {
         Box::pin(async move {
             let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-            Ok(secured(self.connector.connect(name, stream).await?.into()))
+            let connector = self.current.load().connector.clone();
+            Ok(secured(connector.connect(name, stream).await?.into()))
         })
     }
 
     fn accepted(&self, stream: TcpStream) -> Securing<'_> {
-        Box::pin(async move { Ok(secured(self.acceptor.accept(stream).await?.into())) })
+        let acceptor = self.current.load().acceptor.clone();
+        Box::pin(async move { Ok(secured(acceptor.accept(stream).await?.into())) })
     }
 }
 

@@ -3,11 +3,13 @@
 use super::identity::{self, TlsError};
 use super::peer::client_of;
 use super::stream::{ReadAhead, TlsStream};
+use super::watch::FromFiles;
 use crate::config::Tls;
 use arc_swap::ArcSwap;
 use courser_management::{Certificate, ClientTls};
 use rustls::ServerConfig;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -35,24 +37,6 @@ impl Acceptor {
         Ok(Acceptor { settings: settings.clone(), current })
     }
 
-    /// Reads the files again, for connections from now on. Those that there are go on.
-    ///
-    /// # Errors
-    /// What is wrong with them; nothing has changed then.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        self.current.store(Arc::new(read(&self.settings)?));
-        Ok(())
-    }
-
-    pub fn settings(&self) -> &Tls {
-        &self.settings
-    }
-
-    /// The certificates in use, and the authorities that are trusted.
-    pub fn certificates(&self) -> Vec<Certificate> {
-        self.current.load().certificates.clone()
-    }
-
     /// Does the handshake, in the time that there is for it.
     ///
     /// # Errors
@@ -68,6 +52,21 @@ impl Acceptor {
         })??;
         let client = Arc::new(client_of(stream.get_ref().1, &self.settings));
         Ok((TlsStream::new(stream), client))
+    }
+}
+
+impl FromFiles for Acceptor {
+    fn files(&self) -> Vec<PathBuf> {
+        identity::files(&self.settings)
+    }
+
+    fn reload(&self) -> Result<(), TlsError> {
+        self.current.store(Arc::new(read(&self.settings)?));
+        Ok(())
+    }
+
+    fn in_use(&self) -> Vec<Certificate> {
+        self.current.load().certificates.clone()
     }
 }
 

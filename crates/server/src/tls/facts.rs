@@ -10,7 +10,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 ///
 /// # Errors
 /// When it can't be parsed.
-pub(super) fn of(
+pub(crate) fn of(
     file: Named<'_>,
     der: &CertificateDer<'_>,
     purpose: CertificateUse,

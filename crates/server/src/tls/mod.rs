@@ -16,7 +16,8 @@ mod stream;
 mod watch;
 
 pub(crate) use acceptor::Acceptor;
+pub(crate) use facts::of as facts_of;
 pub use identity::TlsError;
 pub(crate) use identity::{Named, certificates, chain_and_key};
 pub(crate) use stream::TlsStream;
-pub(crate) use watch::Certificates;
+pub(crate) use watch::{Certificates, FromFiles};

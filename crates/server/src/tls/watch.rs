@@ -1,8 +1,8 @@
 //! Looks whether certificates have been renewed, and warns of those that expire.
 
-use super::acceptor::Acceptor;
-use super::identity;
+use super::identity::TlsError;
 use crate::notices::Notices;
+use courser_management::Certificate;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,24 +17,39 @@ const WARN_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 /// What tells one state of a file from another.
 type Stamp = (PathBuf, Option<(SystemTime, u64)>);
 
-/// Keeps an acceptor's certificates those of their files.
+/// Certificates in use that come from files.
+pub(crate) trait FromFiles: Send + Sync {
+    /// The files.
+    fn files(&self) -> Vec<PathBuf>;
+
+    /// Reads the files again, for connections from now on. Those that there are go on.
+    ///
+    /// # Errors
+    /// What is wrong with them; nothing has changed then.
+    fn reload(&self) -> Result<(), TlsError>;
+
+    /// The certificates in use, and the authorities that are trusted.
+    fn in_use(&self) -> Vec<Certificate>;
+}
+
+/// Keeps certificates those of their files.
 pub(crate) struct Certificates {
-    acceptor: Arc<Acceptor>,
+    all: Vec<Arc<dyn FromFiles>>,
     notices: Arc<Notices>,
     look: Notify,
 }
 
 impl Certificates {
-    /// Starts to watch the files of `acceptor`, until the broker stops.
-    pub fn watch(
-        acceptor: &Arc<Acceptor>,
-        notices: &Arc<Notices>,
-        stopping: watch::Receiver<bool>,
-    ) -> Arc<Self> {
-        let (acceptor, notices) = (Arc::clone(acceptor), Arc::clone(notices));
-        let certificates = Arc::new(Certificates { acceptor, notices, look: Notify::new() });
-        tokio::spawn(Arc::clone(&certificates).run(stopping));
-        certificates
+    /// All certificates of a broker, as they have been read.
+    pub fn new(all: Vec<Arc<dyn FromFiles>>, notices: &Arc<Notices>) -> Arc<Self> {
+        Arc::new(Certificates { all, notices: Arc::clone(notices), look: Notify::new() })
+    }
+
+    /// Starts to watch their files, until the broker stops.
+    pub fn watch(self: &Arc<Self>, stopping: watch::Receiver<bool>) {
+        if !self.all.is_empty() {
+            tokio::spawn(Arc::clone(self).run(stopping));
+        }
     }
 
     /// Reads the files at once, changed or not.
@@ -42,10 +57,15 @@ impl Certificates {
         self.look.notify_one();
     }
 
+    /// Those in use, and the authorities that are trusted.
+    pub fn in_use(&self) -> Vec<Certificate> {
+        self.all.iter().flat_map(|one| one.in_use()).collect()
+    }
+
     async fn run(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
         let mut seen = self.stamps().await;
         // What could not be read, and why: tried again until it can, said once.
-        let mut broken: Option<String> = None;
+        let mut broken = Vec::new();
         let mut warned_at = None;
         loop {
             if warned_at.is_none_or(|at: tokio::time::Instant| at.elapsed() >= WARN_INTERVAL) {
@@ -58,32 +78,37 @@ impl Certificates {
                 _ = stopping.changed() => return,
             };
             let now = self.stamps().await;
-            if now == seen && broken.is_none() && !asked {
+            if now == seen && broken.is_empty() && !asked {
                 continue;
             }
             seen = now;
-            let acceptor = Arc::clone(&self.acceptor);
-            let loaded = tokio::task::spawn_blocking(move || acceptor.reload()).await;
-            self.notices.certificates_renewed(matches!(loaded, Ok(Ok(()))));
-            match loaded {
-                Ok(Ok(())) => {
-                    tracing::info!("certificates read again; new connections get them");
-                    (broken, warned_at) = (None, None);
+            let errors = self.read_again().await;
+            self.notices.certificates_renewed(errors.is_empty());
+            for error in &errors {
+                if asked || !broken.contains(error) {
+                    tracing::error!(%error, "certificates not renewed; the old ones stay in use");
                 }
-                Ok(Err(error)) => {
-                    let error = error.to_string();
-                    if asked || broken.as_ref() != Some(&error) {
-                        tracing::error!(%error, "certificates not renewed; the old ones stay in use");
-                    }
-                    broken = Some(error);
-                }
-                Err(panicked) => tracing::error!(%panicked, "certificates not renewed"),
             }
+            if errors.is_empty() {
+                tracing::info!("certificates read again; new connections get them");
+                warned_at = None;
+            }
+            broken = errors;
         }
     }
 
+    /// Reads all files again. Returns what is wrong with those that can't be used.
+    async fn read_again(self: &Arc<Self>) -> Vec<String> {
+        let all = self.all.clone();
+        let reloading = tokio::task::spawn_blocking(move || {
+            let errors = all.iter().filter_map(|one| one.reload().err());
+            errors.map(|error| error.to_string()).collect()
+        });
+        reloading.await.unwrap_or_else(|panicked| vec![panicked.to_string()])
+    }
+
     async fn stamps(&self) -> Vec<Stamp> {
-        let files = identity::files(self.acceptor.settings());
+        let files: Vec<PathBuf> = self.all.iter().flat_map(|one| one.files()).collect();
         let stamp = |path: PathBuf| {
             let about = std::fs::metadata(&path);
             let stamp = about.ok().and_then(|about| Some((about.modified().ok()?, about.len())));
@@ -96,7 +121,7 @@ impl Certificates {
     fn warn_of_expiry(&self) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-        for certificate in self.acceptor.certificates() {
+        for certificate in self.in_use() {
             let path = &certificate.path;
             let left_s = certificate.not_after_s - now_s;
             if left_s <= 0 {

@@ -6,6 +6,7 @@ mod accounts;
 mod admin;
 mod auth_http;
 mod cluster;
+mod cluster_certificates;
 mod cluster_damage;
 mod cluster_groups;
 mod cluster_leaving;
