@@ -4,6 +4,7 @@ use crate::exchange::{Destination, Exchange};
 use crate::queue::Queue;
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A binding.
@@ -55,24 +56,6 @@ pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>, admits: Admits<'_>) ->
     found
 }
 
-/// The bindings from an exchange to one destination.
-pub(super) fn between(
-    vhost: &Vhost,
-    exchange: &Exchange,
-    destination: &Destination,
-) -> Vec<BindingView> {
-    if exchange.name.is_empty() {
-        return match destination {
-            Destination::Queue(queue) => vec![by_name(vhost, queue)],
-            Destination::Exchange(_) => Vec::new(),
-        };
-    }
-    let mut found = Vec::new();
-    add(vhost, exchange, destination.id(), &mut found, &mut |_| true);
-    sort(&mut found);
-    found
-}
-
 /// The bindings that lead to an exchange.
 pub(super) fn to_exchange(
     vhost: &Vhost,
@@ -105,23 +88,37 @@ fn add(
     found: &mut Vec<BindingView>,
     admits: Admits<'_>,
 ) {
-    source.for_each_binding_to(destination, &mut |destination, routing_key, arguments| {
-        let binding = BindingView {
+    let mut each = |destination: &Destination, key: &ShortString, arguments: &FieldTable| {
+        let binding = BindingView::of(vhost, source, destination, key, arguments);
+        if admits(&binding) {
+            found.push(binding);
+        }
+        ControlFlow::Continue(())
+    };
+    let _ = source.for_each_binding_to(destination, None, &mut each);
+}
+
+impl BindingView {
+    pub(super) fn of(
+        vhost: &Vhost,
+        source: &Exchange,
+        destination: &Destination,
+        routing_key: &ShortString,
+        arguments: &FieldTable,
+    ) -> Self {
+        BindingView {
             vhost: vhost.name.clone(),
             source: source.name.clone(),
             destination: destination.name().clone(),
             to_queue: matches!(destination, Destination::Queue(_)),
             routing_key: routing_key.clone(),
             arguments: arguments.clone(),
-        };
-        if admits(&binding) {
-            found.push(binding);
         }
-    });
+    }
 }
 
 /// How the default exchange leads to a queue.
-fn by_name(vhost: &Vhost, queue: &Arc<Queue>) -> BindingView {
+pub(super) fn by_name(vhost: &Vhost, queue: &Arc<Queue>) -> BindingView {
     BindingView {
         vhost: vhost.name.clone(),
         source: ShortString::default(),
@@ -132,7 +129,7 @@ fn by_name(vhost: &Vhost, queue: &Arc<Queue>) -> BindingView {
     }
 }
 
-fn sort(bindings: &mut [BindingView]) {
+pub(super) fn sort(bindings: &mut [BindingView]) {
     bindings.sort_by(|one, other| {
         let of = |binding: &BindingView| {
             (binding.source.clone(), binding.destination.clone(), !binding.to_queue)

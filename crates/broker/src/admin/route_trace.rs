@@ -1,6 +1,6 @@
 //! Where a message would go, and why: the way of [`Vhost::route`], told step by step.
 
-use super::{Admin, BindingView, NewMessage};
+use super::{Admin, BindingView, NewMessage, bindings};
 use crate::exchange::delay::delay_ms;
 use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, topic_matches};
 use crate::fault::Fault;
@@ -8,14 +8,17 @@ use crate::memory::table_bytes;
 use crate::queue::Queue;
 use crate::routing::cc;
 use crate::vhost::Vhost;
-use courser_codec::{ContentHeader, ShortString};
+use courser_codec::{ContentHeader, FieldTable, ShortString};
 use rustc_hash::FxHashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Bindings of one step that are shown; how many more match is said.
 const SHOWN_BINDINGS_MAX: usize = 100;
 /// Bytes of the arguments of all of them from which on no more are shown.
 const SHOWN_BYTES_MAX: usize = 256 << 10;
+/// Bindings of one step to one destination that are looked at.
+const LOOKED_AT_MAX: usize = 1 << 16;
 /// Steps and queues that are shown; how many there are is said.
 const SHOWN_STEPS_MAX: usize = 200;
 const SHOWN_QUEUES_MAX: usize = 1000;
@@ -206,35 +209,49 @@ impl Tracing<'_> {
         exchange: &Exchange,
         destination: &Destination,
         is_loop: bool,
-        bindings: &mut Vec<RoutedBinding>,
+        shown: &mut Vec<RoutedBinding>,
     ) {
-        if bindings.len() >= SHOWN_BINDINGS_MAX
-            || self.shown_bytes >= SHOWN_BYTES_MAX
-            || self.trace.steps.len() >= SHOWN_STEPS_MAX
-        {
+        if self.trace.steps.len() >= SHOWN_STEPS_MAX {
             return;
         }
-        for binding in super::bindings::between(self.vhost, exchange, destination) {
-            if bindings.len() >= SHOWN_BINDINGS_MAX || self.shown_bytes >= SHOWN_BYTES_MAX {
-                break;
+        let vhost = self.vhost;
+        if let (true, Destination::Queue(queue)) = (exchange.name.is_empty(), destination) {
+            if shown.len() < SHOWN_BINDINGS_MAX {
+                shown.push(RoutedBinding { binding: bindings::by_name(vhost, queue), is_loop });
             }
-            if self.may_let_through(exchange, &binding) {
-                self.shown_bytes += table_bytes(&binding.arguments);
-                bindings.push(RoutedBinding { binding, is_loop });
+            return;
+        }
+        let (keys, routes_as) = (self.envelope.keys, exchange.routes_as());
+        let mut looked_at = 0;
+        let mut found = Vec::new();
+        // Called with the exchange's lock held: what is not shown is not copied.
+        let mut each = |destination: &Destination, key: &ShortString, arguments: &FieldTable| {
+            let has_room = shown.len() + found.len() < SHOWN_BINDINGS_MAX
+                && self.shown_bytes < SHOWN_BYTES_MAX
+                && looked_at < LOOKED_AT_MAX;
+            if !has_room {
+                return ControlFlow::Break(());
             }
-        }
-    }
-
-    /// Whether a binding can be what has let the message through. Of those that look at more than the
-    /// routing key, all that lead to where it goes.
-    fn may_let_through(&self, exchange: &Exchange, binding: &BindingView) -> bool {
-        let key = binding.routing_key.as_bytes();
-        let mut keys = self.envelope.keys.iter();
-        match exchange.routes_as() {
-            _ if exchange.name.is_empty() => true,
-            ExchangeKind::Direct => keys.any(|one| *one == key),
-            ExchangeKind::Topic => keys.any(|one| topic_matches(key, one)),
-            _ => true,
-        }
+            looked_at += 1;
+            // Of those that look at more than the routing key, all that lead to where it goes.
+            let may_let_through = match routes_as {
+                ExchangeKind::Topic => keys.iter().any(|one| topic_matches(key.as_bytes(), one)),
+                _ => true,
+            };
+            if may_let_through {
+                self.shown_bytes += table_bytes(arguments);
+                found.push(BindingView::of(vhost, exchange, destination, key, arguments));
+            }
+            ControlFlow::Continue(())
+        };
+        let id = destination.id();
+        let _ = match routes_as {
+            ExchangeKind::Direct => keys
+                .iter()
+                .try_for_each(|key| exchange.for_each_binding_to(id, Some(key), &mut each)),
+            _ => exchange.for_each_binding_to(id, None, &mut each),
+        };
+        bindings::sort(&mut found);
+        shown.extend(found.into_iter().map(|binding| RoutedBinding { binding, is_loop }));
     }
 }

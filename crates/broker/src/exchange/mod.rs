@@ -40,6 +40,7 @@ use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::hash::Hash;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use variants::Variants;
 
@@ -359,16 +360,26 @@ impl Exchange {
         self.bindings.read().by_destination.keys().copied().collect()
     }
 
-    /// Calls `each` for every binding to a destination.
+    /// Calls `each` for every binding to a destination, or for those with a routing key, until it breaks off.
     pub(crate) fn for_each_binding_to(
         &self,
         destination: u64,
-        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable),
-    ) {
+        routing_key: Option<&[u8]>,
+        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let bindings = self.bindings.read();
-        let Some(bound) = bindings.by_destination.get(&destination) else { return };
-        for (routing_key, variants) in &bound.keys {
-            variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
+        let Some(bound) = bindings.by_destination.get(&destination) else {
+            return ControlFlow::Continue(());
+        };
+        let with_key = |(routing_key, variants): (&ShortString, &Variants)| {
+            variants.iter().try_for_each(|one| {
+                work::count(1);
+                each(&bound.destination, routing_key, one)
+            })
+        };
+        match routing_key {
+            None => bound.keys.iter().try_for_each(with_key),
+            Some(key) => bound.keys.get_key_value(key).map_or(ControlFlow::Continue(()), with_key),
         }
     }
 

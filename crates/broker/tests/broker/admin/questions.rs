@@ -4,6 +4,7 @@ use crate::support::{Message, World, declare_with, owned};
 use courser_broker::admin::{
     ApplyTo, ExchangeKind, ExchangeSettings, NewBinding, NewMessage, Policy, PolicyKind,
 };
+use courser_broker::steps;
 use courser_codec::{FieldTable, OwnedProperties};
 
 fn exchange(world: &World, name: &str, kind: &str, arguments: FieldTable) {
@@ -86,6 +87,27 @@ fn a_trace_says_which_binding_let_it_through_and_what_came_of_nothing() {
     assert!(trace.steps[0].alternate_is_missing);
     assert_eq!(admin.trace_route("/", &message("none", "z")).expect_err("none").code, 404);
     assert_eq!(world.counts("q"), (0, 0, 0), "nothing has been published");
+}
+
+#[test]
+fn a_trace_looks_only_at_bindings_that_it_shows() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    exchange(&world, "direct", "direct", FieldTable::new());
+    exchange(&world, "topic", "topic", FieldTable::new());
+    exchange(&world, "fanout", "fanout", FieldTable::new());
+    for number in 0..2000 {
+        let key = format!("key.{number}");
+        ["direct", "topic", "fanout"].iter().for_each(|name| bind(&world, name, "q", true, &key));
+    }
+    for (name, shown, most) in [("direct", 1, 10), ("topic", 1, 2100), ("fanout", 100, 200)] {
+        let before = steps();
+        let trace = world.broker.admin().trace_route("/", &message(name, "key.7")).expect("a way");
+        let taken = steps() - before;
+        assert_eq!((trace.queue_count, trace.steps[0].bindings.len()), (1, shown), "{name}");
+        assert!((shown as u64..most).contains(&taken), "{name}: {taken} steps");
+    }
 }
 
 fn policy(name: &str, priority: i64, length: i64) -> Policy {
