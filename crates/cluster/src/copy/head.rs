@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   8  "courserC"      4  sum of what follows
-//!   8  group           8  term of the leader; 0 while no entry of it is committed
+//!   8  group           8  term that the giver leads; 0 while no entry of its own is committed
 //!   8  index of the last entry that is sent
 //!   8  index of the entry that made the members     and the members
 //! ```

@@ -1,8 +1,8 @@
 //! Whole copies of a group's log, for nodes that can't follow otherwise.
 //!
 //! A node needs one when its next entry is gone at the leader, or when its own copy is damaged. Its group does not run
-//! meanwhile: it votes for nobody and acknowledges nothing. A [`CopySource`] of a leader gives chunks, a [`CopySink`] puts
-//! them where the group is opened after that; how they get there is somebody else's.
+//! meanwhile: it votes for nobody and acknowledges nothing. A [`CopySource`] of another member gives chunks, a [`CopySink`]
+//! puts them where the group is opened after that; how they get there is the caller's business.
 //!
 //! What the node has ever acknowledged may count for a majority, so the copy has to have it. That is certain in two cases:
 //!
@@ -11,7 +11,8 @@
 //!   others, and had everything that was committed with this node's help.
 //!
 //! The term of a leader counts when an entry of its own is committed in it: everything before is in the copy then. Until that
-//! it gives copies only to nodes of the first kind whose own log ends before: they may be what it needs for a majority.
+//! it gives copies only to nodes of the first kind whose own log ends before: they may be what it needs for a majority. So does
+//! a member that knows of no leader: there may be none before the node that lacks a log has one again, and votes.
 
 mod head;
 mod sink;
@@ -19,15 +20,15 @@ mod source;
 
 pub use sink::CopySink;
 pub use source::CopySource;
-pub(crate) use source::Leading;
+pub(crate) use source::Giver;
 
 use courser_journal::replica::BootstrapError;
 
 /// Why a copy was not given, or not taken. It is asked for again from the beginning.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// Only a leader gives copies.
-    #[error("this node does not lead the group, and gives no copy of its log")]
+    /// Another member leads, or the copy has to come from a leader.
+    #[error("this node does not lead the group, and gives no such copy of its log")]
     NotLeader,
     /// Another term is needed. The leader has given up its lead, so that there will be one.
     #[error("a copy is needed from a leader of a later term than {0}")]

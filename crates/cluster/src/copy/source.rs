@@ -1,4 +1,4 @@
-//! A copy as its leader gives it.
+//! A copy as a member gives it.
 
 use super::{CopyError, head::Head};
 use crate::Members;
@@ -8,10 +8,10 @@ use courser_journal::replica::{Bootstrap, Replica};
 /// Bytes of files in one chunk.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What a leader says of itself when a copy is begun.
+/// What a member says of itself when a copy is begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leading {
-    /// The term, once an entry of its own is committed in it; 0 until then.
+pub struct Giver {
+    /// The term that it leads, once an entry of its own is committed in it; else 0.
     pub term: u64,
     pub members: Members,
     pub members_index: u64,
@@ -24,19 +24,19 @@ pub struct CopySource {
 }
 
 impl CopySource {
-    /// Of all that is committed. `leading` says who leads: asked before the copy is begun, and after.
+    /// Of all that is committed. `giver` is asked before the copy is begun, and after.
     pub(crate) fn begin(
         replica: &Replica,
-        mut leading: impl FnMut() -> Option<Leading>,
+        mut giver: impl FnMut() -> Option<Giver>,
     ) -> Result<Self, CopyError> {
-        let before = leading().ok_or(CopyError::NotLeader)?;
+        let before = giver().ok_or(CopyError::NotLeader)?;
         let bootstrap = replica.bootstrap()?;
-        let now = leading().ok_or(CopyError::NotLeader)?;
+        let now = giver().ok_or(CopyError::NotLeader)?;
         if now != before {
             // Whether what has made the members is in the copy is not known.
             return Err(CopyError::Changed);
         }
-        let Leading { term, members, members_index } = now;
+        let Giver { term, members, members_index } = now;
         let (group, last) = (replica.identity().group, bootstrap.upto().index);
         let head = Some(Head { group, term, last, members, members_index });
         Ok(CopySource { head, bootstrap })

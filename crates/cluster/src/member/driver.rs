@@ -2,7 +2,7 @@
 
 use super::inbox::{Command, Inbox};
 use super::{Lead, Leadership, Peers, Shared, Status};
-use crate::copy::{CopyError, CopySource, Leading};
+use crate::copy::{CopyError, CopySource, Giver};
 use crate::{Group, GroupError, JournalLog, LogError, NodeId, ProposeError, ReplicaLog};
 use courser_journal::replica::{Events, Replica};
 use parking_lot::Mutex;
@@ -154,11 +154,15 @@ impl Driver {
         Ok(())
     }
 
-    /// What a copy needs to know, if this node leads.
-    pub(super) fn leading(&self) -> Option<Leading> {
-        let term = self.group.leads().then(|| self.group.serving().unwrap_or(0))?;
+    /// What a copy needs to know, if this node may give one: it leads, or knows of none that does.
+    fn giver(&self) -> Option<Giver> {
+        let term = match self.group.leads() {
+            true => self.group.serving().unwrap_or(0),
+            false if self.group.leader().is_none() => 0,
+            false => return None,
+        };
         let members = self.group.members().clone();
-        Some(Leading { term, members, members_index: self.group.members_index() })
+        Some(Giver { term, members, members_index: self.group.members_index() })
     }
 
     /// A copy of the log, for a node that says from a leader of which terms it takes none. One that is too old a leader
@@ -172,8 +176,11 @@ impl Driver {
             self.tell();
             return Err(CopyError::Term(above));
         }
+        if above.is_some() && !self.group.leads() {
+            return Err(CopyError::NotLeader);
+        }
         let replica = Arc::clone(&self.shared.replica);
-        CopySource::begin(&replica, || self.leading())
+        CopySource::begin(&replica, || self.giver())
     }
 
     /// The leader whose log begins behind this one's end. The driver is not used any more then.
@@ -183,12 +190,12 @@ impl Driver {
 
     fn obey(&mut self, command: Command) -> Result<(), GroupError> {
         let (answer, done) = match command {
-            Command::Lead { above, answer } => {
+            Command::Give { above, answer } => {
                 if above.is_some_and(|above| self.group.term() <= above) {
                     self.group.step_down()?;
                 }
                 // Whoever has asked may be gone.
-                let _ = answer.send(self.leading());
+                let _ = answer.send(self.giver());
                 return Ok(());
             }
             Command::Change { changes, answer } => (answer, self.group.change_members(&changes)),

@@ -1,6 +1,6 @@
 //! What waits for a group's thread.
 
-use crate::copy::Leading;
+use crate::copy::Giver;
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::{Failure, replica::Events};
 use parking_lot::Mutex;
@@ -19,10 +19,10 @@ pub(crate) enum Command {
         changes: Vec<Change>,
         answer: SyncSender<Result<(), ProposeError>>,
     },
-    /// What a copy needs to know of a leader; and another leader, if this one's term is not above that.
-    Lead {
+    /// What a copy needs to know of who gives it; and another leader, if this one's term is not above that.
+    Give {
         above: Option<u64>,
-        answer: SyncSender<Option<Leading>>,
+        answer: SyncSender<Option<Giver>>,
     },
     Transfer {
         node: NodeId,

@@ -152,21 +152,22 @@ impl Member {
     }
 
     /// A copy of the log for another node: see [`CopySink`](crate::CopySink), which says what terms are too old for it. A
-    /// leader of such a term gives up its lead, and the node asks again. Blocks; not on the group's thread.
+    /// leader of such a term gives up its lead, and the node asks again. One that says none gets it from a member that knows
+    /// of no leader, too. Blocks; not on the group's thread.
     ///
     /// # Errors
     /// Why there is none now.
     pub fn copy(&self, needs_term_above: Option<u64>) -> Result<CopySource, CopyError> {
-        let leading = |above| {
+        let giver = |above| {
             let (answer, answered) = mpsc::sync_channel(1);
-            let is_there = self.shared.inbox.put_command(Command::Lead { above, answer });
+            let is_there = self.shared.inbox.put_command(Command::Give { above, answer });
             is_there.then(|| answered.recv().ok().flatten()).flatten()
         };
-        let first = leading(needs_term_above).ok_or(CopyError::NotLeader)?;
+        let first = giver(needs_term_above).ok_or(CopyError::NotLeader)?;
         if let Some(above) = needs_term_above.filter(|above| first.term <= *above) {
             return Err(CopyError::Term(above));
         }
-        CopySource::begin(&self.shared.replica, || leading(None))
+        CopySource::begin(&self.shared.replica, || giver(None))
     }
 
     /// Hands the lead over to a member, as soon as that has everything; if that takes too long, this node leads on.

@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The answer to the question whether one is there.
 pub(super) const PONG: u8 = 1;
+/// The answer of a node whose part of the group does not run: what it is sent for the group is lost.
+pub(super) const IDLE: u8 = 2;
 /// The question.
 pub(super) const PING: [u8; 4] = [0; 4];
 

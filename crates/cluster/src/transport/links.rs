@@ -1,7 +1,7 @@
 //! Connections on which packets go to other nodes.
 
 use super::about::About;
-use super::frames::{self, PING};
+use super::frames::{self, PING, PONG};
 use super::handshake::{Endpoint, Purpose};
 use super::stream::Stream;
 use crate::packet::Packet;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::Instant;
 
 /// Bytes that wait for one node; what comes beyond is dropped, as if it had been lost, and said again later. One packet
 /// may always wait.
@@ -27,6 +27,8 @@ const WRITE_BYTES: usize = 256 << 10;
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// How often the other end is asked whether it is there.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// How often one is asked that has not said yet that it takes part.
+const IDLE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long it may leave that unanswered.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -102,6 +104,11 @@ impl Links {
     pub fn is_connected(&self, node: NodeId) -> bool {
         self.links.lock().get(&node).is_some_and(|link| link.queue.waiting.lock().is_open)
     }
+
+    /// Whether the node's part of the group runs there, as it has said last: it may lack its copy of the log, or room for it.
+    pub fn takes_part(&self, node: NodeId) -> bool {
+        self.links.lock().get(&node).is_some_and(|link| link.queue.waiting.lock().takes_part)
+    }
 }
 
 /// What waits for one node.
@@ -117,6 +124,8 @@ struct Waiting {
     bytes: usize,
     /// There is a connection. Otherwise nothing waits: what is old when it arrives helps nobody.
     is_open: bool,
+    /// The other end takes part in the group.
+    takes_part: bool,
 }
 
 impl Queue {
@@ -142,6 +151,10 @@ impl Queue {
         let old = std::mem::replace(&mut *waiting, Waiting { is_open, ..Waiting::default() });
         drop(waiting);
         drop(old);
+    }
+
+    fn set_takes_part(&self, takes_part: bool) {
+        self.waiting.lock().takes_part = takes_part;
     }
 
     /// Takes what makes up one write.
@@ -223,19 +236,25 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
         loop {
             match incoming.read(&mut answer).await {
                 Ok(0) => return io::Error::from(io::ErrorKind::UnexpectedEof),
-                Ok(_) => drop(heard.send_replace(Instant::now())),
+                Ok(bytes) => {
+                    queue.set_takes_part(answer[bytes - 1] == PONG);
+                    heard.send_replace(Instant::now());
+                }
                 Err(error) => return error,
             }
         }
     };
     let sending = async {
-        let mut pings = tokio::time::interval(PING_INTERVAL);
-        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ping_at = Instant::now();
         let mut out = BytesMut::new();
         loop {
             tokio::select! {
                 () = queue.wake.notified() => {}
-                _ = pings.tick() => out.extend_from_slice(&PING),
+                () = tokio::time::sleep_until(ping_at) => {
+                    out.extend_from_slice(&PING);
+                    let takes_part = queue.waiting.lock().takes_part;
+                    ping_at = Instant::now() + if takes_part { PING_INTERVAL } else { IDLE_INTERVAL };
+                }
             }
             loop {
                 queue.pop(&mut out);

@@ -2,7 +2,7 @@
 
 use super::about::About;
 use super::ask::answer;
-use super::frames::{self, Frame, PONG};
+use super::frames::{self, Frame, IDLE, PONG};
 use super::handshake::{Accepted, Endpoint, Purpose};
 use super::stream::Stream;
 use crate::packet::Packet;
@@ -32,6 +32,9 @@ pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 pub trait Incoming: Send + Sync + 'static {
     /// Where the packets of a group are read, if it is here.
     fn thread(&self, group: GroupNumber) -> Option<Handle>;
+
+    /// Whether this node takes part in a group: its packets are heard. Does not block.
+    fn takes_part(&self, group: GroupNumber) -> bool;
 
     /// A packet of a node of the same cluster. Does not block.
     fn packet(&self, group: GroupNumber, from: NodeId, packet: Packet);
@@ -156,8 +159,11 @@ async fn receive(
     loop {
         match frames::read(&mut stream).await? {
             Frame::Ping => {
+                let incoming = incoming.upgrade().ok_or(io::ErrorKind::ConnectionAborted)?;
+                let answer = if incoming.takes_part(group) { PONG } else { IDLE };
+                drop(incoming);
                 let answering = async {
-                    stream.write_all(&[PONG]).await?;
+                    stream.write_all(&[answer]).await?;
                     stream.flush().await
                 };
                 frames::within(answering).await?;

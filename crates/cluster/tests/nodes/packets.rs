@@ -5,6 +5,7 @@ use bytes::BytesMut;
 use courser_cluster::transport::{Endpoint, Links, Purpose};
 use courser_cluster::{GroupNumber, NodeId};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
@@ -17,6 +18,15 @@ fn member(number: u64, name: &str) -> Arc<Endpoint> {
 
 fn links(group: GroupNumber) -> Arc<Links> {
     Links::new(member(2, "b"), group, Handle::current(), |_| {})
+}
+
+async fn takes_part(links: &Links, node: NodeId, wanted: bool) {
+    let waiting = async {
+        while links.takes_part(node) != wanted {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it says so");
 }
 
 async fn connected(links: &Links, node: NodeId, wanted: bool) {
@@ -58,6 +68,21 @@ async fn packets_come_to_their_group_and_to_none_that_is_not_there() {
         assert_eq!((found, from), (GroupNumber(group as u16), NodeId(2)));
         assert!(heard == packet(2, 1, 10 + group));
     }
+}
+
+#[tokio::test]
+async fn a_node_that_is_connected_says_whether_it_takes_part_in_the_group() {
+    let node = Listening::start(&member(1, "a")).await;
+    let links = links(GroupNumber::HOME);
+    assert!(!links.takes_part(NodeId(1)));
+    links.set_address(NodeId(1), &node.address);
+    for wanted in [true, false, true] {
+        node.has_part.store(wanted, Ordering::Relaxed);
+        takes_part(&links, NodeId(1), wanted).await;
+        assert!(links.is_connected(NodeId(1)));
+    }
+    node.task.abort();
+    takes_part(&links, NodeId(1), false).await;
 }
 
 #[tokio::test]

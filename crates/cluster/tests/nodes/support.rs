@@ -5,6 +5,7 @@ use courser_cluster::transport::{
 };
 use courser_cluster::{GroupNumber, NodeId, Packet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -51,11 +52,16 @@ pub enum Heard {
 
 struct Ears {
     heard: UnboundedSender<Heard>,
+    has_part: Arc<AtomicBool>,
 }
 
 impl Incoming for Ears {
     fn thread(&self, group: GroupNumber) -> Option<Handle> {
         (group <= LAST_GROUP).then(Handle::current)
+    }
+
+    fn takes_part(&self, group: GroupNumber) -> bool {
+        group == GroupNumber::HOME && self.has_part.load(Relaxed)
     }
 
     fn packet(&self, group: GroupNumber, from: NodeId, packet: Packet) {
@@ -99,6 +105,8 @@ pub struct Listening {
     pub address: String,
     pub endpoint: Arc<Endpoint>,
     pub heard: UnboundedReceiver<Heard>,
+    /// Whether it takes part in the home group.
+    pub has_part: Arc<AtomicBool>,
     pub task: JoinHandle<()>,
 }
 
@@ -111,9 +119,10 @@ impl Listening {
         let listener = TcpListener::bind(address).await.expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let (sender, heard) = unbounded_channel();
-        let ears = Arc::new(Ears { heard: sender });
+        let has_part = Arc::new(AtomicBool::new(true));
+        let ears = Arc::new(Ears { heard: sender, has_part: Arc::clone(&has_part) });
         let task = tokio::spawn(listen(listener, Arc::clone(endpoint), ears));
-        Listening { address, endpoint: Arc::clone(endpoint), heard, task }
+        Listening { address, endpoint: Arc::clone(endpoint), heard, has_part, task }
     }
 
     /// The next packet, of the home group.

@@ -1,6 +1,6 @@
 //! Whole copies of the log, for a node that can't follow with what the others still have of it.
 //!
-//! The node that lacks asks; the one that leads sends: `4 length, chunk`, and a length of 0 at the end.
+//! The node that lacks asks; the one that leads, or another one while none does, sends: `4 length, chunk`, and a length of 0 at the end.
 
 use super::group::Group;
 use courser_cluster::transport::{Endpoint, Purpose, Stream};
@@ -22,7 +22,7 @@ const FOLLOW_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often is looked whether it does: it follows when it has what was the log's end the time before.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Sends a copy to a node that has asked for one, if this one leads, and keeps the log from there on until that node follows:
+/// Sends a copy to a node that has asked for one, if this one may give it, and keeps the log from there on until that node follows:
 /// under load, what comes next would else be gone before the copy is opened. Blocks.
 pub(super) fn send(
     group: &Group,
@@ -64,7 +64,7 @@ fn wait_until_it_follows(group: &Group, node: NodeId) {
     }
 }
 
-/// Takes a copy from the node at `address`, if that leads. Blocks.
+/// Takes a copy from the node at `address`, if that gives one. Blocks.
 pub(super) fn fetch(
     group: GroupNumber,
     config: &MemberConfig,

@@ -15,7 +15,7 @@ impl Members {
             let _ = write!(text, "# TYPE {name} {kind}\n# HELP {name} {help}\n{name} {value}\n");
         };
         let status = self.status_of_member();
-        let there = status.as_ref().map(|status| self.majority(status));
+        let there = status.as_ref().map(|status| self.majority(self.groups.home(), status));
         let of = |value: fn(&Status) -> u64| status.as_ref().map_or(0, value);
         let own = self.endpoint.about().node;
         let leads = status.as_ref().is_some_and(|status| status.leader == Some(own));
@@ -65,7 +65,7 @@ impl Members {
         put(
             "courser_cluster_voters_connected",
             "gauge",
-            "Those of them that this node reaches, itself included",
+            "Those of them that take part, as far as this node sees, itself included",
             there.map_or(0, |(_, there)| there as u64),
         );
         put(

@@ -23,6 +23,10 @@ impl Incoming for Switch {
         self.groups.get(group).map(|group| group.thread.handle().clone())
     }
 
+    fn takes_part(&self, group: GroupNumber) -> bool {
+        self.groups.get(group).is_some_and(|group| group.member().is_some())
+    }
+
     fn packet(&self, group: GroupNumber, _from: NodeId, packet: Packet) {
         if let Some(member) = self.groups.get(group).and_then(|group| group.member()) {
             member.receive(packet);

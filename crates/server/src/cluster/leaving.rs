@@ -75,13 +75,17 @@ impl Members {
     /// Refuses to remove a node without which the members that are left would be no majority in a group.
     pub(super) fn may_remove(&self, node: &Node) -> Result<(), ClusterError> {
         for group in self.groups.all() {
-            let Some(status) = group.status() else { continue };
-            let others = status.members.voters.iter().filter(|id| **id != node.id);
-            let there = others.clone().filter(|id| self.is_connected(**id)).count();
-            if there < others.count() / 2 + 1 {
+            let has_majority = group.status().is_some_and(|status| {
+                let others = status.members.voters.iter().filter(|id| **id != node.id);
+                let there = others.clone().filter(|id| self.takes_part(&group, **id)).count();
+                there > others.count() / 2
+            });
+            if !has_majority {
                 let Node { name, .. } = node;
                 return Err(ClusterError::Refused(format!(
-                    "without node '{name}' the cluster has no majority: start the other nodes first"
+                    "without node '{name}' group {} has no majority: start the other nodes first, or wait until those have \
+                     their copies of the log",
+                    group.number
                 )));
             }
         }

@@ -137,16 +137,21 @@ impl Members {
         id == self.endpoint.about().node || self.groups.home().links.is_connected(id)
     }
 
-    /// The groups of which a voter that is lost would cost the majority, and those that have none.
+    /// Whether a voter takes part in a group, as far as this node sees.
+    pub(super) fn takes_part(&self, group: &Group, id: NodeId) -> bool {
+        id == self.endpoint.about().node || group.links.takes_part(id)
+    }
+
+    /// The groups of which a voter that is lost would cost the majority, those that have none, and those of which nothing is
+    /// known here.
     fn critical_groups(&self, node: NodeId) -> impl Iterator<Item = GroupNumber> {
-        let is_critical = move |status: &Status| {
-            let (needed, there) = self.majority(status);
-            let counts = status.members.voters.contains(&node) && self.is_connected(node);
+        let is_critical = move |group: &Arc<Group>| {
+            let Some(status) = group.status() else { return true };
+            let (needed, there) = self.majority(group, &status);
+            let counts = status.members.voters.contains(&node) && self.takes_part(group, node);
             there < needed + usize::from(counts)
         };
-        let all = self.groups.all().into_iter();
-        all.filter(move |group| group.status().as_ref().is_some_and(is_critical))
-            .map(|group| group.number)
+        self.groups.all().into_iter().filter(is_critical).map(|group| group.number)
     }
 
     /// One of the groups besides home.
@@ -164,7 +169,7 @@ impl Members {
         };
         let named = |(id, lag)| (self.name(id), lag);
         let lags = lags.map(|all| all.into_iter().map(named).collect::<BTreeMap<_, u64>>());
-        let (needed, there) = self.majority(&status);
+        let (needed, there) = self.majority(group, &status);
         let voters: Vec<String> = status.members.voters.iter().map(|id| self.name(*id)).collect();
         json!({
             "group": number,
@@ -180,10 +185,10 @@ impl Members {
         })
     }
 
-    /// How many voters have to agree, and how many are there, as far as this node sees.
-    pub(super) fn majority(&self, status: &Status) -> (usize, usize) {
+    /// How many voters of a group have to agree, and how many take part, as far as this node sees.
+    pub(super) fn majority(&self, group: &Group, status: &Status) -> (usize, usize) {
         let voters = &status.members.voters;
-        let there = voters.iter().filter(|node| self.is_connected(**node)).count();
+        let there = voters.iter().filter(|node| self.takes_part(group, **node)).count();
         (voters.len() / 2 + 1, there)
     }
 
@@ -263,3 +268,6 @@ pub(super) fn proposed(done: Result<(), ProposeError>) -> Result<(), ClusterErro
         error => ClusterError::Unavailable(error.to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,44 @@ fn a_copy_that_was_broken_off_is_taken_again_from_the_same_leader() {
     }
 }
 
+/// A node of three that is brought a copy, of which it has some pieces; who leads, and the third.
+fn in_the_middle_of_a_copy(pieces: usize) -> (World, usize, usize, usize) {
+    let mut world = World::new(3, 3);
+    let leader = elect(&mut world);
+    let (copying, third) = ((leader + 1) % 3, (leader + 2) % 3);
+    world.crash(copying, false);
+    go_on_without(&mut world, leader);
+    world.start(copying);
+    while !world.nodes[copying].lacks {
+        world.quiet_round();
+    }
+    (0..=pieces).for_each(|_| world.copy(copying));
+    assert!(world.nodes[copying].copying.is_some(), "{pieces} are not all");
+    (world, copying, leader, third)
+}
+
+#[test]
+fn two_of_three_serve_again_when_one_is_lost_while_another_is_brought_a_copy() {
+    for pieces in 1..6 {
+        for is_leader_lost in [true, false] {
+            let (mut world, copying, leader, third) = in_the_middle_of_a_copy(pieces);
+            let confirmed = world.model.confirmed();
+            world.crash(if is_leader_lost { leader } else { third }, true);
+            world.crash(copying, pieces % 2 == 0);
+            for _ in 0..40 {
+                world.quiet_round();
+            }
+            assert_eq!(world.leader(), None, "one of three is no majority");
+            world.start(copying);
+            let next = elect(&mut world);
+            assert_eq!(world.copies, 1);
+            world.publish(next);
+            (0..5).for_each(|_| world.quiet_round());
+            assert!(world.model.confirmed() > confirmed);
+        }
+    }
+}
+
 #[test]
 fn two_of_three_serve_again_when_one_of_them_lacks_what_is_gone() {
     let mut world = World::new(3, 3);

@@ -88,11 +88,13 @@ impl World {
     }
 
     fn begin_copy(&mut self, at: usize) {
-        let Some(from) = self.leads().filter(|from| *from != at) else { return };
         let Ok(sink) = self.nodes[at].sink() else { return };
-        let Some(running) = &mut self.nodes[from].running else { return };
-        if let Ok(source) = running.driver.copy(sink.needs_term_above()) {
-            self.nodes[at].copying = Some(Copying { source, sink, from });
+        for from in (0..self.nodes.len()).filter(|from| *from != at) {
+            let Some(running) = &mut self.nodes[from].running else { continue };
+            if let Ok(source) = running.driver.copy(sink.needs_term_above()) {
+                self.nodes[at].copying = Some(Copying { source, sink, from });
+                return;
+            }
         }
     }
 

@@ -7,11 +7,15 @@ impl Cluster for Members {
     fn status(&self) -> Value {
         let own = self.endpoint.about();
         let Some(status) = self.status_of_member() else {
-            return json!({ "name": own.cluster, "node": own.name, "state": "forming", "members": [] });
+            let state = match own.formation {
+                Some(_) => "waits for a copy of the log",
+                None => "forming",
+            };
+            return json!({ "name": own.cluster, "node": own.name, "state": state, "members": [] });
         };
         let all = status.members.voters.iter().chain(&status.members.learners);
         let members: Vec<Value> = all.map(|id| self.node(&status, *id)).collect();
-        let (needed, there) = self.majority(&status);
+        let (needed, there) = self.majority(self.groups.home(), &status);
         let others = self.groups.all().into_iter().filter(|group| !group.is_home());
         let groups: Vec<Value> = others.map(|group| self.group(&group)).collect();
         json!({
@@ -172,7 +176,8 @@ impl Cluster for Members {
         let node = self.named(&status, name)?;
         if self.critical_groups(node.id).next().is_some() {
             return Err(ClusterError::Unavailable(format!(
-                "without node {name} the cluster has no majority: start the other nodes first"
+                "without node {name} the cluster has no majority: start the other nodes first, or wait until those have \
+                 their copies of the log"
             )));
         }
         if !self.another_takes_clients(&status, &node) {

@@ -23,10 +23,7 @@ impl Inner {
         offered_by: Option<NodeId>,
     ) {
         let number = group.number;
-        tracing::info!(
-            group = number.0,
-            "this node takes a copy of the log from the node that leads"
-        );
+        tracing::info!(group = number.0, "this node takes a copy of the log from another node");
         loop {
             let known = self.roster.others();
             let first = known.iter().filter(|node| Some(node.id) == offered_by);
