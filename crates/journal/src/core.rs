@@ -140,11 +140,20 @@ impl Core {
 
     /// See [`Journal::is_behind`](crate::Journal::is_behind).
     pub fn is_behind(&self) -> bool {
+        self.waits_more_than(self.options.buffer_bytes / 4)
+    }
+
+    /// See [`Journal::is_nearly_full`](crate::Journal::is_nearly_full).
+    pub fn is_nearly_full(&self) -> bool {
+        self.waits_more_than(self.options.buffer_bytes / 4 * 3)
+    }
+
+    /// Whether more bytes wait for the log thread.
+    fn waits_more_than(&self, bytes: usize) -> bool {
         // The second is never ahead of the first.
         let written = self.written();
         let waiting = self.end().0.saturating_sub(written.0);
-        let is_much = waiting > self.options.buffer_bytes as u64 / 4;
-        is_much && self.options.threads && self.failed.get().is_none()
+        waiting > bytes as u64 && self.options.threads && self.failed.get().is_none()
     }
 
     /// Whether the journal has room for more than the reserve.

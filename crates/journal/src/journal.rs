@@ -214,6 +214,11 @@ impl Journal {
         self.core.is_behind()
     }
 
+    /// Whether three quarters of it do. Cheap. Never without threads.
+    pub fn is_nearly_full(&self) -> bool {
+        self.core.is_nearly_full()
+    }
+
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
     /// once when that changes.
     pub fn poll_room(&self, waker: &Waker) -> Poll<()> {

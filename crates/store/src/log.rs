@@ -71,6 +71,11 @@ pub trait Log: Send + std::marker::Sync + 'static {
         false
     }
 
+    /// Whether the next append may block. Cheap.
+    fn is_nearly_full(&self) -> bool {
+        false
+    }
+
     /// Wakes `waker` when [`Log::has_room`] again, or never will have.
     fn when_room(&self, waker: &Waker);
 

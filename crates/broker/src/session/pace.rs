@@ -183,6 +183,20 @@ impl Session {
         reason
     }
 
+    /// Whether so much waits for the disk that publishes are looked at before they are read.
+    pub fn store_is_behind(&self) -> bool {
+        self.shard.store.is_behind()
+    }
+
+    /// With whom to keep pace before a message is read, of a client whose last batch was none for the log: it may be the
+    /// first of many clients, whose messages would fill what waits for the disk. Where a message is kept that is not persistent
+    /// is not known yet: it waits only where the next append may block.
+    pub fn pace_before_publish(&self, is_persistent: bool) -> Option<Pace> {
+        let store = &self.shard.store;
+        let waits = if is_persistent { store.is_behind() } else { store.is_nearly_full() };
+        waits.then(|| Pace(With::Store(Arc::clone(store))))
+    }
+
     /// With whom to keep pace before the client is read again. One whose last batch had persistent
     /// messages waits while the store has enough to write: its next append would block a thread that
     /// consumers, whose acknowledgements make room, need as well.

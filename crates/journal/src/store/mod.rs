@@ -301,6 +301,10 @@ impl Log for JournalStore {
         self.journal.is_behind()
     }
 
+    fn is_nearly_full(&self) -> bool {
+        self.journal.is_nearly_full()
+    }
+
     fn when_room(&self, waker: &Waker) {
         if self.journal.poll_room(waker).is_ready() {
             waker.wake_by_ref();

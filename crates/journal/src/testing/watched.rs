@@ -180,6 +180,10 @@ impl Log for WatchedStore {
         self.is_behind.load(Ordering::Relaxed) || self.store.is_behind()
     }
 
+    fn is_nearly_full(&self) -> bool {
+        self.store.is_nearly_full()
+    }
+
     fn when_room(&self, waker: &Waker) {
         match self.is_full.load(Ordering::Relaxed) {
             true => self.waiting.lock().push(waker.clone()),

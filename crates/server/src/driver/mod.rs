@@ -4,6 +4,7 @@
 //! thread lends, and only what is left of an incomplete frame is kept. The driver is behind a lock that
 //! is nearly always free: besides its task, only the log thread takes it, to send a confirm.
 
+mod deferred;
 mod events;
 mod inline_confirm;
 mod paced;
@@ -87,6 +88,8 @@ struct Driver<S> {
     details: Option<Box<ConnectionDetails>>,
     /// The beginning of a frame, whose end has yet to come.
     carry: Vec<u8>,
+    /// What is there has been left unread, from a whole frame on.
+    is_deferred: bool,
     sending: WireBuffer,
     sent: Cursor,
     /// What the connection says before its session has begun and after it has ended.
@@ -151,6 +154,7 @@ pub(crate) async fn serve<S: ClientStream>(
             refusals: Allowance::default(),
             details: Some(Box::new(details)),
             carry: Vec::new(),
+            is_deferred: false,
             sending: WireBuffer::default(),
             sent: Cursor::default(),
             tail: Vec::new(),

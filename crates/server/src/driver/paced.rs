@@ -1,6 +1,6 @@
 //! A connection that is not read for a while, because it publishes faster than its messages are taken.
 
-use super::Shared;
+use super::{HANG_UP_INTERVAL, Shared};
 use courser_broker::Pace;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,6 +28,11 @@ impl Paced {
         let count = shared.paced.fetch_add(1, Relaxed) + 1;
         let sleep = Box::pin(tokio::time::sleep(interval(count)));
         Paced { pace, begun: Instant::now(), sleep, shared: Arc::clone(shared) }
+    }
+
+    /// Whether it has waited for so long that the client may be gone.
+    pub fn is_long(&self) -> bool {
+        self.begun.elapsed() >= HANG_UP_INTERVAL
     }
 
     /// Ready when it has looked: with whether to wait on, for which it has to be polled again.

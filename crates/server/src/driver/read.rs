@@ -1,5 +1,6 @@
 //! The way in: from the socket to the machine, one read at a time.
 
+use super::deferred::next_publish;
 use super::paced::Paced;
 use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
 use crate::gather;
@@ -28,9 +29,18 @@ impl<S: ClientStream> Driver<S> {
     /// Reads once and acts on it. Returns how many bytes came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.keep_pace_with_store();
+        if self.paced.as_ref().is_some_and(Paced::is_long) && self.stream.has_hung_up() {
+            // What it has sent was promised nothing, and its place is another client's.
+            return Poll::Ready(Ok(0));
+        }
         let waits = self.login.is_some() || self.paced.is_some();
         if waits || self.is_held_back() || self.has_unread_answers() {
             return Poll::Pending;
+        }
+        if std::mem::take(&mut self.is_deferred) {
+            let input = std::mem::take(&mut self.carry);
+            self.receive(&input);
+            return Poll::Ready(Ok(input.len()));
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
             let carried = self.carry.len();
@@ -58,7 +68,16 @@ impl<S: ClientStream> Driver<S> {
         let mut rest = input;
         let mut batch = BATCH.take().unwrap_or_default().recycle();
         let (mut events, mut is_awaited) = (0, false);
-        while let Some(event) = self.machine.next(&mut rest, now) {
+        let may_defer = self.session.as_ref().is_some_and(Session::store_is_behind);
+        let mut deferred = None;
+        loop {
+            if may_defer {
+                deferred = self.pace_before(rest);
+            }
+            if deferred.is_some() {
+                break;
+            }
+            let Some(event) = self.machine.next(&mut rest, now) else { break };
             events += 1;
             is_awaited |= self.is_awaited(&event);
             self.handle(event, &mut batch, now);
@@ -68,8 +87,12 @@ impl<S: ClientStream> Driver<S> {
         self.collect_output();
         if let Some(session) = &mut self.session {
             match aside(batch.takes_long(), || session.flush(&mut batch)) {
-                Ok(Some(pace)) => self.stop_reading(pace, now),
-                Ok(None) => {}
+                Ok(pace) => {
+                    self.is_deferred = deferred.is_some();
+                    if let Some(pace) = deferred.or(pace) {
+                        self.stop_reading(pace, now);
+                    }
+                }
                 Err(fault) => self.connection_fault(&fault, (0, 0), now),
             }
         }
@@ -80,6 +103,11 @@ impl<S: ClientStream> Driver<S> {
         if self.carry.capacity() > 0 {
             self.release_at = Some(now + BUFFERS_KEPT);
         }
+    }
+
+    /// With whom to keep pace before what comes next is read.
+    fn pace_before(&self, input: &[u8]) -> Option<Pace> {
+        self.session.as_ref()?.pace_before_publish(next_publish(input)?)
     }
 
     /// Counts what is kept of messages and frames that have come in part, and ends the connection if that is too much.

@@ -4,7 +4,7 @@ use crate::support::{
     AuthProgram, Client, Heard, HeldDisk, Process, TestServer, short, wait_until,
 };
 use courser::HttpListen;
-use courser_codec::{confirm, queue};
+use courser_codec::{FieldTable, Table, confirm, queue};
 use courser_connection::client::Config;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -156,6 +156,39 @@ async fn publishers_that_fill_what_waits_for_the_disk_hold_up_no_other_client() 
         let is_last = |heard: &Heard| matches!(heard, Heard::Confirm { last: 64, .. });
         publisher.wait_for(is_last).await;
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishers_that_give_up_and_come_again_hold_up_no_other_client() {
+    let disk = HeldDisk::default();
+    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 1 << 20;
+    let server = TestServer::start_on(disk.clone(), small).await;
+    let mut witness = confirming(&server).await;
+    let quorum = FieldTable::new().with("x-queue-type", "quorum").to_entries();
+    let declare = queue::Declare {
+        queue: short("copied"),
+        durable: true,
+        arguments: Table::from_entries(&quorum),
+        ..Default::default()
+    };
+    assert!(matches!(witness.call(declare).await, Heard::DeclareOk { .. }));
+    let hold = disk.hold();
+    // Much more than may wait for the disk, of which none knows of the others.
+    for number in 0..40 {
+        let mut client = Client::connect(server.address()).await;
+        match number % 2 {
+            0 => client.publish_persistent("lasting", &[7; 100_000]).await,
+            _ => client.publish("copied", &[7; 100_000]).await,
+        }
+    }
+    is_served(&server).await;
+    // Their places are free again, though what they have sent could not be read.
+    let connections = || server.admin().connections(None).expect("all of them").len();
+    wait_until("they are gone", async || connections() == 1).await;
+    drop(hold);
+    witness.publish_persistent("lasting", b"m").await;
+    assert_eq!(witness.next().await, Heard::Confirm { first: 1, last: 1 });
     server.stop().await;
 }
 
