@@ -53,4 +53,5 @@ mod tls;
 mod tls_clients;
 mod top;
 mod unfinished;
+mod upgrade;
 mod websocket;
