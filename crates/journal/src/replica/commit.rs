@@ -115,6 +115,10 @@ impl Core {
             return Ok(durable);
         };
         let covered = if epoch == ALONE { self.durable() } else { self.end() };
+        // Then it ends where the log does without what was gathered, which the state may have.
+        if let Some(failure) = self.deposed(epoch) {
+            return Err(CheckpointError::Failed(failure));
+        }
         if start > covered {
             return Err(CheckpointError::Uncommitted(start));
         }

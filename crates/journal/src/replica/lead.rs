@@ -312,10 +312,11 @@ impl Core {
         if let Some(segment) = self.segments.find(Lsn(log.queued.0 - 1)) {
             log.segment = segment;
         }
-        self.end.store(log.end.0, Release);
+        // Who sees the shorter end sees that the lead is over.
         if let Some(replica) = &self.replica {
             replica.set_epoch(FOLLOWS);
         }
+        self.end.store(log.end.0, Release);
         self.space.notify_all();
         drop(log);
         self.waiters.wake_up_to(Lsn(u64::MAX), false);
