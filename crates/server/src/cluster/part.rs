@@ -23,7 +23,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// How long a tick of the group is: a leader that is lost is replaced after 10 to 20 of them.
 const TICK: Duration = Duration::from_millis(50);
@@ -306,6 +306,7 @@ impl Inner {
     /// cluster no more.
     async fn look_after(&self, group: &Arc<Group>, member: &Arc<Member>) {
         let mut was_member = false;
+        let mut looking: Option<JoinHandle<()>> = None;
         loop {
             let status = member.status();
             // One that was just added does not know who its members are, before it has heard from a leader.
@@ -314,10 +315,11 @@ impl Inner {
             if group.is_home() {
                 self.look(&status).await;
             }
-            let (members, of) = (Arc::clone(&self.members), Arc::clone(group));
-            // Told in the log if it panics; done again in a second.
-            let looking = tokio::task::spawn_blocking(move || members.look_after(&of));
-            let _ = looking.await;
+            // It asks other nodes, which may be silent: what follows does not wait for that. Told in the log if it panics.
+            if looking.as_ref().is_none_or(JoinHandle::is_finished) {
+                let (members, of) = (Arc::clone(&self.members), Arc::clone(group));
+                looking = Some(tokio::task::spawn_blocking(move || members.look_after(&of)));
+            }
             self.step_back(group, member).await;
             if group.is_home() {
                 let is_member = status.members.contains(self.folder.node());
