@@ -43,28 +43,23 @@ pub(super) struct Members {
 }
 
 impl Members {
+    /// The cluster as the node of this front knows it.
     pub fn new(
-        endpoint: Arc<Endpoint>,
-        roster: Arc<Roster>,
         front: &Arc<Front>,
-        groups: Arc<Groups>,
         groups_wanted: u16,
         founded: mpsc::Sender<(GroupNumber, Formation)>,
     ) -> Arc<Self> {
-        let (front, runtime) = (Arc::downgrade(front), Handle::current());
-        let (groups_wanted, told) = (groups_wanted.into(), Told::default());
-        let spread = Spread::default();
         Arc::new(Members {
-            endpoint,
-            roster,
-            front,
-            groups,
-            groups_wanted,
+            endpoint: Arc::clone(&front.endpoint),
+            roster: Arc::clone(&front.roster),
+            front: Arc::downgrade(front),
+            groups: Arc::clone(&front.groups),
+            groups_wanted: groups_wanted.into(),
             founded,
-            told,
-            spread,
+            told: Told::default(),
+            spread: Spread::default(),
             is_leaving: AtomicBool::new(false),
-            runtime,
+            runtime: Handle::current(),
         })
     }
 

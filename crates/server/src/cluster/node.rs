@@ -80,17 +80,14 @@ impl Node {
         definitions::check(&config.management)?;
         let doors = Doors::bind(&config, inherited)?;
         let elsewhere = service::elsewhere(&config)?;
-        let data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        let _data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
         config.limits.warn_of_memory();
         config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let name = management::node_name(&config);
         let folder = Folder::open(&config.data_dir, config.disk(), &config.cluster.name, &name)?;
         let folder = Arc::new(folder);
-        let security = match config.cluster.has_tls() {
-            true => Some(Arc::new(MutualTls::new(&config.cluster)?)),
-            false => None,
-        };
+        let security = MutualTls::load(&config.cluster)?;
         let (endpoint, listener) = open_endpoint(&config, &folder, name, security.clone()).await?;
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
@@ -99,14 +96,7 @@ impl Node {
         let front =
             Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places, Arc::clone(&groups));
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
-        let members = Members::new(
-            Arc::clone(&endpoint),
-            Arc::clone(&roster),
-            &front,
-            Arc::clone(&groups),
-            config.cluster.groups,
-            tell,
-        );
+        let members = Members::new(&front, config.cluster.groups, tell);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
@@ -149,7 +139,6 @@ impl Node {
             socket.serve(Operators::Node(Arc::clone(&inner.front)), stopping.clone())
         });
         let running = tokio::spawn(Arc::clone(&inner).run(stopping));
-        let _data_dir = data_dir;
         Ok(Node {
             addresses,
             certificates,

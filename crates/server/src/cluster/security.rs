@@ -31,13 +31,16 @@ struct Ends {
 }
 
 impl MutualTls {
-    /// With the certificates of the settings.
+    /// With the certificates of the settings, if they name some.
     ///
     /// # Errors
     /// The first file that is unreadable or wrong.
-    pub fn new(settings: &Cluster) -> Result<Self, TlsError> {
+    pub fn load(settings: &Cluster) -> Result<Option<Arc<Self>>, TlsError> {
+        if !settings.has_tls() {
+            return Ok(None);
+        }
         let current = ArcSwap::from_pointee(Ends::read(settings)?);
-        Ok(MutualTls { settings: settings.clone(), current })
+        Ok(Some(Arc::new(MutualTls { settings: settings.clone(), current })))
     }
 }
 

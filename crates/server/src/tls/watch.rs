@@ -64,8 +64,11 @@ impl Certificates {
 
     async fn run(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
         let mut seen = self.stamps().await;
-        // What could not be read, and why: tried again until it can, said once.
-        let mut broken = Vec::new();
+        // They may have been renewed since the start began, which a long log makes long. What can't be read is tried again
+        // until it can, and said once.
+        let mut broken = self.read_again().await;
+        Self::tell(&broken);
+        self.notices.certificates_renewed(broken.is_empty());
         let mut warned_at = None;
         loop {
             if warned_at.is_none_or(|at: tokio::time::Instant| at.elapsed() >= WARN_INTERVAL) {
@@ -83,17 +86,20 @@ impl Certificates {
             }
             seen = now;
             let errors = self.read_again().await;
+            let is_new = |error: &&String| asked || !broken.contains(*error);
+            Self::tell(errors.iter().filter(is_new));
             self.notices.certificates_renewed(errors.is_empty());
-            for error in &errors {
-                if asked || !broken.contains(error) {
-                    tracing::error!(%error, "certificates not renewed; the old ones stay in use");
-                }
-            }
             if errors.is_empty() {
                 tracing::info!("certificates read again; new connections get them");
                 warned_at = None;
             }
             broken = errors;
+        }
+    }
+
+    fn tell<'a>(errors: impl IntoIterator<Item = &'a String>) {
+        for error in errors {
+            tracing::error!(%error, "certificates not renewed; the old ones stay in use");
         }
     }
 
@@ -136,5 +142,39 @@ impl Certificates {
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Read(AtomicUsize);
+
+    impl FromFiles for Read {
+        fn files(&self) -> Vec<PathBuf> {
+            Vec::new()
+        }
+
+        fn reload(&self) -> Result<(), TlsError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn in_use(&self) -> Vec<Certificate> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_renewed_while_the_broker_started_is_in_use_before_long() {
+        let (read, notices) = (Arc::new(Read::default()), Arc::default());
+        let certificates = Certificates::new(vec![Arc::clone(&read) as _], &notices);
+        let (_stop, stopping) = watch::channel(false);
+        certificates.watch(stopping);
+        tokio::time::sleep(10 * WATCH_INTERVAL).await;
+        assert_eq!(read.0.load(Ordering::Relaxed), 1, "once, as nothing has changed since");
     }
 }
