@@ -13,6 +13,6 @@ mod rng;
 mod watched;
 
 pub use crate::log::{Outlook, Turn};
-pub use disk::{FakeDisk, Faults, Hold};
+pub use disk::{FailsOnce, FakeDisk, Faults, Hold};
 pub use rng::Rng;
 pub use watched::{Call, WatchedStore};

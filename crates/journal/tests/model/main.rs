@@ -3,10 +3,12 @@
 //! `COURSER_JOURNAL_SECONDS` says for how long (default 8) each test looks for a history that goes
 //! wrong, `COURSER_JOURNAL_SEED` runs one history again and prints it.
 
+mod once;
 mod owner;
 mod steps;
 mod world;
 
+use courser_journal::testing::{FailsOnce, Faults};
 use std::{
     env,
     panic::{self, AssertUnwindSafe, RefUnwindSafe},
@@ -66,6 +68,34 @@ fn sweep(seed: u64) {
     }
 }
 
+/// Two lives in which each operation on the disk in turn fails once: as on a bad sector, as on a full disk, and as
+/// what is forbidden.
+fn sweep_of_faults(seed: u64) {
+    let change = |fail_change| Faults { fail_change, ..Faults::default() };
+    let look = |fail_look| Faults { fail_look, ..Faults::default() };
+    let kinds: [(fn(_) -> Faults, _, _); 4] =
+        [(change, 5, true), (change, 28, false), (look, 5, true), (look, 13, false)];
+    for (faults, os_error, power_goes) in kinds {
+        for after in 0.. {
+            let mut world = World::once(seed, after, number("COURSER_JOURNAL_SEED").is_some());
+            let lived = panic::catch_unwind(AssertUnwindSafe(|| {
+                let fault = faults(Some(FailsOnce { after, os_error }));
+                let failed = world.live_with(fault, power_goes);
+                world.finish();
+                failed
+            }));
+            match lived {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(panic) => {
+                    eprintln!("operation {after} failed with {os_error}");
+                    panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn what_was_durable_survives_and_nothing_else_appears() {
     run_for_a_while(live);
@@ -74,4 +104,9 @@ fn what_was_durable_survives_and_nothing_else_appears() {
 #[test]
 fn the_power_may_go_at_every_operation() {
     run_for_a_while(sweep);
+}
+
+#[test]
+fn every_operation_of_the_disk_may_fail_once() {
+    run_for_a_while(sweep_of_faults);
 }

@@ -4,20 +4,16 @@ use crate::{
     owner::{Appended, Entry, encode_state, live_after},
     world::World,
 };
-use courser_journal::{AppendError, AppendMode, Batch, CheckpointError, testing::Faults};
+use courser_journal::{
+    AppendError, AppendMode, Batch, CheckpointError, Lsn, ReadError, testing::Faults,
+};
 
 impl World {
     /// Does one thing of all that can be done.
     pub fn step(&mut self) {
         match self.rng.below(100) {
             0..50 => self.append(),
-            50..62 => {
-                let end = self.journal().end();
-                self.journal().flush_once();
-                if self.journal().failed().is_none() {
-                    self.written = end;
-                }
-            }
+            50..62 => self.flush(),
             62..66 => {
                 let end = self.journal().end();
                 let waited = self.journal().wait_durable(end);
@@ -30,6 +26,14 @@ impl World {
             92..95 if self.faults => self.change_capacity(),
             95..100 if self.faults => self.change_faults(),
             _ => self.checkpoint(),
+        }
+    }
+
+    pub fn flush(&mut self) {
+        let end = self.journal().end();
+        self.journal().flush_once();
+        if self.journal().failed().is_none() {
+            self.written = end;
         }
     }
 
@@ -47,7 +51,6 @@ impl World {
     fn append(&mut self) {
         let mode = AppendMode { sync: self.rng.one_in(3), reserve: self.rng.one_in(4) };
         let mut live = live_after(&self.batches);
-        let mut batch = Batch::new();
         let mut entries = Vec::new();
         let count = if self.uniform_len.is_some() { 1 } else { self.rng.below(5) };
         for _ in 0..count {
@@ -75,8 +78,16 @@ impl World {
                     Entry::Payload(octets)
                 }
             };
-            batch.push(&[&entry.encode()]);
             entries.push(entry);
+        }
+        self.append_entries(entries, mode);
+    }
+
+    /// Appends these in one batch.
+    pub fn append_entries(&mut self, entries: Vec<Entry>, mode: AppendMode) {
+        let mut batch = Batch::new();
+        for entry in &entries {
+            batch.push(&[&entry.encode()]);
         }
         let journal = self.journal.as_ref().unwrap();
         let count = batch.len();
@@ -101,7 +112,7 @@ impl World {
         }
     }
 
-    fn read_some(&mut self) {
+    pub fn read_some(&mut self) {
         let live = live_after(&self.batches);
         if self.rng.one_in(4) {
             self.cache.clear();
@@ -109,12 +120,18 @@ impl World {
         let skip = self.rng.below(live.len() as u64 + 1) as usize;
         let journal = self.journal.as_ref().unwrap();
         for (position, octets) in live.iter().skip(skip).take(5) {
-            let read = journal.read(*position, &mut self.cache).unwrap();
+            let read = match journal.read(*position, &mut self.cache) {
+                // The disk was to refuse this. It is there for who asks again.
+                Err(ReadError::Io { .. }) if self.is_once => {
+                    journal.read(*position, &mut self.cache).unwrap()
+                }
+                read => read.unwrap(),
+            };
             assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
         }
     }
 
-    fn checkpoint(&mut self) {
+    pub fn checkpoint(&mut self) {
         let start = match self.earlier.take() {
             Some(earlier) if self.rng.one_in(2) => earlier,
             _ => self.journal().end(),
@@ -131,6 +148,8 @@ impl World {
         self.say(format_args!("checkpoint {start} wanted {wanted}: {result:?}"));
         match result {
             Ok(_) => {
+                let last = |(of, _): &&(Lsn, Vec<u8>)| *of == self.checkpoint;
+                self.before = self.checkpoints.iter().find(last).cloned().unwrap_or_default();
                 self.checkpoints = vec![(start, state)];
                 self.checkpoint = start;
             }

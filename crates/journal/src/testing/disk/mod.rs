@@ -1,11 +1,13 @@
 //! The fake disk: names, locks, faults and crashes.
 
+mod faults;
 mod hold;
 mod image;
 mod open_file;
 
 use super::Rng;
 use crate::{Disk, DiskFile, FileEntry, OpenMode};
+pub use faults::{FailsOnce, Faults};
 pub use hold::Hold;
 use image::Image;
 use open_file::FakeFile;
@@ -16,27 +18,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
-
-/// What goes wrong. Counts are of operations from now on; `None` is never.
-#[derive(Clone, Debug, Default)]
-pub struct Faults {
-    /// The power goes at this operation that changes anything: it and all later ones fail.
-    pub power_off_after: Option<u64>,
-    /// This write fails.
-    pub fail_write_after: Option<u64>,
-    /// This sync of a file fails, and part of what it should have made durable is lost for good.
-    pub fail_sync_after: Option<u64>,
-    /// One in so many writes is cut short or interrupted; 0 is none.
-    pub short_write_one_in: u64,
-    /// Syncs do nothing: what a disk that lies does. A test has to notice.
-    pub lying_syncs: bool,
-    /// How long a sync takes.
-    pub sync_takes: Duration,
-    /// Reads of files fail.
-    pub fail_reads: bool,
-}
 
 /// A disk in memory. Clones are the same disk.
 #[derive(Clone)]
@@ -94,6 +76,17 @@ impl FakeDisk {
     /// Says what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.0.lock().faults = faults;
+    }
+
+    /// What goes wrong from now on.
+    pub fn faults(&self) -> Faults {
+        self.0.lock().faults.clone()
+    }
+
+    /// Whether something that was to fail once has not come up yet.
+    pub fn has_fault_left(&self) -> bool {
+        let faults = &self.0.lock().faults;
+        faults.fail_change.is_some() || faults.fail_look.is_some()
     }
 
     /// Says how many bytes fit on the disk.
@@ -199,13 +192,16 @@ impl State {
     /// Counts an operation that changes something.
     fn change(&mut self) -> io::Result<()> {
         match &mut self.faults.power_off_after {
-            None => Ok(()),
-            Some(0) => Err(io::Error::other("the power is off")),
-            Some(left) => {
-                *left -= 1;
-                Ok(())
-            }
+            None => {}
+            Some(0) => return Err(io::Error::other("the power is off")),
+            Some(left) => *left -= 1,
         }
+        FailsOnce::count(&mut self.faults.fail_change)
+    }
+
+    /// Counts an operation that only looks.
+    fn look(&mut self) -> io::Result<()> {
+        FailsOnce::count(&mut self.faults.fail_look)
     }
 
     fn add_file(&mut self, path: &Path) -> u64 {
@@ -276,7 +272,8 @@ impl Disk for FakeDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
-        let state = self.0.lock();
+        let mut state = self.0.lock();
+        state.look()?;
         let mut found = Vec::new();
         for (path, file) in &state.live_names {
             let name = path.strip_prefix(dir).ok().and_then(Path::to_str);
@@ -288,7 +285,8 @@ impl Disk for FakeDisk {
     }
 
     fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
-        let state = self.0.lock();
+        let mut state = self.0.lock();
+        state.look()?;
         let paths = state.live_names.keys().filter_map(|path| path.strip_prefix(dir).ok());
         let folders = paths.filter_map(|path| {
             let mut parts = path.iter();
@@ -304,6 +302,9 @@ impl Disk for FakeDisk {
             hold.wait();
         }
         let state = &mut *self.0.lock();
+        if mode != OpenMode::Create {
+            state.look()?;
+        }
         let file = match (mode, state.live_names.get(path)) {
             (OpenMode::Create, _) => {
                 state.change()?;
@@ -354,6 +355,7 @@ impl Disk for FakeDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
         let mut state = self.0.lock();
+        state.look()?;
         if !state.locks.insert(path.to_owned()) {
             return Err(io::ErrorKind::WouldBlock.into());
         }

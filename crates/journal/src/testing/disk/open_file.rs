@@ -38,7 +38,10 @@ fn is_due(count: &mut Option<u64>) -> bool {
 
 impl DiskFile for FakeFile {
     fn size_bytes(&self) -> io::Result<u64> {
-        self.with(|state, file| Ok(state.files[&file].live.len() as u64))
+        self.with(|state, file| {
+            state.look()?;
+            Ok(state.files[&file].live.len() as u64)
+        })
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -46,6 +49,7 @@ impl DiskFile for FakeFile {
             if state.faults.fail_reads {
                 return Err(io::Error::other("the disk does not give this"));
             }
+            state.look()?;
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
             let len = rest.len().min(out.len());
@@ -97,12 +101,17 @@ impl DiskFile for FakeFile {
             thread::sleep(takes);
         }
         self.with(|state, file| {
-            state.change()?;
-            let fails = is_due(&mut state.faults.fail_sync_after);
-            let Some(image) = state.files.get_mut(&file) else { return Ok(()) };
-            if fails {
+            let mut failed = state.change();
+            if failed.is_err() && state.faults.power_off_after == Some(0) {
+                return failed;
+            }
+            if failed.is_ok() && is_due(&mut state.faults.fail_sync_after) {
+                failed = Err(io::Error::other("the disk lost something"));
+            }
+            let Some(image) = state.files.get_mut(&file) else { return failed };
+            if failed.is_err() {
                 image.sync_partly(&mut state.rng);
-                return Err(io::Error::other("the disk lost something"));
+                return failed;
             }
             if !state.faults.lying_syncs {
                 image.sync();
