@@ -221,8 +221,16 @@ impl Queue {
                 state.set_count(&mut location, count);
             }
             let State { ready, notes, .. } = &mut *state;
-            // One that can't be read is found out when its turn comes.
-            let message = reader.as_mut().and_then(|reader| reader.read(&location).ok());
+            // Without it nobody knows its place, nor what is the same: what the disk refuses is asked for once more. One that
+            // can't be read is found out when its turn comes.
+            let message = match reader.as_mut() {
+                Some(reader) => match reader.read(&location) {
+                    Ok(message) => Some(message),
+                    Err(StoreError::Unread(_)) => reader.read(&location).ok(),
+                    Err(_) => None,
+                },
+                None => None,
+            };
             if let (Some(notes), Some(message)) = (notes, &message) {
                 if may_be_letters {
                     notes.enter_beside(message, &location);

@@ -300,11 +300,16 @@ impl Read for CheckpointReader {
         }
         if self.done == self.block.len() {
             let at = self.offset;
+            let number = self.header.number;
+            // Who reads the data has no other name for the file.
             self.next_block().map_err(|error| match error {
-                FileError::Io(error) => error,
+                FileError::Io(error) => io::Error::new(
+                    error.kind(),
+                    format!("reading checkpoint {number} failed: {error}"),
+                ),
                 _ => io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("checkpoint {} is damaged at offset {at}", self.header.number),
+                    format!("checkpoint {number} is damaged at offset {at}"),
                 ),
             })?;
         }

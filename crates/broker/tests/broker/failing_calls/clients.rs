@@ -87,9 +87,7 @@ fn publish_again_what_is_taken_once() {
     let twice = |scene: &mut Scene| match scene.publish(&[once("1")]) {
         Told::Refused => {
             scene.world.store().heal();
-            scene.client = scene.world.connect();
-            scene.client.open_channel(2);
-            scene.client.call_on(2, courser_codec::confirm::Select::default());
+            scene.connect();
             scene.publish(&[once("1")])
         }
         told => told,

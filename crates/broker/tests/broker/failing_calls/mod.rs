@@ -3,6 +3,7 @@
 //! all, in memory and after a restart, and nothing waits for ever.
 
 mod clients;
+mod disks;
 mod moves;
 mod operators;
 mod scene;

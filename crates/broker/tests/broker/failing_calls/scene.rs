@@ -33,15 +33,25 @@ impl Scene {
             On::Copy => WorldOnDisk::on_copy(),
         };
         world.broker.set_time(START_MS);
-        let mut client = world.connect();
-        declare(&mut client);
-        client.open_channel(2);
-        client.call_on(2, confirm::Select::default());
+        let client = world.connect();
         let mut scene = Scene { world, client, now_ms: START_MS };
+        declare(&mut scene.client);
+        scene.confirm();
         prepare(&mut scene);
         scene.world.flush();
         scene.client.heard();
         scene
+    }
+
+    /// Another client, when the first one has gone.
+    pub fn connect(&mut self) {
+        self.client = self.world.connect();
+        self.confirm();
+    }
+
+    fn confirm(&mut self) {
+        self.client.open_channel(2);
+        self.client.call_on(2, confirm::Select::default());
     }
 
     pub fn is_connected(&self) -> bool {

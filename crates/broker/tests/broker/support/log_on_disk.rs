@@ -34,14 +34,16 @@ impl LogOnDisk {
         }
     }
 
-    pub fn checkpoint(&self, state: &dyn ShardState) {
-        match self {
-            LogOnDisk::Alone(store) => drop(store.checkpoint(state).expect("a checkpoint")),
+    /// Makes a checkpoint; why not, if that fails.
+    pub fn checkpoint(&self, state: &dyn ShardState) -> Result<(), String> {
+        let made = match self {
+            LogOnDisk::Alone(store) => store.checkpoint(state).map(drop).map_err(text),
             LogOnDisk::Copy(copy) => {
                 copy.flush();
-                copy.shard.checkpoint(state).expect("a checkpoint");
+                copy.shard.checkpoint(state).map(drop).map_err(text)
             }
-        }
+        };
+        made
     }
 
     pub fn close(&self) {
@@ -69,9 +71,17 @@ impl Peers for Alone {
     fn send(&self, _to: NodeId, _packets: Vec<Packet>) {}
 }
 
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
 impl LogOfGroup {
-    /// Has the node lead, and opens its shard.
-    pub fn open(disk: &FakeDisk, options: Options, gauge: Arc<MemoryGauge>) -> (Self, Recovered) {
+    /// Has the node lead, and opens its shard; why not, if that fails.
+    pub fn open(
+        disk: &FakeDisk,
+        options: Options,
+        gauge: Arc<MemoryGauge>,
+    ) -> Result<(Self, Recovered), String> {
         let node = NodeId(1);
         let config = MemberConfig {
             dir: PathBuf::from("group"),
@@ -82,9 +92,9 @@ impl LogOfGroup {
             tick: std::time::Duration::ZERO,
             journal: options,
         };
-        let (member, mut driver) = Member::idle(config, Arc::new(Alone)).expect("a good copy");
+        let (member, mut driver) = Member::idle(config, Arc::new(Alone)).map_err(text)?;
         let term = loop {
-            driver.turn(true).expect("nothing fails");
+            driver.turn(true).map_err(text)?;
             let replica = driver.group().log().replica();
             replica.maintain_once();
             replica.flush_once();
@@ -94,9 +104,9 @@ impl LogOfGroup {
         };
         let opened =
             member.shards(term, gauge).open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
-        let opened = opened.expect("it leads");
+        let opened = opened.map_err(text)?;
         let log = LogOfGroup { driver: Mutex::new(driver), member, shard: opened.shard };
-        (log, opened.recovered)
+        Ok((log, opened.recovered))
     }
 
     fn flush(&self) {

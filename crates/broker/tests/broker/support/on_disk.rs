@@ -52,7 +52,7 @@ impl WorldOnDisk {
     /// With these changes in the log, as another version may have written them.
     pub fn of(records: &[Record<'_>]) -> Self {
         let mut world = WorldOnDisk::stopped(0, false);
-        let (store, _) = world.open_journal(Arc::default());
+        let (store, _) = world.open_journal(Arc::default()).expect("a good journal");
         store.append(records, Sync::Wanted, &mut Vec::new()).expect("nothing fails");
         store.journal().close().expect("nothing fails");
         drop(store);
@@ -85,7 +85,7 @@ impl WorldOnDisk {
         let (world, log) = self.running.take().expect("it runs");
         log.close();
         drop((world, log));
-        let (log, recovered) = self.open(Arc::default());
+        let (log, recovered) = self.open(Arc::default()).expect("a good log");
         log.close();
         drop(log);
         self.start();
@@ -180,31 +180,62 @@ impl WorldOnDisk {
 
     /// Makes a checkpoint.
     pub fn checkpoint(&self) {
+        self.try_checkpoint().expect("a checkpoint");
+    }
+
+    /// Makes a checkpoint; why not, if that fails.
+    pub fn try_checkpoint(&self) -> Result<(), String> {
         let (world, log) = self.running.as_ref().expect("it runs");
         let state = world.broker.state_of(ShardId::HOME).expect("always open");
-        log.checkpoint(&state);
+        log.checkpoint(&state)
     }
 
-    fn open(&self, gauge: Arc<MemoryGauge>) -> (LogOnDisk, Recovered) {
-        if self.is_copy {
-            let (copy, recovered) = LogOfGroup::open(&self.disk, options(), gauge);
-            return (LogOnDisk::Copy(Box::new(copy)), recovered);
+    /// Stops the broker, in order or not, and tries to start it again on a disk with these faults; why that failed, if it has.
+    pub fn restart_with(&mut self, faults: Faults, in_order: bool) -> Result<(), String> {
+        self.watched = None;
+        let (world, log) = self.running.take().expect("it runs");
+        if in_order {
+            log.close();
+        } else {
+            self.disk.kill();
         }
-        let (store, recovered) = self.open_journal(gauge);
-        (LogOnDisk::Alone(store), recovered)
+        drop((world, log));
+        self.disk.set_faults(faults);
+        self.try_start()
     }
 
-    fn open_journal(&self, gauge: Arc<MemoryGauge>) -> (Arc<JournalStore>, Recovered) {
+    /// What it is on.
+    pub fn disk(&self) -> &FakeDisk {
+        &self.disk
+    }
+
+    fn open(&self, gauge: Arc<MemoryGauge>) -> Result<(LogOnDisk, Recovered), String> {
+        if self.is_copy {
+            let (copy, recovered) = LogOfGroup::open(&self.disk, options(), gauge)?;
+            return Ok((LogOnDisk::Copy(Box::new(copy)), recovered));
+        }
+        let (store, recovered) = self.open_journal(gauge)?;
+        Ok((LogOnDisk::Alone(store), recovered))
+    }
+
+    fn open_journal(
+        &self,
+        gauge: Arc<MemoryGauge>,
+    ) -> Result<(Arc<JournalStore>, Recovered), String> {
         let disk = Arc::new(self.disk.clone());
         let path = Path::new("journal");
         let opened = JournalStore::open(path, options(), disk, gauge, u64::MAX, &mut |_| {});
-        let (store, recovered, _) = opened.expect("a good journal");
-        (store, recovered)
+        opened.map(|(store, recovered, _)| (store, recovered)).map_err(|error| error.to_string())
     }
 
     fn start(&mut self) {
+        self.try_start().expect("a good log");
+    }
+
+    /// Starts the broker; why that failed, if it has.
+    pub fn try_start(&mut self) -> Result<(), String> {
         let gauge = Arc::new(MemoryGauge::default());
-        let (log, recovered) = self.open(Arc::clone(&gauge));
+        let (log, recovered) = self.open(Arc::clone(&gauge))?;
         let log = Arc::new(log);
         let watched = Arc::new(WatchedStore::new(log.store()));
         let shared = Arc::clone(&watched) as Arc<dyn Store>;
@@ -213,6 +244,7 @@ impl WorldOnDisk {
         let world = World { broker, log: Some(Arc::clone(&log)) };
         self.running = Some((world, log));
         self.watched = Some(watched);
+        Ok(())
     }
 }
 
