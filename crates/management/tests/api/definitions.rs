@@ -11,7 +11,7 @@ async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
 }
 
 /// A bit of everything, as RabbitMQ writes it: empty objects as lists, too.
-fn sample() -> Value {
+pub fn sample() -> Value {
     json!({
         "rabbit_version": "4.3.6",
         "users": [{

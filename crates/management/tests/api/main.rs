@@ -9,6 +9,7 @@ mod definitions;
 mod direct;
 mod documented;
 mod events;
+mod failing_imports;
 mod floods;
 mod groups;
 mod insight;

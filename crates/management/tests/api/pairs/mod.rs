@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 type Write = (&'static str, &'static str, &'static str);
 
 /// The password of the users that are there, as a salted sum.
-const FIRST: &str = "AQAAAGNRTHCg0aX1AAAAAGNRTHCg0aX1AAAAAGNRTHCg0aX1";
+pub const FIRST: &str = "AQAAAGNRTHCg0aX1AAAAAGNRTHCg0aX1AAAAAGNRTHCg0aX1";
 
 /// Those of two other passwords.
 macro_rules! hash {
