@@ -36,14 +36,13 @@ impl LogOnDisk {
 
     /// Makes a checkpoint; why not, if that fails.
     pub fn checkpoint(&self, state: &dyn ShardState) -> Result<(), String> {
-        let made = match self {
+        match self {
             LogOnDisk::Alone(store) => store.checkpoint(state).map(drop).map_err(text),
             LogOnDisk::Copy(copy) => {
                 copy.flush();
                 copy.shard.checkpoint(state).map(drop).map_err(text)
             }
-        };
-        made
+        }
     }
 
     pub fn close(&self) {
