@@ -73,7 +73,7 @@ def test_a_quorum_queue_counts_deliveries_and_gives_up(connection, channel):
     def give_back(_, method, properties, body):
         assert (properties.headers["own"], body) == (1, b"poison")
         counts.append(properties.headers.get("x-delivery-count"))
-        channel.basic_nack(method.delivery_tag, requeue=True)
+        channel.basic_reject(method.delivery_tag, requeue=True)
 
     try:
         channel.basic_publish("", queue, b"poison", pika.BasicProperties(headers={"own": 1}))

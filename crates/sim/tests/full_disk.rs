@@ -65,6 +65,12 @@ fn ack(client: &mut Client, channel: u16, delivery_tag: u64) {
     client.request(channel, &Method::BasicAck(ack)).expect("it is taken even now");
 }
 
+/// Gives a message back in a way that counts.
+fn fail_on(client: &mut Client, delivery_tag: u64) {
+    let reject = basic::Reject { delivery_tag, requeue: true };
+    client.request(PLAIN, &Method::BasicReject(reject)).expect("it is taken even now");
+}
+
 fn ack_next(client: &mut Client, messages: u64) {
     for _ in 0..messages {
         let (tag, _) = get(client, PLAIN).expect("there is one");
@@ -213,16 +219,16 @@ fn what_was_acknowledged_does_not_come_back_after_a_stop_on_the_full_disk() {
 fn a_purge_and_returns_without_room_are_kept_by_a_checkpoint() {
     let disk = FakeDisk::new(4);
     let (store, broker, mut client) = on_a_full_disk(&disk);
-    let (_, first) = get(&mut client, PLAIN).expect("there is one");
-    let recover = Method::BasicRecover(basic::Recover { requeue: true });
-    client.request(PLAIN, &recover).expect("it is taken even now");
+    let (tag, first) = get(&mut client, PLAIN).expect("there is one");
+    fail_on(&mut client, tag);
     assert!(store.journal().has_unlogged());
     assert!(checkpoint(&store, &broker));
     use_up_all_room(&disk, &store);
     let (store, broker, mut client) = crash(&disk, (store, broker, client));
     assert_eq!(ready(&broker) as u64, MESSAGES);
-    assert_eq!(get(&mut client, PLAIN).map(|(_, id)| id), Some(first));
-    client.request(PLAIN, &recover).expect("there is room");
+    let (tag, again) = get(&mut client, PLAIN).expect("it is back");
+    assert_eq!(again, first);
+    fail_on(&mut client, tag);
     use_up_all_room(&disk, &store);
     let purge = queue::Purge { queue: ShortStr::from_static("q"), nowait: false };
     client.request(PLAIN, &Method::QueuePurge(purge)).expect("it is taken even now");

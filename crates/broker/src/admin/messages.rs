@@ -51,7 +51,10 @@ pub enum GetMode {
     /// They are gone.
     Acknowledge,
     /// They return to their places, marked as redelivered.
-    Requeue,
+    Requeue {
+        /// Whether that counts towards a delivery limit.
+        counts: bool,
+    },
     /// They are refused for good: dead letters, where the queue wants that.
     Reject,
 }
@@ -113,9 +116,9 @@ impl Admin {
             let _gate = shard.gate.read();
             let store = &*shard.store;
             let settled = match mode {
-                _ if failed.is_some() => queue.requeue(&taken, store, &mut wakes),
+                _ if failed.is_some() => queue.requeue(&taken, false, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
-                GetMode::Requeue => queue.requeue(&taken, store, &mut wakes),
+                GetMode::Requeue { counts } => queue.requeue(&taken, counts, store, &mut wakes),
                 GetMode::Reject => queue.reject(&taken, store, &mut wakes),
             };
             shard.post_dead_letters(&mut wakes);
@@ -325,10 +328,10 @@ pub(super) fn publish_taken(
         });
         let moved = match posted {
             Ok(true) => source.acknowledge(&taken, is_logged, store, &mut wakes).map(|()| count),
-            Ok(false) => source.requeue(&taken, store, &mut wakes).map(|()| 0),
+            Ok(false) => source.requeue(&taken, false, store, &mut wakes).map(|()| 0),
             Err(error) => {
                 // They are where they were.
-                let returned = source.requeue(&taken, store, &mut wakes);
+                let returned = source.requeue(&taken, false, store, &mut wakes);
                 returned.and(Err(error))
             }
         };

@@ -1,5 +1,5 @@
-//! `x-delivery-limit`: how often a message has come back from its consumers, which they are told in
-//! `x-delivery-count`, and what comes back too often.
+//! `x-delivery-limit`: how often a message has come back from consumers that may have failed on it, which
+//! they are told in `x-delivery-count`, and what comes back too often.
 //!
 //! The count lies in the marks of the message's location, and in the log. What does not fit the marks
 //! is noted beside them.
@@ -74,8 +74,8 @@ pub(super) fn put_count(
 }
 
 impl Queue {
-    /// A message comes back: to its place, or, from a queue that counts that, out of the queue if that
-    /// was once too often.
+    /// A message comes back that somebody may have failed on: to its place, or, from a queue that counts
+    /// that, out of the queue if that was once too often.
     pub(super) fn put_back(
         self: &Arc<Self>,
         state: &mut State,

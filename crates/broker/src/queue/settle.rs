@@ -31,7 +31,7 @@ pub(crate) enum Freed {
 #[derive(Clone, Copy)]
 enum Outcome {
     Acknowledged { in_log: bool },
-    Requeued,
+    Requeued { counts: bool },
     Rejected,
 }
 
@@ -105,14 +105,16 @@ impl Queue {
         self.take_back(settled, Outcome::Acknowledged { in_log }, store, wakes)
     }
 
-    /// Puts deliveries back to their original places.
+    /// Puts deliveries back to their original places. Whether it counts says if the message may have been at
+    /// fault.
     pub(crate) fn requeue(
         self: &Arc<Self>,
         returned: &[Settled],
+        counts: bool,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(returned, Outcome::Requeued, store, wakes)
+        self.take_back(returned, Outcome::Requeued { counts }, store, wakes)
     }
 
     /// Takes deliveries that their consumers refuse for good.
@@ -147,7 +149,10 @@ impl Queue {
                     Outcome::Acknowledged { .. } => {
                         acknowledged.add_first_of(settled.len() - index, location);
                     }
-                    Outcome::Requeued => {
+                    Outcome::Requeued { counts: false } => {
+                        Self::put_into_place(&mut state, one.sequence, location);
+                    }
+                    Outcome::Requeued { counts: true } => {
                         let returned = (one.sequence, location);
                         self.put_back(&mut state, returned, &mut settling, wakes);
                     }

@@ -17,8 +17,8 @@ const STARVED_AT_ONCE: usize = 256;
 pub(super) enum Settlement {
     /// It is done with.
     Done,
-    /// It returns to its queue.
-    Requeue,
+    /// It returns to its queue, which may count that against it.
+    Requeue { counts: bool },
     /// Its consumer refuses it for good: a dead letter, where its queue wants that.
     Reject,
 }
@@ -29,7 +29,13 @@ impl Session {
         self.settle(number, tag, multiple, Settlement::Done)
     }
 
-    /// `basic.nack` and `basic.reject`.
+    /// `basic.reject`.
+    pub(super) fn reject(&mut self, number: u16, tag: u64, requeue: bool) -> Result<(), Fault> {
+        let back = Settlement::Requeue { counts: true };
+        self.settle(number, tag, false, if requeue { back } else { Settlement::Reject })
+    }
+
+    /// `basic.nack`: what it gives back has not failed.
     pub(super) fn nack(
         &mut self,
         number: u16,
@@ -37,15 +43,15 @@ impl Session {
         multiple: bool,
         requeue: bool,
     ) -> Result<(), Fault> {
-        let settlement = if requeue { Settlement::Requeue } else { Settlement::Reject };
-        self.settle(number, tag, multiple, settlement)
+        let back = Settlement::Requeue { counts: false };
+        self.settle(number, tag, multiple, if requeue { back } else { Settlement::Reject })
     }
 
     /// `basic.recover` with requeue: everything unacknowledged on the channel returns.
     pub(super) fn recover(&mut self, number: u16) -> Result<(), Fault> {
         self.settle_acknowledged();
         let taken = self.take_unacked(number, 0, true)?;
-        self.apply(number, taken, Settlement::Requeue)
+        self.apply(number, taken, Settlement::Requeue { counts: false })
     }
 
     /// Ends a channel in the outbox; what is unacknowledged on it is added to `returned`.
@@ -141,7 +147,7 @@ impl Session {
         settlement: Settlement,
     ) -> Result<(), Fault> {
         let mut returned = Runs::new();
-        if settlement == Settlement::Requeue {
+        if let Settlement::Requeue { .. } = settlement {
             // Before there is credit for them: what returns goes out ahead of what has been waiting.
             self.settle_acknowledged();
         }
@@ -153,7 +159,7 @@ impl Session {
                     channel.counts().deliveries.acknowledged += taken.len() as u64;
                     &mut self.acknowledged
                 }
-                Settlement::Requeue | Settlement::Reject => &mut returned,
+                Settlement::Requeue { .. } | Settlement::Reject => &mut returned,
             };
             for (_, unacked) in taken {
                 book(channel, unacked, runs);
@@ -162,8 +168,8 @@ impl Session {
         }
         match settlement {
             _ if returned.is_empty() => Ok(()),
-            Settlement::Reject => self.reject(returned),
-            _ => self.requeue(returned),
+            Settlement::Requeue { counts } => self.requeue(returned, counts),
+            _ => self.reject_all(returned),
         }
     }
 
@@ -204,7 +210,7 @@ impl Session {
     }
 
     /// Ends deliveries that are refused for good.
-    fn reject(&mut self, refused: Runs) -> Result<(), Fault> {
+    fn reject_all(&mut self, refused: Runs) -> Result<(), Fault> {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
@@ -217,7 +223,7 @@ impl Session {
     }
 
     /// Puts deliveries back to their places, and hands out what can be handed out then.
-    pub(super) fn requeue(&mut self, returned: Runs) -> Result<(), Fault> {
+    pub(super) fn requeue(&mut self, returned: Runs, counts: bool) -> Result<(), Fault> {
         if returned.is_empty() {
             return Ok(());
         }
@@ -226,7 +232,7 @@ impl Session {
         let store = &*shard.store;
         let mut done = Ok(());
         for (queue, settled) in merge(returned) {
-            done = done.and(queue.requeue(&settled, store, &mut self.wakes));
+            done = done.and(queue.requeue(&settled, counts, store, &mut self.wakes));
         }
         shard.post_dead_letters(&mut self.wakes);
         done.map_err(store_fault)

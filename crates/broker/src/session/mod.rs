@@ -206,7 +206,7 @@ impl Session {
             self.give_up(number, &mut returned);
         }
         // Nothing is left of the channels that an error could be reported to.
-        drop(self.requeue(returned));
+        drop(self.requeue(returned, true));
         for (queue, departure) in departures {
             // Nobody is told.
             let _ = self.after_departure(&queue, departure);

@@ -37,9 +37,7 @@ impl Session {
 
     fn carry_out(&mut self, number: u16, method: &Method<'_>) -> Result<(), Fault> {
         match method {
-            Method::BasicReject(reject) => {
-                self.nack(number, reject.delivery_tag, false, reject.requeue)
-            }
+            Method::BasicReject(reject) => self.reject(number, reject.delivery_tag, reject.requeue),
             Method::BasicNack(nack) => {
                 self.nack(number, nack.delivery_tag, nack.multiple, nack.requeue)
             }

@@ -136,7 +136,8 @@ impl Session {
         shard.post_dead_letters(&mut self.wakes);
         drop(gate);
         let mut lsn = lsn;
-        for settlement in [Settlement::Reject, Settlement::Requeue] {
+        let requeues = [true, false].map(|counts| Settlement::Requeue { counts });
+        for settlement in [Settlement::Reject].into_iter().chain(requeues) {
             let those: Vec<_> = with(settlement).collect();
             if !those.is_empty() {
                 self.apply(number, those, settlement)?;

@@ -57,7 +57,7 @@ fn an_operator_sees_none_of_its_messages_and_changes_nothing_of_it() {
     let admin = world.broker.admin();
     let refused = |fault: Fault| assert_eq!(fault.code, 405, "{}", fault.explanation);
     refused(admin.peek("/", b"q", 0, 1, 1).expect_err("locked"));
-    refused(admin.get("/", b"q", 1, GetMode::Requeue, 1, 1).expect_err("locked"));
+    refused(admin.get("/", b"q", 1, GetMode::Requeue { counts: false }, 1, 1).expect_err("locked"));
     refused(admin.pause_queue("/", b"q").expect_err("locked"));
     refused(admin.resume_queue("/", b"q").expect_err("locked"));
     refused(admin.purge_some("/", b"q", 1).expect_err("locked"));

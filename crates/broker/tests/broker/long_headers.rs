@@ -239,7 +239,7 @@ fn the_longest_header_goes_through_streams_returns_and_dead_letters() {
         let delivery = client.get("q").expect("the message");
         let seen = headers(&delivery).get("x-delivery-count").and_then(FieldValue::as_integer);
         assert_eq!(seen, count);
-        client.requeue(delivery.tag);
+        client.fail_on(delivery.tag);
     }
     let letter = client.get("dead").expect("the letter");
     assert_eq!(deaths(&letter), ["q delivery_limit 1"]);

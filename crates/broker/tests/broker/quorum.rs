@@ -81,7 +81,7 @@ fn a_classic_queue_is_no_quorum_queue() {
 }
 
 #[test]
-fn a_message_comes_back_to_a_quorum_queue_twenty_times() {
+fn a_message_may_fail_in_a_quorum_queue_twenty_times() {
     let world = World::new();
     let mut client = world.connect();
     declare_with(&mut client, "q", true, &arguments());
@@ -90,7 +90,7 @@ fn a_message_comes_back_to_a_quorum_queue_twenty_times() {
         let delivery = client.get("q").expect("a message");
         let count = headers(&delivery).get("x-delivery-count").and_then(FieldValue::as_integer);
         assert_eq!(count, (nth > 0).then_some(nth));
-        client.requeue(delivery.tag);
+        client.fail_on(delivery.tag);
     }
     assert_eq!(client.get("q"), None);
 }

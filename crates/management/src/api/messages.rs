@@ -166,7 +166,8 @@ impl Taking {
             body.integer(name)?.map(usize::try_from).transpose().map_err(|_| not_int(name))
         };
         let mode = match body.required_text("ackmode")? {
-            "ack_requeue_true" | "reject_requeue_true" => GetMode::Requeue,
+            "ack_requeue_true" => GetMode::Requeue { counts: false },
+            "reject_requeue_true" => GetMode::Requeue { counts: true },
             "ack_requeue_false" => GetMode::Acknowledge,
             "reject_requeue_false" => GetMode::Reject,
             other => return Err(Refusal::bad_request(json!(["unknown_ackmode", other]))),

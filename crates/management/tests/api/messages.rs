@@ -72,6 +72,17 @@ async fn a_message_that_is_put_back_is_there_again() {
 }
 
 #[tokio::test]
+async fn only_a_message_that_is_rejected_comes_closer_to_its_delivery_limit() {
+    let broker = with_queue(json!({ "x-delivery-limit": 1 })).await;
+    publish(&broker, "", "q", json!({})).await;
+    let mut found = Vec::new();
+    for mode in ["ack_requeue_true", "ack_requeue_true", "reject_requeue_true"].repeat(3) {
+        found.push(get(&broker, mode, json!({})).await.as_array().map_or(0, Vec::len));
+    }
+    assert_eq!(found, [1, 1, 1, 1, 1, 1, 0, 0, 0]);
+}
+
+#[tokio::test]
 async fn payloads_can_be_cut_off() {
     let broker = with_queue(json!({})).await;
     publish(&broker, "", "q", json!({})).await;

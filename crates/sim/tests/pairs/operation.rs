@@ -197,7 +197,7 @@ fn number(rng: &mut Rng) -> usize {
 }
 
 fn settlement(rng: &mut Rng) -> Settlement {
-    [Settlement::Ack, Settlement::Ack, Settlement::Reject, Settlement::Requeue]
+    [Settlement::Ack, Settlement::Ack, Settlement::Reject, Settlement::Requeue { counts: true }]
         [rng.below(4) as usize]
 }
 

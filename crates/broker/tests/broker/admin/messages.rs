@@ -66,10 +66,10 @@ fn messages_that_are_got_go_return_or_become_dead_letters() {
     let admin = world.broker.admin();
     let get =
         |count, mode| bodies(&admin.get("/", b"q", count, mode, 100, 1 << 20).expect("the queue"));
-    assert_eq!(get(2, GetMode::Requeue), ["a", "b"]);
+    assert_eq!(get(2, GetMode::Requeue { counts: false }), ["a", "b"]);
     assert_eq!(get(1, GetMode::Acknowledge), ["a"]);
     assert_eq!(get(1, GetMode::Reject), ["b"]);
-    assert_eq!(get(10, GetMode::Requeue), ["c", "d"]);
+    assert_eq!(get(10, GetMode::Requeue { counts: false }), ["c", "d"]);
     assert_eq!(world.counts("q"), (2, 0, 0));
     assert_eq!(client.pop_all("dead"), ["b"]);
     assert!(client.get("q").expect("a message").redelivered);

@@ -17,7 +17,7 @@ fn source() -> WorldOnDisk {
         client.send(persistent(exchange, "a.b", &nth.to_string()).headers(headers));
     }
     let delivery = client.get("counted").expect("a message");
-    client.requeue(delivery.tag);
+    client.fail_on(delivery.tag);
     client.disconnect();
     sync(&source);
     source

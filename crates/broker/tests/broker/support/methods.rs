@@ -122,6 +122,11 @@ impl Client {
         self.tell(basic::Nack { delivery_tag, multiple: false, requeue: true });
     }
 
+    /// Gives a message back as one that it has failed on.
+    pub fn fail_on(&mut self, delivery_tag: u64) {
+        self.tell(basic::Reject { delivery_tag, requeue: true });
+    }
+
     pub fn recover(&mut self) {
         assert_eq!(self.call(basic::Recover { requeue: true }), Heard::Done("basic.recover-ok"));
     }

@@ -196,7 +196,7 @@ impl Model {
         }
         let returned: Vec<_> = held.into_iter().filter(|(_, one)| one.place.is_some()).collect();
         let first = channels.first().copied().unwrap_or_default();
-        self.settle(first, &returned, Settlement::Requeue)?;
+        self.settle(first, &returned, Settlement::Requeue { counts: true })?;
         // Where nothing returns, it may be another consumer's turn all the same.
         let names: Vec<_> = self.queues.keys().copied().collect();
         names.into_iter().try_for_each(|name| {
@@ -239,7 +239,8 @@ impl Model {
         self.commits = true;
         let all_taken = self.publish_together(&at_once)?;
         self.publish_each(&kept_for_later)?;
-        for wanted in [Settlement::Ack, Settlement::Reject, Settlement::Requeue] {
+        let requeues = [true, false].map(|counts| Settlement::Requeue { counts });
+        for wanted in [Settlement::Ack, Settlement::Reject].into_iter().chain(requeues) {
             let those = transaction.settled.iter().filter(|(.., settlement)| *settlement == wanted);
             let those: Vec<_> = those.map(|(tag, held, _)| (*tag, held.clone())).collect();
             self.settle(channel, &those, wanted)?;

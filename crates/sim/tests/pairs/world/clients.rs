@@ -125,7 +125,7 @@ impl World {
         self.send(channel, &Method::BasicRecover(recover))?;
         self.listen()?;
         let held = self.model.channels.take(channel, u64::MAX - 1, true);
-        self.model.settle(channel, &held, Settlement::Requeue)
+        self.model.settle(channel, &held, Settlement::Requeue { counts: false })
     }
 
     pub(super) fn cancel(&mut self, which: usize) -> Result<(), String> {
@@ -155,7 +155,12 @@ impl World {
             return Ok(());
         }
         let (channel, delivery_tag) = tags[which % tags.len()];
-        let requeue = settlement == Settlement::Requeue;
+        let requeue = matches!(settlement, Settlement::Requeue { .. });
+        let settlement = match settlement {
+            // Only a nack may be of several.
+            Settlement::Requeue { .. } => Settlement::Requeue { counts: !multiple },
+            other => other,
+        };
         let method = match (settlement, multiple) {
             (Settlement::Ack, _) => Method::BasicAck(basic::Ack { delivery_tag, multiple }),
             (_, false) => Method::BasicReject(basic::Reject { delivery_tag, requeue }),

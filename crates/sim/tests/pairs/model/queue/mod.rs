@@ -52,7 +52,10 @@ pub enum Outcome {
 pub enum Settlement {
     Ack,
     Reject,
-    Requeue,
+    /// `basic.nack` and `basic.recover`, and, which counts, `basic.reject` and the end of a channel.
+    Requeue {
+        counts: bool,
+    },
 }
 
 /// A message that is handed out.
@@ -286,17 +289,17 @@ impl Queue {
             match settlement {
                 Settlement::Ack => {}
                 Settlement::Reject => self.bury(*place, &taken.entry, &["rejected"], at),
-                Settlement::Requeue => self.put_back(*place, taken.entry, at),
+                Settlement::Requeue { counts } => self.put_back(*place, taken.entry, counts, at),
             }
         }
-        if settlement == Settlement::Requeue {
+        if let Settlement::Requeue { .. } = settlement {
             self.drop_excess(at);
         }
         self.feed(at)
     }
 
-    fn put_back(&mut self, place: Place, mut entry: Entry, at: &mut Moment<'_>) {
-        if let Some(limit) = self.settings.delivery_limit {
+    fn put_back(&mut self, place: Place, mut entry: Entry, counts: bool, at: &mut Moment<'_>) {
+        if let Some(limit) = self.settings.delivery_limit.filter(|_| counts) {
             if entry.returns >= limit {
                 return self.bury(place, &entry, &["delivery_limit"], at);
             }
