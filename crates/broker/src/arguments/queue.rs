@@ -152,7 +152,7 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
 pub(crate) fn ranks(arguments: &FieldTable) -> Option<Ranks> {
     match arguments.get(MAX_PRIORITY).and_then(FieldValue::as_integer) {
         Some(highest @ 1..) => u8::try_from(highest).ok().map(Ranks::UpTo),
-        _ => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::NormalAndHigh),
+        _ => (QueueType::of(arguments) == QueueType::Quorum).then_some(Ranks::Quorum),
     }
 }
 

@@ -13,20 +13,20 @@ use std::collections::BTreeMap;
 pub(crate) enum Ranks {
     /// From 0 to this one, which everything above it counts as.
     UpTo(u8),
-    /// Two levels: what says nothing or less than 5, and the rest.
-    NormalAndHigh,
+    /// From 0 to 31, as a quorum queue does; what says nothing counts as 4.
+    Quorum,
 }
 
-/// The lowest priority that is high where there are two levels.
-const HIGH: u8 = 5;
+/// The level in a quorum queue of what says nothing, and the highest one.
+const QUORUM_NORMAL: u8 = 4;
+const QUORUM_HIGHEST: u8 = 31;
 
 impl Ranks {
-    /// The level that a message with this priority has; no priority counts as 0.
+    /// The level that a message with this priority has.
     fn level(self, priority: Option<u8>) -> u8 {
-        let priority = priority.unwrap_or(0);
         match self {
-            Ranks::UpTo(highest) => priority.min(highest),
-            Ranks::NormalAndHigh => u8::from(priority >= HIGH),
+            Ranks::UpTo(highest) => priority.unwrap_or(0).min(highest),
+            Ranks::Quorum => priority.unwrap_or(QUORUM_NORMAL).min(QUORUM_HIGHEST),
         }
     }
 }

@@ -96,17 +96,18 @@ fn a_message_may_fail_in_a_quorum_queue_twenty_times() {
 }
 
 #[test]
-fn high_priorities_overtake_normal_ones() {
+fn a_quorum_queue_has_thirty_two_priorities() {
     let world = World::new();
     let mut client = world.connect();
     declare_with(&mut client, "q", true, &arguments());
-    for (body, priority) in
-        [("a", None), ("b", Some(5)), ("c", Some(4)), ("d", Some(255)), ("e", Some(0))]
-    {
-        let message = Message::new("", "q", body);
+    let given = [Some(5), Some(31), None, Some(0), Some(4), Some(255), Some(30), Some(3), Some(9)];
+    for priority in given {
+        let body = priority.map_or("none".to_owned(), |priority| priority.to_string());
+        let message = Message::new("", "q", &body);
         client.send(message.with_properties(|properties| properties.priority = priority));
     }
-    assert_eq!(client.pop_all("q"), ["b", "d", "a", "c", "e"]);
+    let expected = ["31", "255", "30", "9", "5", "none", "4", "3", "0"];
+    assert_eq!(client.pop_all("q"), expected);
 }
 
 fn consume_with_priority(client: &mut Client, priority: i32) -> String {

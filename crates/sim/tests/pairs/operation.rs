@@ -299,7 +299,7 @@ fn batch(features: &Features, rng: &mut Rng) -> Batch {
         count,
         bytes: if count > 10 { 8 } else { bytes },
         persistent: !rng.one_in(3),
-        priority: [0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 255][rng.below(11) as usize],
+        priority: [0, 0, 0, 0, 1, 2, 3, 4, 5, 31, 255][rng.below(11) as usize],
         ttl_ms: (on(Feature::MessageTtl) && rng.one_in(2))
             .then(|| expirations[rng.below(expirations.len() as u64) as usize]),
         mark: marked.then(|| rng.below(5) as u8),

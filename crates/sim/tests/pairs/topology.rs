@@ -175,7 +175,7 @@ pub fn work(features: &Features) -> Declared {
     let is_quorum = queue_type == "quorum";
     let mut kind = Kind { is_quorum, ..PLAIN };
     let mut settings = Settings::default();
-    kind.levels = if is_quorum { Levels::Two } else { Levels::None };
+    kind.levels = if is_quorum { Levels::Quorum } else { Levels::None };
     settings.delivery_limit = is_quorum.then_some(20);
     let mut give = |name: &str, value: FieldValue| {
         arguments = std::mem::take(&mut arguments).with(name, value);

@@ -21,8 +21,8 @@ pub type Place = (Reverse<u8>, u64);
 pub enum Levels {
     None,
     UpTo(u8),
-    /// A quorum queue has two: what is below 5, and the rest.
-    Two,
+    /// Those of a quorum queue: up to 31, and 4 for what says nothing.
+    Quorum,
 }
 
 /// What a queue is and stays, whatever policies say.
@@ -151,7 +151,8 @@ impl Queue {
         let level = match self.kind.levels {
             Levels::None => 0,
             Levels::UpTo(highest) => message.priority.min(highest),
-            Levels::Two => u8::from(message.priority >= 5),
+            Levels::Quorum if message.priority == 0 => 4,
+            Levels::Quorum => message.priority.min(31),
         };
         self.next += 1;
         (Reverse(level), self.next)
