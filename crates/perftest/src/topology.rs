@@ -53,7 +53,7 @@ impl Topology {
             reaches_one: !is_default
                 && matches!(
                     options.exchange_type.as_str(),
-                    "x-consistent-hash" | "x-modulus-hash" | "x-random"
+                    "x-consistent-hash" | "x-modulus-hash" | "x-random" | "x-local-random"
                 ),
             exchange: options.exchange.clone(),
             queues,

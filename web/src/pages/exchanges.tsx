@@ -11,7 +11,7 @@ import { Check, Entries, entriesValue, Select, Text, type Entry } from "../ui/fi
 import { List, type Column } from "../ui/list";
 import { VhostField } from "../ui/vhost-field";
 
-const TYPES = ["direct", "topic", "fanout", "headers", "x-consistent-hash", "x-random", "x-modulus-hash", "x-recent-history", "x-delayed-message"];
+const TYPES = ["direct", "topic", "fanout", "headers", "x-consistent-hash", "x-random", "x-local-random", "x-modulus-hash", "x-recent-history", "x-delayed-message"];
 const ARGUMENTS: Record<string, Entry["type"]> = { "alternate-exchange": "text", "x-delayed-type": "text", "hash-header": "text", "hash-property": "text", "x-recent-history-length": "number" };
 
 export const exchangeName = (name: string): string => name || "(default exchange)";

@@ -34,7 +34,7 @@ impl Index {
                 let hashed = Hashed::parse(arguments).unwrap_or_default();
                 Index::ConsistentHash(ConsistentHashIndex::new(hashed))
             }
-            ExchangeKind::Random => Index::Random(Default::default()),
+            ExchangeKind::Random | ExchangeKind::LocalRandom => Index::Random(Default::default()),
             ExchangeKind::ModulusHash => Index::Modulus(Default::default()),
             ExchangeKind::Delayed => {
                 let kind = ExchangeKind::delayed(arguments).unwrap_or(ExchangeKind::Fanout);

@@ -28,10 +28,12 @@ pub enum ExchangeKind {
     Delayed = 8,
     /// To every binding, unless the message has been there before.
     Deduplicating = 9,
+    /// As [`ExchangeKind::Random`], to queues only.
+    LocalRandom = 10,
 }
 
 impl ExchangeKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Direct,
         Self::Fanout,
         Self::Topic,
@@ -42,6 +44,7 @@ impl ExchangeKind {
         Self::RecentHistory,
         Self::Delayed,
         Self::Deduplicating,
+        Self::LocalRandom,
     ];
 
     /// All kinds.
@@ -79,6 +82,7 @@ impl ExchangeKind {
             ExchangeKind::RecentHistory => "x-recent-history",
             ExchangeKind::Delayed => "x-delayed-message",
             ExchangeKind::Deduplicating => "x-message-deduplication",
+            ExchangeKind::LocalRandom => "x-local-random",
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Exchanges that hand each message to one destination, whatever the binding keys: `x-random` and
-//! `x-modulus-hash`.
+//! Exchanges that hand each message to one destination, whatever the binding keys: `x-random`,
+//! `x-local-random` and `x-modulus-hash`.
 
 use super::Destination;
 use super::consistent_hash::{hash, mix};
@@ -8,7 +8,7 @@ use crate::work;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// `x-random`: any destination, all of them equally often.
+/// `x-random` and `x-local-random`: any destination, all of them equally often.
 #[derive(Default)]
 pub(super) struct RandomIndex {
     destinations: FanoutIndex,

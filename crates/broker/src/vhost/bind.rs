@@ -89,6 +89,11 @@ impl Vhost {
             ExchangeKind::ConsistentHash => {
                 weight(request.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
             }
+            ExchangeKind::LocalRandom if !request.to_queue => {
+                return Err(Fault::precondition_failed(format_args!(
+                    "only queues can be bound to exchange '{source}' of type x-local-random"
+                )));
+            }
             _ => {}
         }
         if let Destination::Queue(queue) = &destination {

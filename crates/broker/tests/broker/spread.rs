@@ -1,6 +1,7 @@
-//! Exchanges that hand each message to one destination: `x-random` and `x-modulus-hash`.
+//! Exchanges that hand each message to one destination: `x-random`, `x-local-random` and `x-modulus-hash`.
 
-use crate::support::{Client, World};
+use crate::support::{Client, Heard, World, WorldOnDisk, short};
+use courser_codec::exchange;
 
 const QUEUES: [&str; 4] = ["q0", "q1", "q2", "q3"];
 
@@ -18,15 +19,49 @@ fn counts(world: &World) -> [usize; 4] {
 
 #[test]
 fn random_hands_each_message_to_one_queue_and_none_is_left_out() {
+    for kind in ["x-random", "x-local-random"] {
+        let world = World::new();
+        let mut client = world.connect();
+        bound(&mut client, kind);
+        for _ in 0..4000 {
+            client.publish("x", "the same", "m");
+        }
+        let counts = counts(&world);
+        assert_eq!(counts.iter().sum::<usize>(), 4000);
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{kind}: {counts:?}");
+    }
+}
+
+#[test]
+fn only_queues_are_bound_to_a_local_random_exchange() {
     let world = World::new();
     let mut client = world.connect();
-    bound(&mut client, "x-random");
-    for _ in 0..4000 {
-        client.publish("x", "the same", "m");
-    }
-    let counts = counts(&world);
-    assert_eq!(counts.iter().sum::<usize>(), 4000);
-    assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+    client.declare_exchange("x", "x-local-random");
+    let bind = exchange::Bind {
+        destination: short("amq.fanout"),
+        source: short("x"),
+        ..Default::default()
+    };
+    let text = "406 PRECONDITION_FAILED - only queues can be bound to exchange 'x' of type \
+                x-local-random";
+    assert_eq!(client.refused(bind), text);
+}
+
+#[test]
+fn a_local_random_exchange_survives_a_restart_as_what_it_is() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let declare = exchange::Declare {
+        exchange: short("x"),
+        kind: short("x-local-random"),
+        durable: true,
+        ..Default::default()
+    };
+    client.call(declare.clone());
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    assert_eq!(client.call(declare), Heard::Done("exchange.declare-ok"));
 }
 
 #[test]
@@ -65,7 +100,7 @@ fn modulus_hash_does_not_depend_on_the_order_of_the_bindings() {
 fn without_bindings_messages_go_nowhere() {
     let world = World::new();
     let mut client = world.connect();
-    for kind in ["x-random", "x-modulus-hash"] {
+    for kind in ["x-random", "x-local-random", "x-modulus-hash"] {
         client.declare_exchange(kind, kind);
         client.declare("q");
         client.bind("q", kind, "a");
