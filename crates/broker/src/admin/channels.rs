@@ -62,6 +62,10 @@ pub struct ConsumerView {
     pub prefetch: u32,
     /// The higher, the earlier.
     pub priority: i64,
+    /// How long it may take to acknowledge a message, if there is a limit.
+    pub timeout_ms: Option<u64>,
+    /// The same, if its own arguments say so.
+    pub own_timeout_ms: Option<u64>,
     /// Deliveries that wait for its acknowledgement.
     pub unacked: u32,
     /// How far it has read, if the queue is a stream.
@@ -136,6 +140,8 @@ impl ConsumerView {
             active: standing.active,
             prefetch: slot.prefetch(),
             priority: standing.priority,
+            timeout_ms: standing.timeout_ms,
+            own_timeout_ms: standing.own_timeout_ms,
             unacked: slot.in_flight(),
             stream: slot.queue.stream().map(|stream| {
                 // What is not there any more is passed over.

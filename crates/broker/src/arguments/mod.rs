@@ -5,7 +5,7 @@ mod exchange;
 mod queue;
 mod value;
 
-pub(crate) use consumer::consumer_priority;
+pub(crate) use consumer::{consumer_priority, consumer_timeout_ms};
 pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
 pub(crate) use queue::{
     DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QueueType, check_equivalent_queue, check_given, check_queue,

@@ -1,6 +1,6 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
-use super::{Blocked, DeliveryTimes, Slot, Unacked, UnackedList};
+use super::{Blocked, DeliveryTimes, NO_SLOT, Slot, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
@@ -186,6 +186,10 @@ impl ChannelOut {
         if self.unacked.has_changed() {
             self.count_memory();
         }
+        if slot_index == NO_SLOT {
+            self.in_flight -= 1;
+            return None;
+        }
         let shares = self.prefetch != 0;
         let slot = self.slots.get_mut(slot_index as usize)?.as_mut()?;
         let was_used_up = slot.is_used_up();
@@ -203,6 +207,17 @@ impl ChannelOut {
             self.starve(queue);
         }
         Some((&self.slot(slot_index)?.queue, freed))
+    }
+
+    /// What came through a slot returns to its queue, and its numbers there are added to `sequences`. Until the
+    /// client settles it, without effect, it counts for the limit of the whole channel.
+    pub(crate) fn take_away(&mut self, slot_index: u32, sequences: &mut Vec<u64>) {
+        let before = sequences.len();
+        self.unacked.take_away(slot_index, sequences);
+        if let Some(Some(slot)) = self.slots.get_mut(slot_index as usize) {
+            slot.in_flight -= (sequences.len() - before) as u32;
+        }
+        self.free_if_done(slot_index);
     }
 
     /// Frees a slot that has ended, if this was the last acknowledgement it waited for.

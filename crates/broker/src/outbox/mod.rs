@@ -17,7 +17,7 @@ pub(crate) use delivery_times::DeliveryTimes;
 pub(crate) use slot::Slot;
 pub use stalled::Stalled;
 pub(crate) use stalled::Turn;
-pub(crate) use unacked::{Unacked, UnackedList};
+pub(crate) use unacked::{NO_SLOT, Unacked, UnackedList};
 
 use crate::channels::Channels;
 use crate::counts::ChannelCounts;

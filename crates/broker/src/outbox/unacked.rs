@@ -3,10 +3,13 @@
 use crate::work;
 use std::collections::VecDeque;
 
+/// A slot that no channel has.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+
 /// One delivery that has not been acknowledged. The message itself is with its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unacked {
-    /// The channel's slot for the queue and consumer it came through.
+    /// The channel's slot for the queue and consumer it came through; [`NO_SLOT`] if it has returned already.
     pub slot: u32,
     /// Its number in the queue.
     pub sequence: u64,
@@ -102,6 +105,17 @@ impl UnackedList {
             }
         }
         self.trim();
+    }
+
+    /// Marks those of a slot as returned, and adds their numbers in the queue to `sequences`.
+    pub fn take_away(&mut self, slot: u32, sequences: &mut Vec<u64>) {
+        work::count(self.entries.len());
+        for unacked in self.entries.iter_mut().filter_map(|(_, unacked)| unacked.as_mut()) {
+            if unacked.slot == slot {
+                unacked.slot = NO_SLOT;
+                sequences.push(unacked.sequence);
+            }
+        }
     }
 
     /// How many deliveries wait.

@@ -3,8 +3,9 @@
 //! A queue may have a hundred thousand of them, and all may go at once: whatever happens to one takes
 //! the same time however many there are. Those of one kind are linked in a ring by their keys.
 
-use super::Queue;
+use super::handed_out::Receiver;
 use super::single_active::SingleActive;
+use super::{NewConsumer, Queue};
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use crate::work;
@@ -23,6 +24,8 @@ pub(crate) struct Consumer {
     pub no_ack: bool,
     /// The higher, the earlier (`x-priority`).
     pub priority: i64,
+    /// How long it may take to acknowledge a message, if not as long as all others.
+    pub timeout_ms: Option<u64>,
     place: Place,
     /// Its neighbours in the ring of those in the same place.
     previous: u32,
@@ -36,6 +39,10 @@ pub(crate) struct ConsumerStanding {
     pub slot: u32,
     pub no_ack: bool,
     pub priority: i64,
+    /// As in [`Consumer`].
+    pub own_timeout_ms: Option<u64>,
+    /// How long it may take to acknowledge a message.
+    pub timeout_ms: Option<u64>,
     pub exclusive: bool,
     /// It is not waiting for a single active consumer to go.
     pub active: bool,
@@ -45,6 +52,7 @@ impl Queue {
     /// Its consumers, in no particular order.
     pub(crate) fn consumer_standings(&self) -> Vec<ConsumerStanding> {
         let state = self.state.lock();
+        let timeout_ms = state.traits.as_ref().and_then(|traits| traits.consumer_timeout_ms);
         let consumers = &state.consumers;
         let all = consumers.all.iter().enumerate();
         let standings = all.filter_map(|(key, consumer)| {
@@ -55,6 +63,8 @@ impl Queue {
                 slot: consumer.slot,
                 no_ack: consumer.no_ack,
                 priority: consumer.priority,
+                own_timeout_ms: consumer.timeout_ms,
+                timeout_ms: consumer.timeout_ms.or(timeout_ms),
                 exclusive: consumers.exclusive == Some(key as u32),
                 active: consumer.place != Place::Waiting,
             })
@@ -80,9 +90,18 @@ pub(super) enum Place {
 }
 
 impl Consumer {
-    pub fn new(outbox: Arc<Outbox>, channel: u16, slot: u32, no_ack: bool, priority: i64) -> Self {
-        let (place, previous, next) = (Place::Waiting, 0, 0);
-        Consumer { outbox, channel, slot, no_ack, priority, place, previous, next }
+    pub fn new(new: &NewConsumer<'_>, slot: u32) -> Self {
+        let NewConsumer { channel, no_ack, priority, timeout_ms, .. } = *new;
+        let (outbox, place) = (Arc::clone(new.outbox), Place::Waiting);
+        let (previous, next) = (0, 0);
+        Consumer { outbox, channel, slot, no_ack, priority, timeout_ms, place, previous, next }
+    }
+
+    /// It, as who gets a message.
+    #[inline]
+    pub(super) fn receiver(&self) -> Receiver<'_> {
+        let Consumer { ref outbox, channel, slot, timeout_ms, .. } = *self;
+        Receiver { outbox, channel, slot, timeout_ms }
     }
 
     pub(super) fn channel_key(&self) -> ChannelKey {

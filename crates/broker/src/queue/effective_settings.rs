@@ -49,7 +49,7 @@ impl EffectiveSettings {
             bounds: bounds(arguments),
             dead_letter: dead_letter(arguments).map(Arc::new),
             delivery_limit: delivery_limit(arguments),
-            consumer_timeout_ms: number(arguments, "x-consumer-timeout"),
+            consumer_timeout_ms: consumer_timeout_ms(arguments),
             age_max_ms: arguments
                 .get("x-max-age")
                 .and_then(FieldValue::as_long_str)
@@ -66,6 +66,15 @@ fn number(arguments: &FieldTable, name: &str) -> Option<u64> {
 
 /// The limit of a quorum queue that names none.
 const QUORUM_DELIVERY_LIMIT: u64 = 20;
+
+/// How long consumers of a quorum queue that says nothing else have for a message.
+const QUORUM_CONSUMER_TIMEOUT_MS: u64 = 30 * 60 * 1000;
+
+fn consumer_timeout_ms(arguments: &FieldTable) -> Option<u64> {
+    let is_quorum = QueueType::of(arguments) == QueueType::Quorum;
+    let default = is_quorum.then_some(QUORUM_CONSUMER_TIMEOUT_MS);
+    number(arguments, "x-consumer-timeout").or(default)
+}
 
 /// Any negative number stands for no limit.
 fn delivery_limit(arguments: &FieldTable) -> Option<u64> {

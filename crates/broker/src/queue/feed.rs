@@ -249,7 +249,7 @@ impl Queue {
                 && let Some(channel) = outbox.channel(consumer.channel)
             {
                 channel.await_ack(consumer.slot, sequence, self.now_ms());
-                unacked.insert(sequence, location, (&consumer.outbox, consumer.channel));
+                unacked.insert(sequence, location, &consumer.receiver());
             }
             if !alone {
                 break;

@@ -1,15 +1,12 @@
 //! Messages that have been handed out and not acknowledged; and where that may not last forever
 //! (`x-consumer-timeout`), since when.
 
-use super::Queue;
-use crate::fault::Fault;
 use crate::memory::Charge;
-use crate::outbox::Outbox;
+use crate::outbox::{NO_SLOT, Outbox};
 use crate::timers::{Timed, Timer, TimerKind, Timers};
-use crate::wakes::Wakes;
 use courser_store::Location;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -32,10 +29,29 @@ pub(super) struct HandedOut {
 /// What the number of a message that is set aside uses, in a tree's nodes that are half full.
 const ASIDE_BYTES: usize = 2 * size_of::<(usize, u64)>();
 
+/// Who is to have a message.
+pub(super) struct Receiver<'a> {
+    pub outbox: &'a Arc<Outbox>,
+    pub channel: u16,
+    /// The channel's slot of the consumer; [`NO_SLOT`] for what is polled.
+    pub slot: u32,
+    /// How long it has for the message, if that is its own matter.
+    pub timeout_ms: Option<u64>,
+}
+
+impl<'a> Receiver<'a> {
+    /// Who polls.
+    pub fn polling((outbox, channel): (&'a Arc<Outbox>, u16)) -> Self {
+        Receiver { outbox, channel, slot: NO_SLOT, timeout_ms: None }
+    }
+}
+
 /// Who has a message.
-struct Holder {
-    outbox: Weak<Outbox>,
-    channel: u16,
+pub(super) struct Holder {
+    pub outbox: Weak<Outbox>,
+    pub channel: u16,
+    /// As in [`Receiver`].
+    pub slot: u32,
 }
 
 impl HandedOut {
@@ -50,20 +66,17 @@ impl HandedOut {
         self.charged = (messages, aside);
         // Number, place and control byte, in a table of which an eighth stays free.
         let entry = (size_of::<(u64, Location)>() + 1) * 8 / 7;
-        let watched = if self.watch.is_some() { WATCHED_BYTES } else { 0 };
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.bytes_each());
         self.charge.set(messages * (entry + watched) + aside * ASIDE_BYTES);
     }
 
     #[inline]
-    pub fn insert(
-        &mut self,
-        sequence: u64,
-        location: Location,
-        (outbox, channel): (&Arc<Outbox>, u16),
-    ) {
+    pub fn insert(&mut self, sequence: u64, location: Location, receiver: &Receiver<'_>) {
         self.hold(sequence, location);
-        if let Some(watch) = &mut self.watch {
-            watch.begin(sequence, Holder { outbox: Arc::downgrade(outbox), channel });
+        if let Some(watch) = &mut self.watch
+            && watch.begin(sequence, receiver)
+        {
+            self.count_memory(self.charged.0, self.charged.1);
         }
     }
 
@@ -181,6 +194,8 @@ impl HandedOut {
                     timer: Timer::default(),
                     current: FxHashMap::default(),
                     order: VecDeque::new(),
+                    own: BTreeMap::new(),
+                    has_own: false,
                     next_number: 0,
                 }));
                 self.count_memory(self.charged.0, self.charged.1);
@@ -188,30 +203,10 @@ impl HandedOut {
         }
     }
 
-    /// The timer that was armed for `fired_ms` has fired: how long everybody has, and who has had a
-    /// message for longer.
-    fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> (u64, Vec<Holder>) {
-        match &mut self.watch {
-            Some(watch) => (watch.timeout_ms, watch.overdue(fired_ms, now_ms)),
-            None => (0, Vec::new()),
-        }
-    }
-}
-
-impl Queue {
-    /// Closes the channels that have had a message for too long.
-    pub(super) fn fail_overdue(&self, fired_ms: u64, now_ms: u64, wakes: &mut Wakes) {
-        let (timeout_ms, overdue) = self.state.lock().unacked.overdue(fired_ms, now_ms);
-        for Holder { outbox, channel } in overdue {
-            let Some(outbox) = outbox.upgrade() else { continue };
-            let fault = Fault::precondition_failed(format_args!(
-                "delivery acknowledgement on channel {channel} timed out. Timeout value used: \
-                 {timeout_ms} ms. This timeout value can be configured, see consumers doc guide to \
-                 learn more"
-            ));
-            outbox.fail_channel(channel, fault);
-            wakes.push(&outbox);
-        }
+    /// The timer that was armed for `fired_ms` has fired: who has had a message for too long, each with the
+    /// time that was allowed.
+    pub fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<(u64, Holder)> {
+        self.watch.as_mut().map_or_else(Vec::new, |watch| watch.overdue(fired_ms, now_ms))
     }
 }
 
@@ -226,6 +221,10 @@ struct Watch {
     current: FxHashMap<u64, u64>,
     /// Deliveries, oldest first; those that are settled fall out at the front or by sweeping.
     order: VecDeque<Delivery>,
+    /// The same of consumers with a time of their own, by its end and their numbers.
+    own: BTreeMap<(u64, u64), Delivery>,
+    /// There has been one.
+    has_own: bool,
     next_number: u64,
 }
 
@@ -240,22 +239,51 @@ struct Delivery {
 /// there are messages.
 const WATCHED_BYTES: usize = (size_of::<(u64, u64)>() + 1) * 8 / 7 + 2 * size_of::<Delivery>();
 
+/// What it takes besides where consumers have a time of their own: a place in a tree whose nodes are half full.
+const OWN_BYTES: usize = 4 * size_of::<((u64, u64), Delivery)>();
+
 /// Fewer deliveries than this are not worth sweeping.
 const SWEEP_MIN: usize = 64;
 
 impl Watch {
-    fn begin(&mut self, sequence: u64, holder: Holder) {
+    fn bytes_each(&self) -> usize {
+        WATCHED_BYTES + if self.has_own { OWN_BYTES } else { 0 }
+    }
+
+    /// Returns whether it uses more for each message from now on.
+    fn begin(&mut self, sequence: u64, receiver: &Receiver<'_>) -> bool {
         let (number, at_ms) = (self.next_number, self.timers.now_ms());
         self.next_number += 1;
         self.current.insert(sequence, number);
-        if self.order.len() >= SWEEP_MIN && self.order.len() > self.current.len() * 2 {
+        self.sweep();
+        let Receiver { outbox, channel, slot, timeout_ms } = *receiver;
+        let holder = Holder { outbox: Arc::downgrade(outbox), channel, slot };
+        let delivery = Delivery { number, sequence, at_ms, holder };
+        let deadline_ms = at_ms.saturating_add(timeout_ms.unwrap_or(self.timeout_ms));
+        if timeout_ms.is_some() {
+            self.own.insert((deadline_ms, number), delivery);
+        } else {
+            self.order.push_back(delivery);
+        }
+        if self.timer.deadline_ms().is_none_or(|armed_ms| deadline_ms < armed_ms) {
+            self.arm(deadline_ms);
+        }
+        timeout_ms.is_some() && !std::mem::replace(&mut self.has_own, true)
+    }
+
+    /// Drops what is settled where that is more than half.
+    fn sweep(&mut self) {
+        let known = self.order.len() + self.own.len();
+        if known >= SWEEP_MIN && known > self.current.len() * 2 {
             let current = &self.current;
-            self.order.retain(|one| current.get(&one.sequence) == Some(&one.number));
+            let is_current = |one: &Delivery| current.get(&one.sequence) == Some(&one.number);
+            self.order.retain(is_current);
+            self.own.retain(|_, one| is_current(one));
         }
-        self.order.push_back(Delivery { number, sequence, at_ms, holder });
-        if self.timer.deadline_ms().is_none() {
-            self.arm(at_ms);
-        }
+    }
+
+    fn is_current(&self, delivery: &Delivery) -> bool {
+        self.current.get(&delivery.sequence) == Some(&delivery.number)
     }
 
     /// Nothing is handed out: gives memory back.
@@ -263,45 +291,63 @@ impl Watch {
         self.current.shrink_to(KEPT_PLACES);
         self.order.clear();
         self.order.shrink_to(KEPT_PLACES);
+        self.own.clear();
     }
 
-    fn arm(&mut self, since_ms: u64) {
-        let deadline_ms = since_ms.saturating_add(self.timeout_ms);
+    fn arm(&mut self, deadline_ms: u64) {
         let key = (self.queue, TimerKind::AckTimeout);
         self.timers.arm(&mut self.timer, deadline_ms, key, Weak::clone(&self.target));
     }
 
-    /// Arms the timer for the delivery that is out longest, or was.
+    /// Arms the timer for the delivery whose time ends first, or was to.
     fn arm_for_oldest(&mut self) {
-        if let Some(oldest) = self.order.front() {
-            self.arm(oldest.at_ms);
+        let oldest = self.order.front().map(|one| one.at_ms.saturating_add(self.timeout_ms));
+        let own = self.own.first_key_value().map(|((deadline_ms, _), _)| *deadline_ms);
+        if let Some(deadline_ms) = oldest.into_iter().chain(own).min() {
+            self.arm(deadline_ms);
         }
     }
 
-    fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<Holder> {
+    fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<(u64, Holder)> {
         self.timer.fired(fired_ms);
-        let mut overdue: Vec<Holder> = Vec::new();
+        let mut overdue: Vec<(u64, Holder)> = Vec::new();
+        let mut add = |timeout_ms, holder: Holder| {
+            if !overdue.iter().any(|(_, known)| known.is(&holder)) {
+                overdue.push((timeout_ms, holder));
+            }
+        };
         while let Some(oldest) = self.order.front() {
-            let is_current = self.current.get(&oldest.sequence) == Some(&oldest.number);
-            let since_ms = oldest.at_ms;
-            if is_current && now_ms < since_ms.saturating_add(self.timeout_ms) {
-                self.arm(since_ms);
+            let is_current = self.is_current(oldest);
+            if is_current && now_ms < oldest.at_ms.saturating_add(self.timeout_ms) {
                 break;
             }
             if let Some(Delivery { holder, .. }) = self.order.pop_front()
                 && is_current
-                && !overdue.iter().any(|known| known.is(&holder))
             {
-                overdue.push(holder);
+                add(self.timeout_ms, holder);
             }
         }
+        while let Some(((deadline_ms, _), first)) = self.own.first_key_value() {
+            let is_current = self.is_current(first);
+            if is_current && now_ms < *deadline_ms {
+                break;
+            }
+            if let Some(((deadline_ms, _), Delivery { at_ms, holder, .. })) = self.own.pop_first()
+                && is_current
+            {
+                add(deadline_ms - at_ms, holder);
+            }
+        }
+        self.arm_for_oldest();
         overdue
     }
 }
 
 impl Holder {
     fn is(&self, other: &Holder) -> bool {
-        self.channel == other.channel && Weak::ptr_eq(&self.outbox, &other.outbox)
+        self.channel == other.channel
+            && self.slot == other.slot
+            && Weak::ptr_eq(&self.outbox, &other.outbox)
     }
 }
 

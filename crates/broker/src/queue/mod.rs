@@ -20,6 +20,7 @@ mod lease;
 mod line;
 mod logged;
 mod message_notes;
+mod overdue;
 mod packed;
 mod pause;
 mod peek;

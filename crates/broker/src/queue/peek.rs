@@ -2,6 +2,7 @@
 //! the middle.
 
 use super::backlog::REDELIVERED;
+use super::handed_out::Receiver;
 use super::{Cursor, Freed, Queue, Settled, State};
 use crate::outbox::Outbox;
 use courser_store::{Location, MessageRef, Store, StoreError};
@@ -77,7 +78,7 @@ impl Queue {
         loop {
             let State { ready, unacked, .. } = &mut *state;
             let done = ready.take(left, &mut |sequence, location| {
-                unacked.insert(sequence, location, (holder, 0));
+                unacked.insert(sequence, location, &Receiver::polling((holder, 0)));
                 taken.push(Settled { sequence, freed: Freed::Nothing });
             });
             if state.ready.is_empty() {

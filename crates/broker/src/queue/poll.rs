@@ -2,6 +2,7 @@
 
 use super::backlog::REDELIVERED;
 use super::expiry::{EXPIRED_AT_ONCE, read};
+use super::handed_out::Receiver;
 use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::{Queue, State};
@@ -105,7 +106,7 @@ impl Queue {
             self.trace(holder.0, holder.1, &message, redelivered, wakes);
         }
         match taking {
-            Taking::UntilAcked => unacked.insert(sequence, location, holder),
+            Taking::UntilAcked => unacked.insert(sequence, location, &Receiver::polling(holder)),
             Taking::ForGood => {
                 if let Some(notes) = notes {
                     notes.leave(&location);

@@ -102,9 +102,9 @@ impl Timed for Queue {
                     vhost.delete_unused_queue(&self, wakes);
                 }
             }
-            TimerKind::AckTimeout => self.fail_overdue(fired_ms, now_ms, wakes),
-            TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
             // What fails is an append: the store is of no use any more, and its owner ends the broker.
+            TimerKind::AckTimeout => drop(self.end_overdue(fired_ms, now_ms, store, wakes)),
+            TimerKind::DeadLetters => self.retry_dead(fired_ms, wakes),
             TimerKind::Serve => drop(self.serve_more(fired_ms, store, wakes)),
             TimerKind::Expiry => drop(self.look_at_head(fired_ms, store, wakes)),
             TimerKind::Age => {

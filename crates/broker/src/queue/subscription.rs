@@ -29,6 +29,8 @@ pub(crate) struct NewConsumer<'a> {
     pub exclusive: bool,
     pub prefetch: u32,
     pub priority: i64,
+    /// How long it may take to acknowledge a message (`x-consumer-timeout`), if not as long as all others.
+    pub timeout_ms: Option<u64>,
     /// How many consumers the queue may have.
     pub consumers_max: usize,
     /// Puts consume-ok into the outbox, in front of the first delivery.
@@ -66,9 +68,8 @@ impl Queue {
         }
         let mut outbox = new.outbox.lock();
         let Some(channel) = outbox.channel(new.channel) else { return Ok(()) };
-        let slot = channel.add_consumer(self, new.tag, new.no_ack, new.prefetch);
-        let consumer =
-            Consumer::new(Arc::clone(new.outbox), new.channel, slot, new.no_ack, new.priority);
+        let slot = channel.add_consumer(self, new.tag.clone(), new.no_ack, new.prefetch);
+        let consumer = Consumer::new(&new, slot);
         let key = state.consumers.add(consumer);
         if let Some(slot) = channel.slot_mut(slot) {
             slot.consumer_key = key;
@@ -123,7 +124,7 @@ impl Queue {
     }
 
     /// What has to be done without a consumer that has just been removed.
-    fn departure(&self, state: &mut State) -> Departure {
+    pub(super) fn departure(&self, state: &mut State) -> Departure {
         if state.consumers.len() == 0 {
             self.renew_lease(state);
             self.return_all_aside(state);

@@ -1,9 +1,9 @@
 //! Consuming: `basic.consume`, `basic.cancel`, `basic.get`, `basic.qos` and `channel.flow`.
 
 use super::Session;
-use crate::arguments::consumer_priority;
+use crate::arguments::{QueueType, consumer_priority, consumer_timeout_ms};
 use crate::direct_reply::REPLY_TO;
-use crate::fault::{Fault, Resource};
+use crate::fault::Fault;
 use crate::queue::{NewConsumer, Poll, Polled, Queue, Taking};
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString, basic, channel};
@@ -23,9 +23,9 @@ impl Session {
         let tag = self.consumer_tag(number, consume)?;
         let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
-        let resource =
-            Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name };
-        let priority = consumer_priority(&arguments, resource)?;
+        let priority = consumer_priority(&arguments, self.resource(&queue))?;
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        let timeout_ms = consumer_timeout_ms(&arguments, queue_type, self.resource(&queue))?;
         let prefetch = self.channel(number)?.prefetch;
         let reading = self.reading(&queue, prefetch, consume, &arguments)?;
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
@@ -37,6 +37,7 @@ impl Session {
             exclusive: consume.exclusive,
             prefetch,
             priority,
+            timeout_ms,
             consumers_max: self.broker.limits.consumers_per_queue_max,
             reply: &mut |out| {
                 if !consume.nowait {

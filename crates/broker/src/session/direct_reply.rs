@@ -57,6 +57,7 @@ impl Session {
             exclusive: false,
             prefetch: 0,
             priority: 0,
+            timeout_ms: None,
             consumers_max: 1,
             reply: &mut |out| {
                 if !consume.nowait {

@@ -94,7 +94,7 @@ impl Session {
         )))
     }
 
-    fn resource<'a>(&'a self, queue: &'a Queue) -> Resource<'a> {
+    pub(super) fn resource<'a>(&'a self, queue: &'a Queue) -> Resource<'a> {
         Resource { kind: "queue", name: queue.name.as_short_str(), vhost: &self.vhost.name }
     }
 }

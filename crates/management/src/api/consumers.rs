@@ -54,17 +54,20 @@ pub(super) fn object(call: &Call, consumer: &ConsumerView) -> Value {
 
 fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
     let (peer_host, peer_port) = peer(&consumer.connection);
-    let arguments = match consumer.priority {
-        0 => json!({}),
-        priority => json!({ "x-priority": priority }),
-    };
+    let mut arguments = json!({});
+    if consumer.priority != 0 {
+        arguments["x-priority"] = consumer.priority.into();
+    }
+    if let Some(timeout_ms) = consumer.own_timeout_ms {
+        arguments["x-consumer-timeout"] = timeout_ms.into();
+    }
     fields
         .put("arguments", arguments)
         .put("ack_required", consumer.ack_required)
         .put("active", consumer.active)
         .put("activity_status", if consumer.active { "up" } else { "waiting" })
         .put("consumer_tag", name(&consumer.tag))
-        .put("consumer_timeout", 0)
+        .put("consumer_timeout", consumer.timeout_ms.unwrap_or(0))
         .put("exclusive", consumer.exclusive)
         .put("prefetch_count", consumer.prefetch)
         .put("messages_unacknowledged", consumer.unacked)

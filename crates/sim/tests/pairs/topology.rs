@@ -50,6 +50,7 @@ pub const TTL_MS: u64 = 4001;
 pub const EXPIRATIONS_MS: [u64; 3] = [2007, 5007, 0];
 pub const DELAYS_MS: [u64; 3] = [1061, 3061, 8061];
 pub const TIMEOUT_MS: u64 = 6113;
+const QUORUM_TIMEOUT_MS: u64 = 1_800_000;
 pub const EXPIRES_MS: u64 = 9307;
 
 const LENGTH_MAX: u64 = 4;
@@ -177,6 +178,7 @@ pub fn work(features: &Features) -> Declared {
     let mut settings = Settings::default();
     kind.levels = if is_quorum { Levels::Quorum } else { Levels::None };
     settings.delivery_limit = is_quorum.then_some(20);
+    settings.timeout_ms = is_quorum.then_some(QUORUM_TIMEOUT_MS);
     let mut give = |name: &str, value: FieldValue| {
         arguments = std::mem::take(&mut arguments).with(name, value);
     };

@@ -26,7 +26,8 @@ pub struct Channels {
     held: BTreeMap<ChannelId, BTreeMap<u64, Held>>,
     /// Those that ask for nothing more.
     pub stopped: BTreeSet<ChannelId>,
-    /// Those that have not settled what they have from a queue that is gone: it counts for their prefetch.
+    /// Those that have not settled what they have from a queue that is gone, or has taken it back: it counts for
+    /// their prefetch.
     pub hold_of_gone: BTreeSet<ChannelId>,
     /// Of the one channel that has transactions.
     pub transaction: Transaction,
@@ -81,6 +82,14 @@ impl Channels {
             }
         }
         self.transaction.settled.retain(|(_, one, _)| one.queue != queue);
+    }
+
+    /// What has this place in a queue has returned from a channel, which may settle it without effect.
+    pub fn take_away(&mut self, channel: ChannelId, queue: &str, place: Place) {
+        if let Some(held) = self.held.get_mut(&channel) {
+            held.retain(|_, one| one.queue != queue || one.place != Some(place));
+            self.hold_of_gone.insert(channel);
+        }
     }
 
     pub fn forget_all(&mut self) {

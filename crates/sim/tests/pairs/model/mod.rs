@@ -273,7 +273,7 @@ impl Model {
         queues.chain(self.exchanges.next_ms()).min()
     }
 
-    /// Does what is due now. Returns the channels that have had a message for too long.
+    /// Does what is due now. Returns the channels that are to be closed, as they have had a message for too long.
     pub fn tick(&mut self) -> Result<Vec<ChannelId>, String> {
         let names: Vec<_> = self.queues.keys().copied().collect();
         for name in names {
@@ -287,6 +287,8 @@ impl Model {
             })?;
         }
         self.publish_due()?;
+        let names: Vec<_> = self.queues.keys().copied().collect();
+        names.into_iter().try_for_each(|name| self.with_queue(name, Queue::cancel_overdue))?;
         let overdue = self.queues.values().flat_map(|queue| queue.overdue(self.now_ms));
         let mut overdue: Vec<_> = overdue.collect();
         overdue.sort_unstable();

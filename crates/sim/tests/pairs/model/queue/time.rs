@@ -1,10 +1,12 @@
 //! What happens to a queue by itself: what is due when, and what a restart leaves.
 
-use super::Queue;
+use super::{Place, Queue, Taken};
+use crate::broker::PUBLISHER;
 use crate::model::consumers::Consumers;
 use crate::model::deduplication::Marks;
 use crate::model::message::Entry;
 use crate::model::{ChannelId, Moment};
+use std::collections::BTreeSet;
 
 impl Queue {
     pub(super) fn deadline_ms(&self, entry: &Entry) -> Option<u64> {
@@ -32,8 +34,44 @@ impl Queue {
         timed.map(|taken| (taken.since_ms + timeout_ms, taken.holder)).min()
     }
 
-    /// The channels that have had a message for too long.
+    /// The channels that are to be closed, as they have had a message for too long.
     pub fn overdue(&self, now_ms: u64) -> Vec<ChannelId> {
+        let overdue = self.late(now_ms).into_iter();
+        overdue.filter(|holder| !self.cancels(*holder)).collect()
+    }
+
+    /// Whether a consumer of this channel is cancelled, when it is too slow, and not the channel closed. What
+    /// is polled is with the publisher.
+    fn cancels(&self, holder: ChannelId) -> bool {
+        self.kind.is_quorum && holder.0 != PUBLISHER
+    }
+
+    /// Consumers that have had a message for too long are cancelled, and all that they have returns.
+    pub fn cancel_overdue(&mut self, at: &mut Moment<'_>) -> Result<(), String> {
+        let late = self.late(at.now_ms).into_iter();
+        let slow: BTreeSet<_> = late.filter(|holder| self.cancels(*holder)).collect();
+        if slow.is_empty() {
+            return Ok(());
+        }
+        for channel in &slow {
+            if self.consumers.get_mut(*channel).is_some() {
+                self.remove_consumer(*channel, at.now_ms);
+                at.observed.take_cancel(*channel)?;
+            }
+        }
+        let is_slow = |taken: &Taken| slow.contains(&taken.holder);
+        let back: Vec<(Place, Taken)> =
+            self.taken.extract_if(.., |_, taken| is_slow(taken)).collect();
+        for (place, taken) in back {
+            at.channels.take_away(taken.holder, self.name, place);
+            self.put_back(place, taken.entry, true, at);
+        }
+        self.drop_excess(at);
+        self.feed(at)
+    }
+
+    /// The channels that have had a message for too long.
+    fn late(&self, now_ms: u64) -> Vec<ChannelId> {
         let timeout_ms = self.settings.timeout_ms.unwrap_or(u64::MAX);
         let timed = self.taken.values().filter(|taken| taken.is_timed);
         let overdue = timed.filter(|taken| taken.since_ms.saturating_add(timeout_ms) <= now_ms);

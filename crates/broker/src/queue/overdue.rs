@@ -1,0 +1,92 @@
+//! What becomes of who has had a message for too long (`x-consumer-timeout`).
+
+use super::handed_out::Holder;
+use super::settle::Settling;
+use super::{Queue, State};
+use crate::arguments::QueueType;
+use crate::fault::Fault;
+use crate::outbox::{NO_SLOT, Outbox};
+use crate::wakes::Wakes;
+use courser_store::{Store, StoreError, Sync};
+use std::sync::Arc;
+
+impl Queue {
+    /// Ends who is overdue: in a quorum queue the consumer, if its client hears of it, and else the channel.
+    pub(super) fn end_overdue(
+        self: &Arc<Self>,
+        fired_ms: u64,
+        now_ms: u64,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let cancels = QueueType::of(&self.settings.arguments) == QueueType::Quorum;
+        let mut returned = Vec::new();
+        let mut state = self.state.lock();
+        for (timeout_ms, holder) in state.unacked.overdue(fired_ms, now_ms) {
+            let Some(outbox) = holder.outbox.upgrade() else { continue };
+            if cancels && self.cancel_overdue(&mut state, &outbox, &holder, &mut returned, wakes) {
+                continue;
+            }
+            let channel = holder.channel;
+            let fault = Fault::precondition_failed(format_args!(
+                "delivery acknowledgement on channel {channel} timed out. Timeout value used: \
+                 {timeout_ms} ms. This timeout value can be configured, see consumers doc guide to \
+                 learn more"
+            ));
+            outbox.fail_channel(channel, fault);
+            wakes.push(&outbox);
+        }
+        if returned.is_empty() {
+            return Ok(());
+        }
+        let mut settling = Settling::default();
+        // All are back in their places before any is handed out again.
+        for sequence in returned {
+            if let Some(location) = state.unacked.remove(sequence) {
+                self.put_back(&mut state, (sequence, location), &mut settling, wakes);
+            }
+        }
+        self.departure(&mut state);
+        state.consumers.activate_next();
+        state.consumers.hand_over();
+        state.offer_aside_to_next();
+        state.unacked.shrink_if_empty();
+        self.serve(&mut state, &mut settling, store, wakes);
+        drop(state);
+        self.settle(settling, Sync::Later, store)
+    }
+
+    /// Cancels a consumer, unless it is gone, and takes back what it has. Returns whether that can be done.
+    fn cancel_overdue(
+        self: &Arc<Self>,
+        state: &mut State,
+        outbox: &Arc<Outbox>,
+        holder: &Holder,
+        returned: &mut Vec<u64>,
+        wakes: &mut Wakes,
+    ) -> bool {
+        if !outbox.cancel_notify || holder.slot == NO_SLOT {
+            return false;
+        }
+        let key = {
+            let mut outbox = outbox.lock();
+            let Some(channel) = outbox.channel(holder.channel) else { return true };
+            // A transaction may have settled it, and not committed that.
+            if channel.transactional {
+                return false;
+            }
+            let slot = channel.slot(holder.slot).filter(|slot| Arc::ptr_eq(&slot.queue, self));
+            let Some(slot) = slot else { return true };
+            slot.consumer_key
+        };
+        let is_there = state.consumers.is_of(key, outbox, holder.channel)
+            && state.consumers.get(key).is_some_and(|consumer| consumer.slot == holder.slot);
+        if is_there && let Some(consumer) = state.consumers.remove(key) {
+            consumer.cancel(self, wakes);
+        }
+        if let Some(channel) = outbox.lock().channel(holder.channel) {
+            channel.take_away(holder.slot, returned);
+        }
+        true
+    }
+}
