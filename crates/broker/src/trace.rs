@@ -78,7 +78,7 @@ impl Traced {
         known: FieldTable,
     ) -> Option<Self> {
         let properties = ContentHeader::parse(message.header).ok()?.properties;
-        let keys = cc::keys(message.routing_key(), properties).ok()?;
+        let keys = cc::keys_of(message, properties).ok()?;
         let keys = FieldValue::Array(keys.into_iter().map(text).collect());
         let mut headers = known
             .with("exchange_name", text(message.exchange()))

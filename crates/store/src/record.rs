@@ -27,7 +27,9 @@ const STAMP_LEN: usize = 8;
 const STAMPED: u16 = 1 << 15;
 /// Set in `address_len` when the header tells of deaths that the broker has recorded.
 const DEATHS: u16 = 1 << 14;
-const ADDRESS_LEN: u16 = DEATHS - 1;
+/// Set in `address_len` when the routing key stands for all keys.
+const ONE_KEY: u16 = 1 << 13;
+const ADDRESS_LEN: u16 = ONE_KEY - 1;
 const BODY_BESIDE: u32 = u32::MAX;
 
 /// Bodies from this size on, when they are already owned, are shared instead of copied.
@@ -50,6 +52,8 @@ pub struct MessageRef<'a> {
     /// The broker itself has recorded the deaths that the header tells of. What a client says of
     /// deaths is nothing but a header.
     pub recorded_deaths: bool,
+    /// Its routing key has come in place of all its keys: what CC says in the header counts no more.
+    pub one_key: bool,
 }
 
 /// What stands in front of the parts of a record.
@@ -74,6 +78,7 @@ struct Lengths {
     address: usize,
     published_ms: u64,
     recorded_deaths: bool,
+    one_key: bool,
 }
 
 impl Lengths {
@@ -94,8 +99,20 @@ impl Lengths {
             address: (address & ADDRESS_LEN) as usize,
             published_ms,
             recorded_deaths: address & DEATHS != 0,
+            one_key: address & ONE_KEY != 0,
         };
         Some((lengths, rest))
+    }
+
+    /// The message that these are the parts of.
+    #[inline]
+    fn message<'a>(
+        &self,
+        (address, header, body): (&'a [u8], &'a [u8], &'a [u8]),
+        shared_body: Option<&'a Bytes>,
+    ) -> MessageRef<'a> {
+        let Lengths { published_ms, recorded_deaths, one_key, .. } = *self;
+        MessageRef { address, header, body, shared_body, published_ms, recorded_deaths, one_key }
     }
 }
 
@@ -150,6 +167,9 @@ impl<'a> MessageRef<'a> {
         if self.recorded_deaths {
             address_len |= DEATHS;
         }
+        if self.one_key {
+            address_len |= ONE_KEY;
+        }
         prefix.bytes[..4].copy_from_slice(&header_len.to_le_bytes());
         prefix.bytes[4..8].copy_from_slice(&body_len.to_le_bytes());
         prefix.bytes[8..10].copy_from_slice(&address_len.to_le_bytes());
@@ -178,10 +198,7 @@ impl<'a> MessageRef<'a> {
         let (lengths, rest) = Lengths::read(record)?;
         let (address, rest) = rest.split_at_checked(lengths.address)?;
         let (header, body) = rest.split_at_checked(lengths.header)?;
-        let Lengths { published_ms, recorded_deaths, .. } = lengths;
-        let shared_body = None;
-        let message =
-            MessageRef { address, header, body, shared_body, published_ms, recorded_deaths };
+        let message = lengths.message((address, header, body), None);
         (body.len() == lengths.body as usize).then_some(message)
     }
 
@@ -198,8 +215,7 @@ impl<'a> MessageRef<'a> {
         } else {
             (&rest[..lengths.body as usize], None)
         };
-        let Lengths { published_ms, recorded_deaths, .. } = lengths;
-        MessageRef { address, header, body, shared_body, published_ms, recorded_deaths }
+        lengths.message((address, header, body), shared_body)
     }
 }
 

@@ -18,6 +18,7 @@ fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Loca
                 shared_body: Some(body),
                 published_ms: 0,
                 recorded_deaths: false,
+                one_key: false,
             }),
             &mut locations,
         )

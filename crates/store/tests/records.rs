@@ -24,6 +24,7 @@ const MESSAGE: MessageRef<'static> = MessageRef {
     shared_body: None,
     published_ms: 0,
     recorded_deaths: false,
+    one_key: false,
 };
 
 #[test]
@@ -37,6 +38,18 @@ fn a_stamp_costs_nothing_where_there_is_none_and_comes_back() {
     assert_eq!((read.published_ms, read.address), (1_700_000_000_000, MESSAGE.address));
     assert_eq!((read.header, read.body), (MESSAGE.header, MESSAGE.body));
     assert_eq!(message_of(&plain).expect("a message").published_ms, 0);
+}
+
+#[test]
+fn what_the_broker_knows_of_a_message_comes_back() {
+    for (recorded_deaths, one_key) in [(false, false), (true, false), (false, true), (true, true)] {
+        let bytes = encode(&Record::Spilled {
+            message: MessageRef { recorded_deaths, one_key, ..MESSAGE },
+        });
+        let read = message_of(&bytes).expect("a message");
+        assert_eq!((read.recorded_deaths, read.one_key), (recorded_deaths, one_key));
+        assert_eq!((read.address, read.body), (MESSAGE.address, MESSAGE.body));
+    }
 }
 
 #[test]

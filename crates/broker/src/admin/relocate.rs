@@ -324,7 +324,10 @@ impl Moving<'_> {
             MoveTo::Origin => properties.headers().ok().flatten().and_then(|all| died_in(&all)),
             MoveTo::Exchange(exchange, key) => {
                 let key = key.as_ref().map_or(message.routing_key(), ShortString::as_bytes);
-                let keys = cc::keys(key, properties)?;
+                let keys = match message.one_key {
+                    true => vec![key],
+                    false => cc::keys(key, properties)?,
+                };
                 let targets = self.relocation.vhost.publish_targets(exchange.as_bytes(), &keys);
                 if !is_permitted(targets, self.may_write, &mut self.relocation.done, batch) {
                     return Ok(None);

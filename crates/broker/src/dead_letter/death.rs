@@ -39,6 +39,8 @@ pub(super) struct Death<'a> {
     /// What it was published with, or what the last dead-lettering made of that.
     pub exchange: &'a [u8],
     pub routing_key: &'a [u8],
+    /// That has come in place of all its keys.
+    pub one_key: bool,
     /// `expiration`, if it had one.
     pub expiration: Option<&'a [u8]>,
 }
@@ -148,7 +150,9 @@ fn put_summary(headers: &mut FieldTable, which: &str, death: &Death<'_>) {
 fn first_of_its_kind(death: &Death<'_>, headers: &FieldTable) -> FieldTable {
     let text = |bytes: &[u8]| FieldValue::LongStr(bytes.to_vec());
     let mut keys = vec![text(death.routing_key)];
-    if let Some(FieldValue::Array(others)) = headers.get(CC) {
+    if !death.one_key
+        && let Some(FieldValue::Array(others)) = headers.get(CC)
+    {
         keys.extend(others.iter().cloned());
     }
     let mut entry = FieldTable::with_capacity(7)

@@ -14,6 +14,8 @@ pub(super) struct Rewritten {
     pub headers: FieldTable,
     /// `delivery-mode` 2.
     pub persistent: bool,
+    /// As in [`MessageRef`].
+    pub one_key: bool,
 }
 
 impl Rewritten {
@@ -35,6 +37,7 @@ impl Rewritten {
             time_s: now_ms / 1000,
             exchange: message.exchange(),
             routing_key: message.routing_key(),
+            one_key: message.one_key,
             expiration: properties.expiration.map(ShortStr::as_bytes),
         };
         if !message.recorded_deaths {
@@ -42,10 +45,6 @@ impl Rewritten {
             headers.remove(death::X_DEATH);
         }
         death::record(&mut headers, &death);
-        if to.routing_key.is_some() {
-            // The message goes where its queue says, and nowhere else.
-            headers.remove("CC");
-        }
         let properties = Properties { expiration: None, ..properties };
         let mut header = with_headers(message.header, &properties, &headers);
         while header.len() > header_max_bytes && death::shorten(&mut headers) {
@@ -62,7 +61,9 @@ impl Rewritten {
             None => Bytes::copy_from_slice(message.body),
         };
         let persistent = properties.delivery_mode == Some(2);
-        Ok(Rewritten { address, header, body, headers, persistent })
+        // Where its queue says, it goes there and nowhere else.
+        let one_key = message.one_key || to.routing_key.is_some();
+        Ok(Rewritten { address, header, body, headers, persistent, one_key })
     }
 
     /// `published_ms` is 0 where nobody will ask for it.
@@ -74,6 +75,7 @@ impl Rewritten {
             shared_body: Some(&self.body),
             published_ms,
             recorded_deaths: true,
+            one_key: self.one_key,
         }
     }
 }

@@ -42,6 +42,8 @@ struct Departure {
     rewritten: Rewritten,
     route: Route,
     reason: Reason,
+    /// It had been delivered before it was delivered last, if it was.
+    redelivered: bool,
 }
 
 impl Departure {
@@ -145,7 +147,8 @@ impl Shard {
                     bytes += rewritten.body.len();
                     // Whether there is room for the next one is only known when this one is there.
                     is_last = to.at_least_once && route.may_refuse;
-                    let departure = Departure { rewritten, route, reason: letter.reason };
+                    let (reason, redelivered) = (letter.reason, letter.is_redelivered());
+                    let departure = Departure { rewritten, route, reason, redelivered };
                     outgoing.push(Outgoing { number: letter.number, departure: Some(departure) });
                 }
             }
@@ -199,12 +202,13 @@ impl Shard {
             .collect();
         let routed: Vec<Routed<'_>> = departures()
             .zip(&narrowed)
-            .map(|(Departure { rewritten, route, .. }, narrowed)| {
+            .map(|(Departure { rewritten, route, redelivered, .. }, narrowed)| {
                 let route = narrowed.as_ref().unwrap_or(route);
                 let message = rewritten.message(route.stamp(&rewritten.header, || now_ms));
                 let refusable = route.may_refuse && !to.at_least_once;
                 let (kept, persistent) = (rewritten.message(0), rewritten.persistent);
-                Routed { message, kept, route, persistent, refusable }
+                let redelivered = *redelivered;
+                Routed { message, kept, route, persistent, refusable, redelivered }
             })
             .collect();
         let numbers: Vec<u64> = outgoing.iter().map(|one| one.number).collect();
@@ -254,7 +258,7 @@ fn route_letter(
 ) -> Option<Route> {
     let message = rewritten.message(0);
     let properties = ContentHeader::parse(&rewritten.header).ok()?.properties;
-    let keys = cc::keys(message.routing_key(), properties).ok()?;
+    let keys = cc::keys_of(&message, properties).ok()?;
     let envelope = Envelope { keys: &keys, properties };
     vhost.route_internally(to.exchange.as_bytes(), &envelope, without)
 }

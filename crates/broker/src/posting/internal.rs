@@ -24,6 +24,8 @@ pub(crate) struct InternalPublish {
     published_ms: u64,
     /// It is a dead letter that was kept on its way.
     recorded_deaths: bool,
+    /// As in [`MessageRef`].
+    one_key: bool,
     /// It leaves another queue in the same append: its queues take it, also beyond their limits.
     is_moved: bool,
 }
@@ -66,6 +68,7 @@ impl InternalPublish {
             },
             published_ms: route.stamp(message.header, || now_ms),
             recorded_deaths: message.recorded_deaths,
+            one_key: message.one_key,
             is_moved: false,
             through: None,
             route,
@@ -106,6 +109,7 @@ impl InternalPublish {
             shared_body: Some(&self.body),
             published_ms: self.published_ms,
             recorded_deaths: self.recorded_deaths,
+            one_key: self.one_key,
         }
     }
 
@@ -131,7 +135,7 @@ fn route_through(
     without: &[u64],
 ) -> Option<Route> {
     let properties = ContentHeader::parse(message.header).ok()?.properties;
-    let keys = cc::keys(message.routing_key(), properties).ok()?;
+    let keys = cc::keys_of(message, properties).ok()?;
     vhost.route_through(exchange, &Envelope { keys: &keys, properties }, without)
 }
 
@@ -185,6 +189,7 @@ pub(crate) fn post(
                 route,
                 persistent: publish.is_persistent(),
                 refusable: route.may_refuse && !publish.is_moved,
+                redelivered: false,
             }
         })
         .collect();

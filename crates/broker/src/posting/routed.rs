@@ -24,6 +24,8 @@ pub(crate) struct Routed<'m> {
     pub persistent: bool,
     /// Somebody hears of it when a queue refuses it for want of room; otherwise queues take it.
     pub refusable: bool,
+    /// It has been delivered before, elsewhere.
+    pub redelivered: bool,
 }
 
 impl<'m> Routed<'m> {
@@ -49,6 +51,7 @@ impl<'m> Routed<'m> {
     fn run(&self) -> PublishRun<'m> {
         let mut run = PublishRun::default();
         run.set_refusable(self.refusable);
+        run.set_redelivered(self.redelivered);
         run.push(self.message);
         if self.refusable && self.route.refuses_all() {
             run.refuse_all();

@@ -1,7 +1,7 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
-use crate::queue::{SPILLED, has_expiration};
+use crate::queue::{REDELIVERED, SPILLED, has_expiration};
 use courser_store::{Location, MessageRef, Position, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -21,6 +21,8 @@ pub(crate) struct PublishRun<'m> {
     may_expire: bool,
     /// Each message of the run is held once more, so that it does not go before all queues had it.
     guarded: bool,
+    /// All of them have been delivered before, elsewhere.
+    redelivered: bool,
     /// Somebody hears of it when a queue refuses a message for want of room.
     refusable: bool,
     /// Which messages some queue has refused for want of room; empty if none.
@@ -55,6 +57,16 @@ impl<'m> PublishRun<'m> {
         }
         self.body_bytes += message.body.len() as u64;
         self.messages.push(message);
+    }
+
+    /// Whether its messages have been delivered before.
+    pub fn set_redelivered(&mut self, redelivered: bool) {
+        self.redelivered = redelivered;
+    }
+
+    #[inline]
+    pub fn is_redelivered(&self) -> bool {
+        self.redelivered
     }
 
     /// Whether queues may refuse messages that they have no room for; otherwise they take them.
@@ -115,6 +127,9 @@ impl<'m> PublishRun<'m> {
             store.hold(position);
             *location.marks_mut() |= SPILLED;
         }
+        if self.redelivered {
+            *location.marks_mut() |= REDELIVERED;
+        }
         Some(location)
     }
 
@@ -156,6 +171,7 @@ impl<'m> PublishRun<'m> {
             kept: self.held(index).into_iter().collect(),
             spilled: self.spilled,
             may_expire: self.may_expire,
+            redelivered: self.redelivered,
             refusable: self.refusable,
             ..PublishRun::default()
         }

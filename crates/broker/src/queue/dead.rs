@@ -1,5 +1,6 @@
 //! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
 
+use super::backlog::REDELIVERED;
 use super::logged::{Entry, logged};
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, State};
@@ -28,6 +29,13 @@ pub(crate) struct Letter {
     pub number: u64,
     pub location: Location,
     pub reason: Reason,
+}
+
+impl Letter {
+    /// Whether it had come back to its queue before it left.
+    pub fn is_redelivered(&self) -> bool {
+        self.location.marks() & REDELIVERED != 0
+    }
 }
 
 /// Books of messages that have left the queue and are not settled yet: a restart before that has

@@ -40,7 +40,7 @@ mod unfit;
 mod unread;
 mod walk;
 
-pub(crate) use backlog::SPILLED;
+pub(crate) use backlog::{REDELIVERED, SPILLED};
 pub use bounds::{Bounds, Overflow};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub(crate) use dead::Letter;

@@ -66,7 +66,8 @@ impl Source for Publishing<'_, '_> {
     #[inline]
     fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
         let message = self.run.message(self.next);
-        Ok(message.map(|message| Next { message, redelivered: false, expired: false }))
+        let redelivered = self.run.is_redelivered();
+        Ok(message.map(|message| Next { message, redelivered, expired: false }))
     }
 
     fn pass_expired(&mut self) {

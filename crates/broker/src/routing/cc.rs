@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use courser_codec::{
     CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, RawProperties, Table, Value,
 };
+use courser_store::MessageRef;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -61,6 +62,17 @@ pub(crate) fn keys<'m>(
         }
     }
     Ok(found)
+}
+
+/// The keys of a message that has been published: one that was given another key goes by that alone.
+pub(crate) fn keys_of<'m>(
+    message: &MessageRef<'m>,
+    properties: RawProperties<'m>,
+) -> Result<Vec<&'m [u8]>, Fault> {
+    match message.one_key {
+        true => Ok(vec![message.routing_key()]),
+        false => keys(message.routing_key(), properties),
+    }
 }
 
 /// A content header as consumers get it, without BCC.

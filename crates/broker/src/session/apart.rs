@@ -213,11 +213,13 @@ impl<'m> Addressed<'m> {
         // What waits at an exchange begins to live when its time has come.
         let kept = self.message(self.inbound.header, 0);
         let (message, persistent) = (self.message(&self.shown, published_ms), self.persistent);
-        Routed { message, kept, route, persistent, refusable: route.may_refuse }
+        let (refusable, redelivered) = (route.may_refuse, false);
+        Routed { message, kept, route, persistent, refusable, redelivered }
     }
 
     fn message<'a>(&'a self, header: &'a [u8], published_ms: u64) -> MessageRef<'a> {
         let Inbound { address, body, shared_body, .. } = self.inbound;
-        MessageRef { address, header, body, shared_body, published_ms, recorded_deaths: false }
+        let (recorded_deaths, one_key) = (false, false);
+        MessageRef { address, header, body, shared_body, published_ms, recorded_deaths, one_key }
     }
 }

@@ -161,6 +161,7 @@ impl Session {
             shared_body: inbound.shared_body,
             published_ms: route.stamp(inbound.header, || self.broker.now_ms()),
             recorded_deaths: false,
+            one_key: false,
         };
         if batch.tally.channel != inbound.channel {
             self.count_published(batch);

@@ -88,45 +88,6 @@ fn deaths_are_counted_by_queue_and_reason_latest_first() {
 }
 
 #[test]
-fn a_routing_key_for_dead_letters_replaces_all_keys() {
-    let world = World::new();
-    let mut client = world.connect();
-    declare_both(&mut client);
-    client.declare("copied");
-    let keys = FieldTable::new().with("CC", vec![text("copied")]);
-    client.send(Message::new("", "q", "copied").headers(keys.clone()));
-    reject(&mut client, "q");
-    let dead = client.get("dead").expect("a dead letter");
-    assert_eq!(headers(&dead).get("CC"), None);
-    assert_eq!(dead.routing_key, "dead");
-    let death = headers(&dead).get("x-death").and_then(FieldValue::as_array).map(<[_]>::to_vec);
-    let death = death.expect("a death")[0].as_table().expect("a table").clone();
-    assert_eq!(death.get("routing-keys"), Some(&vec![text("q"), text("copied")].into()));
-    assert_eq!(client.pop_all("copied"), ["copied"], "the copy, and no dead letter");
-}
-
-#[test]
-fn without_a_routing_key_a_dead_letter_keeps_its_own_and_those_of_cc() {
-    let world = World::new();
-    let mut client = world.connect();
-    client.declare_exchange("dlx", "direct");
-    for queue in ["one", "two"] {
-        client.declare(queue);
-    }
-    client.bind("one", "dlx", "q");
-    client.bind("two", "dlx", "other");
-    let arguments = FieldTable::new().with("x-dead-letter-exchange", "dlx");
-    declare_with(&mut client, "q", false, &arguments);
-    let keys = FieldTable::new().with("CC", vec![text("other")]);
-    client.send(Message::new("", "q", "m").headers(keys));
-    reject(&mut client, "q");
-    for queue in ["one", "two"] {
-        let dead = client.get(queue).expect("a dead letter");
-        assert_eq!(headers(&dead).get("CC"), Some(&vec![text("other")].into()));
-    }
-}
-
-#[test]
 fn refusing_several_at_once_keeps_their_order() {
     let world = World::new();
     let mut client = world.connect();

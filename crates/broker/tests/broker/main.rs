@@ -17,6 +17,7 @@ mod consume;
 mod consumer_timeout;
 mod consumer_turns;
 mod counted_memory;
+mod dead_letter_keys;
 mod dead_letters;
 mod declare;
 mod declares_beside_deletions;

@@ -20,6 +20,8 @@ pub struct Message {
     pub mark: Option<u8>,
     /// It names another key that consumers see.
     pub has_cc: bool,
+    /// What its first delivery says of an earlier one; none where either may be said.
+    pub redelivered: Option<bool>,
     /// The latest first.
     pub deaths: Vec<Death>,
 }
@@ -34,12 +36,10 @@ pub struct Death {
 }
 
 impl Message {
-    /// What becomes of it when it dies in `queue`. A letter that has a key of its own forgets the
-    /// others.
-    pub fn letter(&self, queue: &'static str, reasons: &[&'static str], has_key: bool) -> Self {
+    /// What becomes of it when it dies in `queue`.
+    pub fn letter(&self, queue: &'static str, reasons: &[&'static str]) -> Self {
         let mut letter = self.clone();
         letter.ttl_ms = None;
-        letter.has_cc &= !has_key;
         let is_same = |one: &Death| one.queue == queue && one.reasons == reasons;
         let known = letter.deaths.iter().position(is_same);
         let death = match known {
@@ -70,7 +70,7 @@ pub struct Entry {
 
 impl Entry {
     pub fn new(message: &Rc<Message>, stamp_ms: Option<u64>) -> Self {
-        let (message, redelivered) = (Rc::clone(message), Some(false));
+        let (message, redelivered) = (Rc::clone(message), message.redelivered);
         Entry { message, stamp_ms, redelivered, returns: 0, returns_or: None }
     }
 

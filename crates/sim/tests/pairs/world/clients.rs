@@ -67,6 +67,7 @@ impl World {
             ttl_ms: batch.ttl_ms,
             mark: batch.mark,
             has_cc: batch.more_keys > 0 && self.features.value(Feature::Copies) == "cc",
+            redelivered: Some(false),
             deaths: Vec::new(),
         };
         Publish {

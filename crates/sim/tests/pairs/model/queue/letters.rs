@@ -30,7 +30,9 @@ impl Queue {
         at: &mut Moment<'_>,
     ) {
         let Some(to) = self.settings.dead_letter else { return };
-        let message = Rc::new(entry.message.letter(self.name, reasons, to.key.is_some()));
+        let mut letter = entry.message.letter(self.name, reasons);
+        letter.redelivered = entry.redelivered;
+        let message = Rc::new(letter);
         let (from, entry) = (self.name, entry.clone());
         at.letters.push_back(Letter { to, from, place, entry, message });
         self.stranded.unposted += 1;

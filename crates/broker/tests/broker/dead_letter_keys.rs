@@ -1,0 +1,138 @@
+//! Dead letters: which keys they go by, and whether they say that they were delivered before.
+
+use crate::support::{Client, Delivery, Message, World, WorldOnDisk, declare_with, headers, short};
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange};
+
+fn to_queue(queue: &str) -> FieldTable {
+    FieldTable::new().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", queue)
+}
+
+/// Queue `q`, whose dead letters go to queue `dead`.
+fn declare_both(client: &mut Client) {
+    client.declare("dead");
+    declare_with(client, "q", false, &to_queue("dead"));
+}
+
+fn reject(client: &mut Client, queue: &str) -> Delivery {
+    let delivery = client.get(queue).expect("a message");
+    client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
+    delivery
+}
+
+fn text(value: &str) -> FieldValue {
+    FieldValue::from(value)
+}
+
+#[test]
+fn a_routing_key_for_dead_letters_replaces_all_keys() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.declare("copied");
+    let keys = FieldTable::new().with("CC", vec![text("copied")]);
+    client.send(Message::new("", "q", "copied").headers(keys.clone()));
+    reject(&mut client, "q");
+    let dead = client.get("dead").expect("a dead letter");
+    assert_eq!(headers(&dead).get("CC"), Some(&vec![text("copied")].into()));
+    assert_eq!(dead.routing_key, "dead");
+    let death = headers(&dead).get("x-death").and_then(FieldValue::as_array).map(<[_]>::to_vec);
+    let death = death.expect("a death")[0].as_table().expect("a table").clone();
+    assert_eq!(death.get("routing-keys"), Some(&vec![text("q"), text("copied")].into()));
+    assert_eq!(client.pop_all("copied"), ["copied"], "the copy, and no dead letter");
+}
+
+/// The keys that the latest death of a message names.
+fn last_keys(dead: &Delivery) -> FieldValue {
+    let deaths = headers(dead).get("x-death").and_then(FieldValue::as_array).map(<[_]>::to_vec);
+    let latest = deaths.expect("a death")[0].as_table().expect("a table").clone();
+    latest.get("routing-keys").expect("keys").clone()
+}
+
+#[test]
+fn keys_that_were_replaced_count_no_more_wherever_the_letter_goes_from_there() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let to = |key: Option<&str>| {
+        let arguments = FieldTable::new().with("x-dead-letter-exchange", "dlx");
+        match key {
+            Some(key) => arguments.with("x-dead-letter-routing-key", key),
+            None => arguments,
+        }
+    };
+    let later = FieldTable::new().with("x-delayed-type", "direct").to_entries();
+    client.call(exchange::Declare {
+        exchange: short("dlx"),
+        kind: short("x-delayed-message"),
+        durable: true,
+        arguments: Table::from_entries(&later),
+        ..Default::default()
+    });
+    declare_with(&mut client, "q", true, &to(Some("next")));
+    declare_with(&mut client, "next", true, &to(None));
+    declare_with(&mut client, "last", true, &FieldTable::new());
+    declare_with(&mut client, "copied", true, &FieldTable::new());
+    client.bind("next", "dlx", "next");
+    client.bind("copied", "dlx", "copied");
+    let given = FieldTable::new().with("CC", vec![text("copied")]).with("x-delay", 1000);
+    let message = Message::new("", "q", "m").headers(given);
+    client.send(message.with_properties(|properties| properties.delivery_mode = Some(2)));
+    assert_eq!(client.pop_all("copied"), ["m"]);
+    reject(&mut client, "q");
+    client.disconnect();
+    world.restart();
+    world.broker.tick(world.broker.now_ms() + 1000);
+    let mut client = world.connect();
+    client.unbind("next", "dlx", "next");
+    client.bind("last", "dlx", "next");
+    reject(&mut client, "next");
+    world.broker.tick(world.broker.now_ms() + 1000);
+    let dead = client.get("last").expect("a dead letter");
+    assert_eq!(headers(&dead).get("CC"), Some(&vec![text("copied")].into()));
+    assert_eq!(last_keys(&dead), vec![text("next")].into());
+    assert_eq!(client.pop_all("copied"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_letter_of_what_had_come_back_says_that_it_was_delivered_before() {
+    let world = World::new();
+    let mut client = world.connect();
+    declare_both(&mut client);
+    client.fill("q", &["once", "twice"]);
+    client.get("q").expect("a message");
+    let second = client.get("q").expect("a message");
+    client.requeue(second.tag);
+    client.tell(basic::Reject { delivery_tag: 1, requeue: false });
+    reject(&mut client, "q");
+    let dead: Vec<_> = (0..2).filter_map(|_| client.get("dead")).collect();
+    let seen: Vec<_> = dead.iter().map(|one| (one.text(), one.redelivered)).collect();
+    assert_eq!(seen, [("once", false), ("twice", true)]);
+    // The same where a consumer waits for them.
+    client.consume("dead");
+    client.fill("q", &["third"]);
+    let third = client.get("q").expect("a message");
+    client.requeue(third.tag);
+    reject(&mut client, "q");
+    let letters = client.deliveries();
+    assert_eq!(letters.iter().map(|one| one.redelivered).collect::<Vec<_>>(), [true]);
+}
+
+#[test]
+fn without_a_routing_key_a_dead_letter_keeps_its_own_and_those_of_cc() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare_exchange("dlx", "direct");
+    for queue in ["one", "two"] {
+        client.declare(queue);
+    }
+    client.bind("one", "dlx", "q");
+    client.bind("two", "dlx", "other");
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "dlx");
+    declare_with(&mut client, "q", false, &arguments);
+    let keys = FieldTable::new().with("CC", vec![text("other")]);
+    client.send(Message::new("", "q", "m").headers(keys));
+    reject(&mut client, "q");
+    for queue in ["one", "two"] {
+        let dead = client.get(queue).expect("a dead letter");
+        assert_eq!(headers(&dead).get("CC"), Some(&vec![text("other")].into()));
+    }
+}
