@@ -57,7 +57,7 @@ fn a_local_random_exchange_survives_a_restart_as_what_it_is() {
         durable: true,
         ..Default::default()
     };
-    client.call(declare.clone());
+    client.call(declare);
     client.disconnect();
     world.restart();
     let mut client = world.connect();

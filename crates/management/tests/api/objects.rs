@@ -129,6 +129,47 @@ async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
 }
 
 #[tokio::test]
+async fn a_consumer_is_shown_with_the_time_that_it_has_for_a_message() {
+    let broker = Broker::start().await;
+    let uri = format!("amqp://guest:guest@{}/", broker.server.addresses()[0]);
+    let client = Connection::open(&uri).await.expect("a client");
+    let channel = client.open_channel().await.expect("a channel");
+    let arguments = |arguments| NewQueue { durable: true, arguments, ..NewQueue::default() };
+    let mut consumers = Vec::new();
+    let quorum = || FieldTable::new().with("x-queue-type", "quorum");
+    for (queue, given) in [
+        ("classic", FieldTable::new()),
+        ("quorum", quorum()),
+        ("short", quorum().with("x-consumer-timeout", 60_000_i64)),
+    ] {
+        broker.admin().declare_queue("/", queue, arguments(given)).expect("a queue");
+        consumers.push(channel.consume(queue, ConsumeOptions::default()).await.expect("taken"));
+    }
+    let own = FieldTable::new().with("x-consumer-timeout", 70_000_i64);
+    let options = ConsumeOptions { arguments: own, ..ConsumeOptions::default() };
+    consumers.push(channel.consume("short", options).await.expect("taken"));
+    let all = broker.get("/api/consumers").await.json();
+    let mut shown: Vec<_> = all
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| {
+            let name = one["queue"]["name"].as_str().expect("a name").to_owned();
+            (name, one["consumer_timeout"].as_u64(), one["arguments"].to_string())
+        })
+        .collect();
+    shown.sort();
+    let expected = [
+        ("classic", 0, "{}"),
+        ("quorum", 1_800_000, "{}"),
+        ("short", 60_000, "{}"),
+        ("short", 70_000, r#"{"x-consumer-timeout":70000}"#),
+    ];
+    let expected = expected.map(|(queue, ms, own)| (queue.to_owned(), Some(ms), own.to_owned()));
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
 async fn a_client_is_shown_as_connection_channel_and_consumer() {
     let broker = Broker::start().await;
     broker.admin().declare_queue("/", "q", NewQueue::default()).expect("a queue");
