@@ -3,6 +3,7 @@
 use crate::commands::{GROUPS, Group};
 use crate::format::Format;
 use crate::spec::{Action, Argument, Kind, Spec};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -99,7 +100,7 @@ fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
         .ok_or_else(|| "expected a number of seconds, or infinity".to_owned())
 }
 
-fn style() -> [Arg; 5] {
+fn style() -> [Arg; 7] {
     let flag =
         |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).global(true);
     [
@@ -119,6 +120,17 @@ fn style() -> [Arg; 5] {
         flag("quiet").short('q').help("Print only the result"),
         flag("silent").short('s').help("Print only the result, without column names"),
         flag("no-table-headers").help("Leave out the column names"),
+        Arg::new("node")
+            .short('n')
+            .long("node")
+            .value_name("NODE")
+            .value_parser(NonEmptyStringValueParser::new())
+            .global(true)
+            .help("Fail unless the broker's node has this name; which broker is asked, --url says"),
+        flag("longnames")
+            .short('l')
+            .requires("node")
+            .help("The host in the name of --node is written with its domain"),
     ]
 }
 
@@ -140,8 +152,10 @@ fn summary() -> String {
 
 fn subcommand(spec: &'static Spec) -> Command {
     let mut command = Command::new(spec.name).about(spec.about);
+    // Whoever gives RabbitMQ's options to what is not here is to read why it is not.
+    let is_here = !matches!(spec.action, Action::NotHere(_));
     for argument in spec.arguments {
-        command = command.arg(arg(argument));
+        command = command.arg(arg(argument).allow_hyphen_values(!is_here));
     }
     let mut after = String::new();
     if let Action::List(list) = &spec.action
@@ -164,7 +178,10 @@ fn subcommand(spec: &'static Spec) -> Command {
 
 fn arg(argument: &Argument) -> Arg {
     let arg = Arg::new(argument.name).help(argument.help);
-    // A negative number or a regular expression may begin with a hyphen.
+    let arg = match argument.short {
+        Some(short) => arg.short(short),
+        None => arg,
+    };
     match argument.kind {
         Kind::Required => arg.required(true),
         Kind::Optional => arg,

@@ -67,6 +67,22 @@ impl Client {
         Instant::now() >= self.deadline
     }
 
+    /// Asks something that may take this long, and no longer than everything together.
+    ///
+    /// # Errors
+    /// Those of what is asked.
+    pub fn within<T>(
+        &mut self,
+        limit: Duration,
+        ask: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let whole = self.deadline;
+        self.deadline = whole.min(Instant::now() + limit);
+        let answered = ask(self);
+        self.deadline = whole;
+        answered
+    }
+
     /// Begins to count anew.
     pub fn restart_clock(&mut self) {
         self.deadline = Instant::now() + self.timeout;

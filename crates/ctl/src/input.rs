@@ -89,7 +89,7 @@ impl Input {
         let Some(text) = self.find(name) else { return Ok(None) };
         match text.parse() {
             Ok(count) if count > 0 => Ok(Some(count)),
-            _ => Err(Failure::usage(format!("--{name}: '{text}' is not a whole number above 0"))),
+            _ => Err(Failure::usage(format!("{name}: '{text}' is not a whole number above 0"))),
         }
     }
 

@@ -14,6 +14,7 @@ mod contexts;
 mod failure;
 mod format;
 mod input;
+mod node_name;
 pub mod rabbitmq_conf;
 mod redact;
 mod session;
@@ -30,6 +31,7 @@ use clap::{ArgMatches, Command};
 use client::Client;
 use format::{Format, Style};
 use input::Input;
+use node_name::NodeName;
 use session::Session;
 use std::io;
 use std::path::PathBuf;
@@ -83,7 +85,12 @@ impl Ctl {
         let style = style(matches);
         let wanted = wanted(matches, data_dir);
         let mut out = io::stdout().lock();
+        let node = NodeName::of(matches);
+        let asks_nobody = || Failure::usage(format!("{name} asks no broker: leave out --node"));
         if name == "context" {
+            if node.is_some() {
+                return Err(asks_nobody());
+            }
             return style.write(context_command::run(matches, wanted)?, &mut out);
         }
         let spec = commands::find(name)
@@ -93,8 +100,11 @@ impl Ctl {
         let wanted = of_limits(spec.name, wanted, &mut input);
         let warning = wanted.warning();
         // What asks no broker needs none.
-        let asks = !matches!(spec.name, "version" | "hash_password")
-            && !matches!(spec.action, spec::Action::NotHere(_));
+        let is_here = !matches!(spec.action, spec::Action::NotHere(_));
+        let asks = is_here && !matches!(spec.name, "version" | "hash_password" | "plugins");
+        if is_here && !asks && node.is_some() {
+            return Err(asks_nobody());
+        }
         let target = match asks {
             true => wanted.resolve()?,
             false => target::Target::Local(PathBuf::new()),
@@ -106,7 +116,7 @@ impl Ctl {
         }
         drop(out);
         let client = Client::new(target, timeout)?;
-        let shown = Session { client, style }.run(spec, &input)?;
+        let shown = Session { client, style, node }.run(spec, &input)?;
         out = io::stdout().lock();
         style.write(shown, &mut out)
     }

@@ -4,6 +4,7 @@ use crate::client::{Client, body, good, segment};
 use crate::failure::{DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::format::Style;
 use crate::input::Input;
+use crate::node_name::NodeName;
 use crate::spec::{Action, Body, Change, From, List, Output, Spec};
 use bytes::Bytes;
 use hyper::Method;
@@ -13,7 +14,12 @@ use serde_json::Value;
 pub(crate) struct Session {
     pub client: Client,
     pub style: Style,
+    /// The name that its node has to have, if one was given.
+    pub node: Option<NodeName>,
 }
+
+/// Commands that wait for a broker: it says its name only when it is there.
+const WAITING: [&str; 3] = ["await_startup", "wait", "await_online_nodes"];
 
 /// What is said where a list's path is not there, unless the list says something else.
 const NO_VHOST: (u8, &str) = (DATA, "Virtual host '{vhost}' does not exist");
@@ -34,8 +40,25 @@ impl Session {
             let text = format!("Error: operation {} timed out. Timeout value used: 0", spec.name);
             return Err(Failure::new(TEMPORARY, text));
         }
+        let waits = WAITING.contains(&spec.name);
+        if let Some(node) = self.node.as_ref().filter(|_| !waits) {
+            node.check(&mut self.client)?;
+        }
+        let shown = self.done(spec, &columns, input)?;
+        if let Some(node) = self.node.as_ref().filter(|_| waits) {
+            node.check(&mut self.client)?;
+        }
+        Ok(shown)
+    }
+
+    fn done(
+        &mut self,
+        spec: &Spec,
+        columns: &[(&'static str, From)],
+        input: &Input,
+    ) -> Result<Output, Failure> {
         match &spec.action {
-            Action::List(list) => self.list(list, &columns, input),
+            Action::List(list) => self.list(list, columns, input),
             Action::Change(change) => self.change(change, input),
             Action::Run(run) => run(self, input),
             Action::NotHere(why) => Err(Failure::error(UNAVAILABLE, *why)),
@@ -59,7 +82,9 @@ impl Session {
         columns: &[(&'static str, From)],
         input: &Input,
     ) -> Result<Output, Failure> {
-        let path = format!("{}?columns={}", input.fill(list.path, segment), members(columns));
+        let needed = list.narrowed.map_or(&[][..], |(needed, _)| needed);
+        let members = members(columns, needed);
+        let path = format!("{}?columns={members}", input.fill(list.path, segment));
         let found = match (self.client.find(&path)?, list.missing) {
             (Some(found), _) => found,
             (None, missing) => {
@@ -67,7 +92,12 @@ impl Session {
                 return Err(Failure::error(code, input.fill(text, str::to_owned)));
             }
         };
-        let Value::Array(found) = found else { return Err(Failure::answer("it is not a list")) };
+        let Value::Array(mut found) = found else {
+            return Err(Failure::answer("it is not a list"));
+        };
+        if let Some((_, narrow)) = list.narrowed {
+            narrow(self, input, &mut found)?;
+        }
         let row = |one: &Value| columns.iter().map(|(_, from)| value(one, *from)).collect();
         Ok(Output::Rows {
             columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
@@ -99,12 +129,13 @@ impl Session {
 }
 
 /// The members that columns need: no more has to be sent.
-fn members(columns: &[(&'static str, From)]) -> String {
+fn members(columns: &[(&'static str, From)], needed: &[&'static str]) -> String {
     let member = |from: &From| match *from {
         From::Member(path) | From::Json(path) => path.split('.').next(),
         From::Always(_) => None,
     };
-    columns.iter().filter_map(|(_, from)| member(from)).collect::<Vec<_>>().join(",")
+    let shown = columns.iter().filter_map(|(_, from)| member(from));
+    shown.chain(needed.iter().copied()).collect::<Vec<_>>().join(",")
 }
 
 /// The columns that are asked for.

@@ -22,6 +22,15 @@ pub(crate) struct Argument {
     pub name: &'static str,
     pub help: &'static str,
     pub kind: Kind,
+    /// The letter that an option has besides its name.
+    pub short: Option<char>,
+}
+
+impl Argument {
+    pub const fn short(mut self, letter: char) -> Self {
+        self.short = Some(letter);
+        self
+    }
 }
 
 /// How an argument is given.
@@ -40,23 +49,23 @@ pub(crate) enum Kind {
 }
 
 pub(crate) const fn required(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, kind: Kind::Required }
+    Argument { name, help, short: None, kind: Kind::Required }
 }
 
 pub(crate) const fn optional(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, kind: Kind::Optional }
+    Argument { name, help, short: None, kind: Kind::Optional }
 }
 
 pub(crate) const fn any(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, kind: Kind::Any }
+    Argument { name, help, short: None, kind: Kind::Any }
 }
 
 pub(crate) const fn option(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, kind: Kind::Option }
+    Argument { name, help, short: None, kind: Kind::Option }
 }
 
 pub(crate) const fn flag(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, kind: Kind::Flag }
+    Argument { name, help, short: None, kind: Kind::Flag }
 }
 
 /// What a command does.
@@ -80,9 +89,14 @@ pub(crate) struct List {
     pub default: &'static [&'static str],
     /// Whether the time that it may take is said first, as RabbitMQ does for long lists.
     pub is_long: bool,
+    /// Takes out of what was found what is not asked for, by these members besides those of the columns.
+    pub narrowed: Option<(&'static [&'static str], Narrow)>,
     /// What to say where the path is not there; without it, that the vhost is not.
     pub missing: Option<(u8, &'static str)>,
 }
+
+/// Leaves of a list what is asked for.
+pub(crate) type Narrow = fn(&mut Session, &Input, &mut Vec<Value>) -> Result<(), Failure>;
 
 /// Where the value of a column is.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,14 @@ const CLUSTER: &str = "not supported: use 'courser ctl cluster add' and 'courser
 const PROCESS: &str = "not supported: the system starts and stops the broker. Use systemctl start courser and systemctl stop \
                        courser, or send it SIGTERM";
 
+const REPLICAS: &str = "not supported: every node of a cluster has a replica of every durable queue, and gets it when it is added. \
+                        Use 'courser ctl cluster add' and 'courser ctl cluster remove' for nodes";
+const LEADERS: &str = "not supported: queues have no leaders of their own, groups of vhosts have. Use 'courser ctl cluster \
+                       transfer-leader NODE --group NUMBER' to have a group led elsewhere, and 'courser ctl cluster move \
+                       VHOST --group NUMBER' to move a vhost";
+const LISTENERS: &str = "not supported: in a cluster, use 'courser ctl drain' and 'courser ctl revive', which also close and \
+                         open the listeners for clients; for a broker by itself, close its ports in the firewall";
+
 pub(super) const COMMANDS: &[Spec] = &[
     absent("stop", "Stop the broker: the system does that", PROCESS),
     absent("shutdown", "Stop the broker: the system does that", PROCESS),
@@ -68,4 +76,11 @@ pub(super) const COMMANDS: &[Spec] = &[
         "Start a new log file: the system stores the log",
         "not supported: the broker logs to standard error; rotate the log where it is stored",
     ),
+    absent("grow", "Add replicas of queues: every node has them", REPLICAS),
+    absent("shrink", "Remove replicas of queues: every node has them", REPLICAS),
+    absent("add_member", "Add a replica of a queue: every node has one", REPLICAS),
+    absent("delete_member", "Remove a replica of a queue: every node has one", REPLICAS),
+    absent("rebalance", "Spread the leaders of queues: use cluster transfer-leader", LEADERS),
+    absent("suspend_listeners", "Take no new clients: use drain instead", LISTENERS),
+    absent("resume_listeners", "Take new clients again: use revive instead", LISTENERS),
 ];

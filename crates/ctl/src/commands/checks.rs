@@ -103,7 +103,7 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 /// What a check answers: nothing if it passes, else what it found.
-fn check(session: &mut Session, path: &str) -> Result<Option<Value>, Failure> {
+pub(super) fn check(session: &mut Session, path: &str) -> Result<Option<Value>, Failure> {
     let path = format!("/api/health/checks/{path}");
     let answer = session.client.call(Method::GET, &path, Bytes::new())?;
     match answer.status {

@@ -266,7 +266,7 @@ fn broken_off(session: &mut Session, vhost: &str, group: u16) -> Result<Output, 
 }
 
 /// Sees to it that a node can be stopped: it does not lead, there is a majority without it, and it has no clients.
-fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Failure> {
+pub(super) fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Failure> {
     let mut pace = json!({});
     for (option, name) in [("group", "group"), ("pause-ms", "pause_ms")] {
         if let Some(given) = input.find(option) {
@@ -319,7 +319,7 @@ fn drain(session: &mut Session, input: &Input, node: &str) -> Result<Output, Fai
     )))
 }
 
-fn resume(session: &mut Session, node: &str) -> Result<Output, Failure> {
+pub(super) fn resume(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let path = format!("/api/cluster/drain/{}", segment(node));
     send(session, Method::DELETE, &path, Bytes::new())?;
     Ok(Output::Text(format!("Node {node} takes clients again.")))

@@ -5,7 +5,7 @@ use crate::client::{body, good, segment};
 use crate::failure::{DATA, Failure};
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, optional, required};
+use crate::spec::{Action, Output, Spec, flag, optional, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -16,9 +16,9 @@ const DEFINITION: crate::spec::Argument =
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "list_vhost_limits",
-        about: "Show the limits of a vhost",
-        arguments: &[],
-        examples: &["list_vhost_limits -p orders"],
+        about: "Show the limits of a vhost, or of all",
+        arguments: &[flag("global", "Of all vhosts that have limits")],
+        examples: &["list_vhost_limits -p orders", "list_vhost_limits --global"],
         intent: "Listing limits for vhost \"{vhost}\" ...",
         action: Action::Run(of_vhost),
     },
@@ -40,9 +40,12 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "list_user_limits",
-        about: "Show the limits of a user",
-        arguments: &[optional("user", "The user's name [default: guest]")],
-        examples: &["list_user_limits alice"],
+        about: "Show the limits of a user, or of all",
+        arguments: &[
+            optional("user", "The user's name [default: guest]"),
+            flag("global", "Of all users that have limits"),
+        ],
+        examples: &["list_user_limits alice", "list_user_limits --global"],
         intent: "Listing user limits ...",
         action: Action::Run(of_user),
     },
@@ -105,7 +108,23 @@ fn user_path(name: &str) -> String {
     format!("/api/user-limits/{}", segment(name))
 }
 
+/// What has limits, and which.
+fn all(session: &mut Session, path: &str, what: &str) -> Result<Output, Failure> {
+    let found = session.client.get(path)?;
+    let row = |one: &Value| vec![one[what].clone(), one["value"].to_string().into()];
+    Ok(Output::Rows {
+        columns: [what, "limits"].map(str::to_owned).to_vec(),
+        rows: found.as_array().into_iter().flatten().map(row).collect(),
+    })
+}
+
 fn of_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    if input.has("global") {
+        if input.vhost.is_some() {
+            return Err(Failure::usage("--global is of all vhosts: leave out -p"));
+        }
+        return all(session, "/api/vhost-limits", "vhost");
+    }
     let limits = shown(session, &vhost_path(input))?;
     vhosts::refuse_unknown(session, input.vhost())?;
     Ok(limits)
@@ -126,6 +145,12 @@ fn clear_vhost(session: &mut Session, input: &Input) -> Result<Output, Failure> 
 }
 
 fn of_user(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    if input.has("global") {
+        if input.find("user").is_some() {
+            return Err(Failure::usage("--global is of all users: leave out the user's name"));
+        }
+        return all(session, "/api/user-limits", "user");
+    }
     let user = input.find("user").unwrap_or("guest");
     let limits = shown(session, &user_path(user))?;
     users::refuse_unknown(session, user)?;

@@ -4,9 +4,11 @@ use super::columns::*;
 use crate::client::segment;
 use crate::failure::{self, Failure};
 use crate::input::Input;
+use crate::node_name;
 use crate::session::Session;
 use crate::spec::From::{Json, Member};
-use crate::spec::{Action, Argument, From, List, Output, Spec, any, required};
+use crate::spec::{Action, Argument, From, List, Output, Spec, any, flag, required};
+use serde_json::Value;
 
 const COLUMNS: Argument = any("columns", "The columns to show");
 
@@ -17,7 +19,7 @@ const fn list(
     default: &'static [&'static str],
     is_long: bool,
 ) -> Action {
-    Action::List(List { path, columns, default, is_long, missing: None })
+    Action::List(List { path, columns, default, is_long, narrowed: None, missing: None })
 }
 
 /// A list whose columns are always the same.
@@ -27,7 +29,7 @@ const fn fixed(
     default: &'static [&'static str],
     missing: Option<(u8, &'static str)>,
 ) -> Action {
-    Action::List(List { path, columns, default, is_long: false, missing })
+    Action::List(List { path, columns, default, is_long: false, narrowed: None, missing })
 }
 
 const NO_USER: Option<(u8, &str)> = Some((failure::NO_USER, "no such user: \"{user}\""));
@@ -49,14 +51,27 @@ pub(super) const COMMANDS: &[Spec] = &[
     spec!(
         "list_queues",
         "Queues of a vhost",
-        [COLUMNS],
+        [
+            COLUMNS,
+            flag("online", "Only queues that are online: all that a broker has"),
+            flag("offline", "Only queues that are not online: none; with --online, all"),
+            flag("local", "Only queues whose leader is the node that is asked")
+        ],
         [
             "list_queues",
             "list_queues -p orders name messages consumers",
+            "list_queues --local",
             "list_queues --formatter json"
         ],
         "Listing queues for vhost {vhost} ...",
-        list("/api/queues/{vhost}", QUEUE, &["name", "messages"], true)
+        Action::List(List {
+            path: "/api/queues/{vhost}",
+            columns: QUEUE,
+            default: &["name", "messages"],
+            is_long: true,
+            narrowed: Some((&["node"], queues)),
+            missing: None,
+        })
     ),
     spec!(
         "list_exchanges",
@@ -270,13 +285,9 @@ pub(super) const COMMANDS: &[Spec] = &[
 ];
 
 /// Rows of a list that has more than is asked for.
-pub(super) fn rows(
-    found: &serde_json::Value,
-    columns: &[&str],
-    wanted: impl Fn(&serde_json::Value) -> bool,
-) -> Output {
+pub(super) fn rows(found: &Value, columns: &[&str], wanted: impl Fn(&Value) -> bool) -> Output {
     let list = found.as_array().map_or(&[][..], Vec::as_slice);
-    let cell = |one: &serde_json::Value, name: &str| match name {
+    let cell = |one: &Value, name: &str| match name {
         "value" => one["value"].to_string().into(),
         name => one[name].clone(),
     };
@@ -288,6 +299,18 @@ pub(super) fn rows(
             .map(|one| columns.iter().map(|name| cell(one, name)).collect())
             .collect(),
     }
+}
+
+/// Where a queue has to be. A broker has no queue that is not online: one that it can't serve, it does not start with.
+fn queues(session: &mut Session, input: &Input, found: &mut Vec<Value>) -> Result<(), Failure> {
+    if input.has("offline") && !input.has("online") {
+        found.clear();
+    }
+    if input.has("local") {
+        let own = node_name::own(&mut session.client)?.name;
+        found.retain(|queue| queue["node"] == own.as_str());
+    }
+    Ok(())
 }
 
 fn parameters(session: &mut Session, input: &Input) -> Result<Output, Failure> {

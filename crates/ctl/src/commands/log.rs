@@ -15,10 +15,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         name: "log_tail",
         about: "Show the last lines of the broker's log",
         arguments: &[
-            option("number", "Number of lines [default: 50]"),
+            option("number", "Number of lines [default: 50]").short('N'),
             option("level", "Only lines of at least this level: error, warn, info, debug or trace"),
         ],
-        examples: &["log_tail --number 20 --level warn"],
+        examples: &["log_tail -N 20", "log_tail --number 20 --level warn"],
         intent: "Last lines of the broker's log ...",
         action: Action::Run(tail),
     },

@@ -1,7 +1,8 @@
 //! Messages: looking at them without a change to them, and moving them.
 
 use crate::client::{body, good, segment};
-use crate::failure::{CANT_CREATE, DATA, Failure};
+use crate::failure::{CANT_CREATE, DATA, Failure, UNAVAILABLE};
+use crate::format::Format;
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Argument, Output, Spec, flag, option, required};
@@ -37,6 +38,14 @@ pub(super) const COMMANDS: &[Spec] = &[
         ],
         intent: "Messages of queue '{queue}' in vhost '{vhost}' ...",
         action: Action::Run(peek),
+    },
+    Spec {
+        name: "peek",
+        about: "Show the ready message at a position of a queue, the first at 1; nothing about it changes",
+        arguments: &[QUEUE, required("position", "Its position, from 1")],
+        examples: &["peek -p orders failed 1"],
+        intent: "Peeking at queue {queue} at position {position} ...",
+        action: Action::Run(peek_at),
     },
     Spec {
         name: "save_message",
@@ -137,6 +146,35 @@ fn peek(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         "properties",
     ];
     Ok(super::lists::rows(&Value::Array(messages), &columns, |_| true))
+}
+
+/// The message at a position, as RabbitMQ shows it.
+fn peek_at(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let position = input.text("position");
+    let offset = position.parse::<u64>().ok().and_then(|position| position.checked_sub(1));
+    let offset = offset.ok_or_else(|| {
+        Failure::usage(format!("position value must be a positive integer, not '{position}'"))
+    })?;
+    let queue = format!("/api/queues/{}/{}", segment(input.vhost()), segment(input.text("queue")));
+    let about = session.client.find(&format!("{queue}?columns=type"))?.ok_or_else(|| {
+        let vhost = input.vhost();
+        Failure::error(DATA, format!("Target queue was not found in virtual host '{vhost}'"))
+    })?;
+    if about["type"] == "stream" {
+        let text = "Cannot peek into a stream by position: use peek_messages --offset";
+        return Err(Failure::error(UNAVAILABLE, text));
+    }
+    let page = found(session, &path(input, &format!("messages?count=1&offset={offset}")))?;
+    let message = page["messages"][0].as_object().cloned().ok_or_else(|| {
+        Failure::error(UNAVAILABLE, "Target queue does not have a message at that position")
+    })?;
+    if matches!(session.style.format, Format::Json | Format::JsonStream) {
+        let shown = json!({ "result": "ok", "message": message });
+        return Ok(Output::Both(String::new(), shown));
+    }
+    let columns = ["keys", "values"].map(str::to_owned).to_vec();
+    let rows = message.into_iter().map(|(name, value)| vec![name.into(), value]).collect();
+    Ok(Output::Rows { columns, rows })
 }
 
 fn save(session: &mut Session, input: &Input) -> Result<Output, Failure> {

@@ -9,14 +9,19 @@ mod definitions;
 mod limits;
 mod lists;
 mod log;
+mod maintenance;
 mod messages;
 mod node;
 mod parameters;
 mod permissions;
+mod plugins;
 mod policies;
 mod questions;
 mod queues;
+mod replicas;
 mod report;
+mod running;
+mod status;
 mod users;
 mod vhosts;
 
@@ -31,11 +36,14 @@ pub(crate) struct Group {
 /// All commands.
 pub(crate) const GROUPS: &[Group] = &[
     Group { title: "The broker", commands: node::COMMANDS },
+    Group { title: "Whether it runs", commands: running::COMMANDS },
     Group { title: "The cluster", commands: cluster::COMMANDS },
+    Group { title: "Maintenance of a node", commands: maintenance::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
     Group { title: "Log and certificates", commands: log::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },
     Group { title: "Queues", commands: queues::COMMANDS },
+    Group { title: "Replicas of queues", commands: replicas::COMMANDS },
     Group { title: "Messages", commands: messages::COMMANDS },
     Group { title: "Questions", commands: questions::COMMANDS },
     Group { title: "Connections", commands: connections::COMMANDS },
@@ -46,6 +54,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "Policies", commands: policies::COMMANDS },
     Group { title: "Parameters", commands: parameters::COMMANDS },
     Group { title: "Definitions", commands: definitions::COMMANDS },
+    Group { title: "Plugins", commands: plugins::COMMANDS },
     Group { title: "Support", commands: report::COMMANDS },
     Group { title: "Not supported", commands: absent::COMMANDS },
 ];

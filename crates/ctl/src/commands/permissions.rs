@@ -28,6 +28,14 @@ pub(super) const COMMANDS: &[Spec] = &[
         action: Action::Run(set),
     },
     Spec {
+        name: "set_permissions_globally",
+        about: "Grant a user the same access to every vhost that there is now",
+        arguments: &[USER, CONFIGURE, WRITE, READ],
+        examples: &["set_permissions_globally alice '.*' '.*' '.*'"],
+        intent: "Setting permissions for user \"{user}\" in all virtual hosts ...",
+        action: Action::Run(set_everywhere),
+    },
+    Spec {
         name: "clear_permissions",
         about: "Revoke a user's access to a vhost",
         arguments: &[USER],
@@ -53,13 +61,31 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
 ];
 
-fn set(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let sent = json!({
+fn patterns(input: &Input) -> Value {
+    json!({
         "configure": input.text("configure"),
         "write": input.text("write"),
         "read": input.text("read"),
-    });
-    put(session, input, "permissions", &sent)
+    })
+}
+
+fn set(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    put(session, input.vhost(), input.text("user"), "permissions", &patterns(input))
+}
+
+/// One vhost after the other: what was set before a failure stays.
+fn set_everywhere(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    if input.vhost.is_some() {
+        return Err(Failure::usage("the permissions are of all vhosts: leave out -p"));
+    }
+    // Who is no administrator sees fewer vhosts than there are.
+    super::users::known(session, input)?;
+    let vhosts = session.client.get("/api/vhosts?columns=name")?;
+    for vhost in vhosts.as_array().into_iter().flatten() {
+        let vhost = vhost["name"].as_str().unwrap_or_default();
+        put(session, vhost, input.text("user"), "permissions", &patterns(input))?;
+    }
+    Ok(Output::Nothing)
 }
 
 fn set_topic(session: &mut Session, input: &Input) -> Result<Output, Failure> {
@@ -68,7 +94,7 @@ fn set_topic(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         "write": input.text("write"),
         "read": input.text("read"),
     });
-    put(session, input, "topic-permissions", &sent)
+    put(session, input.vhost(), input.text("user"), "topic-permissions", &sent)
 }
 
 fn clear(session: &mut Session, input: &Input) -> Result<Output, Failure> {
@@ -92,8 +118,13 @@ fn delete(session: &mut Session, input: &Input, kind: &str, rest: &str) -> Resul
     Ok(Output::Text(format!("User \"{user}\" has no such permissions in vhost \"{vhost}\"")))
 }
 
-fn put(session: &mut Session, input: &Input, kind: &str, sent: &Value) -> Result<Output, Failure> {
-    let (vhost, user) = (input.vhost(), input.text("user"));
+fn put(
+    session: &mut Session,
+    vhost: &str,
+    user: &str,
+    kind: &str,
+    sent: &Value,
+) -> Result<Output, Failure> {
     let path = format!("/api/{kind}/{}/{}", segment(vhost), segment(user));
     let answer = session.client.call(Method::PUT, &path, body(sent))?;
     // The API says the same of a user and a vhost that are not there.

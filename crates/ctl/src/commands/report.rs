@@ -67,7 +67,7 @@ fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let file = input.find("file").unwrap_or(&usual);
     let log = input.find("log").map(tail).transpose()?;
     // Before the file is made: a broker that can't be reached leaves none behind.
-    let facts = super::node::facts(session)?;
+    let facts = super::status::facts(session)?;
     let cant =
         |error: io::Error| Failure::error(CANT_CREATE, format!("{file} can't be written: {error}"));
     let opened =

@@ -1,6 +1,7 @@
 //! How what a command shows is written: as a table, or for programs.
 
 mod csv;
+mod erlang;
 mod json;
 mod pretty;
 mod table;
@@ -27,6 +28,8 @@ pub(crate) enum Format {
     JsonStream,
     /// Comma-separated values, all quoted
     Csv,
+    /// An Erlang term
+    Erlang,
 }
 
 /// A form, and what is left out of it.
@@ -82,6 +85,7 @@ impl Style {
             Format::Json => json::array(columns, rows, to),
             Format::JsonStream => json::stream(columns, rows, to),
             Format::Csv => csv::write(columns, rows, header, to),
+            Format::Erlang => erlang::rows(columns, rows, to),
         }
     }
 
@@ -92,6 +96,7 @@ impl Style {
                 writeln!(to, "{value}")
             }
             Format::Csv => writeln!(to, "{}", csv::quoted(text)),
+            Format::Erlang => writeln!(to, "{}", erlang::document(text, value.as_ref())),
             Format::Table | Format::PrettyTable => writeln!(to, "{text}"),
         }
     }

@@ -23,6 +23,7 @@ mod confirms;
 mod connections;
 mod ctl;
 mod ctl_messages;
+mod ctl_names;
 mod ctl_refused;
 mod ctl_table;
 mod data_dir;
