@@ -1,5 +1,7 @@
 //! Requests to a broker's HTTP API, one after the other, over its socket or over the network.
 
+mod stream;
+
 pub use crate::answer::{Answer, good, permitted};
 use crate::failure::{Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
 use crate::target::{Remote, Target};
@@ -8,9 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::CONTENT_TYPE;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::error::Error;
@@ -165,12 +168,20 @@ impl Client {
         let asked = runtime.block_on(async {
             tokio::time::timeout_at(*deadline, ask(target, connection, request)).await
         });
-        asked.unwrap_or_else(|_| {
-            let text = format!(
-                "{target} did not answer in time. Timeout value used: {}",
-                timeout.as_millis()
-            );
-            Err(Failure::new(TEMPORARY, format!("Error: {text}")))
+        asked.unwrap_or_else(|_| Err(late(target, *timeout)))
+    }
+
+    /// Hands on what a path tells by and by, as JSON, until it ends or `take` wants no more. The time for everything is
+    /// only that until it begins.
+    ///
+    /// # Errors
+    /// If it does not begin, or the connection is lost.
+    pub fn follow(&mut self, path: &str, take: impl FnMut(&Value) -> bool) -> Result<(), Failure> {
+        let Client { runtime, target, timeout, deadline, .. } = self;
+        runtime.block_on(async {
+            let begin = stream::begin(target, path);
+            let begun = tokio::time::timeout_at(*deadline, begin).await;
+            stream::read(target, begun.map_err(|_| late(target, *timeout))??, take).await
         })
     }
 
@@ -189,6 +200,12 @@ impl Client {
             tokio::time::sleep_until(self.deadline.min(Instant::now() + pause)).await;
         });
     }
+}
+
+fn late(target: &Target, timeout: Duration) -> Failure {
+    let used = timeout.as_millis();
+    let text = format!("{target} did not answer in time. Timeout value used: {used}");
+    Failure::new(TEMPORARY, format!("Error: {text}"))
 }
 
 fn basic(user: &str, password: &str) -> String {
@@ -230,15 +247,7 @@ async fn ask(
     connection: &mut Option<SendRequest<Full<Bytes>>>,
     request: impl Fn() -> Result<Request<Full<Bytes>>, Failure>,
 ) -> Result<Answer, Failure> {
-    let lost = |error: &dyn Error| {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(inner) = source {
-            text = format!("{text}: {inner}");
-            source = inner.source();
-        }
-        Failure::error(UNAVAILABLE, format!("the connection to {target} was lost: {text}"))
-    };
+    let lost = |error: &dyn Error| lost(target, error);
     let idle = match connection.take() {
         Some(mut idle) => idle.ready().await.is_ok().then_some(idle),
         None => None,
@@ -254,17 +263,33 @@ async fn ask(
         }
         answered => answered,
     };
-    let answer = answer.map_err(|error| lost(&error))?;
-    let status = answer.status().as_u16();
-    let said = |name| {
-        let value = answer.headers().get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    let content_type = said(CONTENT_TYPE);
-    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
-    let body = body.map_err(|error| lost(&*error))?.to_bytes();
+    let answer = read(target, answer.map_err(|error| lost(&error))?).await?;
     *connection = Some(sender);
+    Ok(answer)
+}
+
+/// The whole of an answer.
+async fn read(target: &Target, answer: Response<Incoming>) -> Result<Answer, Failure> {
+    let status = answer.status().as_u16();
+    let content_type = content_type(&answer);
+    let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| lost(target, &*error))?.to_bytes();
     Ok(Answer { status, content_type, body })
+}
+
+fn content_type(answer: &Response<Incoming>) -> String {
+    let value = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_owned()
+}
+
+fn lost(target: &Target, error: &dyn Error) -> Failure {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    Failure::error(UNAVAILABLE, format!("the connection to {target} was lost: {text}"))
 }
 
 async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>, Failure> {

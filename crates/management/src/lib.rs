@@ -49,8 +49,9 @@ pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, Ledger, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
 pub use settings::{
-    Certificate, CertificateUse, ClientTls, ListenerFacts, LogIn, LoggingIn, NodeFacts, Notice,
-    Readmit, ServeWebSocket, Settings, Upgraded, Web, WebSocketEnds,
+    Certificate, CertificateUse, CipherSuiteFacts, ClientTls, ListenerFacts, LogIn, LoggingIn,
+    NodeFacts, Notice, Readmit, ServeWebSocket, Settings, TlsFacts, TlsVersionFacts, Upgraded, Web,
+    WebSocketEnds,
 };
 
 use asking::{ASKERS_MAX, USER_ASKERS_MAX};

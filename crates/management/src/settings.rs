@@ -168,6 +168,37 @@ pub struct NodeFacts {
     pub listeners: Vec<ListenerFacts>,
     /// The settings that it runs with, without secrets.
     pub settings: serde_json::Value,
+    /// What TLS connections of clients can be like.
+    pub tls: TlsFacts,
+}
+
+/// What TLS connections of clients can be like, the best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct TlsFacts {
+    /// Versions of TLS.
+    pub versions: Vec<TlsVersionFacts>,
+    /// Cipher suites.
+    pub cipher_suites: Vec<CipherSuiteFacts>,
+}
+
+/// A version of TLS.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TlsVersionFacts {
+    /// Its name, as `tlsv1.3`.
+    pub name: &'static str,
+    /// Whether the settings allow it.
+    pub enabled: bool,
+}
+
+/// A cipher suite.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct CipherSuiteFacts {
+    /// Its name in the registry of IANA.
+    pub name: String,
+    /// The version of TLS that it is for.
+    pub version: &'static str,
+    /// Whether the settings allow that.
+    pub enabled: bool,
 }
 
 /// What a certificate is for.

@@ -7,6 +7,7 @@ use crate::driver::Shared;
 use crate::log_lines;
 use crate::login::Elsewhere;
 use crate::service::Around;
+use crate::tls::tls_facts;
 use crate::websocket;
 use courser_management::{
     Api, HOME, ListenerFacts, LogIn, LoginCounts, NodeFacts, Readmit, Settings, Web,
@@ -53,6 +54,7 @@ pub(crate) fn api(
         mechanisms,
         listeners,
         settings: config.without_secrets(),
+        tls: tls_facts(&config.tls),
     };
     let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));

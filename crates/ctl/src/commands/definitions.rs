@@ -1,6 +1,6 @@
 //! Everything that the broker is made of, in one document.
 
-use crate::client::{good, segment};
+use crate::client::{body, good, segment};
 use crate::failure::{CANT_CREATE, DATA, Failure};
 use crate::input::Input;
 use crate::session::Session;
@@ -8,6 +8,7 @@ use crate::spec::{Action, Output, Spec, flag, optional, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -34,10 +35,12 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[
             optional("file", "The file; standard input if left out"),
             flag("dry-run", "Only show what would be refused, changed, kept as it is or created"),
+            flag("skip-if-unchanged", "Do nothing if this is what was imported the last time"),
         ],
         examples: &[
             "import_definitions definitions.json",
             "import_definitions definitions.json --dry-run",
+            "import_definitions definitions.json --skip-if-unchanged",
             "import_definitions -p orders < orders.json",
         ],
         intent: "",
@@ -92,7 +95,35 @@ fn write_secret(file: &Path, document: &[u8]) -> io::Result<()> {
     written
 }
 
+/// What the broker remembers of the definitions that it has imported, as it does of those that its settings name.
+const IMPORTED_HASH: &str = "/api/global-parameters/imported_definition_hash_value";
+
+/// The hash of definitions that come in one file, as the broker has it of such.
+fn hash(document: &[u8]) -> String {
+    let mut all = Sha256::new();
+    all.update((document.len() as u64).to_be_bytes());
+    all.update(document);
+    all.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Refuses options that rule each other out.
+fn check_options(input: &Input) -> Result<(), Failure> {
+    if !input.has("skip-if-unchanged") {
+        return Ok(());
+    }
+    match (&input.vhost, input.has("dry-run")) {
+        (Some(_), _) => Err(Failure::usage(
+            "--skip-if-unchanged is for definitions of the whole broker: leave out -p",
+        )),
+        (None, true) => {
+            Err(Failure::usage("--dry-run imports nothing: leave out --skip-if-unchanged"))
+        }
+        (None, false) => Ok(()),
+    }
+}
+
 fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    check_options(input)?;
     let from = input.find("file").filter(|file| *file != "-");
     let document = read(from)?;
     // A mistake in the file is best said before anything is changed.
@@ -112,7 +143,19 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         None => "standard input".to_owned(),
     };
     session.style.say(&format!("Importing definitions in JSON from {source} ..."))?;
+    let hash = input.has("skip-if-unchanged").then(|| hash(&document));
+    if let Some(hash) = &hash
+        && session.client.find(IMPORTED_HASH)?.is_some_and(|known| known["value"] == hash.as_str())
+    {
+        let text =
+            "The definitions are those that were imported the last time: nothing was imported.";
+        return Ok(Output::Text(text.to_owned()));
+    }
     good(session.client.call(Method::POST, &path(input), document.into())?)?;
+    if let Some(hash) = hash {
+        let noted = body(&serde_json::json!({ "value": hash }));
+        good(session.client.call(Method::PUT, IMPORTED_HASH, noted)?)?;
+    }
     Ok(Output::Text("Successfully imported definitions.".to_owned()))
 }
 

@@ -6,6 +6,7 @@ mod cluster;
 mod columns;
 mod connections;
 mod definitions;
+mod happening;
 mod limits;
 mod lists;
 mod log;
@@ -22,6 +23,7 @@ mod replicas;
 mod report;
 mod running;
 mod status;
+mod tls;
 mod users;
 mod vhosts;
 
@@ -41,6 +43,8 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "Maintenance of a node", commands: maintenance::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
     Group { title: "Log and certificates", commands: log::COMMANDS },
+    Group { title: "TLS", commands: tls::COMMANDS },
+    Group { title: "What happens", commands: happening::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },
     Group { title: "Queues", commands: queues::COMMANDS },
     Group { title: "Replicas of queues", commands: replicas::COMMANDS },

@@ -62,9 +62,7 @@ impl Style {
             Output::Both(text, value) => self.text(&text, Some(value), to),
         };
         match written.and_then(|()| to.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::error(CANT_CREATE, format!("can't write the output: {error}")))
-            }
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(unwritten(&error)),
             _ => Ok(()),
         }
     }
@@ -75,6 +73,16 @@ impl Style {
             return Ok(());
         }
         self.write(Output::Text(line.to_owned()), &mut io::stdout().lock())
+    }
+
+    /// Writes one of many lines that come by and by. Tells whether somebody still reads them.
+    pub fn line(self, line: &Value) -> Result<bool, Failure> {
+        let mut to = io::stdout().lock();
+        match writeln!(to, "{line}").and_then(|()| to.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(unwritten(&error)),
+        }
     }
 
     fn rows(self, columns: &[String], rows: &[Vec<Value>], to: &mut dyn Write) -> io::Result<()> {
@@ -100,6 +108,10 @@ impl Style {
             Format::Table | Format::PrettyTable => writeln!(to, "{text}"),
         }
     }
+}
+
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::error(CANT_CREATE, format!("can't write the output: {error}"))
 }
 
 /// A value as a cell of a table. Names may hold anything: a control character must neither move the

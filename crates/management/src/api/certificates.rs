@@ -1,4 +1,4 @@
-//! The certificates that the broker shows and those that it trusts, and whether they expire.
+//! The certificates that the broker shows and those that it trusts, whether they expire, and what TLS connections can be like.
 
 use super::get;
 use crate::call::{Call, Outcome};
@@ -15,6 +15,12 @@ pub(crate) const ROUTES: &[Route] = &[
         Needs::Monitoring,
         certificates,
         "The certificates that the broker shows and those that it trusts, with where they are used.",
+    ),
+    get(
+        "/api/tls",
+        Needs::Monitoring,
+        tls,
+        "The versions of TLS and the cipher suites that there are for clients, and which of them the settings allow.",
     ),
     get(
         "/api/health/checks/certificate-expiration/{within}/{unit}",
@@ -54,6 +60,10 @@ fn certificates(call: &Call) -> Outcome {
     let all = (call.api.settings.certificates)();
     let all: Vec<Value> = all.iter().map(|one| shown(call, one)).collect();
     Ok(Reply::json(&all))
+}
+
+fn tls(call: &Call) -> Outcome {
+    Ok(Reply::json(&call.api.settings.node.tls))
 }
 
 fn expiration(call: &Call) -> Outcome {

@@ -20,6 +20,7 @@ mod general;
 mod health;
 pub(crate) mod live;
 mod log;
+mod message_sizes;
 mod messages;
 mod moves;
 mod nodes;
@@ -61,6 +62,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     log::ROUTES,
     certificates::ROUTES,
     overview::ROUTES,
+    message_sizes::ROUTES,
     nodes::ROUTES,
     health::ROUTES,
     cluster::ROUTES,

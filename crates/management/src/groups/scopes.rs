@@ -60,6 +60,7 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/log", Home),
     (Get, "/api/log/stream", Home),
     (Get, "/api/certificates", Home),
+    (Get, "/api/tls", Home),
     (Get, "/api/feature-flags", Home),
     (Put, "/api/feature-flags/{name}/enable", Home),
     (Get, "/api/deprecated-features", Home),
@@ -127,6 +128,7 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/healthchecks/node/{node}", Home),
     (Get, "/api/attention", Parts(sums::attention)),
     (Get, "/api/overview", Parts(sums::overview)),
+    (Get, "/api/message-sizes", Parts(sums::numbers)),
     (Get, "/api/events", Events),
     // Users and what they may do.
     (Get, "/api/users", Home),

@@ -36,6 +36,14 @@ pub(super) fn overview(_: &Call, parts: Vec<Part>) -> Outcome {
     Ok(Reply::json(&all))
 }
 
+/// What each group has counted, together.
+pub(super) fn numbers(_: &Call, parts: Vec<Part>) -> Outcome {
+    let mut parts = values(parts)?.into_iter();
+    let mut all = parts.next().ok_or_else(Refusal::not_found)?;
+    parts.for_each(|part| add(&mut all, &part));
+    Ok(Reply::json(&all))
+}
+
 /// Logins, by protocol.
 pub(super) fn attempts(_: &Call, parts: Vec<Part>) -> Outcome {
     let mut all: Vec<Value> = Vec::new();

@@ -1,7 +1,7 @@
 //! Certificates, keys, authorities and revocation lists: from their PEM files to what rustls needs.
 
 use super::facts;
-use crate::config::{ClientCertificates, Tls, TlsVersion};
+use crate::config::{ClientCertificates, Tls};
 use courser_management::{Certificate, CertificateUse};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -92,10 +92,7 @@ pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), T
         let purpose = CertificateUse::ClientAuthority;
         shown.push(facts::of(client_ca(settings), authority, purpose, &[])?);
     }
-    let versions = match settings.min_version {
-        TlsVersion::Tls12 => rustls::ALL_VERSIONS,
-        TlsVersion::Tls13 => &[&rustls::version::TLS13],
-    };
+    let versions = super::suites::versions(settings);
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(|error| Named::new("tls.min_version", &settings.certificate).wrong(error))?

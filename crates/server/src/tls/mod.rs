@@ -7,12 +7,14 @@
 //! - [`watch`]: looks whether the files have changed.
 //! - [`peer`]: the client's certificate, and the user name in it.
 //! - [`stream`]: a connection behind its handshake.
+//! - [`suites`]: what connections can be like.
 
 mod acceptor;
 mod facts;
 mod identity;
 mod peer;
 mod stream;
+mod suites;
 mod watch;
 
 pub(crate) use acceptor::Acceptor;
@@ -20,4 +22,5 @@ pub(crate) use facts::of as facts_of;
 pub use identity::TlsError;
 pub(crate) use identity::{Named, certificates, chain_and_key};
 pub(crate) use stream::TlsStream;
+pub(crate) use suites::facts as tls_facts;
 pub(crate) use watch::{Certificates, FromFiles};

@@ -4,7 +4,11 @@ use crate::cluster::Three;
 use crate::cluster_operated::ctl;
 use crate::ctl::{Operated, said};
 use crate::support::{Client, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// The name of the broker's node.
 fn node(broker: &Operated) -> String {
@@ -133,6 +137,120 @@ async fn a_message_is_shown_by_its_position() {
     assert_eq!(status, expected);
     let classic = broker.refused(65, &["quorum_status", "orders"]);
     assert!(classic.contains("is not a quorum queue") && classic.contains("cluster status"));
+}
+
+#[test]
+fn definitions_that_were_imported_the_last_time_are_skipped_where_that_is_said() {
+    let broker = Operated::start();
+    let file = broker.folder.path().join("all");
+    let import = |rest: &[&str]| {
+        broker.quiet(&[&["import_definitions", "all", "--skip-if-unchanged"], rest].concat())
+    };
+    std::fs::write(&file, r#"{"vhosts":[{"name":"v"}]}"#).expect("a file");
+    assert!(import(&[]).starts_with("Successfully imported"));
+    broker.quiet(&["delete_vhost", "v"]);
+    assert!(import(&[]).contains("nothing was imported"));
+    assert_eq!(broker.quiet(&["-s", "list_vhosts"]), "/\n");
+    broker.quiet(&["import_definitions", "all"]);
+    assert_eq!(broker.quiet(&["-s", "list_vhosts"]), "/\nv\n", "it is only skipped when asked");
+    std::fs::write(&file, r#"{"vhosts":[{"name":"w"}]}"#).expect("a file");
+    assert!(import(&[]).starts_with("Successfully imported"));
+    std::fs::write(&file, r#"{"vhosts":[{"name":"x"},{"name":5}]}"#).expect("a file");
+    broker.refused(65, &["import_definitions", "all", "--skip-if-unchanged"]);
+    broker.quiet(&["delete_vhost", "x"]);
+    broker.refused(65, &["import_definitions", "all", "--skip-if-unchanged"]);
+    for option in [&["-p", "/"][..], &["--dry-run"]] {
+        let line = [&["import_definitions", "all", "--skip-if-unchanged"], option].concat();
+        assert!(broker.refused(64, &line).contains("leave out"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_tls_offers_and_how_large_messages_are_is_told() {
+    let broker = Operated::start();
+    assert_eq!(broker.quiet(&["tls_versions"]), "tlsv1.3\ntlsv1.2\n");
+    assert_eq!(broker.json(&["tls_versions"]), json!({ "versions": ["tlsv1.3", "tlsv1.2"] }));
+    let suites = broker.quiet(&["cipher_suites"]);
+    assert!(suites.starts_with("TLS_AES_256_GCM_SHA384\n"), "{suites}");
+    assert!(suites.contains("\nECDHE-RSA-AES256-GCM-SHA384\n"), "{suites}");
+    let iana = broker.quiet(&["cipher_suites", "--format", "iana", "--all"]);
+    assert!(iana.contains("\nTLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384\n"), "{iana}");
+    assert!(
+        broker.refused(64, &["cipher_suites", "--format", "erlang"]).contains("openssl or iana")
+    );
+    broker.refused(64, &["cipher_suites", "--format", "x"]);
+
+    let mut client = Client::connect(broker.broker.address).await;
+    client.open_channel().await;
+    client.declare("orders").await;
+    for body in [&[0; 10][..], &[0; 100], &[0; 101], &[0; 5000]] {
+        client.publish("orders", body).await;
+    }
+    assert_eq!(client.count("orders").await, 4);
+    let sizes = broker.quiet(&["message_size_stats"]);
+    let lines: Vec<&str> = sizes.lines().collect();
+    let expected = [
+        "Message Size\tCount\tPercentage",
+        "below 100B\t2\t50.00",
+        "between 100B and 1KB\t1\t25.00",
+        "between 1KB and 10KB\t1\t25.00",
+        "between 10KB and 100KB\t0\t0.00",
+    ];
+    assert_eq!(lines[..5], expected);
+    assert_eq!(lines[9..], ["above 100MB\t0\t0.00"]);
+}
+
+/// The next line of a command that follows events, while vhosts come.
+fn next_event(broker: &Operated, lines: &mpsc::Receiver<String>, name: &str) -> Value {
+    for nth in 0..200 {
+        broker.quiet(&["add_vhost", &format!("{name}{nth}")]);
+        if let Ok(line) = lines.recv_timeout(Duration::from_millis(50)) {
+            return serde_json::from_str(&line).expect("JSON");
+        }
+    }
+    panic!("no event came")
+}
+
+#[test]
+fn events_are_followed_as_long_as_is_said_or_the_broker_runs() {
+    let broker = Operated::start();
+    let follow = |options: &[&str]| {
+        let mut command = broker.command();
+        command.args(["--data-dir", "data", "consume_event_stream"]).args(options);
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command runs");
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            out.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+        });
+        (child, lines)
+    };
+    let (child, lines) = follow(&["--duration", "2", "--pattern", "^vhost\\."]);
+    let event = next_event(&broker, &lines, "timed");
+    assert_eq!(event["event"], "vhost.created", "{event}");
+    assert!(event["name"].as_str().expect("a name").starts_with("timed"), "{event}");
+    assert!(event["timestamp_in_ms"].is_u64(), "{event}");
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(ended.status.success(), "{ended:?}");
+
+    let (child, lines) = follow(&[]);
+    next_event(&broker, &lines, "endless");
+    broker.broker.signal("TERM");
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(69), "{ended:?}");
+}
+
+#[test]
+fn events_are_refused_in_forms_that_they_do_not_have() {
+    let broker = Operated::start();
+    for line in [
+        &["--formatter", "csv", "consume_event_stream"][..],
+        &["consume_event_stream", "--duration", "0"],
+        &["consume_event_stream", "--pattern", "("],
+    ] {
+        broker.refused(64, line);
+    }
 }
 
 #[test]
