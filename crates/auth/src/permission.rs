@@ -44,9 +44,11 @@ pub struct TopicPermission {
 }
 
 impl TopicPermission {
+    /// Looks whether it can be given to anybody.
+    ///
     /// # Errors
     /// If one of the patterns can't be used.
-    pub(crate) fn check(&self) -> Result<(), AccountError> {
+    pub fn check(&self) -> Result<(), AccountError> {
         // What a variable stands for is put in escaped, and can't make a pattern wrong.
         let variables = Variables { username: "user", vhost: "vhost", client_id: None };
         check("write", &pattern::expand(&self.write, &variables))?;

@@ -100,7 +100,7 @@ fn exchange_declare<'a>(
     })
 }
 
-fn request(name: &str, queue: NewQueue) -> Result<QueueRequest, Fault> {
+pub(super) fn request(name: &str, queue: NewQueue) -> Result<QueueRequest, Fault> {
     if name.is_empty() {
         return Err(Fault::precondition_failed("a queue needs a name"));
     }

@@ -8,6 +8,7 @@
 mod accounts;
 mod bindings;
 mod channels;
+mod checks;
 mod commands;
 mod connections;
 mod declare;
@@ -32,6 +33,7 @@ mod vhosts;
 
 pub use bindings::{Admits, BindingView};
 pub use channels::{ChannelView, ConsumerView, StreamPlace};
+pub use checks::{check_exchange, check_name, check_queue, check_vhost, is_predefined};
 pub use commands::NewBinding;
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use declare::NewQueue;

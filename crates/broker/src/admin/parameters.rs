@@ -212,7 +212,7 @@ impl Broker {
     }
 }
 
-fn check_name(what: &str, name: &str) -> Result<(), Fault> {
+pub(super) fn check_name(what: &str, name: &str) -> Result<(), Fault> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return Err(Fault::precondition_failed(format_args!(
             "the name of a {what} has 1 to {NAME_BYTES_MAX} bytes"

@@ -29,6 +29,16 @@ pub(crate) struct QueueRequest {
 }
 
 impl QueueRequest {
+    /// Refuses what no queue can be, whatever else there is.
+    pub(crate) fn check<'q>(&self, queue: impl Fn() -> Resource<'q>) -> Result<(), Fault> {
+        arguments::check_queue(&self.arguments, queue())?;
+        self.check_type(queue())?;
+        match QueueType::of(&self.arguments) {
+            QueueType::Stream => stream::check_sizes(&self.arguments),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses what queues of the type that the arguments name can't be. A replicated queue is there to
     /// stay: it is durable, has a name, and belongs to nobody.
     fn check_type(&self, queue: Resource<'_>) -> Result<(), Fault> {
@@ -184,11 +194,7 @@ impl Vhost {
         }
         count(&self.monitor.churn.queues_declared);
         let name = request.name.clone();
-        arguments::check_queue(&request.arguments, self.queue_resource(&name))?;
-        request.check_type(self.queue_resource(&name))?;
-        if QueueType::of(&request.arguments) == QueueType::Stream {
-            stream::check_sizes(&request.arguments)?;
-        }
+        request.check(|| self.queue_resource(&name))?;
         self.admit_queue(&name)?;
         self.shard.memory.admit_definition(named_bytes(&name, &request.arguments))?;
         let settings = QueueSettings {

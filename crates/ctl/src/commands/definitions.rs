@@ -34,7 +34,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         about: "Create what a definitions file describes; existing objects stay",
         arguments: &[
             optional("file", "The file; standard input if left out"),
-            flag("dry-run", "Only show what would be refused, changed, kept as it is or created"),
+            flag(
+                "dry-run",
+                "Only show what would be refused, skipped, changed, kept as it is or created",
+            ),
             flag("skip-if-unchanged", "Do nothing if this is what was imported the last time"),
         ],
         examples: &[
@@ -162,9 +165,13 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
 /// What an import would do, what it would stop at first.
 fn planned(plan: &Value) -> Output {
     let mut rows = Vec::new();
-    for (action, detail) in
-        [("refuse", "because"), ("change", "after"), ("keep", "after"), ("create", "")]
-    {
+    for (action, detail) in [
+        ("refuse", "because"),
+        ("skip", "because"),
+        ("change", "after"),
+        ("keep", "after"),
+        ("create", ""),
+    ] {
         for one in plan[action].as_array().into_iter().flatten() {
             rows.push(vec![
                 action.into(),

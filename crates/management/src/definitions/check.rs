@@ -1,10 +1,12 @@
 //! What an import would refuse of a row by itself, whatever else there is.
 
 use super::ImportError;
-use super::compare::LISTS;
-use super::import::{arguments, reason, refused, text, typed};
-use courser_auth::{PasswordHash, PermissionRow, TopicPermissionRow};
-use courser_broker::admin::{ExchangeKind, PolicyKind};
+use super::bindings::binding;
+use super::compare::{LISTS, text_of};
+use super::import::{exchange_of, queue_of, reason, refused, text, typed, value};
+use crate::api::vhost_limits::{self, NamedLimits};
+use courser_auth::{AccountError, NAME_BYTES_MAX, PasswordHash, PermissionRow, TopicPermissionRow};
+use courser_broker::admin::{PolicyKind, check_exchange, check_name, check_queue};
 use serde_json::{Map, Value};
 
 /// What stands in files besides the lists: what they are of, and of a vhost what is its own.
@@ -25,6 +27,8 @@ const BESIDES: [&str; 15] = [
     "default_queue_type",
     "tracing",
 ];
+/// The argument that says what a queue is.
+const QUEUE_TYPE: &str = "x-queue-type";
 /// Keys of a file that are named at once.
 const NAMED_MAX: usize = 20;
 
@@ -45,28 +49,92 @@ pub(super) fn warn_of_unknown(document: &Map<String, Value>) {
     }
 }
 
-/// Refuses a row of this list that no import could make.
-pub(super) fn check(list: &str, row: &Value) -> Result<(), ImportError> {
+/// Refuses a row of this list that no import could make. A queue without a type gets `default_type`, if that is one.
+pub(super) fn check(
+    list: &str,
+    row: &Value,
+    default_type: Option<&str>,
+) -> Result<(), ImportError> {
     match list {
-        "users" => super::users::user(row, PasswordHash::quick).map(drop),
+        "users" => user(row),
+        "vhosts" => super::vhosts::check(row),
         "permissions" => {
             let row: PermissionRow = typed(list, row)?;
             let checked = row.permission().check();
             checked.map_err(|why| refused("permission of user", &row.user, why))
         }
-        "topic_permissions" => typed::<TopicPermissionRow>(list, row).map(drop),
+        "topic_permissions" => topic_permission(typed(list, row)?),
+        "global_parameters" => {
+            let name = text(row, "name", "global parameter")?;
+            value(row, "global parameter", name)?;
+            named("global parameter", "parameter", name)
+        }
         "policies" => policy(text(row, "name", "policy")?, row, PolicyKind::User),
-        "parameters" if row["component"] == "operator_policy" => {
-            policy(text(row, "name", "parameter")?, &row["value"], PolicyKind::Operator)
+        "parameters" => parameter(row),
+        "exchanges" => {
+            let name = text(row, "name", "exchange")?;
+            let checked = check_exchange(vhost(row), name, &exchange_of(name, row)?);
+            checked.map_err(|fault| refused("exchange", name, fault.explanation))
         }
-        "exchanges" => exchange(row),
-        "queues" => {
-            let name = text(row, "name", "queue")?;
-            arguments(row).map(drop).map_err(|why| refused("queue", name, why))
-        }
-        "bindings" => binding(row),
+        "queues" => queue(row, default_type),
+        "bindings" => binding(row).map(drop),
         _ => Ok(()),
     }
+}
+
+/// The vhost that a row names, for what is said of it. A file of one vhost names none.
+fn vhost(row: &Value) -> &str {
+    text_of(row, "vhost").unwrap_or("/")
+}
+
+fn user(row: &Value) -> Result<(), ImportError> {
+    let name = super::users::user(row, PasswordHash::quick)?.name;
+    match name.len() {
+        1..=NAME_BYTES_MAX => Ok(()),
+        _ => Err(refused("user", &name, AccountError::Name("user"))),
+    }
+}
+
+fn topic_permission(row: TopicPermissionRow) -> Result<(), ImportError> {
+    let checked = match row.exchange.len() {
+        0..=NAME_BYTES_MAX => row.permission().check(),
+        _ => Err(AccountError::Name("exchange")),
+    };
+    checked.map_err(|why| refused("topic permission of user", &row.user, why))
+}
+
+/// Refuses a name that is empty or too long.
+fn named(list: &str, what: &str, name: &str) -> Result<(), ImportError> {
+    check_name(what, name).map_err(|fault| refused(list, name, fault.explanation))
+}
+
+fn parameter(row: &Value) -> Result<(), ImportError> {
+    let (component, name) = (text(row, "component", "parameter")?, text(row, "name", "parameter")?);
+    let value = value(row, "parameter", name)?;
+    match component {
+        "operator_policy" => policy(name, value, PolicyKind::Operator),
+        vhost_limits::COMPONENT => {
+            let limits = NamedLimits::read(value).map(drop);
+            limits.map_err(|why| refused("vhost", vhost(row), why))
+        }
+        _ => {
+            let checked = crate::api::check_component(component);
+            checked.map_err(|refusal| refused("parameter", name, reason(&refusal)))?;
+            named("parameter", "component", component)?;
+            named("parameter", "parameter", name)
+        }
+    }
+}
+
+fn queue(row: &Value, default_type: Option<&str>) -> Result<(), ImportError> {
+    let name = text(row, "name", "queue")?;
+    let mut queue = queue_of(name, row)?;
+    let has_type = queue.arguments.get(QUEUE_TYPE).is_some();
+    if let Some(kind) = default_type.filter(|_| queue.durable && !queue.auto_delete && !has_type) {
+        queue.arguments = queue.arguments.with(QUEUE_TYPE, kind);
+    }
+    let checked = check_queue(vhost(row), name, queue);
+    checked.map_err(|fault| refused("queue", name, fault.explanation))
 }
 
 fn policy(name: &str, value: &Value, kind: PolicyKind) -> Result<(), ImportError> {
@@ -74,25 +142,4 @@ fn policy(name: &str, value: &Value, kind: PolicyKind) -> Result<(), ImportError
     let policy = crate::api::policy(name, value.as_object().unwrap_or(&empty));
     let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
     policy.check(kind).map_err(|why| refused("policy", name, why))
-}
-
-fn exchange(row: &Value) -> Result<(), ImportError> {
-    let (name, kind) = (text(row, "name", "exchange")?, text(row, "type", "exchange")?);
-    if ExchangeKind::parse(kind.as_bytes()).is_none() {
-        let why = format_args!("unknown exchange type '{kind}'");
-        return Err(refused("exchange", name, why));
-    }
-    arguments(row).map(drop).map_err(|why| refused("exchange", name, why))
-}
-
-fn binding(row: &Value) -> Result<(), ImportError> {
-    let destination = text(row, "destination", "binding")?;
-    let kind = text(row, "destination_type", "binding")?;
-    if !matches!(kind, "queue" | "exchange") {
-        let why = format_args!("'{kind}' is no type of destination");
-        return Err(refused("binding to", destination, why));
-    }
-    text(row, "source", "binding")?;
-    text(row, "routing_key", "binding")?;
-    arguments(row).map(drop).map_err(|why| refused("binding to", destination, why))
 }

@@ -1,6 +1,7 @@
 //! What an import would do, without doing it.
 
 use super::ImportError;
+use super::around::{DefaultTypes, Ends};
 use super::check::{check, unknown_keys};
 use super::users::{protected, user_of};
 use super::vhosts::wanted_group;
@@ -36,8 +37,9 @@ struct Plan {
     /// They are there with other settings, and stay as they are.
     keep: Shown,
     refuse: Shown,
+    /// They are left out, and the import goes on.
+    skip: Shown,
     same: usize,
-    skipped: usize,
 }
 
 /// The first of some things, and how many there are.
@@ -68,7 +70,7 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
     };
     let mut plan = Plan::default();
     let (vhosts, users) = (names(now, &wanted, "vhosts"), names(now, &wanted, "users"));
-    let ends = Ends::new(now, &wanted);
+    let (ends, types) = (Ends::new(now, &wanted), DefaultTypes::new(now, &wanted));
     let protected = protected(now);
     for (list, key) in LISTS {
         let known: HashMap<String, &Value> =
@@ -85,9 +87,6 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
             let known = known.get(&identity(row, key)).copied();
             let because = match stranger {
                 Some((what, _)) => Some(missing(what, text_of(row, what).unwrap_or_default())),
-                None if list == "bindings" && known.is_none() => {
-                    ends.missing(row).map(|(what, name)| missing(what, name))
-                }
                 None if list == "vhosts" && known.is_none() => {
                     wanted_group(row, groups).err().map(|why| why.to_string())
                 }
@@ -100,80 +99,56 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
                     _ => None,
                 },
             };
-            match because.or_else(|| mistake(list, row, known.is_some())) {
-                Some(why) => plan
-                    .refuse
-                    .push(|| json!({ "list": list, "row": shown(row, key), "because": why })),
-                None => plan.add(list, key, row, known),
+            let one = |why: String| json!({ "list": list, "row": shown(row, key), "because": why });
+            let because = because.or_else(|| mistake(list, row, known.is_some(), types.of(row)));
+            let end = match (list, known) {
+                ("bindings", None) => ends.missing(row),
+                _ => None,
+            };
+            match (because, end) {
+                (Some(why), _) => plan.refuse.push(|| one(why)),
+                (None, Some((what, name))) => plan.skip.push(|| one(missing(what, name))),
+                (None, None) => plan.add(list, key, row, known),
             }
         }
     }
-    let Plan { create, change, keep, refuse, same, skipped } = plan;
+    let Plan { create, change, keep, refuse, skip, same } = plan;
     Ok(json!({
         "create": create.first, "create_count": create.count,
         "change": change.first, "change_count": change.count,
         "keep": keep.first, "keep_count": keep.count,
         "refuse": refuse.first, "refuse_count": refuse.count,
-        "same_count": same, "skipped_count": skipped,
+        "skip": skip.first, "skipped_count": skip.count,
+        "same_count": same,
         "unknown_keys": unknown_keys(document),
     }))
 }
 
 /// What an import would refuse of a row. Exchanges and queues that are there stay, whatever the file says of them.
-fn mistake(list: &str, row: &Value, is_known: bool) -> Option<String> {
+fn mistake(list: &str, row: &Value, is_known: bool, default_type: Option<&str>) -> Option<String> {
     let named = matches!(list, "exchanges" | "queues");
-    let is_own = text_of(row, "name").is_some_and(is_reserved);
-    if named && (is_known || is_own) {
+    if named && is_known || is_own(list, row) {
         return None;
     }
-    check(list, row).err().map(|why| why.to_string())
+    check(list, row, default_type).err().map(|why| why.to_string())
 }
 
-/// Whether a name is one of the broker's own exchanges and queues.
-fn is_reserved(name: &str) -> bool {
-    name.is_empty() || name.starts_with("amq.")
-}
-
-/// The exchanges and queues that there are, and those that there will be.
-struct Ends {
-    exchanges: HashSet<String>,
-    queues: HashSet<String>,
-}
-
-impl Ends {
-    fn new(now: &Value, wanted: &Value) -> Self {
-        let of = |list: &str| {
-            let both =
-                [now, wanted].into_iter().filter_map(|document| document.get(list)?.as_array());
-            both.flatten().map(|row| identity(row, &["vhost", "name"])).collect()
-        };
-        Ends { exchanges: of("exchanges"), queues: of("queues") }
-    }
-
-    /// The end of a binding that is not there.
-    fn missing<'r>(&self, row: &'r Value) -> Option<(&'static str, &'r str)> {
-        let is_there = |all: &HashSet<String>, name: &str| {
-            let whole = json!({ "vhost": row.get("vhost"), "name": name });
-            is_reserved(name) || all.contains(&identity(&whole, &["vhost", "name"]))
-        };
-        let (source, destination) = (text_of(row, "source")?, text_of(row, "destination")?);
-        if !is_there(&self.exchanges, source) {
-            return Some(("exchange", source));
-        }
-        let (what, all) = match text_of(row, "destination_type")? {
-            "queue" => ("queue", &self.queues),
-            _ => ("exchange", &self.exchanges),
-        };
-        (!is_there(all, destination)).then_some((what, destination))
+/// Whether a row is of one of the broker's own exchanges and queues.
+fn is_own(list: &str, row: &Value) -> bool {
+    let name = text_of(row, "name");
+    match list {
+        "exchanges" => name.is_some_and(|name| name.is_empty() || name.starts_with("amq.")),
+        "queues" => name.is_some_and(|name| name.starts_with("amq.")),
+        _ => false,
     }
 }
 
 impl Plan {
     fn add(&mut self, list: &str, key: &[&str], row: &Value, known: Option<&Value>) {
         let named = matches!(list, "exchanges" | "queues");
-        let name = text_of(row, "name").unwrap_or_default();
-        if named && is_reserved(name) {
-            self.skipped += 1;
+        if is_own(list, row) {
+            let why = "its name is one of the broker's own";
+            self.skip.push(|| json!({ "list": list, "row": shown(row, key), "because": why }));
             return;
         }
         if list == "bindings" && text_of(row, "source") == Some("") {
@@ -272,7 +247,7 @@ pub(super) fn text_of<'r>(row: &'r Value, member: &str) -> Option<&'r str> {
 }
 
 /// What tells a row from the others.
-fn identity(row: &Value, key: &[&str]) -> String {
+pub(super) fn identity(row: &Value, key: &[&str]) -> String {
     let parts = key.iter().map(|member| match row.get(*member) {
         None | Some(Value::Null) => Value::Null,
         Some(Value::Array(list)) if list.is_empty() => json!({}),
@@ -380,14 +355,20 @@ mod tests {
             "federation-upstream-set is unknown",
             "unknown exchange type 'x-nothing'",
             "queue 'r'",
-            "no exchange 'gone'",
-            "no queue 'gone'",
         ];
         for part in parts {
             assert!(refused.iter().any(|why| why.contains(part)), "{part}: {refused:#?}");
         }
         assert_eq!(refused.len(), parts.len(), "{refused:#?}");
         assert_eq!(plan["create_count"], 2, "{plan}");
+        let skipped: Vec<&str> = rows(&plan, "skip")
+            .expect("a list")
+            .iter()
+            .filter_map(|one| text_of(one, "because"))
+            .collect();
+        let missing = |what: &str| format!("there is no {what}, neither here nor in the file");
+        let own = "its name is one of the broker's own".to_owned();
+        assert_eq!(skipped, [own, missing("exchange 'gone'"), missing("queue 'gone'")]);
     }
 
     #[test]

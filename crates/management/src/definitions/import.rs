@@ -4,6 +4,7 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
+use super::skipped::Skipped;
 use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
 use crate::groups::count;
@@ -11,10 +12,9 @@ use crate::json::to_table;
 use crate::refusal::Refusal;
 use courser_auth::{Hashing, PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{
-    Admin, ExchangeKind, ExchangeSettings, Fault, NewBinding, NewQueue, Parameter, PolicyKind,
-    VhostSettings,
+    Admin, ExchangeKind, ExchangeSettings, NewQueue, Parameter, PolicyKind, VhostSettings,
 };
-use courser_codec::{FieldTable, ShortString};
+use courser_codec::FieldTable;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -50,7 +50,7 @@ pub struct Imported {
     pub vhosts: usize,
     /// Exchanges, queues and bindings.
     pub topology: usize,
-    /// Rows whose names are reserved; the log says how many, and names the first.
+    /// Rows whose names are reserved, and bindings whose ends are not there; the log says how many, and names the first.
     pub skipped: usize,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct Import<'a> {
     /// How passwords are hashed that stand in the file.
     hashing: Hashing,
     pub(super) done: Imported,
-    /// What the first row was for that was skipped.
-    first_skipped: Option<String>,
+    /// What was skipped.
+    pub(super) skipped: Skipped,
 }
 
 /// Makes what a file describes, that of a whole broker with so many groups. Passwords in it are hashed that way.
@@ -81,7 +81,8 @@ pub fn import(
     groups: u16,
 ) -> Result<Imported, ImportError> {
     let done = Imported::default();
-    Import { admin, vhost: None, call: None, groups, hashing, done, first_skipped: None }.of(text)
+    Import { admin, vhost: None, call: None, groups, hashing, done, skipped: Skipped::default() }
+        .of(text)
 }
 
 /// The same, for who asks for it.
@@ -92,7 +93,7 @@ pub(crate) fn import_into(
 ) -> Result<Imported, ImportError> {
     let (admin, hashing) = (call.admin(), call.api.settings.accounts.hashing());
     let (groups, call, done) = (count(call), Some(call), Imported::default());
-    Import { admin, vhost, call, groups, hashing, done, first_skipped: None }.of(text)
+    Import { admin, vhost, call, groups, hashing, done, skipped: Skipped::default() }.of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
@@ -119,7 +120,8 @@ impl Import<'_> {
         };
         super::check::warn_of_unknown(&document);
         let made = self.all(&document);
-        self.tell_skipped();
+        self.skipped.tell();
+        self.done.skipped = self.skipped.rows();
         made.map(|()| self.done)
     }
 
@@ -151,17 +153,8 @@ impl Import<'_> {
 
     /// A name that begins with `amq.` is the broker's own.
     fn skip(&mut self, row: String) -> Result<(), ImportError> {
-        self.done.skipped += 1;
-        self.first_skipped.get_or_insert(row);
+        self.skipped.reserved.push(row);
         Ok(())
-    }
-
-    /// However many there were, the log has one line.
-    fn tell_skipped(&self) {
-        if let Some(first) = &self.first_skipped {
-            let rows = self.done.skipped;
-            tracing::warn!(rows, first, "definitions not imported: their names are reserved");
-        }
     }
 
     fn user(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -190,7 +183,7 @@ impl Import<'_> {
         set.map(drop).map_err(|error| refused("topic permission of user", &row.user, error))
     }
 
-    fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
+    pub(super) fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
         match self.admin.vhost(vhost) {
             Some(_) => Ok(()),
             None => Err(ImportError(format!(
@@ -200,7 +193,11 @@ impl Import<'_> {
     }
 
     /// The vhost that a row is for.
-    fn vhost_of<'r>(&'r self, row: &'r Value, what: &str) -> Result<&'r str, ImportError> {
+    pub(super) fn vhost_of<'r>(
+        &'r self,
+        row: &'r Value,
+        what: &str,
+    ) -> Result<&'r str, ImportError> {
         match self.vhost {
             Some(vhost) => Ok(vhost),
             None => text(row, "vhost", what),
@@ -215,15 +212,7 @@ impl Import<'_> {
             let row = format!("exchange '{name}' in vhost '{vhost}'");
             return self.skip(row);
         }
-        let kind = text(row, "type", "exchange")?;
-        let unknown = || refused("exchange", name, format_args!("unknown exchange type '{kind}'"));
-        let settings = ExchangeSettings {
-            kind: ExchangeKind::parse(kind.as_bytes()).ok_or_else(unknown)?,
-            durable: flag(row, "durable"),
-            auto_delete: flag(row, "auto_delete"),
-            internal: flag(row, "internal"),
-            arguments: arguments(row).map_err(|why| refused("exchange", name, why))?,
-        };
+        let settings = exchange_of(name, row)?;
         if self.admin.exchange(vhost, name.as_bytes()).is_err() {
             let declared = self.admin.declare_exchange(vhost, name, &settings);
             declared.map_err(|error| refused("exchange", name, error.explanation))?;
@@ -240,59 +229,11 @@ impl Import<'_> {
             let row = format!("queue '{name}' in vhost '{vhost}'");
             return self.skip(row);
         }
-        let mut arguments = arguments(row).map_err(|why| refused("queue", name, why))?;
-        let kind = row.get("type").and_then(Value::as_str).filter(|kind| *kind != "classic");
-        if let Some(kind) = kind.filter(|_| arguments.get("x-queue-type").is_none()) {
-            arguments = arguments.with("x-queue-type", kind);
-        }
+        let queue = queue_of(name, row)?;
         if self.admin.queue(vhost, name.as_bytes()).is_err() {
-            let queue = NewQueue {
-                durable: flag(row, "durable"),
-                auto_delete: flag(row, "auto_delete"),
-                arguments,
-            };
             let declared = self.admin.declare_queue(vhost, name, queue);
             declared.map_err(|error| refused("queue", name, error.explanation))?;
         }
-        self.done.topology += 1;
-        Ok(())
-    }
-
-    fn binding(&mut self, row: &Value) -> Result<(), ImportError> {
-        let vhost = self.vhost_of(row, "binding")?;
-        self.known_vhost(vhost)?;
-        let source = text(row, "source", "binding")?;
-        let destination = text(row, "destination", "binding")?;
-        let key = text(row, "routing_key", "binding")?;
-        let to_queue = match text(row, "destination_type", "binding")? {
-            "queue" => true,
-            "exchange" => false,
-            other => {
-                return Err(refused(
-                    "binding to",
-                    destination,
-                    format_args!("'{other}' is no type of destination"),
-                ));
-            }
-        };
-        if source.is_empty() {
-            // Every queue has it.
-            return Ok(());
-        }
-        let short = |name: &str| {
-            ShortString::try_from(name)
-                .map_err(|_| refused("binding to", destination, "a name is too long"))
-        };
-        let binding = NewBinding {
-            source: short(source)?,
-            destination: short(destination)?,
-            to_queue,
-            routing_key: short(key)?,
-            arguments: arguments(row).map_err(|why| refused("binding to", destination, why))?,
-        };
-        let bound = self.admin.bind(vhost, binding);
-        bound
-            .map_err(|Fault { explanation, .. }| refused("binding to", destination, explanation))?;
         self.done.topology += 1;
         Ok(())
     }
@@ -358,12 +299,36 @@ impl Import<'_> {
     }
 }
 
+/// What a row says of an exchange.
+pub(super) fn exchange_of(name: &str, row: &Value) -> Result<ExchangeSettings, ImportError> {
+    let kind = text(row, "type", "exchange")?;
+    let unknown = || refused("exchange", name, format_args!("unknown exchange type '{kind}'"));
+    Ok(ExchangeSettings {
+        kind: ExchangeKind::parse(kind.as_bytes()).ok_or_else(unknown)?,
+        durable: flag(row, "durable"),
+        auto_delete: flag(row, "auto_delete"),
+        internal: flag(row, "internal"),
+        arguments: arguments(row).map_err(|why| refused("exchange", name, why))?,
+    })
+}
+
+/// What a row says of a queue, whose type may stand beside its arguments.
+pub(super) fn queue_of(name: &str, row: &Value) -> Result<NewQueue, ImportError> {
+    let mut arguments = arguments(row).map_err(|why| refused("queue", name, why))?;
+    let kind = row.get("type").and_then(Value::as_str).filter(|kind| *kind != "classic");
+    if let Some(kind) = kind.filter(|_| arguments.get("x-queue-type").is_none()) {
+        arguments = arguments.with("x-queue-type", kind);
+    }
+    let (durable, auto_delete) = (flag(row, "durable"), flag(row, "auto_delete"));
+    Ok(NewQueue { durable, auto_delete, arguments })
+}
+
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
     let found = row.get(member).and_then(Value::as_str);
     found.ok_or_else(|| ImportError(format!("a {what} has no text '{member}': {row}")))
 }
 
-fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, ImportError> {
+pub(super) fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, ImportError> {
     row.get("value").ok_or_else(|| refused(what, name, "it has no value"))
 }
 

@@ -1,9 +1,12 @@
 //! Definitions: what a broker, or one vhost, is made of, as a JSON file that RabbitMQ reads and writes.
 
+mod around;
+mod bindings;
 mod check;
 mod compare;
 mod export;
 mod import;
+mod skipped;
 mod users;
 mod vhosts;
 

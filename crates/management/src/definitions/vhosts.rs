@@ -5,7 +5,7 @@ use super::import::{Import, flag, reason, refused, text};
 use crate::api::vhost_limits::NamedLimits;
 use crate::api::{Said, change_placed};
 use crate::groups;
-use courser_broker::admin::VhostSettings;
+use courser_broker::admin::{VhostSettings, check_vhost};
 use serde_json::Value;
 
 /// The group that a row wants, which is one of so many. Where there is one, all vhosts are in it, also those of an export from where
@@ -23,6 +23,27 @@ pub(super) fn wanted_group(row: &Value, groups: u16) -> Result<Option<u16>, Impo
     wanted.map_err(|refusal| refused("vhost", name, reason(&refusal)))
 }
 
+/// What a row says of a vhost, and its limits.
+fn said(name: &str, row: &Value) -> Result<(Said, NamedLimits), ImportError> {
+    let limits = NamedLimits::read(row.get("limits").unwrap_or(&Value::Null));
+    let limits = limits.map_err(|why| refused("vhost", name, why))?;
+    // Older files have it beside the name.
+    let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
+    let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
+    Ok((said, limits))
+}
+
+/// Refuses a row of which no vhost can be made.
+pub(super) fn check(row: &Value) -> Result<(), ImportError> {
+    let name = text(row, "name", "vhost")?;
+    let (said, limits) = said(name, row)?;
+    let mut settings = VhostSettings::default();
+    said.apply(&mut settings);
+    limits.apply(&mut settings.limits);
+    let checked = check_vhost(name, &settings);
+    checked.map_err(|fault| refused("vhost", name, fault.explanation))
+}
+
 impl Import<'_> {
     /// A vhost that is there stays in its group: only a move, which takes its messages along, changes that.
     pub(super) fn vhost(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -31,11 +52,7 @@ impl Import<'_> {
             None => wanted_group(row, self.groups)?,
             Some(_) => None,
         };
-        let limits = NamedLimits::read(row.get("limits").unwrap_or(&Value::Null));
-        let limits = limits.map_err(|why| refused("vhost", name, why))?;
-        // Older files have it beside the name.
-        let said = row.get("metadata").unwrap_or(row).as_object().cloned().unwrap_or_default();
-        let said = Said::read(&said).map_err(|refusal| refused("vhost", name, reason(&refusal)))?;
+        let (said, limits) = said(name, row)?;
         let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
         let change = |settings: &mut VhostSettings| {
             said.apply(settings);

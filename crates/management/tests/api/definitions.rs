@@ -129,10 +129,10 @@ async fn what_can_not_be_imported_is_named() {
         (json!({ "exchanges": [{ "name": "x", "vhost": "/", "type": "nosuch" }] }), "'nosuch'"),
         (
             json!({ "bindings": [{
-                "source": "none", "vhost": "/", "destination": "q", "destination_type": "queue",
+                "source": "none", "vhost": "/", "destination": "q", "destination_type": "wall",
                 "routing_key": "", "arguments": {},
             }] }),
-            "none",
+            "'wall' is no type of destination",
         ),
     ] {
         let answer = import(&broker, "/api/definitions", &document).await;
@@ -231,7 +231,7 @@ async fn a_dry_run_says_what_an_import_would_change_and_changes_nothing() {
     let headers = [("content-type", "application/json")];
     let (path, login) = ("/api/definitions?dry_run=true", Some("guest:guest"));
     let same = broker.call_with("POST", path, login, &headers, &own).await.json();
-    for sort in ["create", "change", "keep", "refuse"] {
+    for sort in ["create", "change", "keep", "refuse", "skip"] {
         assert_eq!(same[sort], serde_json::json!([]), "{sort}: {same}");
     }
     assert!(same["same_count"].as_u64().is_some_and(|count| count >= 3), "{same}");
@@ -293,4 +293,67 @@ async fn a_password_in_clear_is_hashed_and_never_shown() {
         assert!(!shown.contains("in clear") && shown.contains("typed"), "{path}: {shown}");
     }
     assert!(!tried.json().to_string().contains("in clear"));
+}
+
+#[tokio::test]
+async fn what_an_import_refuses_a_dry_run_refuses_with_the_same_words() {
+    let broker = Broker::start().await;
+    let long = "n".repeat(256);
+    let queue = |name: &str, arguments: Value| json!({ "queues": [{ "name": name, "vhost": "/", "durable": true, "arguments": arguments }] });
+    let binding = |key: &str| json!({ "bindings": [{ "source": "amq.topic", "vhost": "/", "destination": "amq.topic", "destination_type": "exchange", "routing_key": key }] });
+    let exchange = |name: &str, arguments: Value| json!({ "exchanges": [{ "name": name, "vhost": "/", "type": "direct", "arguments": arguments }] });
+    let topic = |exchange: &str, write: &str| json!({ "topic_permissions": [{ "user": "guest", "vhost": "/", "exchange": exchange, "write": write, "read": "" }] });
+    for document in [
+        json!({ "users": [{ "name": long, "tags": [] }] }),
+        json!({ "users": [{ "name": "", "tags": [] }] }),
+        json!({ "vhosts": [{ "name": long }] }),
+        json!({ "vhosts": [{ "name": "v", "limits": { "max-queues": "x" } }] }),
+        json!({ "vhosts": [{ "name": "v", "metadata": { "default_queue_type": "x" } }] }),
+        topic(&long, ".*"),
+        topic("amq.topic", "("),
+        json!({ "global_parameters": [{ "name": long, "value": 1 }] }),
+        json!({ "global_parameters": [{ "name": "x" }] }),
+        json!({ "parameters": [{ "vhost": "/", "component": "mine", "name": long, "value": {} }] }),
+        json!({ "parameters": [{ "vhost": "/", "component": "vhost-limits", "name": "limits", "value": { "no": 1 } }] }),
+        exchange(&long, json!({})),
+        exchange("a\nb", json!({})),
+        exchange("e", json!({ "alternate-exchange": 5 })),
+        queue(&long, json!({})),
+        queue("", json!({})),
+        queue("q", json!({ "x-max-length": -1 })),
+        queue("q", json!({ "x-queue-type": "stream", "x-max-priority": 5 })),
+        json!({ "queues": [{ "name": "q", "vhost": "/", "type": "quorum", "durable": false }] }),
+        binding(&long),
+    ] {
+        let planned = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
+        assert_eq!(planned["refuse_count"], 1, "{document}: {planned}");
+        let because = planned["refuse"][0]["because"].as_str().expect("a reason");
+        let refused = import(&broker, "/api/definitions", &document).await;
+        assert_eq!((refused.status, refused.json()["reason"].as_str()), (400, Some(because)));
+    }
+}
+
+#[tokio::test]
+async fn a_queue_without_a_type_is_checked_as_the_type_of_its_vhost() {
+    let broker = Broker::start().await;
+    let document = json!({
+        "vhosts": [{ "name": "v", "metadata": { "default_queue_type": "quorum" } }],
+        "queues": [
+            { "name": "q", "vhost": "v", "durable": true, "arguments": { "x-delivery-limit": 5 } },
+            { "name": "p", "vhost": "v", "durable": true, "arguments": { "x-max-priority": 5 } },
+        ],
+    });
+    let planned = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
+    let refused: Vec<&Value> = planned["refuse"].as_array().expect("a list").iter().collect();
+    let created = planned["create_count"].as_u64().expect("a number");
+    let done = import(&broker, "/api/definitions", &document).await;
+    match refused[..] {
+        [] => assert_eq!((created, done.status), (3, 204)),
+        [one] => {
+            assert_eq!(one["row"]["name"], "p", "{planned}");
+            assert_eq!(done.json()["reason"], one["because"]);
+        }
+        _ => panic!("{planned}"),
+    }
+    assert_eq!(broker.get("/api/queues/v/q").await.json()["type"], "quorum");
 }

@@ -164,3 +164,23 @@ async fn an_import_is_tried_before_it_is_made() {
     assert_eq!(broker.json(&["list_queues", "name"]).as_array().map(Vec::len), Some(1));
     assert_eq!(client.count("orders").await, 3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bindings_of_what_is_not_in_the_file_are_skipped_and_named() {
+    let (broker, _client) = with_orders().await;
+    let to = |queue: &str| json!({ "source": "amq.topic", "vhost": "/", "destination": queue, "destination_type": "queue", "routing_key": "k", "arguments": {} });
+    let definitions = json!({ "bindings": [to("gone"), to("amq.gen-1"), to("orders")] });
+    std::fs::write(broker.folder.path().join("all"), definitions.to_string()).expect("a file");
+    let plan = broker.json(&["import_definitions", "all", "--dry-run"]);
+    let actions: Vec<&Value> =
+        plan.as_array().expect("a list").iter().map(|one| &one["action"]).collect();
+    assert_eq!(actions, ["skip", "skip", "create"], "{plan}");
+    assert_eq!(plan[0]["detail"], "there is no queue 'gone', neither here nor in the file");
+    broker.quiet(&["import_definitions", "all"]);
+    let bound = broker.quiet(&["-s", "list_bindings", "source_name", "destination_name"]);
+    assert!(bound.contains("amq.topic\torders\n") && !bound.contains("gone"), "{bound}");
+    let warned = broker.quiet(&["log_tail", "--level", "warn"]);
+    let named =
+        "'amq.topic' to queue 'gone' in vhost '/', 'amq.topic' to queue 'amq.gen-1' in vhost '/'";
+    assert!(warned.contains("bindings not imported") && warned.contains(named), "{warned}");
+}

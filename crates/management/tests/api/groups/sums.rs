@@ -34,6 +34,9 @@ async fn the_overview_is_that_of_all_groups() {
         world.both("GET", &format!("/api/overview{query}"), "").await;
     }
     world.both("GET", &format!("/api/overview?{ranges}"), "").await;
+    let sizes = world.both("GET", "/api/message-sizes", "").await.json();
+    assert_eq!(sizes["messages"]["100"], 10);
+    world.both("GET", "/api/tls", "").await;
     world.now_ms.fetch_add(5000, Ordering::Relaxed);
     publish(&world, "a", "q").await;
     publish(&world, "b", "q").await;
