@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::http::{HttpAddresses, HttpBound, HttpService, What};
 use crate::listener::{Bound, Inherited};
 use crate::open_files::OpenFiles;
+use crate::places::Places;
 use crate::proxies::Proxies;
 use crate::server::StartError;
 use crate::service::Service;
@@ -60,9 +61,15 @@ impl Doors {
         self.acceptor.iter().map(|acceptor| Arc::clone(acceptor) as _).collect()
     }
 
-    /// How many connections there may be.
-    pub fn connections_max(&self, config: &Config) -> usize {
-        self.open_files.connections_max(config.limits.connections_max)
+    /// Places for all connections that there may be.
+    pub fn places(&self, config: &Config) -> Arc<Places> {
+        let most = self.open_files.connections_max(config.limits.connections_max);
+        Arc::new(Places::within(most, self.open_files.for_connections()))
+    }
+
+    /// What is known of the descriptors of the process.
+    pub fn open_files(&self) -> OpenFiles {
+        self.open_files
     }
 
     /// Where they are.

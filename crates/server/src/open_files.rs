@@ -66,8 +66,7 @@ impl OpenFiles {
 
     /// How many connections there can be, if `wanted` may be; tells the log if these are less.
     pub fn connections_max(self, wanted: usize) -> usize {
-        let possible = self.reserved_from().saturating_sub(self.in_use).max(1);
-        let possible = usize::try_from(possible).unwrap_or(usize::MAX);
+        let possible = self.for_connections();
         if possible < wanted {
             let limit = self.limit;
             tracing::info!(
@@ -77,6 +76,12 @@ impl OpenFiles {
             );
         }
         wanted.min(possible)
+    }
+
+    /// Descriptors that connections may have.
+    pub fn for_connections(self) -> usize {
+        let possible = self.reserved_from().saturating_sub(self.in_use).max(1);
+        usize::try_from(possible).unwrap_or(usize::MAX)
     }
 
     /// Whether a descriptor that a connection got is one of those that are kept for others. The system gives the lowest

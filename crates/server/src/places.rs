@@ -2,6 +2,9 @@
 //!
 //! A connection that has not finished its handshake keeps nobody out: when all places are taken, the oldest of those
 //! gives its place to the newcomer. Whoever has logged in stays.
+//!
+//! A connection has a descriptor, and another one where it is passed on to the node that leads. Where these are fewer
+//! than the places, they are given in the same way.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -16,6 +19,8 @@ const LEAVING_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
+    /// Descriptors of all connections.
+    descriptors: usize,
     taken: Mutex<Taken>,
     /// One of those that had to make room is gone.
     left: Notify,
@@ -26,10 +31,18 @@ struct Taken {
     /// Connections that have finished their handshake.
     open: usize,
     /// Those that have not, the oldest first, with how to end them.
-    unfinished: BTreeMap<u64, Option<AbortHandle>>,
+    unfinished: BTreeMap<u64, Unfinished>,
+    /// How many of all these are passed on.
+    passed_on: usize,
     /// Those that had to make room: each holds its descriptor until its task has been dropped.
     leaving: usize,
     next_id: u64,
+}
+
+#[derive(Debug, Default)]
+struct Unfinished {
+    task: Option<AbortHandle>,
+    is_passed_on: bool,
 }
 
 /// What became of a newcomer.
@@ -45,7 +58,12 @@ pub(crate) enum Admission {
 
 impl Places {
     pub fn new(most: usize) -> Self {
-        Places { most, taken: Mutex::default(), left: Notify::new() }
+        Self::within(most, usize::MAX)
+    }
+
+    /// Places for connections with at most so many descriptors.
+    pub fn within(most: usize, descriptors: usize) -> Self {
+        Places { most, descriptors, taken: Mutex::default(), left: Notify::new() }
     }
 
     /// How many there are.
@@ -56,8 +74,12 @@ impl Places {
     /// Waits until nearly all that had to make room are gone: newcomers faster than that would take descriptors
     /// that no place counts.
     pub async fn until_few_leave(&self) {
-        while self.taken.lock().leaving > LEAVING_MAX {
-            self.left.notified().await;
+        loop {
+            let left = self.left.notified();
+            if self.taken.lock().leaving <= LEAVING_MAX {
+                return;
+            }
+            left.await;
         }
     }
 
@@ -85,16 +107,18 @@ impl Places {
         serve: impl FnOnce(Place) -> AbortHandle,
     ) -> Admission {
         let mut taken = self.taken.lock();
-        let Some(admission) = taken.make_room(most) else { return Admission::Refused };
+        let Some(admission) = taken.make_room(most, self.descriptors) else {
+            return Admission::Refused;
+        };
         let id = taken.next_id;
         taken.next_id += 1;
-        taken.unfinished.insert(id, None);
+        taken.unfinished.insert(id, Unfinished::default());
         drop(taken);
         // Not under the lock: a runtime that shuts down drops the task, and the place with it, at once.
         let places = Some(Arc::clone(self));
-        let task = serve(Place { places, id, is_open: false, is_own: false });
+        let task = serve(Place { places, id, ..Place::default() });
         if let Some(waiting) = self.taken.lock().unfinished.get_mut(&id) {
-            *waiting = Some(task);
+            waiting.task = Some(task);
         }
         admission
     }
@@ -102,36 +126,65 @@ impl Places {
     /// Gives a place to a connection from within, whose handshake can be relied upon.
     pub fn admit_own(self: &Arc<Self>) -> Option<Place> {
         let mut taken = self.taken.lock();
-        taken.make_room(self.most)?;
+        taken.make_room(self.most, self.descriptors)?;
         taken.open += 1;
-        Some(Place { places: Some(Arc::clone(self)), id: 0, is_open: true, is_own: true })
+        let places = Some(Arc::clone(self));
+        Some(Place { places, is_open: true, is_own: true, ..Place::default() })
     }
 }
 
 impl Taken {
-    /// Sees to it that one place of `most` is free.
-    fn make_room(&mut self, most: usize) -> Option<Admission> {
-        if self.open + self.unfinished.len() < most {
+    /// Sees to it that one place of `most` is free, and a descriptor.
+    fn make_room(&mut self, most: usize, descriptors: usize) -> Option<Admission> {
+        let count = self.open + self.unfinished.len();
+        if count < most && self.descriptors() < descriptors {
             return Some(Admission::Admitted);
         }
+        self.end_oldest(None).then_some(Admission::Replaced)
+    }
+
+    fn descriptors(&self) -> usize {
+        self.open + self.unfinished.len() + self.passed_on
+    }
+
+    /// Ends the oldest that has not finished its handshake, but for one. Returns false if there is none.
+    fn end_oldest(&mut self, but: Option<u64>) -> bool {
         // One without a task is about to get it, and younger than any other.
-        let (&id, task) =
-            self.unfinished.iter().find_map(|(id, task)| Some((id, task.as_ref()?)))?;
+        let mut all = self.unfinished.iter().filter(|(id, _)| Some(**id) != but);
+        let Some((id, task)) = all.find_map(|(id, one)| Some((*id, one.task.as_ref()?))) else {
+            return false;
+        };
         task.abort();
-        self.unfinished.remove(&id);
+        self.remove_unfinished(id);
         self.leaving += 1;
-        Some(Admission::Replaced)
+        true
+    }
+
+    /// Whether a connection is passed on; nothing if it had to make room.
+    fn is_passed_on<'a>(&'a mut self, place: &'a mut Place) -> Option<&'a mut bool> {
+        match place.is_open {
+            true => Some(&mut place.is_passed_on),
+            false => self.unfinished.get_mut(&place.id).map(|one| &mut one.is_passed_on),
+        }
+    }
+
+    fn remove_unfinished(&mut self, id: u64) -> Option<Unfinished> {
+        let removed = self.unfinished.remove(&id)?;
+        self.passed_on -= usize::from(removed.is_passed_on);
+        Some(removed)
     }
 }
 
 /// One connection's place, as long as it lives, however its task ends.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Place {
     /// Nothing once somebody else has it.
     places: Option<Arc<Places>>,
     id: u64,
     is_open: bool,
     is_own: bool,
+    /// Of one that is open. Of others the places know it.
+    is_passed_on: bool,
 }
 
 impl Place {
@@ -145,10 +198,44 @@ impl Place {
         let Some(places) = &self.places else { return false };
         if !self.is_open {
             let mut taken = places.taken.lock();
-            self.is_open = taken.unfinished.remove(&self.id).is_some();
-            taken.open += usize::from(self.is_open);
+            let Some(Unfinished { is_passed_on, .. }) = taken.unfinished.remove(&self.id) else {
+                return false;
+            };
+            (self.is_open, self.is_passed_on) = (true, is_passed_on);
+            taken.open += 1;
         }
-        self.is_open
+        true
+    }
+
+    /// The connection is to be passed on, for which it needs one descriptor more. If none is left, another connection
+    /// that has not finished its handshake makes room. Returns false if there is none, or if this one had to make room.
+    pub fn pass_on(&mut self) -> bool {
+        let Some(places) = self.places.clone() else { return false };
+        let mut taken = places.taken.lock();
+        match taken.is_passed_on(self) {
+            None => return false,
+            Some(true) => return true,
+            Some(false) => {}
+        }
+        if taken.descriptors() >= places.descriptors && !taken.end_oldest(Some(self.id)) {
+            return false;
+        }
+        taken.passed_on += 1;
+        if let Some(is_passed_on) = taken.is_passed_on(self) {
+            *is_passed_on = true;
+        }
+        true
+    }
+
+    /// The connection is served here after all.
+    pub fn pass_on_no_more(&mut self) {
+        let Some(places) = self.places.clone() else { return };
+        let mut taken = places.taken.lock();
+        if let Some(is_passed_on) = taken.is_passed_on(self)
+            && std::mem::take(is_passed_on)
+        {
+            taken.passed_on -= 1;
+        }
     }
 
     /// Takes the place out of the hands of who had it so far.
@@ -163,9 +250,10 @@ impl Drop for Place {
         let mut taken = places.taken.lock();
         if self.is_open {
             taken.open -= 1;
-        } else if taken.unfinished.remove(&self.id).is_none() {
+            taken.passed_on -= usize::from(self.is_passed_on);
+        } else if taken.remove_unfinished(self.id).is_none() {
             taken.leaving -= 1;
-            places.left.notify_one();
+            places.left.notify_waiters();
         }
     }
 }

@@ -10,7 +10,6 @@ use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
-use crate::places::Places;
 use crate::service::{self, Around, Service};
 use crate::storage::{self, Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, TlsError};
@@ -213,7 +212,7 @@ impl Server {
         let around = Around {
             clock,
             notices: Arc::clone(&notices),
-            places: Arc::new(Places::new(doors.connections_max(&config))),
+            places: doors.places(&config),
             addresses: doors.addresses(),
             certificates: Arc::clone(&certificates),
             elsewhere,

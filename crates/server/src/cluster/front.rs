@@ -3,17 +3,20 @@
 //! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
-use super::drain::{Clients, FAREWELL};
-use super::ending::Ending;
+use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
 use super::moving::Moves;
+use super::passing::{End, pass};
 use super::redirect::Newcomer;
 use super::roster::Roster;
 use super::sockets::NO_SOCKETS;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
+use crate::config::Config;
+use crate::doors::Doors;
 use crate::driver::{self, ClientStream};
+use crate::open_files::OpenFiles;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::Service;
@@ -23,13 +26,12 @@ use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{
-    AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional, copy_bidirectional_with_sizes,
-};
-use tokio::sync::{Notify, watch};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// How long an AMQP client waits for a node that leads.
@@ -40,12 +42,14 @@ pub(super) const HTTP_PATIENCE: Duration = Duration::from_secs(3);
 pub(super) const SERVED_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait before the node that leads is tried again.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
-/// Bytes of a client that are on their way, each direction.
-const TUNNEL_BYTES: usize = 64 << 10;
 /// Bytes of a pipe within the process.
 pub(super) const PIPE_BYTES: usize = 64 << 10;
 /// Why a client is refused that can go to another node.
 const DRAINED: &str = "this node is drained";
+const NOBODY_LEADS: &str = "no node of the cluster leads";
+/// Why one is refused that can come again.
+pub(super) const NO_DESCRIPTOR: &str =
+    "nearly all file descriptors are in use, and who is passed on takes two";
 
 /// Who serves clients.
 #[derive(Clone)]
@@ -68,6 +72,9 @@ pub(super) enum Way {
 pub(crate) struct Front {
     pub places: Arc<Places>,
     pub throttles: Arc<Throttles>,
+    open_files: OpenFiles,
+    /// How long a client's socket may take nothing; for ever if there is none.
+    send_timeout: Option<Duration>,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) roster: Arc<Roster>,
     /// Those that are passed on.
@@ -86,22 +93,25 @@ pub(crate) struct Front {
 
 impl Front {
     pub(super) fn new(
+        config: &Config,
+        doors: &Doors,
         endpoint: Arc<Endpoint>,
         roster: Arc<Roster>,
-        places: Arc<Places>,
-        groups: Arc<Groups>,
+        groups: &Arc<Groups>,
     ) -> Arc<Self> {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
         Arc::new_cyclic(|me| Front {
             moves: Moves::of(me),
-            places,
+            places: doors.places(config),
             throttles,
+            open_files: doors.open_files(),
+            send_timeout: config.send_timeout(),
             endpoint,
             roster,
             clients,
-            groups,
+            groups: Arc::clone(groups),
             whereabouts,
             held_by_all: AtomicU64::new(0),
             relay,
@@ -130,7 +140,7 @@ impl Front {
         self: Arc<Self>,
         mut stream: S,
         peer: Peer,
-        place: Place,
+        mut place: Place,
         name: String,
         mut stopping: watch::Receiver<bool>,
     ) {
@@ -139,13 +149,13 @@ impl Front {
         }
         let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));
         let way = tokio::select! {
-            way = self.way(&home, &note, AMQP_PATIENCE) => way,
+            way = self.way(&home, &note, AMQP_PATIENCE, Some(&mut place)) => way,
             _ = stopping.changed() => return,
         };
         let are_several = self.has_several_groups();
         match way {
-            None => self.say_refused(&peer, "no node of the cluster leads"),
-            Some(Way::Here(service)) => {
+            Err(why) => self.say_refused(&peer, &why),
+            Ok(Way::Here(service)) => {
                 let (shared, ending) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
                 if are_several {
@@ -155,7 +165,7 @@ impl Front {
                 }
                 driver::serve(stream, peer, place, name, shared, ending).await;
             }
-            Some(Way::There(node, mut tunnel)) => {
+            Ok(Way::There(node, mut tunnel)) => {
                 let mut client = Newcomer { peer, place, name };
                 if are_several {
                     let stream = Box::new(stream);
@@ -178,31 +188,17 @@ impl Front {
         stopping: &mut watch::Receiver<bool>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
-        T: AsyncRead + AsyncWrite + Unpin,
+        T: ClientStream,
     {
-        // Whoever leads gives the place of one that does not log in to others.
-        if !place.keep() {
-            return;
-        }
         let Some(client) = self.clients.enter(name, group.number) else {
             return self.say_refused(peer, DRAINED);
         };
-        let ended = Notify::new();
-        let mut tunnel = Ending::new(tunnel, &ended);
-        let given_up = async {
-            ended.notified().await;
-            tokio::time::sleep(FAREWELL).await;
-        };
         tokio::select! {
-            ended = copy_bidirectional_with_sizes(stream, &mut tunnel, TUNNEL_BYTES, TUNNEL_BYTES) => {
-                if let Err(error) = ended {
-                    tracing::debug!(%peer, %error, "connection lost");
-                }
-            }
-            // The node that leads is done with the client, which may never end by itself.
-            () = given_up => {
-                tracing::debug!(%peer, "connection closed: the client does not end it");
-            }
+            ended = pass(stream, tunnel, place, self.send_timeout) => match ended {
+                Ok(End::Stalled) => self.say_stalled(peer),
+                Ok(end) => tracing::debug!(%peer, ?end, "connection closed"),
+                Err(error) => tracing::debug!(%peer, %error, "connection lost"),
+            },
             // It may be stopped, and never say so.
             () = group.serves_no_more(node) => {
                 tracing::debug!(%peer, %node, "connection closed: the node does not lead any more");
@@ -233,6 +229,18 @@ impl Front {
                 _ = serves.changed() => {}
                 _ = draining.changed() => {}
             }
+        }
+    }
+
+    fn say_stalled(&self, peer: &Peer) {
+        if let Some(suppressed) = self.throttles.connections.allow(Instant::now().into()) {
+            let timeout_ms = self.send_timeout.map(|timeout| timeout.as_millis() as u64);
+            tracing::warn!(
+                %peer,
+                timeout_ms,
+                suppressed,
+                "disconnected: the client does not read what it is sent"
+            );
         }
     }
 
@@ -291,12 +299,15 @@ impl Front {
         group: &Arc<Group>,
         note: Note,
     ) -> io::Result<RelayStream> {
-        match self.way(group, &note, HTTP_PATIENCE).await {
-            None => {
-                Err(io::Error::new(io::ErrorKind::NotConnected, "no node of the cluster leads"))
-            }
-            Some(Way::Here(service)) => Ok(pipe_to(service, note)),
-            Some(Way::There(node, mut tunnel)) => {
+        let has_reserve = note.what == What::Operator;
+        match self.way(group, &note, HTTP_PATIENCE, None).await {
+            Err(why) => Err(io::Error::new(io::ErrorKind::NotConnected, why)),
+            Ok(Way::Here(service)) => Ok(pipe_to(service, note)),
+            Ok(Way::There(node, mut tunnel)) => {
+                let descriptor = tunnel.socket().as_raw_fd();
+                if self.open_files.is_reserved(descriptor) && !has_reserve {
+                    return Err(io::Error::other(NO_DESCRIPTOR));
+                }
                 let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
                 let group = Arc::clone(group);
                 tokio::spawn(async move {
@@ -310,33 +321,56 @@ impl Front {
         }
     }
 
-    /// Finds who serves a client of a group, for as long as it waits.
-    pub(super) async fn way(&self, group: &Group, note: &Note, patience: Duration) -> Option<Way> {
+    /// Finds who serves a client of a group, for as long as it waits. One with a place may have to give that up, if it is
+    /// not served here.
+    ///
+    /// # Errors
+    /// Why nobody serves it.
+    pub(super) async fn way(
+        &self,
+        group: &Group,
+        note: &Note,
+        patience: Duration,
+        mut place: Option<&mut Place>,
+    ) -> Result<Way, String> {
         let until = Instant::now() + patience;
         let mut serves = group.watch_serves();
-        let note = serde_json::to_string(note).ok()?;
+        let note = serde_json::to_string(note).map_err(|error| error.to_string())?;
         loop {
             let now = serves.borrow_and_update().clone();
-            match now {
-                Serves::Nobody => {}
-                Serves::Here(service) => return Some(Way::Here(service)),
-                Serves::There(node) => match self.dial(node, &note).await {
-                    Ok(tunnel) => return Some(Way::There(node, tunnel)),
-                    Err(error) => {
-                        tracing::debug!(%node, %error, "the node that leads can't be reached")
+            let (why, next) = match now {
+                Serves::Nobody => (NOBODY_LEADS.to_owned(), until),
+                Serves::Here(service) => {
+                    if let Some(place) = place {
+                        place.pass_on_no_more();
                     }
-                },
-            }
-            let next = match *serves.borrow() {
-                Serves::Nobody => until,
-                _ => until.min(Instant::now() + RETRY_INTERVAL),
+                    return Ok(Way::Here(service));
+                }
+                Serves::There(node) => {
+                    if let Some(place) = &mut place {
+                        if !place.pass_on() {
+                            return Err(NO_DESCRIPTOR.to_owned());
+                        }
+                        // They have descriptors still.
+                        self.places.until_few_leave().await;
+                    }
+                    match self.dial(node, &note).await {
+                        Ok(tunnel) => return Ok(Way::There(node, tunnel)),
+                        Err(error) => {
+                            let why = format!("the node that leads can't be reached: {error}");
+                            tracing::debug!(%node, "{why}");
+                            (why, until.min(Instant::now() + RETRY_INTERVAL))
+                        }
+                    }
+                }
             };
             tokio::select! {
-                changed = serves.changed() => changed.ok()?,
+                // The sender is in the group, which is still there.
+                _ = serves.changed() => {}
                 () = tokio::time::sleep_until(next) => {}
             }
             if Instant::now() >= until {
-                return None;
+                return Err(why);
             }
         }
     }

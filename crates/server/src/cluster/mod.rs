@@ -5,6 +5,7 @@
 //! - [`adopting`]: how it begins a cluster with the data of a broker by itself.
 //! - [`answers`]: what it answers over HTTP when it does not lead.
 //! - [`definitions`]: what other groups have of home's definitions.
+//! - [`passing`]: what a client and the node that leads say to each other.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
 //! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
@@ -31,7 +32,6 @@ mod carrying;
 mod copies;
 mod definitions;
 mod drain;
-mod ending;
 mod figures;
 mod founding;
 mod front;
@@ -45,6 +45,7 @@ mod mending;
 mod moving;
 mod node;
 mod part;
+mod passing;
 mod questions;
 mod redirect;
 mod replayed;

@@ -329,10 +329,10 @@ impl Front {
             tokio::time::sleep(ASK_INTERVAL).await;
         }
         let note = Note::vhost(vhost, from, &self.endpoint.about().name);
-        match self.way(&group, &note, GIVER_PATIENCE).await {
-            None => Err(format!("no node leads group {from} now")),
-            Some(Way::There(_, tunnel)) => take(admin, vhost, tunnel).await,
-            Some(Way::Here(service)) => {
+        match self.way(&group, &note, GIVER_PATIENCE, None).await {
+            Err(why) => Err(format!("group {from} can't be asked for it: {why}")),
+            Ok(Way::There(_, tunnel)) => take(admin, vhost, tunnel).await,
+            Ok(Way::Here(service)) => {
                 let (own, other) = tokio::io::duplex(PIPE_BYTES);
                 let (giver, stopping) = (service.shared.broker.admin(), service.stopping());
                 drop(service);

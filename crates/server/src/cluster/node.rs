@@ -16,7 +16,6 @@ use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
-use crate::places::Places;
 use crate::server::StartError;
 use crate::service::{self, Around};
 use crate::storage::{StopError, StoreFailed};
@@ -92,9 +91,8 @@ impl Node {
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
         let groups = Groups::new(home.map_err(StartError::GroupThread)?);
-        let places = Arc::new(Places::new(doors.connections_max(&config)));
         let front =
-            Front::new(Arc::clone(&endpoint), Arc::clone(&roster), places, Arc::clone(&groups));
+            Front::new(&config, &doors, Arc::clone(&endpoint), Arc::clone(&roster), &groups);
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
         let members = Members::new(&front, config.cluster.groups, tell);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));

@@ -1,7 +1,7 @@
 //! Clients where vhosts are in several groups: whoever leads home logs them in, and the leader of the group that the vhost is
 //! in serves them. So a login is checked by both, and nobody has to trust the node that a client comes to.
 
-use super::front::{Front, RETRY_INTERVAL, SERVED_TIMEOUT, Serves, Way};
+use super::front::{Front, NO_DESCRIPTOR, RETRY_INTERVAL, SERVED_TIMEOUT, Serves, Way};
 use super::group::Group;
 use super::replayed::Replayed;
 use super::tunnel::Note;
@@ -176,11 +176,15 @@ impl Front {
                 let _ = tokio::time::timeout(FAREWELL, refuse(&mut stream, &vhost, group)).await;
             }
             Elsewhere::Group(_, Way::Here(service)) => {
+                client.place.pass_on_no_more();
                 let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
                 serve_replayed(stream, said, client, shared, stopping).await;
             }
             Elsewhere::Group(group, Way::There(node, mut tunnel)) => {
+                if !client.place.pass_on() {
+                    return self.say_refused(&client.peer, NO_DESCRIPTOR);
+                }
                 let saying = async {
                     tunnel.write_all(&said).await?;
                     tunnel.flush().await

@@ -88,6 +88,10 @@ impl ClientStream for Replayed {
     fn has_hung_up(&self) -> bool {
         self.stream.has_hung_up()
     }
+
+    fn throw_away_unsent(&self) {
+        self.stream.throw_away_unsent();
+    }
 }
 
 impl AsyncRead for Replayed {

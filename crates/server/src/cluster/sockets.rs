@@ -1,7 +1,7 @@
 //! WebSockets of clients that have come to a node which does not lead: they are carried like other AMQP connections, in
 //! places of the same kind, and go when those do.
 
-use super::front::{Front, Serves};
+use super::front::{Front, NO_DESCRIPTOR, Serves};
 use super::redirect::Newcomer;
 use crate::peer::Peer;
 use crate::places::Admission;
@@ -50,6 +50,9 @@ impl Front {
         let home = Arc::clone(self.groups.home());
         // The other end has gone already if it does not lead any more.
         let Serves::There(node) = home.serves() else { return };
+        if !newcomer.place.pass_on() {
+            return self.say_refused(&newcomer.peer, NO_DESCRIPTOR);
+        }
         let to = (&*home, node);
         self.carry(&mut client, &mut other, to, &mut newcomer, &mut stopping).await;
     }

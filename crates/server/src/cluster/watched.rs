@@ -215,6 +215,12 @@ impl<W: Send + 'static> ClientStream for Watched<W> {
     fn has_hung_up(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.has_hung_up())
     }
+
+    fn throw_away_unsent(&self) {
+        if let Some(stream) = &self.stream {
+            stream.throw_away_unsent();
+        }
+    }
 }
 
 impl<W: Send> AsyncRead for Watched<W> {

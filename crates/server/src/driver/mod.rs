@@ -182,6 +182,9 @@ pub(crate) async fn serve<S: ClientStream>(
     }
     task.end_stream().await;
     let mut driver = task.0.lock();
+    if driver.stalled_at.is_some() {
+        driver.stream.throw_away_unsent();
+    }
     if let Some(reason) = driver.machine.close_reason() {
         tracing::debug!(peer = %driver.peer, %reason, "connection closed");
     }

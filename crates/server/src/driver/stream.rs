@@ -3,6 +3,7 @@
 use crate::tls::TlsStream;
 use crate::websocket::WebSocket;
 use courser_cluster::transport::Stream as NodeStream;
+use courser_management::Upgraded;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -21,6 +22,10 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
     fn has_hung_up(&self) -> bool {
         false
     }
+
+    /// Has what the other end has not taken thrown away with the stream. Whoever passes the stream on learns of the end
+    /// by that: behind what a client does not take it would never come.
+    fn throw_away_unsent(&self) {}
 }
 
 impl ClientStream for TcpStream {
@@ -55,6 +60,11 @@ impl ClientStream for NodeStream {
     fn has_hung_up(&self) -> bool {
         self.socket().has_hung_up()
     }
+
+    fn throw_away_unsent(&self) {
+        // If that fails, the stream has ended.
+        let _ = self.socket().set_zero_linger();
+    }
 }
 
 impl ClientStream for Box<dyn ClientStream> {
@@ -65,9 +75,16 @@ impl ClientStream for Box<dyn ClientStream> {
     fn has_hung_up(&self) -> bool {
         (**self).has_hung_up()
     }
+
+    fn throw_away_unsent(&self) {
+        (**self).throw_away_unsent();
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> ClientStream for WebSocket<S> {}
+
+/// By way of another node.
+impl ClientStream for Upgraded {}
 
 /// A pipe within the process.
 impl ClientStream for DuplexStream {}

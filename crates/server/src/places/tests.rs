@@ -10,6 +10,16 @@ fn staying(place: Place) -> AbortHandle {
     tokio::spawn(staying).abort_handle()
 }
 
+/// A place whose connection can be seen.
+fn admitted(places: &Arc<Places>) -> Place {
+    let mut admitted = None;
+    places.admit(|place| {
+        admitted = Some(place);
+        tokio::spawn(std::future::pending::<()>()).abort_handle()
+    });
+    admitted.expect("a place")
+}
+
 #[tokio::test]
 async fn without_a_descriptor_to_spare_one_that_has_not_logged_in_makes_room() {
     let places = Arc::new(Places::new(10));
@@ -32,4 +42,40 @@ async fn newcomers_wait_until_those_that_made_room_are_gone() {
     places.until_few_leave().await;
     assert!(places.taken.lock().leaving <= LEAVING_MAX);
     assert_eq!(places.taken(), 1);
+}
+
+#[tokio::test]
+async fn those_that_are_passed_on_have_two_descriptors() {
+    let places = Arc::new(Places::within(10, 5));
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut place = admitted(&places);
+        assert!(place.pass_on() && place.pass_on() && place.keep());
+        kept.push(place);
+    }
+    let mut last = admitted(&places);
+    assert!(!last.pass_on(), "the others stay");
+    assert_eq!(places.admit(staying), Admission::Replaced, "there is no sixth descriptor");
+    drop(last);
+    kept[0].pass_on_no_more();
+    assert_eq!(places.admit(staying), Admission::Admitted);
+    assert_eq!(places.admit(staying), Admission::Replaced);
+    drop(kept);
+    assert_eq!(places.taken.lock().passed_on, 0);
+}
+
+#[tokio::test]
+async fn one_that_has_not_logged_in_makes_room_for_the_other_descriptor_of_another() {
+    let places = Arc::new(Places::within(10, 4));
+    let mut silent = [admitted(&places), admitted(&places)];
+    assert!(silent[0].pass_on());
+    let mut place = admitted(&places);
+    assert!(place.pass_on());
+    assert!(!silent[0].pass_on() && !silent[0].keep(), "the oldest has made room");
+    assert!(silent[1].pass_on() && place.keep());
+    let mut next = admitted(&places);
+    assert!(next.pass_on());
+    assert!(!silent[1].keep());
+    drop(silent);
+    assert_eq!((places.taken(), places.taken.lock().leaving), (2, 0));
 }

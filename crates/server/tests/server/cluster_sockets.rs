@@ -21,7 +21,7 @@ async fn socket(node: &Node) -> WebSocketStream<TcpStream> {
 
 /// Whether this process still holds the end at `local` of a connection to `peer`. Once it has closed that, the system
 /// keeps it for a while at most, without an owner.
-fn is_held(local: SocketAddr, peer: SocketAddr) -> bool {
+pub(crate) fn is_held(local: SocketAddr, peer: SocketAddr) -> bool {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
     let port = |text: &str| u16::from_str_radix(text.rsplit(':').next()?, 16).ok();
     table.lines().skip(1).any(|line| {

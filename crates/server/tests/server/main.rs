@@ -7,6 +7,7 @@ mod admin;
 mod auth_http;
 mod cluster;
 mod cluster_certificates;
+mod cluster_clients;
 mod cluster_damage;
 mod cluster_groups;
 mod cluster_leaving;

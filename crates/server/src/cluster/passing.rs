@@ -1,0 +1,232 @@
+//! What a client and the node that leads say to each other, in both directions.
+//!
+//! Only this node sees the client's socket: one that takes nothing is given up here, as it is where clients are served.
+//! And here it is seen when the node that leads has let the client in, which keeps its place from then on.
+
+use super::drain::FAREWELL;
+use crate::driver::ClientStream;
+use crate::places::Place;
+use courser_codec::connection;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Bytes that are on their way, each direction.
+const BYTES: usize = 64 << 10;
+/// How often it is looked whether the node is done with a client that takes nothing.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Both have said everything.
+    Said,
+    /// The node is done with the client, which may never end by itself.
+    Left,
+    /// The client takes nothing of what it is sent.
+    Stalled,
+    /// Somebody else has got the client's place before it has logged in.
+    NoPlace,
+}
+
+/// Carries what they say until one of them ends. A client that takes nothing may do so for `send_timeout`; for ever, if
+/// there is none.
+pub(super) async fn pass<S, T>(
+    client: &mut S,
+    node: &mut T,
+    place: &mut Place,
+    send_timeout: Option<Duration>,
+) -> io::Result<End>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: ClientStream,
+{
+    let (mut up, mut down) = (Direction::new(), Direction::new());
+    let mut opening = Some(Opening::new());
+    let mut bounds = Bounds::new(send_timeout);
+    poll_fn(|cx| {
+        let said_up = up.poll(cx, client, node, |_| {})?;
+        let mut is_opened = false;
+        let said_down = down.poll(cx, node, client, |said| {
+            is_opened |= opening.as_mut().is_some_and(|opening| opening.is_in(said));
+        })?;
+        if is_opened {
+            opening = None;
+            if !place.keep() {
+                return Poll::Ready(Ok(End::NoPlace));
+            }
+        }
+        if said_up.is_ready() && said_down.is_ready() {
+            return Poll::Ready(Ok(End::Said));
+        }
+        bounds.note(&down);
+        bounds.poll(cx, node).map(Ok)
+    })
+    .await
+}
+
+/// What one says to the other.
+struct Direction {
+    bytes: Box<[u8]>,
+    /// Which of the bytes are on their way.
+    from: usize,
+    to: usize,
+    /// The one has said everything.
+    has_ended: bool,
+    /// The other one knows.
+    is_shut: bool,
+    /// The other one's stream may hold some of it.
+    is_unflushed: bool,
+    /// The other one takes nothing now.
+    waits: bool,
+    /// How often it has taken something.
+    taken: u64,
+}
+
+impl Direction {
+    fn new() -> Self {
+        Direction {
+            bytes: vec![0; BYTES].into(),
+            from: 0,
+            to: 0,
+            has_ended: false,
+            is_shut: false,
+            is_unflushed: false,
+            waits: false,
+            taken: 0,
+        }
+    }
+
+    /// Carries what there is, of which `heard` is told. Ready when everything has been said.
+    fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+        mut heard: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<()>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        loop {
+            self.waits = true;
+            while self.from < self.to {
+                let rest = &self.bytes[self.from..self.to];
+                let count = ready!(Pin::new(&mut *writer).poll_write(cx, rest))?;
+                if count == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                self.from += count;
+                self.taken += 1;
+                self.is_unflushed = true;
+            }
+            if self.has_ended {
+                if !self.is_shut {
+                    ready!(Pin::new(&mut *writer).poll_shutdown(cx))?;
+                }
+                (self.is_shut, self.waits) = (true, false);
+                return Poll::Ready(Ok(()));
+            }
+            let mut read = ReadBuf::new(&mut self.bytes);
+            if Pin::new(&mut *reader).poll_read(cx, &mut read)?.is_pending() {
+                if self.is_unflushed {
+                    ready!(Pin::new(&mut *writer).poll_flush(cx))?;
+                }
+                (self.is_unflushed, self.waits) = (false, false);
+                return Poll::Pending;
+            }
+            heard(read.filled());
+            (self.from, self.to) = (0, read.filled().len());
+            self.has_ended = self.to == 0;
+        }
+    }
+}
+
+/// How long it goes on with a client that does not do its part.
+struct Bounds {
+    send_timeout: Option<Duration>,
+    /// Since when the client takes nothing, and how often it had taken something by then.
+    stalled: Option<(Instant, u64)>,
+    /// Since when it is known that the node has nothing more to say.
+    ended_at: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Bounds {
+    fn new(send_timeout: Option<Duration>) -> Self {
+        Bounds { send_timeout, stalled: None, ended_at: None, timer: None }
+    }
+
+    fn note(&mut self, down: &Direction) {
+        if down.has_ended {
+            self.ended_at.get_or_insert_with(Instant::now);
+        }
+        self.stalled = match self.stalled {
+            _ if !down.waits => None,
+            Some((at, taken)) if taken == down.taken => Some((at, taken)),
+            _ => Some((Instant::now(), down.taken)),
+        };
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, node: &impl ClientStream) -> Poll<End> {
+        loop {
+            let now = Instant::now();
+            let left_at = self.ended_at.map(|at| at + FAREWELL);
+            // What the node has said last is behind what the client does not take: its end can't be read.
+            let is_over = self.stalled.is_some() && node.has_hung_up();
+            let most = match is_over {
+                true => Some(self.send_timeout.unwrap_or(FAREWELL).min(FAREWELL)),
+                false => self.send_timeout,
+            };
+            let stalled_at = self.stalled.zip(most).map(|((at, _), most)| at + most);
+            if left_at.is_some_and(|at| now >= at) {
+                return Poll::Ready(End::Left);
+            }
+            if stalled_at.is_some_and(|at| now >= at) {
+                return Poll::Ready(if is_over { End::Left } else { End::Stalled });
+            }
+            let look_at = self.stalled.map(|_| now + LOOK_INTERVAL);
+            let Some(next) = [left_at, stalled_at, look_at].into_iter().flatten().min() else {
+                return Poll::Pending;
+            };
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(LOOK_INTERVAL)));
+            timer.as_mut().reset(next);
+            ready!(timer.as_mut().poll(cx));
+        }
+    }
+}
+
+/// Looks for `connection.open-ok` in what the node says: the client has logged in. It may come in the messages of a
+/// WebSocket, which are not taken apart. Nothing before it holds what a client chooses that has not logged in.
+struct Opening {
+    frame: Vec<u8>,
+    /// Bytes of it that were the last ones.
+    matched: usize,
+}
+
+impl Opening {
+    fn new() -> Self {
+        let mut frame = Vec::new();
+        connection::OpenOk {}.write_frame(0, &mut frame);
+        Opening { frame, matched: 0 }
+    }
+
+    fn is_in(&mut self, said: &[u8]) -> bool {
+        said.iter().any(|byte| {
+            // The first byte of the frame stands nowhere else in it.
+            self.matched = match *byte == self.frame[self.matched] {
+                true => self.matched + 1,
+                false => usize::from(*byte == self.frame[0]),
+            };
+            self.matched == self.frame.len()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

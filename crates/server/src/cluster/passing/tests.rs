@@ -1,0 +1,89 @@
+use super::*;
+use crate::places::Places;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Passes on between a client and a node, whose ends are returned; the places, of which there is one; how it ends.
+async fn passing(
+    send_timeout: Option<Duration>,
+) -> (DuplexStream, DuplexStream, Arc<Places>, JoinHandle<io::Result<End>>) {
+    let ((client, mut own), (node, mut to_node)) = (duplex(1000), duplex(1000));
+    let places = Arc::new(Places::new(1));
+    let (sender, receiver) = oneshot::channel();
+    places.admit(|mut place| {
+        let passing = async move { pass(&mut own, &mut to_node, &mut place, send_timeout).await };
+        let task = tokio::spawn(passing);
+        let handle = task.abort_handle();
+        sender.send(task).expect("it is waited for");
+        handle
+    });
+    (client, node, places, receiver.await.expect("it has begun"))
+}
+
+fn opened() -> Vec<u8> {
+    Opening::new().frame
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_passed_on_in_both_directions_to_the_end() {
+    let (client, node, _places, passing) = passing(Some(TIMEOUT)).await;
+    let all: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
+    for mut stream in [client, node].map(tokio::io::split).map(|(mut read, mut write)| {
+        let all = all.clone();
+        tokio::spawn(async move {
+            let mut heard = Vec::new();
+            let saying = async {
+                write.write_all(&all).await.expect("it is taken");
+                write.shutdown().await.expect("it is taken");
+            };
+            tokio::join!(saying, async { read.read_to_end(&mut heard).await.expect("an end") });
+            assert!(heard == all);
+        })
+    }) {
+        (&mut stream).await.expect("no panic");
+    }
+    assert_eq!(passing.await.expect("no panic").expect("no error"), End::Said);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
+    let (mut client, mut node, _places, passing) = passing(Some(TIMEOUT)).await;
+    tokio::spawn(async move { while node.write_all(&[7; 1000]).await.is_ok() {} });
+    for _ in 0..10 {
+        tokio::time::sleep(TIMEOUT * 2 / 3).await;
+        client.read_exact(&mut [0; 1000]).await.expect("more of it");
+        assert!(!passing.is_finished());
+    }
+    let since = Instant::now();
+    assert_eq!(passing.await.expect("no panic").expect("no error"), End::Stalled);
+    assert!(since.elapsed() >= TIMEOUT, "{:?}", since.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_end_when_the_node_has_ended_is_given_up() {
+    let (_client, node, _places, passing) = passing(None).await;
+    drop(node);
+    assert_eq!(passing.await.expect("no panic").expect("no error"), End::Left);
+}
+
+#[tokio::test]
+async fn a_client_keeps_its_place_once_the_node_has_let_it_in() {
+    for (said, is_kept) in [(b"something else".to_vec(), false), (opened(), true)] {
+        let (mut client, mut node, places, passing) = passing(None).await;
+        // In two parts, with something before.
+        let said = [&b"\x82\x0d\x01"[..], &said].concat();
+        for part in [&said[..9], &said[9..]] {
+            node.write_all(part).await.expect("it is taken");
+            client.read_exact(&mut vec![0; part.len()]).await.expect("the same");
+        }
+        let admission = places.admit(|place| tokio::spawn(async { drop(place) }).abort_handle());
+        assert_eq!(admission == crate::places::Admission::Refused, is_kept);
+        assert!(!passing.is_finished());
+        drop((client, node));
+        assert_eq!(passing.await.is_ok(), is_kept);
+    }
+}
