@@ -40,6 +40,8 @@ pub(crate) async fn run(link: Link, mut intake: Intake, socket: &Socket) {
 struct Asker {
     identity: Bytes,
     address: Vec<Bytes>,
+    /// What it is held with.
+    size_bytes: usize,
     deadline: Instant,
 }
 
@@ -51,6 +53,7 @@ struct Desk<'a> {
     reply_queue: ShortString,
     /// By number of the request, so the oldest comes first.
     askers: BTreeMap<u64, Asker>,
+    askers_bytes: usize,
     last: u64,
 }
 
@@ -66,9 +69,18 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
     let mut returns = channel.returns()?;
     let reply_queue = ShortString::try_from(reply_queue.as_str())
         .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
-    let (askers, last) = (BTreeMap::new(), 0);
+    let (askers, askers_bytes, last) = (BTreeMap::new(), 0, 0);
     let on_their_way = Replies::new(socket, &link.metrics, ROOM_TIMEOUT);
-    let mut desk = Desk { link, replies: on_their_way, channel, queue, reply_queue, askers, last };
+    let mut desk = Desk {
+        link,
+        replies: on_their_way,
+        channel,
+        queue,
+        reply_queue,
+        askers,
+        askers_bytes,
+        last,
+    };
     let most = link.config.high_water_messages as usize;
     let most_bytes = link.config.high_water_bytes;
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
@@ -87,7 +99,7 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
                 Ok(None) => Ok(()),
                 Err(error) => Err(error.into()),
             },
-            request = intake.recv(), if desk.open() < most => match request {
+            request = intake.recv(), if desk.open() < most && desk.open_bytes() < most_bytes => match request {
                 Ok(Received { identity, message }) => desk.ask(identity, &message).await,
                 Err(error) => Err(error.into()),
             },
@@ -106,6 +118,18 @@ impl Desk<'_> {
     /// Requests that are not answered, or whose replies have not left.
     fn open(&self) -> usize {
         self.askers.len() + self.replies.waiting()
+    }
+
+    /// Bytes of the envelopes of these, and of the replies.
+    fn open_bytes(&self) -> usize {
+        self.askers_bytes + self.replies.waiting_bytes()
+    }
+
+    /// Takes a request out that waits no longer.
+    fn take(&mut self, number: u64) -> Option<Asker> {
+        let asker = self.askers.remove(&number)?;
+        self.askers_bytes -= asker.size_bytes;
+        Some(asker)
     }
 
     async fn ask(&mut self, identity: Bytes, message: &Message) -> Result<(), LinkError> {
@@ -136,13 +160,16 @@ impl Desk<'_> {
         }
         Metrics::add(&metrics.published, 1);
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
-        self.askers.insert(self.last, Asker { identity, address: envelope.address, deadline });
+        let address = envelope.address;
+        let size_bytes = address.iter().map(|frame| size_of::<Bytes>() + frame.len()).sum();
+        self.askers_bytes += size_bytes;
+        self.askers.insert(self.last, Asker { identity, address, size_bytes, deadline });
         Ok(())
     }
 
     /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own replies.
     fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
-        let asker = number_of(reply.message()).and_then(|number| self.askers.remove(&number));
+        let asker = number_of(reply.message()).and_then(|number| self.take(number));
         if let Some((content, _)) = self.link.outgoing(reply.message()) {
             match asker {
                 Some(Asker { identity, address, .. }) => {
@@ -158,10 +185,10 @@ impl Desk<'_> {
     /// Forgets what was not answered in time. All have the same time, so the oldest are late first.
     fn expire(&mut self) {
         let now = Instant::now();
-        while let Some(oldest) = self.askers.first_entry()
-            && oldest.get().deadline <= now
+        while let Some((&oldest, asker)) = self.askers.first_key_value()
+            && asker.deadline <= now
         {
-            oldest.remove();
+            self.take(oldest);
             Metrics::add(&self.link.metrics.expired, 1);
         }
     }

@@ -1,6 +1,6 @@
 //! The gateway, as far as sockets that are no ZeroMQ programs see it; `conformance/zeromq` has the rest.
 
-use crate::support::{Client, Heard, TestServer, short};
+use crate::support::{Client, Heard, TestServer, short, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_codec::queue;
 use std::io;
@@ -51,6 +51,15 @@ async fn peer(address: SocketAddr, socket_type: &[u8]) -> io::Result<TcpStream> 
     stream.read_exact(&mut header).await?;
     stream.read_exact(&mut vec![0; header[1].into()]).await?;
     Ok(stream)
+}
+
+/// A message with an envelope of so many bytes.
+fn request(envelope_bytes: usize) -> Vec<u8> {
+    let mut bytes = vec![3];
+    bytes.extend((envelope_bytes as u64).to_be_bytes());
+    bytes.resize(bytes.len() + envelope_bytes, 7);
+    bytes.extend(b"\x01\x00\x00\x02hi");
+    bytes
 }
 
 /// Sends a message of short frames.
@@ -132,5 +141,32 @@ async fn a_topic_that_is_refused_costs_its_own_message_alone() {
     bodies.dedup();
     assert_eq!(bodies, [b"1", b"2", b"3"]);
     assert_eq!(server.gateway_counts(|endpoint| endpoint.dropped), 2);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn requests_wait_for_others_whose_envelopes_take_all_bytes() {
+    let address = free_address();
+    let server = TestServer::start_with(|config| {
+        let endpoint = serde_json::json!([{
+            "socket": "router", "bind": format!("tcp://{address}"), "queue": "requests",
+            "max_message_bytes": 100_000, "high_water_bytes": 100_000, "timeout_ms": 2000,
+        }]);
+        config.gateway.endpoints = courser_gateway::endpoints(endpoint).expect("a good endpoint");
+    })
+    .await;
+    let mut peer = peer(address, b"DEALER").await.expect("a peer");
+    let sent = 6;
+    for _ in 0..sent {
+        peer.write_all(&request(60_000)).await.expect("an open socket");
+    }
+    // Nobody answers: each is forgotten in time, and makes room for another.
+    wait_until("all are published", async || {
+        let published = server.gateway_counts(|endpoint| endpoint.published);
+        let open = published - server.gateway_counts(|endpoint| endpoint.expired).min(published);
+        assert!(open <= 2, "{open} wait");
+        published == sent
+    })
+    .await;
     server.stop().await;
 }
