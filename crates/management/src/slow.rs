@@ -2,6 +2,8 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -11,13 +13,20 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
+    /// Whoever has the connection now looks after that.
+    is_lifted: Arc<AtomicBool>,
     /// Runs while something is to be written and can't be.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> WriteTimeout<S> {
     pub fn new(stream: S, limit: Duration) -> Self {
-        WriteTimeout { stream, limit, stalled: None }
+        WriteTimeout { stream, limit, is_lifted: Arc::default(), stalled: None }
+    }
+
+    /// Set, it lifts the limit.
+    pub fn lift(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_lifted)
     }
 
     /// What a write came to, unless it has come to nothing for too long.
@@ -26,7 +35,7 @@ impl<S> WriteTimeout<S> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
+        if written.is_ready() || self.is_lifted.load(Ordering::Relaxed) {
             self.stalled = None;
             return written;
         }

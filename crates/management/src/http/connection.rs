@@ -6,10 +6,11 @@ use crate::slow::WriteTimeout;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -48,11 +49,20 @@ pub(crate) async fn serve<S, F>(
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     F: Future<Output = Response<Outgoing>>,
 {
+    let stream = WriteTimeout::new(stream, limits.write_timeout);
+    let lift = stream.lift();
     let service = service_fn(|request| {
-        let answer = respond(request);
-        async move { Ok::<_, Infallible>(answer.await) }
+        let (answer, lift) = (respond(request), &lift);
+        async move {
+            let answer = answer.await;
+            if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                // Who speaks the other protocol has limits of its own.
+                lift.store(true, Ordering::Relaxed);
+            }
+            Ok::<_, Infallible>(answer)
+        }
     });
-    let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
+    let stream = TokioIo::new(stream);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     http.max_buf_size(limits.head_bytes).max_headers(limits.headers);
@@ -76,4 +86,55 @@ pub(crate) async fn serve<S, F>(
 /// Waits until the broker stops, or is gone.
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stops| *stops).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answer::empty;
+    use super::super::places::Places;
+    use super::*;
+    use hyper::header::{CONNECTION, HeaderValue, UPGRADE};
+    use std::io;
+    use std::sync::Arc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
+
+    /// What comes of it if more is written than a client takes, once its connection has become one of another protocol.
+    async fn written_for_an_hour() -> Option<io::Result<()>> {
+        let (mut client, stream) = tokio::io::duplex(64);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let place = Arc::<Places>::default().take(peer).expect("a place");
+        let (_stop, stopping) = watch::channel(false);
+        let (sender, upgraded) = tokio::sync::oneshot::channel();
+        let sender = std::sync::Mutex::new(Some(sender));
+        tokio::spawn(async move {
+            let respond = |mut request| {
+                let sender = sender.lock().expect("no panic").take().expect("one request");
+                let upgrade = hyper::upgrade::on(&mut request);
+                tokio::spawn(async move { drop(sender.send(upgrade.await)) });
+                let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
+                answer.headers_mut().insert(UPGRADE, HeaderValue::from_static("other"));
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                async move { answer }
+            };
+            serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
+        });
+        let head = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n";
+        client.write_all(head).await.expect("it is taken");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            answer.push(client.read_u8().await.expect("an answer"));
+        }
+        let mut upgraded = TokioIo::new(upgraded.await.expect("it is told").expect("a stream"));
+        let writing = timeout(Duration::from_secs(3600), upgraded.write_all(&[7; 100_000]));
+        let written = writing.await.ok();
+        drop(client);
+        written
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_nothing_of_another_protocol_is_left_to_who_speaks_it() {
+        let written = written_for_an_hour().await;
+        assert!(written.is_none(), "{written:?}");
+    }
 }
