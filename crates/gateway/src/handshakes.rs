@@ -5,6 +5,9 @@ use crate::config::EndpointConfig;
 use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;
 use std::collections::BTreeSet;
 
+/// Places are so many times the handshakes that may be under way: the oldest have to go before the library lets nobody in.
+const SPARE: usize = 2;
+
 /// Handshakes under way at a socket, by the numbers that the library gives to connections: it counts up.
 #[derive(Debug)]
 pub(crate) struct Handshakes {
@@ -17,13 +20,14 @@ pub(crate) struct Handshakes {
 }
 
 impl Handshakes {
-    pub fn new(config: &EndpointConfig) -> Self {
-        Handshakes { most: most(config), begun: BTreeSet::new(), last: 0 }
+    /// For a socket whose connections have so many places.
+    pub fn new(places: usize) -> Self {
+        Handshakes { most: (places / SPARE).max(1), begun: BTreeSet::new(), last: 0 }
     }
 
     /// A connection has been accepted. Those between the last one and this one were too, if the event of it was lost.
     pub fn begin(&mut self, connection_id: u64) {
-        let from = (self.last + 1).max(connection_id.saturating_sub(places(self.most) as u64));
+        let from = (self.last + 1).max(connection_id.saturating_sub((SPARE * self.most) as u64));
         self.begun.extend(from.min(connection_id)..=connection_id);
         self.last = self.last.max(connection_id);
     }
@@ -40,17 +44,48 @@ impl Handshakes {
     }
 }
 
-/// How many handshakes may be under way: all peers may connect at once.
-fn most(config: &EndpointConfig) -> usize {
-    config.peers_max.max(DEFAULT_MAX_PENDING_HANDSHAKES)
+/// Places for handshakes that an endpoint would have, and descriptors that they may take: all peers may connect at once.
+fn places(config: &EndpointConfig) -> usize {
+    config.peers_max.max(DEFAULT_MAX_PENDING_HANDSHAKES).saturating_mul(SPARE)
 }
 
-/// How many the library has to have room for: as many again, until the oldest are gone.
-fn places(most: usize) -> usize {
-    most.saturating_mul(2)
+/// The same of all endpoints that are connected to.
+#[must_use]
+pub fn handshakes_wanted(configs: &[EndpointConfig]) -> usize {
+    configs.iter().filter(|one| one.bind.is_some()).map(places).fold(0, usize::saturating_add)
 }
 
-/// What the library is to be told of an endpoint.
-pub(crate) fn library_places(config: &EndpointConfig) -> usize {
-    places(most(config))
+/// What an endpoint has, if there are so many for all of them.
+pub(crate) fn share(config: &EndpointConfig, configs: &[EndpointConfig], most: usize) -> usize {
+    let bound = configs.iter().filter(|one| one.bind.is_some()).count();
+    places(config).min((most / bound.max(1)).max(SPARE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::endpoints;
+
+    #[test]
+    fn endpoints_share_what_there_is() {
+        let json = serde_json::json!([
+            { "socket": "pull", "bind": "tcp://127.0.0.1:1", "queue": "q" },
+            { "socket": "pull", "bind": "tcp://127.0.0.1:2", "queue": "q", "peers_max": 10 },
+            { "socket": "pull", "connect": "tcp://127.0.0.1:3", "queue": "q" },
+        ]);
+        let all = endpoints(json).expect("good ones");
+        assert_eq!(handshakes_wanted(&all), 2048 + 256);
+        let shares = |most| [share(&all[0], &all, most), share(&all[1], &all, most)];
+        assert_eq!(shares(handshakes_wanted(&all)), [1152, 256]);
+        assert_eq!(shares(60), [30, 30]);
+        assert_eq!(shares(0), [2, 2]);
+    }
+
+    #[test]
+    fn the_oldest_makes_room_before_the_places_are_all_taken() {
+        let mut handshakes = Handshakes::new(6);
+        (1..=5).for_each(|id| handshakes.begin(id));
+        assert_eq!((handshakes.pop_excess(), handshakes.pop_excess()), (Some(1), Some(2)));
+        assert_eq!(handshakes.pop_excess(), None);
+    }
 }

@@ -32,6 +32,7 @@ mod xpub;
 pub use accounts::{Account, Login};
 pub use config::{ConfigError, EndpointConfig, SocketKind, endpoints};
 pub use frames::{Envelope, FRAMES_HEADER, LENGTHS_HEADER, Mapped, from_amqp, to_amqp};
+pub use handshakes::handshakes_wanted;
 pub use link::{Connector, Stream};
 pub use metrics::{Metrics, Snapshot};
 pub use security::{CurveClient, PlainUser, Security};
@@ -96,7 +97,8 @@ struct Running {
 }
 
 impl Gateway {
-    /// Binds and connects the sockets of all endpoints, and starts to carry messages.
+    /// Binds and connects the sockets of all endpoints, and starts to carry messages. Connections that have not finished
+    /// their handshake may take so many descriptors together; [`handshakes_wanted`] are enough for all.
     ///
     /// # Errors
     /// When settings are wrong or an address is taken; nothing runs then. That the broker does not let an endpoint do
@@ -104,6 +106,7 @@ impl Gateway {
     pub async fn start(
         configs: &[EndpointConfig],
         connector: Connector,
+        handshakes: usize,
     ) -> Result<Self, StartError> {
         let (stop, stopping) = channel::channel(false);
         let mut gateway = Gateway { stop, tasks: JoinSet::new(), endpoints: Vec::new() };
@@ -111,7 +114,8 @@ impl Gateway {
             config.check()?;
             let metrics = Arc::new(Metrics::default());
             let roster = Roster::of(config);
-            let opened = Bound::open(config, roster.logins.len() > 1, &metrics).await;
+            let places = handshakes::share(config, configs, handshakes);
+            let opened = Bound::open(config, places, roster.logins.len() > 1, &metrics).await;
             let bound = opened.map_err(|error| StartError::Socket {
                 endpoint: config.name(),
                 reason: error.to_string(),

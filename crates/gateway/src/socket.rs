@@ -2,7 +2,6 @@
 
 use crate::config::{EndpointConfig, SocketKind};
 use crate::frames::FRAMES_MAX;
-use crate::handshakes;
 use crate::intake::Senders;
 use crate::metrics::Metrics;
 use crate::subscriptions::Budget;
@@ -37,14 +36,15 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Opens the socket of an endpoint. If `knows_senders`, its messages are to be taken from `senders`.
+    /// Opens the socket of an endpoint, with places for so many handshakes. If `knows_senders`, its messages are to be taken from `senders`.
     pub async fn open(
         config: &EndpointConfig,
+        handshakes: usize,
         knows_senders: bool,
         metrics: &Arc<Metrics>,
     ) -> Result<Self, Error> {
         let budget = Arc::new(Budget::new(config.high_water_bytes));
-        let (kind, options) = (socket_type(config.socket), options(config, &budget)?);
+        let (kind, options) = (socket_type(config.socket), options(config, handshakes, &budget)?);
         let (socket, senders) = if !knows_senders {
             (Socket::try_new(kind, options)?, None)
         } else if kind == SocketType::Router {
@@ -55,7 +55,7 @@ impl Bound {
             let socket = Socket::try_new_with_recv_sink_config(kind, options, Arc::new(sink))?;
             (socket, Some(Senders::Channel(channel)))
         };
-        let watch = Watch::new(config, &socket, metrics);
+        let watch = Watch::new(config, handshakes, &socket, metrics);
         let watcher = tokio::spawn(watch.run());
         if config.socket == SocketKind::Sub {
             for prefix in &config.subscribe {
@@ -116,7 +116,11 @@ fn socket_type(kind: SocketKind) -> SocketType {
     }
 }
 
-fn options(config: &EndpointConfig, budget: &Arc<Budget>) -> Result<Options, Error> {
+fn options(
+    config: &EndpointConfig,
+    handshakes: usize,
+    budget: &Arc<Budget>,
+) -> Result<Options, Error> {
     let mechanism = config.mechanism().map_err(|error| Error::Config(error.to_string()))?;
     let budget = Arc::clone(budget);
     Ok(Options {
@@ -125,7 +129,7 @@ fn options(config: &EndpointConfig, budget: &Arc<Budget>) -> Result<Options, Err
         recv_hwm: config.socket_messages(),
         // The library counts a slot of its own for each frame. What is too large then is for `Link::incoming` to drop.
         max_message_size: Some(config.max_message_bytes + FRAMES_MAX * size_of::<Payload>()),
-        max_pending_handshakes: handshakes::library_places(config),
+        max_pending_handshakes: handshakes,
         linger: Some(LINGER),
         reconnect: ReconnectPolicy::Exponential { min: RECONNECT_MIN, max: RECONNECT_MAX },
         heartbeat_interval: Some(HEARTBEAT_INTERVAL),

@@ -41,7 +41,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub fn new(config: &EndpointConfig, socket: &Socket, metrics: &Arc<Metrics>) -> Self {
+    pub fn new(
+        config: &EndpointConfig,
+        handshakes: usize,
+        socket: &Socket,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
         Watch {
             socket: socket.clone(),
             events: socket.monitor(),
@@ -53,7 +58,7 @@ impl Watch {
             losses: LogThrottle::default(),
             turned_away: None,
             peers: 0,
-            handshakes: Handshakes::new(config),
+            handshakes: Handshakes::new(handshakes),
             is_reached: false,
             told: None,
             again: None,

@@ -2,6 +2,7 @@
 
 use crate::cluster::Front;
 use crate::config::Config;
+use crate::gateway;
 use crate::host::Host;
 use crate::http::{HttpAddresses, HttpBound, HttpService, What};
 use crate::listener::{Bound, Inherited};
@@ -39,6 +40,8 @@ pub(crate) struct Doors {
     http: HttpBound,
     metrics: HttpBound,
     open_files: OpenFiles,
+    /// Descriptors for handshakes at the gateway's endpoints.
+    handshakes: usize,
 }
 
 impl Doors {
@@ -53,7 +56,9 @@ impl Doors {
             true => Some(Arc::new(Acceptor::new(&config.tls)?)),
             false => None,
         };
-        Ok(Doors { acceptor, amqp, http, metrics, open_files: OpenFiles::measure() })
+        let mut open_files = OpenFiles::measure();
+        let handshakes = open_files.lend(gateway::handshakes_wanted(&config.gateway.endpoints));
+        Ok(Doors { acceptor, amqp, http, metrics, open_files, handshakes })
     }
 
     /// The certificates of those with TLS.
@@ -65,6 +70,11 @@ impl Doors {
     pub fn places(&self, config: &Config) -> Arc<Places> {
         let most = self.open_files.connections_max(config.limits.connections_max);
         Arc::new(Places::within(most, self.open_files.for_connections()))
+    }
+
+    /// How many descriptors handshakes at the gateway's endpoints may take.
+    pub fn handshakes(&self) -> usize {
+        self.handshakes
     }
 
     /// What is known of the descriptors of the process.

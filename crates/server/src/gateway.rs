@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::driver::Shared;
 use crate::inside::{self, INSIDE};
+pub(crate) use courser_gateway::handshakes_wanted;
 use courser_gateway::{Connector, Metrics, Stream};
 use courser_management::EndpointFigures;
 use std::sync::Arc;
@@ -10,10 +11,11 @@ use tokio::sync::watch;
 
 pub use courser_gateway::{EndpointConfig, Gateway, StartError, endpoints};
 
-/// Starts the gateway, if there is an endpoint for it.
+/// Starts the gateway, if there is an endpoint for it, with so many descriptors for handshakes.
 pub(crate) async fn start(
     config: &Config,
     shared: &Arc<Shared>,
+    handshakes: usize,
     stopping: &watch::Receiver<bool>,
 ) -> Result<Option<Gateway>, StartError> {
     let endpoints = &config.gateway.endpoints;
@@ -25,7 +27,7 @@ pub(crate) async fn start(
         check_sizes(config, endpoint)?;
     }
     let connector = connector(shared, stopping);
-    Gateway::start(endpoints, connector).await.map(Some)
+    Gateway::start(endpoints, connector, handshakes).await.map(Some)
 }
 
 /// Refuses users that could never log in. A vhost may be made later; until then the endpoint tries again.

@@ -11,6 +11,8 @@ use std::os::fd::RawFd;
 const RESERVED: u64 = 128;
 /// What a small limit is split into: one part of it is reserved.
 const RESERVED_SHARE: u64 = 4;
+/// The part of what is left that others than connections of AMQP get at most.
+const LENT_SHARE: usize = 8;
 /// What macOS allows every process.
 const APPLE_MAX: u64 = 10_240;
 /// Supposed to be in use where that can't be found out.
@@ -76,6 +78,14 @@ impl OpenFiles {
             );
         }
         wanted.min(possible)
+    }
+
+    /// Sets descriptors aside for others than connections of AMQP, which do not count from then on: as many as are wanted, and
+    /// no more than a small part. Returns how many.
+    pub fn lend(&mut self, wanted: usize) -> usize {
+        let lent = wanted.min(self.for_connections() / LENT_SHARE);
+        self.in_use += lent as u64;
+        lent
     }
 
     /// Descriptors that connections may have.

@@ -213,6 +213,7 @@ impl Server {
             clock,
             notices: Arc::clone(&notices),
             places: doors.places(&config),
+            handshakes: doors.handshakes(),
             addresses: doors.addresses(),
             certificates: Arc::clone(&certificates),
             elsewhere,

@@ -32,6 +32,8 @@ use tokio::sync::watch;
 pub(crate) struct Around {
     pub clock: Clock,
     pub places: Arc<Places>,
+    /// Descriptors for handshakes at the gateway's endpoints.
+    pub handshakes: usize,
     pub addresses: Addresses,
     pub certificates: Arc<Certificates>,
     /// Who knows users besides the broker.
@@ -148,7 +150,7 @@ impl Service {
             throttles: Arc::new(Throttles::default()),
             paced: 0.into(),
         });
-        let gateway = gateway::start(config, &shared, &stopping).await?;
+        let gateway = gateway::start(config, &shared, around.handshakes, &stopping).await?;
         let api = management::api(config, &shared, around, &stop);
         let exporter = metrics::exporter(config, &api, &around.ledger, gateway.as_ref());
         timers::start(&shared.broker, around.clock.clone(), stopping);

@@ -107,6 +107,7 @@ impl Node {
             clock: Clock::system(),
             notices: Arc::clone(&notices),
             places: Arc::clone(&front.places),
+            handshakes: doors.handshakes(),
             addresses: addresses.clone(),
             certificates: Arc::clone(&certificates),
             elsewhere,

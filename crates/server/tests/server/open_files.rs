@@ -1,5 +1,7 @@
 //! What limits of the process do: descriptors, and sizes of files.
 
+#[cfg(feature = "gateway")]
+use crate::support::free_addresses;
 use crate::support::{Client, Heard, Process};
 use courser_codec::{confirm, queue};
 use courser_connection::client::Config;
@@ -11,7 +13,7 @@ use tokio::net::TcpStream;
 /// A broker whose log has segments of 1 MiB, under a limit that the shell's `ulimit` sets.
 fn limited(folder: &TempDir, limit: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" --listen 127.0.0.1:0")]);
+    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" --listen 127.0.0.1:0 \"$@\"")]);
     command.arg(Process::command().get_program()).current_dir(folder.path());
     command.env("COURSER_JOURNAL_SEGMENT_BYTES", "1048576");
     command.env("COURSER_MANAGEMENT_LISTEN", "none").env("COURSER_METRICS_LISTEN", "none");
@@ -75,6 +77,31 @@ async fn connections_that_never_log_in_hold_up_no_confirm() {
     let longest = publish_segments(&mut publisher).await;
     assert!(longest < Duration::from_secs(5), "{longest:?}");
     // Nor do they keep anybody out.
+    with_durable_queue(&broker).await;
+}
+
+#[cfg(feature = "gateway")]
+#[tokio::test]
+async fn silent_connections_to_a_zeromq_endpoint_leave_descriptors_to_the_journal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let endpoint = free_addresses(1)[0];
+    let settings = format!(
+        "gateway: {{endpoints: [{{socket: pull, bind: 'tcp://{endpoint}', queue: tasks}}]}}"
+    );
+    std::fs::write(folder.path().join("settings.yaml"), settings).expect("a file");
+    let mut command = limited(&folder, "-n 256");
+    command.args(["--config", "settings.yaml"]);
+    let broker = Process::start_with(command);
+    let mut publisher = with_durable_queue(&broker).await;
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(TcpStream::connect(endpoint).await.expect("a connection"));
+    }
+    let descriptors = std::fs::read_dir(format!("/proc/{}/fd", broker.id())).expect("a process");
+    let free = 256 - descriptors.count();
+    assert!(free >= 32, "{free} descriptors are left");
+    let longest = publish_segments(&mut publisher).await;
+    assert!(longest < Duration::from_secs(5), "{longest:?}");
     with_durable_queue(&broker).await;
 }
 
