@@ -106,7 +106,11 @@ impl Core {
         let segment = self.segments.find(position).ok_or(ReadError::Gone(position))?;
         let rest = limit.min(segment.end()).0 - position.0;
         let block_bytes = cache.next_block_bytes(position) as u64;
-        self.fill(&segment, position, rest.min(block_bytes) as usize, cache)?;
+        if self.fill(&segment, position, rest.min(block_bytes) as usize, cache).is_err() {
+            // What is unreadable may lie behind the record. Large blocks would come upon it again.
+            cache.block_bytes = 0;
+            self.fill(&segment, position, rest.min(RECORD_HEAD_LEN as u64) as usize, cache)?;
+        }
         let len = record_len(cache.cached_from(position)).filter(|len| *len as u64 <= rest);
         let len = len.ok_or_else(|| self.bad(&segment, position))?;
         if len > cache.len {

@@ -2,10 +2,12 @@
 //!
 //! One at the head holds up the queue for a while, as most such troubles end and the order is kept then.
 //! After that the queue goes on behind it: it stays in the queue, counted among those that wait, and
-//! returns to its place when it can be read.
+//! returns to its place when it can be read. Readers of a stream go on behind it as well, and do not come
+//! back.
 
 use super::expiry::read;
 use super::{Queue, State};
+use crate::stream::Stream;
 use courser_store::{Location, Store, StoreError};
 use std::collections::VecDeque;
 
@@ -39,7 +41,22 @@ pub(super) struct Unreadable {
     /// The numbers of messages that have been passed over, among those that are handed out; the next to be
     /// tried first.
     passed_over: VecDeque<u64>,
+    /// The offsets that readers of the stream have passed over.
+    offsets: VecDeque<u64>,
     next_try_ms: u64,
+}
+
+impl Unreadable {
+    /// Whether a reader of the stream goes on behind an offset that it has waited for long enough, or another
+    /// one has.
+    fn goes_on_behind(&mut self, offset: u64, has_waited: bool) -> bool {
+        let is_known = self.offsets.contains(&offset);
+        let goes_on = is_known || has_waited && self.offsets.len() < PASSED_OVER_MAX;
+        if goes_on && !is_known {
+            self.offsets.push_back(offset);
+        }
+        goes_on
+    }
 }
 
 impl State {
@@ -88,27 +105,34 @@ impl Queue {
                 why: error.to_string(),
                 held_up_since_ms: None,
                 passed_over: VecDeque::new(),
+                offsets: VecDeque::new(),
                 next_try_ms: now_ms,
             })
         });
         unread.held_up_since_ms.get_or_insert(now_ms);
     }
 
-    /// A reader of the stream that it is can't read. Returns when that is to try it again; its connection
-    /// is woken then.
-    pub(crate) fn read_again(&self, error: &StoreError) -> u64 {
+    /// A reader of the stream that it is has not been able to read since `since_ms`, and can't read what is
+    /// at `offset`. Returns when it is to try again, as its connection is woken then, and whether it goes on
+    /// behind this offset.
+    pub(crate) fn read_again(&self, offset: u64, since_ms: u64, error: &StoreError) -> (u64, bool) {
+        let now_ms = self.timers.now_ms();
+        let may_be_passed_over = matches!(error, StoreError::Unread(_));
+        let has_waited = may_be_passed_over && now_ms >= since_ms.saturating_add(HELD_UP_MAX_MS);
         let mut state = self.state.lock();
         self.note_unread(&mut state, error);
+        let unread = state.unread.as_mut();
+        let goes_on = unread.is_some_and(|unread| unread.goes_on_behind(offset, has_waited));
         self.serve_in(&mut state, READ_AGAIN_MS);
-        self.timers.now_ms().saturating_add(READ_AGAIN_MS)
+        (now_ms.saturating_add(READ_AGAIN_MS), goes_on)
     }
 
     /// What it can't read, if there is something.
     pub(crate) fn unread(&self) -> Option<Unread> {
         let state = self.state.lock();
-        let Unreadable { since_ms, why, passed_over, .. } = state.unread.as_deref()?;
-        let (since_ms, why, passed_over) = (*since_ms, why.clone(), passed_over.len());
-        Some(Unread { since_ms, why, passed_over })
+        let unread = state.unread.as_deref()?;
+        let passed_over = unread.passed_over.len() + unread.offsets.len();
+        Some(Unread { since_ms: unread.since_ms, why: unread.why.clone(), passed_over })
     }
 
     /// Tries again to read what could not be read, and goes on behind what has held up the queue for too
@@ -120,6 +144,10 @@ impl Queue {
             return;
         };
         unread.next_try_ms = now_ms.saturating_add(READ_AGAIN_MS);
+        if let Some(stream) = self.stream() {
+            state.unread = Self::try_offsets(stream, unread, state, store);
+            return;
+        }
         for _ in 0..unread.passed_over.len().min(TRIED_AT_ONCE) {
             let Some(sequence) = unread.passed_over.pop_front() else { break };
             let Some(location) = state.unacked.get(sequence).cloned() else { continue };
@@ -150,5 +178,28 @@ impl Queue {
         if unread.held_up_since_ms.is_some() || !unread.passed_over.is_empty() {
             state.unread = Some(unread);
         }
+    }
+
+    /// The same for a stream. Its readers say themselves whether they are held up: they try right after this.
+    fn try_offsets(
+        stream: &Stream,
+        mut unread: Box<Unreadable>,
+        state: &mut State,
+        store: &dyn Store,
+    ) -> Option<Box<Unreadable>> {
+        let mut places = VecDeque::new();
+        for _ in 0..unread.offsets.len().min(TRIED_AT_ONCE) {
+            let Some(offset) = unread.offsets.pop_front() else { break };
+            places.clear();
+            // What has left the stream is missed by nobody.
+            if stream.look_up(offset, &mut places) == offset
+                && places.front().is_some_and(|place| !state.can_read(place, store))
+            {
+                unread.offsets.push_back(offset);
+            }
+        }
+        state.reader = None;
+        let was_held_up = unread.held_up_since_ms.take().is_some();
+        (was_held_up || !unread.offsets.is_empty()).then_some(unread)
     }
 }

@@ -233,7 +233,7 @@ impl Stream {
 
     /// Puts the places of the messages from `offset` on into `places`, which is empty: some of them,
     /// if there are any. Returns the offset of the first.
-    fn look_up(&self, offset: u64, places: &mut VecDeque<Location>) -> u64 {
+    pub(crate) fn look_up(&self, offset: u64, places: &mut VecDeque<Location>) -> u64 {
         self.state.lock().index.read_from(offset, places)
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct StreamReader {
     header: Vec<u8>,
     /// Nothing is read before this time, as something could not be read.
     reads_at_ms: u64,
+    /// Since when it has not been able to read anything.
+    held_up_since_ms: Option<u64>,
 }
 
 /// Where a turn ended.
@@ -70,6 +72,7 @@ impl StreamReader {
             awaited: None,
             header: Vec::new(),
             reads_at_ms: 0,
+            held_up_since_ms: None,
         }
     }
 
@@ -98,7 +101,10 @@ impl StreamReader {
         self.pump_now(outbox, store, wakes).unwrap_or_else(|error| {
             // The queue wakes this connection when it is to be tried again.
             self.release_memory();
-            self.reads_at_ms = self.queue.read_again(&error);
+            let since_ms = *self.held_up_since_ms.get_or_insert(self.queue.now_ms());
+            let (reads_at_ms, goes_on) = self.queue.read_again(self.offset, since_ms, &error);
+            self.reads_at_ms = reads_at_ms;
+            self.offset += u64::from(goes_on);
             true
         })
     }
@@ -225,6 +231,7 @@ impl StreamReader {
                     }
                 },
             };
+            self.held_up_since_ms = None;
             if self.filter.as_ref().is_none_or(|filter| filter.wants(message.header)) {
                 put_offset(message.header, self.offset, &mut self.header);
                 let message = MessageRef { header: &self.header, ..message };

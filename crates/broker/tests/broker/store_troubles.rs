@@ -1,5 +1,6 @@
 //! What clients hear when the store has no room, or has failed.
 
+use crate::streams;
 use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, FieldValue, Method, basic, queue};
 use courser_journal::testing::Call;
@@ -254,4 +255,76 @@ fn a_dead_letter_that_can_not_be_read_holds_up_no_other() {
     world.fail_reads(false);
     world.tick_all(1_001_000);
     assert_eq!(firsts(&client.pop_all("letters")), ["1"]);
+}
+
+/// Numbers that are as long as a message is short, durable in `to`.
+fn fill_durably(world: &WorldOnDisk, client: &mut Client, to: &str, numbers: std::ops::Range<u32>) {
+    for number in numbers {
+        let message = Message::new("", to, numbered(number));
+        client.send(message.with_properties(|properties| properties.delivery_mode = Some(2)));
+    }
+    world.sync();
+}
+
+fn numbered(number: u32) -> String {
+    format!("number {number:05}")
+}
+
+#[test]
+fn one_unreadable_message_keeps_a_queue_from_no_other() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let mut client = publisher(&world);
+    fill_durably(&world, &mut client, "q", 0..600);
+    world.make_unreadable(numbered(300).as_bytes());
+    let mut consumer = world.connect();
+    consumer.consume("q");
+    assert_eq!(consumer.bodies(), (0..300).map(numbered).collect::<Vec<_>>());
+    world.tick_all(1_001_000);
+    world.tick_all(1_010_000);
+    assert_eq!(consumer.bodies(), (301..600).map(numbered).collect::<Vec<_>>());
+    let unread = world.broker.admin().queue("/", b"q").expect("it is there").unread;
+    assert_eq!(unread.map(|unread| unread.passed_over), Some(1));
+}
+
+#[test]
+fn a_stream_goes_on_behind_what_it_can_not_read_and_says_so() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let unread = || world.broker.admin().queue("/", b"s").expect("it is there").unread;
+    let numbers = |numbers: std::ops::Range<u32>| -> Vec<(i64, String)> {
+        numbers.map(|number| (i64::from(number), numbered(number))).collect()
+    };
+    let reader = || {
+        let mut reader = world.connect();
+        reader.qos(1000);
+        streams::read(&mut reader, "s", "first");
+        reader
+    };
+    let mut client = publisher(&world);
+    streams::stream(&mut client, "s");
+    fill_durably(&world, &mut client, "s", 0..600);
+    world.make_unreadable(numbered(300).as_bytes());
+    let mut first = reader();
+    assert_eq!(streams::messages(&mut first), numbers(0..300));
+    for second in 1..10 {
+        world.tick_all(1_000_000 + second * 1000);
+        assert_eq!(streams::messages(&mut first), [], "nothing is missed after {second} s");
+        let found = unread().expect("it says that it can't read");
+        assert_eq!((found.since_ms, found.passed_over), (1_000_000, 0));
+    }
+    world.tick_all(1_010_000);
+    assert_eq!(streams::messages(&mut first), []);
+    assert_eq!(unread().map(|unread| unread.passed_over), Some(1));
+    world.tick_all(1_011_000);
+    assert_eq!(streams::messages(&mut first), numbers(301..600));
+    // The next one need not wait as long.
+    let mut second = reader();
+    assert_eq!(streams::messages(&mut second), numbers(0..300));
+    world.tick_all(1_012_000);
+    assert_eq!(streams::messages(&mut second), numbers(301..600));
+    world.fail_reads(false);
+    (1_013..1_016).for_each(|second| world.tick_all(second * 1000));
+    assert_eq!(unread(), None);
+    assert_eq!(streams::messages(&mut reader()), numbers(0..600));
 }

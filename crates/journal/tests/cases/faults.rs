@@ -353,3 +353,24 @@ fn damage_to_the_last_write_is_told_wherever_in_it() {
     let replayed = found();
     assert_eq!((replayed.records, replayed.torn), (2, false));
 }
+
+#[test]
+fn a_bad_spot_on_the_disk_takes_only_the_records_that_lie_in_it() {
+    let disk = FakeDisk::new(11);
+    let journal = start(&disk);
+    let positions: Vec<Lsn> = (0..25).flat_map(|i| append(&journal, &[&[i; 1000]], SYNC)).collect();
+    journal.wait_durable(journal.end()).unwrap();
+    let bad = [positions[12].0 + 500..positions[12].0 + 501, positions[5].0..positions[7].0 + 1];
+    for bad_spot in bad {
+        disk.set_faults(Faults { bad_spot: bad_spot.clone(), ..Faults::default() });
+        // In order, so that much is read at once.
+        let mut cache = ReadCache::default();
+        for (index, &position) in positions.iter().enumerate() {
+            let lies_in_it = position.0 < bad_spot.end && position.0 + 1008 > bad_spot.start;
+            match journal.read(position, &mut cache) {
+                Ok(octets) => assert!(octets == [index as u8; 1000] && !lies_in_it),
+                Err(error) => assert!(lies_in_it, "{index}: {error}"),
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What goes wrong with a disk.
 
-use std::{io, time::Duration};
+use std::{io, ops::Range, time::Duration};
 
 /// What goes wrong. Counts are of operations from now on; `None` is never.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Faults {
     pub sync_takes: Duration,
     /// Reads of files fail.
     pub fail_reads: bool,
+    /// These bytes of each file can't be read. As with Linux, what is in front of them is returned first.
+    pub bad_spot: Range<u64>,
     /// This operation fails, once, of those that change anything: what `power_off_after` counts.
     pub fail_change: Option<FailsOnce>,
     /// This operation fails, once, of those that only look: a list, a lock, an opening, a size, a read.

@@ -46,13 +46,16 @@ impl DiskFile for FakeFile {
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state, file| {
-            if state.faults.fail_reads {
+            let bad = &state.faults.bad_spot;
+            let reaches_bad = offset < bad.end && offset + out.len() as u64 > bad.start;
+            if state.faults.fail_reads || reaches_bad && offset >= bad.start {
                 return Err(io::Error::other("the disk does not give this"));
             }
             state.look()?;
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
-            let len = rest.len().min(out.len());
+            let readable = if reaches_bad { (bad.start - offset) as usize } else { out.len() };
+            let len = rest.len().min(readable);
             out[..len].copy_from_slice(&rest[..len]);
             state.read_bytes += len as u64;
             Ok(len)
