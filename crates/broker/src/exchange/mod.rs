@@ -10,6 +10,7 @@ pub(crate) mod headers;
 pub(crate) mod history;
 mod index;
 mod kind;
+mod portions;
 mod retention;
 mod sources;
 mod spread;
@@ -341,18 +342,6 @@ impl Exchange {
         }
         bindings.index = Index::new(self.settings.kind, &self.settings.arguments);
         std::mem::take(&mut bindings.count)
-    }
-
-    /// Calls `each` for every binding.
-    pub(crate) fn for_each_binding(
-        &self,
-        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable),
-    ) {
-        for bound in self.bindings.read().by_destination.values() {
-            for (routing_key, variants) in &bound.keys {
-                variants.iter().for_each(|one| each(&bound.destination, routing_key, one));
-            }
-        }
     }
 
     /// The numbers of the destinations that bindings lead to, in no particular order.

@@ -36,6 +36,10 @@ impl Variants {
         self.tables.iter()
     }
 
+    pub fn get(&self, place: usize) -> Option<&FieldTable> {
+        self.tables.get(place)
+    }
+
     pub fn into_tables(self) -> Vec<FieldTable> {
         self.tables
     }

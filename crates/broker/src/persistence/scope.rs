@@ -76,7 +76,9 @@ impl Kept {
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
-        self.0.lock().iter().for_each(|(key, value)| each(key, value));
+        // It may be slow, and nobody waits for it.
+        let all = self.0.lock().clone();
+        all.iter().for_each(|(key, value)| each(key, value));
     }
 }
 

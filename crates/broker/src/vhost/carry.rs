@@ -13,10 +13,13 @@ use std::sync::Arc;
 impl Vhost {
     /// Calls `each` with the key and the value of every policy.
     pub(crate) fn for_each_policy(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        let mut all = Vec::new();
         self.policies.read().for_each_kept(&mut |kind, policy| {
             let key = definition::policy_key(&self.name, kind, &policy.name);
-            each(&key, &definition::policy_value(policy));
+            all.push((key, definition::policy_value(policy)));
         });
+        // It may be slow, and nobody waits for it.
+        all.iter().for_each(|(key, value)| each(key, value));
     }
 
     /// Whether an exchange has to be made where the vhost is made.

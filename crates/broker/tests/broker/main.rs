@@ -11,6 +11,7 @@ mod auto_delete;
 mod bind;
 mod byte_limits;
 mod cc;
+mod checkpoints_beside_changes;
 mod confirms;
 mod consistent_hash;
 mod consume;
