@@ -10,6 +10,7 @@ mod held;
 mod slot;
 mod stalled;
 mod unacked;
+mod waking;
 pub mod wire;
 
 pub(crate) use channel::ChannelOut;
@@ -34,13 +35,14 @@ use held::Held;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Wake, Waker};
 
 /// One connection's outgoing side.
 #[derive(Debug)]
 pub struct Outbox {
     state: Mutex<OutboxState>,
     waker: AtomicWaker,
+    /// The connection has been woken since it last looked whether its readers of streams can go on.
+    has_woken: AtomicBool,
     high_bytes: usize,
     /// Some channel has a fault that its connection has yet to close it for.
     has_faults: AtomicBool,
@@ -115,6 +117,7 @@ impl Outbox {
                 fault: None,
             }),
             waker: AtomicWaker::new(),
+            has_woken: AtomicBool::new(false),
             high_bytes,
             has_faults: AtomicBool::new(false),
             cancel_notify,
@@ -130,16 +133,6 @@ impl Outbox {
     /// Locks the outbox if nobody else has it.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, OutboxState>> {
         self.state.try_lock()
-    }
-
-    /// Asks to be woken when there is something to send or to look at.
-    pub fn register(&self, waker: &Waker) {
-        self.waker.register(waker);
-    }
-
-    /// Wakes the connection's task.
-    pub fn wake(&self) {
-        self.waker.wake();
     }
 
     /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
@@ -217,12 +210,6 @@ impl Outbox {
     /// Whether it takes no more deliveries until some have been sent.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().wire.len() >= self.high_bytes
-    }
-}
-
-impl Wake for Outbox {
-    fn wake(self: Arc<Self>) {
-        self.waker.wake();
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Slot {
     pub consumer_key: u32,
     /// The offset that it gets next, if the queue is a stream.
     pub stream_offset: u64,
+    /// The number of the reader that reads for it then.
+    pub stream_reader: Option<u64>,
     pub(super) prefetch: u32,
     pub(super) in_flight: u32,
     /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.

@@ -99,13 +99,13 @@ impl Session {
             outbox.channel(number).and_then(|channel| {
                 let index = channel.find_consumer(cancel.consumer_tag.as_bytes())?;
                 let slot = channel.slot(index)?;
-                Some((index, Arc::clone(&slot.queue), slot.consumer_key))
+                Some((index, Arc::clone(&slot.queue), slot.consumer_key, slot.stream_reader))
             })
         };
         let mut gone = Lsn::default();
-        if let Some((index, queue, key)) = found {
+        if let Some((index, queue, key, reader)) = found {
             let departure = queue.remove_consumer(key, (&self.outbox, number));
-            self.end_reading(number, index);
+            reader.and_then(|reader| self.stream_readers.remove(&reader));
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.end_consumer(index);
             }

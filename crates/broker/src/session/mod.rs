@@ -63,6 +63,8 @@ pub struct Session {
     exclusive: ExclusiveQueues,
     /// One for each consumer of a stream, by their numbers.
     stream_readers: BTreeMap<u64, StreamReader>,
+    /// The client has done something that may let one of them go on.
+    readers_due: bool,
     /// How many consumers there are at most: some may have gone unnoticed since they were counted.
     consumers_at_most: usize,
     /// Bytes that its open transactions hold.
@@ -126,6 +128,7 @@ impl Session {
             channels: Channels::default(),
             exclusive: ExclusiveQueues::default(),
             stream_readers: BTreeMap::new(),
+            readers_due: false,
             consumers_at_most: 0,
             pending_bytes: 0,
             routes: RouteCache::new(charge),
@@ -191,7 +194,6 @@ impl Session {
     /// before any of it is handed out again. `numbers` are in order.
     fn close_channels(&mut self, numbers: &[u16]) {
         self.settle_acknowledged();
-        self.stream_readers.retain(|_, reader| numbers.binary_search(&reader.channel()).is_err());
         let mut departures = Vec::new();
         let mut returned = Runs::new();
         for &number in numbers {
@@ -217,15 +219,16 @@ impl Session {
     /// Takes the consumers of a channel out of their queues. Adds to `departures` where something is
     /// to be done without them.
     fn remove_consumers(&mut self, number: u16, departures: &mut Vec<(Arc<Queue>, Departure)>) {
-        let consumers: Vec<(Arc<Queue>, u32)> = match self.outbox.lock().channel(number) {
+        let consumers: Vec<(Arc<Queue>, u32, _)> = match self.outbox.lock().channel(number) {
             Some(channel) => channel
                 .consumers()
-                .map(|slot| (Arc::clone(&slot.queue), slot.consumer_key))
+                .map(|slot| (Arc::clone(&slot.queue), slot.consumer_key, slot.stream_reader))
                 .collect(),
             None => Vec::new(),
         };
         self.consumers_at_most = self.consumers_at_most.saturating_sub(consumers.len());
-        for (queue, key) in consumers {
+        for (queue, key, reader) in consumers {
+            reader.and_then(|reader| self.stream_readers.remove(&reader));
             let departure = queue.remove_consumer(key, (&self.outbox, number));
             if departure != Departure::Unnoticed {
                 departures.push((queue, departure));
@@ -280,6 +283,7 @@ impl Session {
             self.wakes.push(&self.outbox);
         }
         shard.post_dead_letters(&mut self.wakes);
+        self.readers_due = true;
         self.pump_streams();
         self.wakes.wake_all();
     }

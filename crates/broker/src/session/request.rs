@@ -19,6 +19,8 @@ impl Session {
         method: &Method<'_>,
     ) -> Result<(), Fault> {
         self.channel(number)?;
+        // A consumer that ends leaves the others nothing more to take.
+        self.readers_due |= !matches!(method, Method::BasicCancel(_));
         if let Method::BasicAck(ack) = method {
             return self.ack(number, ack.delivery_tag, ack.multiple);
         }

@@ -4,6 +4,7 @@ use super::Session;
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
 use crate::stream::{self, Filter, Start, StreamReader};
+use crate::work;
 use courser_codec::{FieldTable, basic};
 use std::sync::Arc;
 
@@ -43,27 +44,30 @@ impl Session {
     ) {
         let Some(stream) = queue.stream() else { return };
         let offset = stream.offset_of(start);
+        let id = self.shard.next_id();
         let place = self.outbox.lock().channel(number).and_then(|channel| {
             let index = channel.find_consumer(tag)?;
             let slot = channel.slot_mut(index)?;
             slot.stream_offset = offset;
+            slot.stream_reader = Some(id);
             Some((number, index, slot.consumer_key))
         });
         let Some(place) = place else { return };
-        let id = self.shard.next_id();
         let reader = StreamReader::new(id, queue, place, offset, filter);
         self.stream_readers.insert(id, reader);
     }
 
-    /// Ends the reading for the consumer in a slot.
-    pub(super) fn end_reading(&mut self, number: u16, slot: u32) {
-        self.stream_readers.retain(|_, reader| !reader.is_in(number, slot));
-    }
-
-    /// Hands consumers of streams what they can take.
+    /// Hands consumers of streams what they can take, if something has happened since that was done last
+    /// that lets one of them take more: there may be many.
     pub(super) fn pump_streams(&mut self) {
-        let Session { stream_readers, outbox, shard, wakes, .. } = self;
-        stream_readers.retain(|_, reader| reader.pump(outbox, &*shard.store, wakes));
+        let Session { stream_readers, outbox, shard, wakes, readers_due, .. } = self;
+        if stream_readers.is_empty() || !(outbox.take_woken() | std::mem::take(readers_due)) {
+            return;
+        }
+        stream_readers.retain(|_, reader| {
+            work::count(1);
+            reader.pump(outbox, &*shard.store, wakes)
+        });
     }
 
     /// Hands the consumer of one reader what it can take.

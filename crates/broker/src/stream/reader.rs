@@ -76,15 +76,6 @@ impl StreamReader {
         }
     }
 
-    pub fn channel(&self) -> u16 {
-        self.channel
-    }
-
-    /// Whether it reads for the consumer in this slot.
-    pub fn is_in(&self, channel: u16, slot: u32) -> bool {
-        self.channel == channel && self.slot == slot
-    }
-
     /// Gives back the memory that reading ahead has taken.
     pub fn release_memory(&mut self) {
         self.reader = None;

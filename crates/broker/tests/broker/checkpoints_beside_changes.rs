@@ -27,7 +27,7 @@ impl Write for Slow {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         self.octets.extend_from_slice(octets);
         self.writes += 1;
-        if self.writes % 32 == 0 && !self.has_waited {
+        if self.writes.is_multiple_of(32) && !self.has_waited {
             self.ask.send(self.writes).expect("it is asked");
             self.has_waited = self.done.recv_timeout(LONG).is_err();
         }

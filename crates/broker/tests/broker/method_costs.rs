@@ -2,6 +2,7 @@
 //! protocol's description names has a row.
 
 use crate::frame_costs::{ask, consume, cost, fill, large};
+use crate::streams;
 use crate::support::{Client, Message, Step, World, owned, short};
 use courser_codec::{FieldTable, Method, Table, basic, channel, confirm, exchange, queue, tx};
 use std::collections::BTreeSet;
@@ -265,4 +266,22 @@ fn every_method_has_a_row() {
     rows.iter().for_each(|rows| assert_cheap(rows));
     let known: BTreeSet<String> = rows.iter().flatten().map(|row| row.method.to_owned()).collect();
     assert_eq!(known, methods());
+}
+
+#[test]
+fn a_consumer_of_a_stream_ends_without_a_look_at_the_others_of_its_connection() {
+    let world = large();
+    let mut client = world.connect();
+    streams::stream(&mut client, "s");
+    client.qos(1);
+    consume(&mut client, "s", CONSUMERS);
+    assert_eq!(world.counts("s"), (0, 0, CONSUMERS));
+    let cancel = |tag| basic::Cancel { consumer_tag: short(tag), nowait: true };
+    assert_cheap(&[row(&mut client, FEW, cancel("s 5000")), row(&mut client, FEW, cancel("s 77"))]);
+    let taken = cost(|| client.heard().clear());
+    assert!(taken <= FEW as u64, "its task looks at {taken} of them, though nothing has come");
+    assert_eq!(world.counts("s"), (0, 0, CONSUMERS - 2));
+    // All others are still there.
+    fill(&mut world.connect(), "s", 1);
+    assert_eq!(client.deliveries().len(), CONSUMERS - 2);
 }

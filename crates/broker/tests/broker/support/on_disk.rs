@@ -110,11 +110,11 @@ impl WorldOnDisk {
     /// Has every read fail that comes upon what was written as `pattern`.
     pub fn make_unreadable(&self, pattern: &[u8]) {
         let contents = self.disk.names().into_iter().filter_map(|path| self.disk.contents(&path));
-        let spots = contents.filter_map(|octets| {
+        let mut spots = contents.filter_map(|octets| {
             let start = octets.windows(pattern.len()).position(|part| part == pattern)? as u64;
             Some(start..start + pattern.len() as u64)
         });
-        let bad_spot = spots.last().expect("it was written");
+        let bad_spot = spots.next().expect("it was written");
         self.disk.set_faults(Faults { bad_spot, ..Faults::default() });
     }
 
