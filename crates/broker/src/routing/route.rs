@@ -114,10 +114,36 @@ impl Route {
 
     /// One copy for each queue, however many ways lead to it.
     pub fn finish(mut self) -> Result<Self, Fault> {
+        self.unite_ways();
+        let route = self.complete();
+        if route.durable.len() > QUEUES_PER_RECORD_MAX {
+            let queues = route.durable.len();
+            return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));
+        }
+        Ok(route)
+    }
+
+    /// The same of a message whose publisher can't be told any more that these are too many durable queues:
+    /// it goes to as many as it can, and those are left out that were made last.
+    pub fn finish_in_part(mut self) -> Self {
+        self.unite_ways();
+        let mut durable = 0;
+        self.queues.retain(|queue| {
+            durable += usize::from(queue.settings.survives());
+            !queue.settings.survives() || durable <= QUEUES_PER_RECORD_MAX
+        });
+        self.complete()
+    }
+
+    fn unite_ways(&mut self) {
         if self.queues.len() > 1 {
             self.queues.sort_unstable_by_key(|queue| queue.id);
             self.queues.dedup_by_key(|queue| queue.id);
         }
+    }
+
+    /// Notes what its queues are like.
+    fn complete(mut self) -> Self {
         let durable = self.queues.iter().filter(|queue| queue.settings.survives());
         self.durable = durable.map(|queue| queue.id).collect();
         self.stamped = self.queues.iter().any(|queue| queue.wants_stamps());
@@ -131,11 +157,7 @@ impl Route {
         self.holds_no_two = self.queues.iter().any(|queue| queue.holds_no_two());
         self.is_apart = self.holds_no_two || !self.screens.is_empty() || !self.keepers.is_empty();
         self.may_refuse = self.queues.iter().any(|queue| queue.may_refuse());
-        if self.durable.len() > QUEUES_PER_RECORD_MAX {
-            let queues = self.durable.len();
-            return Err(Fault::new(506, format_args!("a message for {queues} durable queues")));
-        }
-        Ok(self)
+        self
     }
 }
 

@@ -162,7 +162,7 @@ impl Namespace for Vhost {
     ) -> Option<Route> {
         let mut route = Route { by_key_alone: true, ..Route::default() };
         self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
-        route.finish().ok()
+        Some(route.finish_in_part())
     }
 
     fn route_through(
@@ -173,7 +173,7 @@ impl Namespace for Vhost {
     ) -> Option<Route> {
         let mut route = Route::default();
         self.route_from(Arc::clone(exchange), envelope, without, &mut route);
-        route.finish().ok()
+        Some(route.finish_in_part())
     }
 
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {

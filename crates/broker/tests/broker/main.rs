@@ -73,6 +73,7 @@ mod stream_refusals;
 mod stream_restarts;
 mod streams;
 mod time_to_live;
+mod too_many_queues;
 mod topic;
 mod topic_permissions;
 mod topology_restarts;
