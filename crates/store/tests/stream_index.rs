@@ -186,3 +186,14 @@ fn a_page_costs_few_bytes_a_message() {
     }
     assert!(index.footprint_bytes() < 100_000 * 5 / 2, "{}", index.footprint_bytes());
 }
+
+#[test]
+fn far_behind_the_end_there_is_nothing() {
+    let mut index = StreamIndex::new(0, PageLimits::default());
+    (0..3).for_each(|position| index.push(&log(position), 1, 1));
+    for offset in [3, 1 << 32, (1 << 32) + 1, u64::MAX] {
+        let mut places = VecDeque::new();
+        assert_eq!(index.read_from(offset, &mut places), offset);
+        assert_eq!(places.len(), 0, "from {offset} on");
+    }
+}

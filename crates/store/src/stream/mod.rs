@@ -143,7 +143,8 @@ impl StreamIndex {
         let offset = offset.max(self.first_offset);
         let behind = self.pages.partition_point(|page| page.first_offset <= offset);
         if let Some(page) = behind.checked_sub(1).and_then(|index| self.pages.get(index)) {
-            page.read((offset - page.first_offset) as u32, places);
+            // As far behind the end as that, there is nothing.
+            page.read(u32::try_from(offset - page.first_offset).unwrap_or(u32::MAX), places);
         }
         offset
     }
