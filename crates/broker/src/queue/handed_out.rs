@@ -4,8 +4,9 @@
 use crate::memory::Charge;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::timers::{Timed, Timer, TimerKind, Timers};
+use crate::work;
 use courser_store::Location;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -310,9 +311,9 @@ impl Watch {
 
     fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<(u64, Holder)> {
         self.timer.fired(fired_ms);
-        let mut overdue: Vec<(u64, Holder)> = Vec::new();
+        let (mut overdue, mut known) = (Vec::new(), FxHashSet::default());
         let mut add = |timeout_ms, holder: Holder| {
-            if !overdue.iter().any(|(_, known)| known.is(&holder)) {
+            if known.insert((holder.outbox.as_ptr().addr(), holder.channel, holder.slot)) {
                 overdue.push((timeout_ms, holder));
             }
         };
@@ -321,6 +322,7 @@ impl Watch {
             if is_current && now_ms < oldest.at_ms.saturating_add(self.timeout_ms) {
                 break;
             }
+            work::count(1);
             if let Some(Delivery { holder, .. }) = self.order.pop_front()
                 && is_current
             {
@@ -332,6 +334,7 @@ impl Watch {
             if is_current && now_ms < *deadline_ms {
                 break;
             }
+            work::count(1);
             if let Some(((deadline_ms, _), Delivery { at_ms, holder, .. })) = self.own.pop_first()
                 && is_current
             {
@@ -340,14 +343,6 @@ impl Watch {
         }
         self.arm_for_oldest();
         overdue
-    }
-}
-
-impl Holder {
-    fn is(&self, other: &Holder) -> bool {
-        self.channel == other.channel
-            && self.slot == other.slot
-            && Weak::ptr_eq(&self.outbox, &other.outbox)
     }
 }
 

@@ -1,7 +1,10 @@
 //! `x-consumer-timeout`: a channel that keeps a message for too long is closed, and in a quorum queue a
 //! consumer that does is cancelled.
 
-use crate::support::{Client, Heard, World, WorldOnDisk, declare_with, guest, short};
+use crate::frame_costs::cost;
+use crate::support::{
+    Client, Heard, Message, Step, World, WorldOnDisk, declare_with, guest, short,
+};
 use courser_broker::Identity;
 use courser_codec::{FieldTable, Table, basic};
 
@@ -330,4 +333,30 @@ fn what_a_client_keeps_too_long_counts_for_the_limit_of_its_channel_until_it_set
     client.ack(1);
     assert_eq!(client.bodies(), ["1"]);
     assert_eq!(world.counts("q"), (1, 1, 1));
+}
+
+#[test]
+fn many_who_are_overdue_at_once_are_not_compared_with_each_other() {
+    const CHANNELS: u16 = 2_000;
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare(&mut client);
+    for number in 2..2 + CHANNELS {
+        client.open_channel(number);
+        client.tell_on(
+            number,
+            basic::Consume { queue: short("q"), nowait: true, ..Default::default() },
+        );
+    }
+    client.read(&vec![Step::Publish(1, Message::new("", "q", "x")); usize::from(CHANNELS)]);
+    assert_eq!(world.counts("q"), (0, usize::from(CHANNELS), usize::from(CHANNELS)));
+    client.heard();
+    let taken = cost(|| {
+        tick(&world, 11_000);
+    });
+    assert!(taken <= 8 * u64::from(CHANNELS), "{taken} steps");
+    let heard = client.heard();
+    let closed = heard.iter().filter(|heard| matches!(heard, Heard::ChannelClosed(_))).count();
+    assert_eq!(closed, usize::from(CHANNELS));
 }
