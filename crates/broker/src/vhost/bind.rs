@@ -14,6 +14,7 @@ use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
 use courser_store::{Lsn, StoreError};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +27,8 @@ struct Bound {
     exchange: Arc<Exchange>,
     destination: Destination,
     key: BindingKey,
+    /// The numbers of what the exchange remembered just before: what has come since takes the binding.
+    remembered: Range<u64>,
 }
 
 /// A binding as a client names it.
@@ -54,9 +57,9 @@ impl Vhost {
         let gate = self.shard.gate.read();
         let (lsn, bound) = self.make_binding(request, connection)?;
         drop(gate);
-        let Some(Bound { exchange, destination, key }) = bound else { return Ok(lsn) };
+        let Some(Bound { exchange, destination, key, remembered }) = bound else { return Ok(lsn) };
         let Some(history) = exchange.history() else { return Ok(lsn) };
-        if let Err(error) = self.replay(history, &destination, wakes) {
+        if let Err(error) = self.replay(history, remembered, &destination, wakes) {
             let _gate = self.shard.gate.read();
             let _write = self.write.lock();
             let mut gone = Gone::default();
@@ -110,9 +113,10 @@ impl Vhost {
         let lsn = self.define_binding(&exchange, &destination, &key)?;
         self.count_binding(&exchange, &key);
         self.tell_of_binding(EventKind::BindingCreated, &exchange, &destination, &key);
+        let remembered = exchange.history().map(|history| history.numbers()).unwrap_or_default();
         exchange.bind(&destination, key.clone());
         self.routes_changed();
-        Ok((lsn, Some(Bound { exchange, destination, key })))
+        Ok((lsn, Some(Bound { exchange, destination, key, remembered })))
     }
 
     fn tell_of_binding(
@@ -134,10 +138,10 @@ impl Vhost {
     fn replay(
         &self,
         history: &History,
+        mut numbers: Range<u64>,
         destination: &Destination,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let mut numbers = history.numbers();
         while !numbers.is_empty() {
             let _gate = self.shard.gate.read();
             let now_ms = self.shard.timers.now_ms();

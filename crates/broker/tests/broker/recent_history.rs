@@ -7,8 +7,9 @@ use courser_broker::ExchangeKind;
 use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue, tx};
 use courser_journal::testing::Call;
 use courser_store::{Record, StoreError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn declare(client: &mut Client, arguments: FieldTable) -> Heard {
     declare_as(client, "x", arguments, false)
@@ -363,4 +364,34 @@ fn a_binding_whose_history_finds_no_room_is_not_made() {
         other.disconnect();
         world.restart_from_checkpoint();
     }
+}
+
+#[test]
+fn what_is_published_while_a_queue_is_bound_comes_to_it_once() {
+    let (world, mut client) = with_history(Some(500));
+    let is_over = AtomicBool::new(false);
+    let publish = |first: usize| {
+        let mut client = world.connect();
+        let mut number = first;
+        while !is_over.load(Ordering::Relaxed) {
+            client.publish("x", "", &number.to_string());
+            number += 2;
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| publish(0));
+        scope.spawn(|| publish(1));
+        for _ in 0..300 {
+            client.declare("q");
+            client.bind("q", "x", "");
+            let bodies = client.pop_all("q");
+            client.delete("q");
+            let different: BTreeSet<&String> = bodies.iter().collect();
+            if different.len() < bodies.len() {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            assert_eq!(different.len(), bodies.len());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
