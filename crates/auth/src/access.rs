@@ -1,12 +1,9 @@
-//! What a user may do in a vhost, compiled, and the questions that its session asks.
+//! The questions that a session asks.
 
 use crate::accounts::Accounts;
 use crate::authority::Grant;
-use crate::directory::Directory;
-use crate::pattern::{self, Pattern, Variables};
-use crate::permission::{Permission, TopicPermission};
 use crate::tags::Tag;
-use std::collections::HashMap;
+use crate::view::View;
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,124 +65,6 @@ impl fmt::Display for Resource<'_> {
 #[error("{0}")]
 pub struct Refusal(String);
 
-/// What a user may do in a vhost now: shared by all its connections there.
-#[derive(Debug)]
-pub(crate) struct View {
-    user: String,
-    vhost: String,
-    /// Nothing at all without it.
-    rules: Option<Rules>,
-    /// May publish with another user's name.
-    impersonator: bool,
-}
-
-#[derive(Debug)]
-struct Rules {
-    /// What these were compiled from.
-    permission: Permission,
-    topics_from: Vec<(String, TopicPermission)>,
-    configure: Pattern,
-    write: Pattern,
-    read: Pattern,
-    /// Patterns of what may be written and read, by exchange.
-    topics: HashMap<Vec<u8>, (Pattern, Pattern)>,
-}
-
-impl View {
-    pub fn new(directory: &Directory, user: &str, vhost: &str) -> Self {
-        let rules = directory.permission(user, vhost).map(|permission| {
-            let topics = directory.topic_permissions(user, vhost);
-            let owned = |(exchange, one): (&str, &TopicPermission)| (exchange.into(), one.clone());
-            Rules::new(permission, topics.into_iter().map(owned).collect(), user, vhost)
-        });
-        let impersonator = is_impersonator(directory, user);
-        View { user: user.to_owned(), vhost: vhost.to_owned(), rules, impersonator }
-    }
-
-    fn unrestricted(user: &str, vhost: &str) -> Self {
-        let rules = Rules::new(Permission::all(), Vec::new(), user, vhost);
-        let (user, vhost) = (user.to_owned(), vhost.to_owned());
-        View { user, vhost, rules: Some(rules), impersonator: false }
-    }
-
-    /// Whether it still says what the directory does.
-    pub fn is_current(&self, directory: &Directory) -> bool {
-        if self.impersonator != is_impersonator(directory, &self.user) {
-            return false;
-        }
-        let permission = directory.permission(&self.user, &self.vhost);
-        match (&self.rules, permission) {
-            (None, None) => true,
-            (Some(rules), Some(permission)) => {
-                let topics = directory.topic_permissions(&self.user, &self.vhost);
-                let known = rules.topics_from.iter().map(|(exchange, one)| (&**exchange, one));
-                rules.permission == permission && known.eq(topics)
-            }
-            _ => false,
-        }
-    }
-
-    fn matches(&self, right: Right, name: &[u8]) -> bool {
-        self.rules.as_ref().is_some_and(|rules| {
-            let pattern = match right {
-                Right::Configure => &rules.configure,
-                Right::Write => &rules.write,
-                Right::Read => &rules.read,
-            };
-            pattern.matches(name)
-        })
-    }
-
-    fn matches_topic(&self, right: Right, exchange: &[u8], routing_key: &[u8]) -> bool {
-        let Some(rules) = &self.rules else { return false };
-        let Some((write, read)) = rules.topics.get(exchange) else { return true };
-        match right {
-            Right::Write => write.matches(routing_key),
-            Right::Read => read.matches(routing_key),
-            // Keys are not made or removed.
-            Right::Configure => true,
-        }
-    }
-}
-
-fn is_impersonator(directory: &Directory, user: &str) -> bool {
-    directory.user(user).is_some_and(|user| user.tags.has(Tag::Impersonator))
-}
-
-impl Rules {
-    fn permit_everything(&self) -> bool {
-        let patterns = [&self.configure, &self.write, &self.read];
-        self.topics.is_empty() && patterns.iter().all(|pattern| pattern.is_everything())
-    }
-
-    fn new(
-        permission: Permission,
-        topics_from: Vec<(String, TopicPermission)>,
-        username: &str,
-        vhost: &str,
-    ) -> Self {
-        let variables = Variables { username, vhost, client_id: None };
-        let topic = |text: &str| compile(&pattern::expand(text, &variables));
-        let topics = topics_from.iter().map(|(exchange, one)| {
-            (exchange.clone().into_bytes(), (topic(&one.write), topic(&one.read)))
-        });
-        Rules {
-            configure: compile(&permission.configure),
-            write: compile(&permission.write),
-            read: compile(&permission.read),
-            topics: topics.collect(),
-            permission,
-            topics_from,
-        }
-    }
-}
-
-/// What can't be compiled was refused when it was set. Should it come here all the same, such as from
-/// a log that another version wrote, it permits nothing.
-fn compile(text: &str) -> Pattern {
-    Pattern::new(text).unwrap_or_else(|_| Pattern::never())
-}
-
 /// What one session may do. A change to the accounts holds from the next question on.
 #[derive(Debug)]
 pub struct Access(Source);
@@ -237,7 +116,7 @@ impl Access {
         };
         match &mut self.0 {
             Source::Directory(own) => match own.view() {
-                View { rules: Some(_), .. } => Ok(()),
+                view if view.enters() => Ok(()),
                 View { user, vhost, .. } => refuse(user, vhost),
             },
             Source::Grant { grant, vhost } => {
@@ -253,9 +132,7 @@ impl Access {
     /// Whether all questions about this vhost would be answered with yes.
     pub fn permits_everything(&mut self) -> bool {
         match &mut self.0 {
-            Source::Directory(own) => {
-                own.view().rules.as_ref().is_some_and(Rules::permit_everything)
-            }
+            Source::Directory(own) => own.view().permits_everything(),
             Source::Grant { .. } => false,
         }
     }

@@ -1,6 +1,6 @@
 //! The accounts of a broker, shared by all its connections.
 
-use crate::access::{Access, View};
+use crate::access::Access;
 use crate::authority::{Authority, Grant};
 use crate::backoff::{Backoff, Tried};
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
@@ -10,16 +10,15 @@ use crate::password::Hashing;
 use crate::record::Record;
 use crate::user::{Origin, User};
 use crate::verified::VerifiedCache;
+use crate::view::View;
+use crate::views::Views;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use zeroize::Zeroizing;
-
-/// Compiled views beyond which those that nobody has any more are looked for.
-const VIEWS_BEFORE_CLEANING: usize = 64;
 
 /// How logins are dealt with.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +40,6 @@ pub struct Accounts {
     settings: ArcSwap<Settings>,
     backoff: Mutex<Backoff>,
     verified: Mutex<VerifiedCache>,
-}
-
-/// What is compiled, by user and vhost.
-#[derive(Default)]
-struct Views {
-    by_user: HashMap<(String, String), Weak<View>>,
-    clean_at: usize,
 }
 
 impl Accounts {
@@ -128,21 +120,21 @@ impl Accounts {
         Access::new(Arc::clone(self), seen, view)
     }
 
-    /// What a user may do in a vhost, compiled, and the generation of which that is true at least.
+    /// What a user may do in a vhost, and the generation of which that is true at least.
     pub(crate) fn view(&self, user: &str, vhost: &str) -> (u64, Arc<View>) {
         // First the number, then the directory: what is newer than its number is looked at again.
         let generation = self.generation();
         let directory = self.directory.load();
-        let mut views = self.views.lock();
         let key = (user.to_owned(), vhost.to_owned());
-        let known = views.by_user.get(&key).and_then(Weak::upgrade);
-        if let Some(view) = known
-            && view.is_current(&directory)
-        {
-            return (generation, view);
-        }
-        let view = Arc::new(View::new(&directory, user, vhost));
-        views.insert(key, &view);
+        let known = self.views.lock().get(&key);
+        let view = match known {
+            Some((seen, view)) if seen == generation => return (seen, view),
+            Some((_, view)) if view.is_current(&directory) => view,
+            _ => Arc::new(View::new(&directory, user, vhost)),
+        };
+        // There may be much to drop: not while others wait for the lock.
+        let dropped = self.views.lock().keep(key, generation, &view);
+        drop(dropped);
         (generation, view)
     }
 
@@ -304,16 +296,6 @@ impl Accounts {
             true => Err(LoginRefused::LoopbackOnly(user.name.clone())),
             false => Ok(()),
         }
-    }
-}
-
-impl Views {
-    fn insert(&mut self, key: (String, String), view: &Arc<View>) {
-        if self.by_user.len() >= self.clean_at.max(VIEWS_BEFORE_CLEANING) {
-            self.by_user.retain(|_, view| view.strong_count() > 0);
-            self.clean_at = self.by_user.len() * 2;
-        }
-        self.by_user.insert(key, Arc::downgrade(view));
     }
 }
 

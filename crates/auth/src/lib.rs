@@ -24,6 +24,8 @@ mod scopes;
 mod tags;
 mod user;
 mod verified;
+mod view;
+mod views;
 
 pub use access::{Access, Refusal, Resource, Right};
 pub use accounts::{Accounts, Settings};
@@ -44,3 +46,4 @@ pub use record::{Record, RecordError};
 pub use scopes::{SCOPES_MAX, Scopes, TooManyScopes};
 pub use tags::{Tag, Tags};
 pub use user::{Origin, User, UserLimits};
+pub use view::compiled;

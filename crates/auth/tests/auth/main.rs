@@ -9,3 +9,4 @@ mod matrix;
 mod passwords;
 mod patterns;
 mod scopes;
+mod views;
