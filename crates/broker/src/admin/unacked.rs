@@ -5,12 +5,15 @@ use super::{Admin, MessageView};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::Queue;
+use crate::work;
 use courser_codec::ShortString;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Deliveries that are looked at in one call.
 pub(super) const LOOKED_AT_MAX: usize = 100_000;
+/// Deliveries of a channel that are looked at while nothing can go out to its connection.
+const PORTION: usize = 1000;
 
 /// A delivery that waits for its acknowledgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,21 +81,58 @@ fn place(view: &UnackedView) -> (Option<u64>, &str, u64) {
     (view.since_ms, &view.connection, view.delivery_tag)
 }
 
-/// Adds what the channels of a connection have of a queue, and its number there.
+/// Adds what the channels of a connection have of a queue, and its number there. What goes out to the connection waits for
+/// a portion at most.
 fn add_from(outbox: &Outbox, queue: &Arc<Queue>, found: &mut Vec<(UnackedView, u64)>) {
-    let connection = &outbox.connection;
-    let mut state = outbox.lock();
-    for number in state.channel_numbers() {
-        let Some(channel) = state.channel(number) else { continue };
-        for (tag, unacked) in channel.unacked.iter() {
+    let numbers = outbox.lock().channel_numbers();
+    for number in numbers {
+        let Some(mut looking) = Looking::at(outbox, number, queue) else { continue };
+        while looking.add_some(outbox, queue, found) {}
+    }
+}
+
+/// How far the deliveries of a channel have been looked at.
+struct Looking {
+    number: u16,
+    /// The last one that has been looked at, and the last one there is.
+    after: u64,
+    until: u64,
+    /// How many are meant and have not been found.
+    wanted: u32,
+}
+
+impl Looking {
+    /// Nothing if the channel has none of the queue.
+    fn at(outbox: &Outbox, number: u16, queue: &Arc<Queue>) -> Option<Self> {
+        let mut state = outbox.lock();
+        let channel = state.channel(number)?;
+        let wanted = channel.in_flight_of(queue);
+        let until = channel.unacked.newest().filter(|_| wanted > 0)?;
+        Some(Looking { number, after: 0, until, wanted })
+    }
+
+    /// Looks at a portion. Returns whether there is more.
+    fn add_some(
+        &mut self,
+        outbox: &Outbox,
+        queue: &Arc<Queue>,
+        found: &mut Vec<(UnackedView, u64)>,
+    ) -> bool {
+        let connection = &outbox.connection;
+        let mut state = outbox.lock();
+        let Some(channel) = state.channel(self.number) else { return false };
+        let before = self.after;
+        for (tag, unacked) in channel.unacked.behind(before).take(PORTION) {
+            work::count(1);
+            if found.len() >= LOOKED_AT_MAX || self.wanted == 0 || tag > self.until {
+                return false;
+            }
+            self.after = tag;
             let slot = channel.slot(unacked.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue));
             let Some(slot) = slot else { continue };
-            if found.len() >= LOOKED_AT_MAX {
-                return;
-            }
             let view = UnackedView {
                 connection: connection.name().to_owned(),
-                channel: number,
+                channel: self.number,
                 user: connection.user().clone(),
                 consumer_tag: slot.consumer_tag.clone(),
                 delivery_tag: tag,
@@ -100,6 +140,8 @@ fn add_from(outbox: &Outbox, queue: &Arc<Queue>, found: &mut Vec<(UnackedView, u
                 message: None,
             };
             found.push((view, unacked.sequence));
+            self.wanted -= 1;
         }
+        self.after > before
     }
 }

@@ -256,6 +256,12 @@ impl ChannelOut {
         self.slots.get_mut(index as usize)?.as_mut()
     }
 
+    /// Deliveries of a queue that wait for an acknowledgement.
+    pub(crate) fn in_flight_of(&self, queue: &Arc<Queue>) -> u32 {
+        let slots = self.slots.iter().flatten().filter(|slot| Arc::ptr_eq(&slot.queue, queue));
+        slots.map(|slot| slot.in_flight).sum()
+    }
+
     /// The consumers on this channel.
     pub(crate) fn consumers(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().flatten().filter(|slot| !slot.ended && slot.consumer_tag.is_some())

@@ -128,9 +128,16 @@ impl UnackedList {
         self.entries.front().map(|(tag, _)| *tag)
     }
 
-    /// The deliveries that wait, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, Unacked)> {
-        self.entries.iter().filter_map(|(tag, unacked)| Some((*tag, (*unacked)?)))
+    /// The tag of the newest delivery.
+    pub fn newest(&self) -> Option<u64> {
+        self.entries.back().map(|(tag, _)| *tag)
+    }
+
+    /// The deliveries that wait behind this tag, oldest first.
+    pub fn behind(&self, tag: u64) -> impl Iterator<Item = (u64, Unacked)> {
+        let from = self.entries.partition_point(|(one, _)| *one <= tag);
+        let rest = self.entries.range(from..);
+        rest.filter_map(|(tag, unacked)| Some((*tag, (*unacked)?)))
     }
 
     /// Whether a delivery with this tag waits.

@@ -174,6 +174,37 @@ fn what_is_not_acknowledged_has_an_owner_and_an_age() {
 }
 
 #[test]
+fn what_other_queues_have_out_is_not_looked_at() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.open_channel(2);
+    for queue in ["theirs", "mine", "both"] {
+        client.declare(queue);
+        client.fill(queue, &["x"; 2500]);
+    }
+    client.consume("theirs");
+    let looks = |queue: &str| {
+        let before = steps();
+        let (total, _) = world.broker.admin().unacked("/", queue.as_bytes(), 0, 1).expect("it");
+        (total, steps() - before)
+    };
+    let (total, taken) = looks("theirs");
+    assert!(total == 2500 && taken >= 2500, "{taken} steps are counted for {total} deliveries");
+    let (total, taken) = looks("mine");
+    assert!(total == 0 && taken < 100, "{taken} steps");
+    // What lies among others is found, however far behind it lies.
+    client.get("mine").expect("a message");
+    client.consume("both");
+    client.get("mine").expect("a message");
+    let (_, found) = world.broker.admin().unacked("/", b"mine", 0, 10).expect("the queue");
+    let tags: Vec<u64> = found.iter().map(|one| one.delivery_tag).collect();
+    assert_eq!(tags, [2501, 5002]);
+    client.ack(2501);
+    let (_, found) = world.broker.admin().unacked("/", b"mine", 0, 10).expect("the queue");
+    assert_eq!(found.iter().map(|one| one.delivery_tag).collect::<Vec<_>>(), [5002]);
+}
+
+#[test]
 fn a_delayed_message_says_so() {
     let world = World::new();
     exchange(
