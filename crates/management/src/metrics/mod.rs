@@ -24,6 +24,7 @@ mod service;
 mod table;
 mod telemetry;
 mod text;
+mod wanted;
 
 pub use figures::{EndpointFigures, LoginCounts, ServerFigures};
 pub use ledger::Ledger;

@@ -5,22 +5,25 @@ use super::families::{cluster, exchanges, protocols, queues};
 use super::query::Query;
 use super::table::{Each, Page};
 use super::text::Labels;
+use super::wanted::Wanted;
 use courser_broker::admin::{
     Admin, ChannelsView, ConnectionFigures, ExchangeView, Listing, QueueFigures,
 };
+use std::sync::Arc;
 
 /// Families whose rows are of a channel and of something in a vhost.
 const IN_VHOST: [&str; 2] = ["channel_exchange_metrics", "channel_queue_metrics"];
 
 /// Adds what is wanted of queues, channels, connections and exchanges.
 pub(crate) fn add(page: &mut Page, admins: &[&Admin], query: &Query, prefix: &'static str) {
-    let mut has_queues = false;
-    for family in queues::FAMILIES.iter().filter(|family| query.wants(family.name)) {
-        has_queues = true;
-        page.listed(prefix, family.metrics, queue_lists(admins, query), each_queue(query, false));
-    }
-    if has_queues {
-        page.listed(prefix, cluster::QUEUE, queue_lists(admins, query), each_queue(query, true));
+    let families = queues::FAMILIES.iter().filter(|family| query.wants(family.name));
+    let families: Vec<_> = families.collect();
+    if !families.is_empty() {
+        let lists = queue_lists(admins, query);
+        for family in families {
+            page.listed(prefix, family.metrics, lists.clone(), each_queue(false));
+        }
+        page.listed(prefix, cluster::QUEUE, lists, each_queue(true));
     }
     for family in CHANNELS.iter().filter(|family| query.wants(family.name)) {
         let with_vhost = IN_VHOST.contains(&family.name);
@@ -52,9 +55,17 @@ pub(crate) fn add_exchange_facts(
 
 /// The queues of the vhosts that are wanted. Without a vhost that could be missing, there is a list;
 /// likewise below.
-fn queue_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<QueueFigures>> {
+fn queue_lists(
+    admins: &[&Admin],
+    query: &Query,
+) -> Vec<Arc<Wanted<Listing<QueueFigures>, QueueFigures>>> {
     let lists = admins.iter().filter_map(|admin| admin.queue_figures(None).ok());
-    lists.map(|all| all.within(|vhost| query.has_vhost(vhost))).collect()
+    let lists = lists.map(|all| {
+        let names = query.clone();
+        let has_queue = move |queue: &QueueFigures| names.has_queue(queue.name.as_bytes());
+        Arc::new(Wanted::new(all.within(|vhost| query.has_vhost(vhost)), has_queue))
+    });
+    lists.collect()
 }
 
 fn exchange_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<ExchangeView>> {
@@ -62,12 +73,8 @@ fn exchange_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<ExchangeView>
     lists.map(|all| all.within(|vhost| query.has_vhost(vhost))).collect()
 }
 
-fn each_queue(query: &Query, with_type: bool) -> Each<QueueFigures, QueueFigures> {
-    let query = query.clone();
+fn each_queue(with_type: bool) -> Each<QueueFigures, QueueFigures> {
     Box::new(move |queue, labels, tell| {
-        if !query.has_queue(queue.name.as_bytes()) {
-            return;
-        }
         labels.add("vhost", &*queue.vhost);
         labels.add("queue", queue.name.as_bytes());
         if with_type {

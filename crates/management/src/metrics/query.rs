@@ -41,7 +41,7 @@ impl Query {
                     return Err(format!("'queue' regex is longer than {QUEUE_BYTES_MAX} bytes"));
                 }
                 "queue" => {
-                    let pattern = Pattern::new(&value);
+                    let pattern = Pattern::of_list(&value);
                     let wrong = |error| format!("Invalid 'queue' regex at position 1: {error}");
                     query.queue = Some(pattern.map_err(wrong)?);
                 }
@@ -89,6 +89,13 @@ mod tests {
         let query = |vhosts: usize| Query::parse(&"vhost=a&".repeat(vhosts)).map(drop);
         assert_eq!(query(64), Ok(()));
         assert_eq!(query(65), Err("The query has more than 64 parameters".to_owned()));
+    }
+
+    #[test]
+    fn an_expression_is_given_up_as_soon_as_in_lists() {
+        let query = Query::parse(r"queue=^(\w*)\w*-\1$").expect("a query");
+        assert!(query.has_queue(b"aa-a"));
+        assert!(!query.has_queue(format!("{}-a", "a".repeat(80)).as_bytes()));
     }
 
     #[test]

@@ -203,16 +203,17 @@ pub(crate) type Each<V, R> = Box<dyn Fn(&V, &mut Labels, &mut dyn FnMut(&Labels,
 
 /// A list that is read page by page.
 pub(crate) trait Pages<V>: Send {
-    /// The items from this rank on, `limit` at most.
-    fn some(&self, rank: usize, limit: usize) -> Vec<V>;
+    /// Looks at the items from this rank on, `limit` at most. Returns how many these are, and which are wanted.
+    fn some(&self, rank: usize, limit: usize) -> (usize, Vec<V>);
 }
 
 macro_rules! pages {
     ($($view:ty),*) => {
         $(impl Pages<$view> for Listing<$view> {
-            fn some(&self, rank: usize, limit: usize) -> Vec<$view> {
+            fn some(&self, rank: usize, limit: usize) -> (usize, Vec<$view>) {
                 let start = Start::Rank(rank);
-                self.page(&PageRequest { start, limit, filter: None }).items
+                let items = self.page(&PageRequest { start, limit, filter: None }).items;
+                (items.len(), items)
             }
         })*
     };
@@ -244,7 +245,7 @@ impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
             text.header(name, metric.kind, metric.help);
         }
         let items = self.listings.get(self.list).map(|list| list.some(self.rank, SOME_ITEMS));
-        let items = items.unwrap_or_default();
+        let (looked_at, items) = items.unwrap_or_default();
         let mut labels = Labels::default();
         for item in &items {
             labels.clear();
@@ -252,8 +253,8 @@ impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
                 text.row(name, labels, metric.of(row));
             });
         }
-        self.rank += items.len();
-        if items.len() < SOME_ITEMS {
+        self.rank += looked_at;
+        if looked_at < SOME_ITEMS {
             (self.list, self.rank) = (self.list + 1, 0);
         }
         // All rows of a metric stand together, whichever list they are of.
@@ -266,6 +267,7 @@ impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wanted::Wanted;
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -274,9 +276,39 @@ mod tests {
     struct Numbers(usize);
 
     impl Pages<usize> for Numbers {
-        fn some(&self, rank: usize, limit: usize) -> Vec<usize> {
-            (rank..self.0).take(limit).collect()
+        fn some(&self, rank: usize, limit: usize) -> (usize, Vec<usize>) {
+            let items: Vec<usize> = (rank..self.0).take(limit).collect();
+            (items.len(), items)
         }
+    }
+
+    #[test]
+    fn each_item_is_asked_about_once_for_all_metrics_and_families_of_a_page() {
+        const METRICS: &[Metric<usize>] = &[
+            gauge("first", "A number", |number| Value::Whole(*number as u64)),
+            gauge("second", "A number", |number| Value::Whole(*number as u64)),
+        ];
+        const OTHERS: &[Metric<usize>] =
+            &[gauge("third", "A number", |number| Value::Whole(*number as u64))];
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let wanted = Wanted::new(Numbers(300), move |number: &usize| {
+            count.fetch_add(1, Ordering::Relaxed);
+            number % 100 == 7
+        });
+        let wanted = Arc::new(wanted);
+        let mut page = Page::default();
+        for metrics in [METRICS, OTHERS] {
+            let each: Each<usize, usize> = Box::new(|number, labels, tell| tell(labels, number));
+            page.listed("", metrics, vec![Arc::clone(&wanted)], each);
+        }
+        let mut text = Text::default();
+        while page.write_some(&mut text) {}
+        for row in ["first 7\n", "first 207\n", "second 107\n", "third 207\n"] {
+            assert!(text.0.contains(row), "{row} in {}", text.0);
+        }
+        assert!(!text.0.contains("first 8\n"), "{}", text.0);
+        assert_eq!(asked.load(Ordering::Relaxed), 300);
     }
 
     #[test]
