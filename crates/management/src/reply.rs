@@ -36,10 +36,11 @@ pub(crate) trait Work: Send {
     /// Bytes that its answer needs at most. They are there before it begins, and kept until it is sent.
     fn room(&self) -> usize;
 
-    /// Does a portion. Returns the answer at the end.
+    /// Does a portion. Returns the answer at the end. Its sender may still enter the vhost; what else it needs may have been
+    /// taken from it since the last one.
     ///
     /// # Errors
-    /// When it can't be done.
+    /// When it can't be done, or not any more.
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal>;
 }
 

@@ -1,5 +1,6 @@
 //! Publishing messages and taking them.
 
+use super::peek::may_read;
 use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, from_table, name, text_or_base64, to_table};
 use crate::refusal::Refusal;
@@ -8,7 +9,6 @@ use crate::routes::{Needs, Route, Verb};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use courser_auth::{Resource, Right};
 use courser_broker::admin::{Fault, GetMode, MESSAGES_MAX, MessageView, NewMessage, Published};
 use courser_codec::{ContentHeader, OwnedProperties, Properties, ShortString};
 use serde_json::{Map, Value, json};
@@ -186,8 +186,7 @@ impl Taking {
 fn get(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let taking = Taking::asked(&call.object()?)?;
-    let checked = call.caller()?.check(vhost, Right::Read, Resource::Queue(queue));
-    checked.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
+    may_read(call)?;
     call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
     Ok(Reply::work(taking))
 }
@@ -216,6 +215,7 @@ impl Work for Taking {
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        may_read(call)?;
         let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
         let before =
             call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;

@@ -1,6 +1,7 @@
 //! Moving messages to another place, and back to where they died.
 
 use super::messages::short;
+use super::peek::may_read;
 use super::search::Search;
 use crate::call::{Call, Members, Outcome};
 use crate::caller::Caller;
@@ -25,8 +26,7 @@ const NUMBERS_MAX: usize = 10_000;
 
 fn move_messages(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let read = call.caller()?.check(vhost, Right::Read, Resource::Queue(queue));
-    read.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))?;
+    may_read(call)?;
     let body = call.object()?;
     body.only(&["to", "numbers", "count", "contains", "header", "offset", "dry_run"])?;
     let to = place(&body)?;
@@ -80,6 +80,7 @@ impl Work for Moving {
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        may_read(call)?;
         let (vhost, caller) = (call.text("vhost")?, &self.caller);
         let may_write = |target: WriteTarget<'_>| {
             let checked = match target {

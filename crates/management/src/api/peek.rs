@@ -50,7 +50,7 @@ const PART_BYTES: usize = (ROOM_BYTES - SHOWN_BYTES_MAX) / JSON_BYTES;
 const PAGE_MAX: usize = 500;
 const UNACKED_BYTES_MAX: usize = 16 << 20;
 
-/// Whether the caller may read from the queue in the path.
+/// Whether the caller may read from the queue in the path. Asked before each portion too.
 pub(super) fn may_read(call: &Call) -> Result<(), Refusal> {
     let read = call.caller()?.check(
         call.text("vhost")?,
@@ -204,6 +204,7 @@ impl Work for Looking {
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        may_read(call)?;
         let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
         let found = &mut self.found;
         let offset = self.first.saturating_add(found.looked_at);
@@ -267,6 +268,7 @@ fn payload(call: &Call) -> Outcome {
 }
 
 fn whole_payload(call: &Call) -> Outcome {
+    may_read(call)?;
     let message = one(call, usize::MAX)?;
     let file = format!("attachment; filename=\"message-{}.bin\"", message.number);
     let reply = Reply::text(message.body, "application/octet-stream");
@@ -279,6 +281,7 @@ fn unacked(call: &Call) -> Outcome {
 }
 
 fn unacked_page(call: &Call) -> Outcome {
+    may_read(call)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let (page, size) = (number(call, "page", 1)?.max(1), number(call, "page_size", 100)?);
     let size = size.clamp(1, PAGE_MAX);

@@ -70,6 +70,7 @@ impl Work for Looking {
     }
 
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        peek::may_read(call)?;
         if !std::mem::replace(&mut self.is_begun, true) {
             make_durable(call);
         }

@@ -140,7 +140,8 @@ impl Answer {
             Err(refused) => return Some((call, Err(refused), None)),
         };
         let go_on = |(call, needs, work): &mut (Call, Needs, Box<dyn Work>)| {
-            look_again(call, *needs).and_then(|()| work.go_on(call)).transpose()
+            let let_in = look_again(call, *needs).and_then(|()| check_vhost(call, *needs));
+            let_in.and_then(|()| work.go_on(call)).transpose()
         };
         let state = (call, self.route.needs, work);
         let ((call, _, _), done) = portions(&api.portions, user, state, go_on).await?;

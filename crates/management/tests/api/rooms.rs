@@ -189,8 +189,8 @@ async fn a_user_whose_bodies_come_slowly_keeps_no_others_out() {
     assert_eq!(direct.ask(asked).await.status, 200);
 }
 
-#[tokio::test]
-async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_is_gone_by_then() {
+/// Has a request that takes messages wait for its turn while something is done, and looks that it takes none.
+async fn waited(meanwhile: impl FnOnce(&Direct)) -> u16 {
     let direct = world(&["user"]);
     publish(&direct, 1, 1 << 20).await;
     let (unread, status) = ask_and_wait(&direct, "user", "/api/queues/%2F/q/messages").await;
@@ -198,16 +198,38 @@ async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_is_gone_by_th
     let body =
         json!({ "count": 1000, "ackmode": "ack_requeue_false", "encoding": "auto" }).to_string();
     // It wants all that its user may have for messages, of which an answer has a part.
-    let asked = Asked { body: &body, ..Asked::new("POST", GET).by("user") };
-    let taking = direct.ask(asked);
+    let asking = direct.ask(Asked { body: &body, ..Asked::new("POST", GET).by("user") });
     let meanwhile = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        direct.broker.admin().delete_user("user").expect("it is there");
+        meanwhile(&direct);
         drop(unread);
     };
-    let (answer, ()) = tokio::join!(taking, meanwhile);
-    assert_eq!(answer.status, 401, "{answer:?}");
+    let (answer, ()) = tokio::join!(asking, meanwhile);
     assert_eq!(direct.broker.admin().queue("/", b"q").expect("a queue").ready, 1);
+    answer.status
+}
+
+#[tokio::test]
+async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_is_gone_by_then() {
+    let status = waited(|direct| direct.broker.admin().delete_user("user").expect("it is there"));
+    assert_eq!(status.await, 401);
+}
+
+#[tokio::test]
+async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_may_not_read_by_then() {
+    let status = waited(|direct| {
+        let permission = Permission { read: String::new(), ..Permission::all() };
+        direct.broker.admin().set_permission("user", "/", permission).expect("let in");
+    });
+    assert_eq!(status.await, 401);
+}
+
+#[tokio::test]
+async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_may_not_enter_by_then() {
+    let status = waited(|direct| {
+        direct.broker.admin().clear_permission("user", "/").expect("it is there");
+    });
+    assert_eq!(status.await, 404);
 }
 
 #[tokio::test]
