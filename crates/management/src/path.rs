@@ -65,6 +65,11 @@ pub(crate) fn encode_form(text: &str) -> String {
     encode(text, |byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte), true)
 }
 
+/// What a text stands for that forms write so, if it is one.
+pub(crate) fn decode_form(text: &str) -> Option<String> {
+    String::from_utf8(decode(text.as_bytes(), true)?).ok()
+}
+
 fn encode(text: &str, is_plain: impl Fn(u8) -> bool, plus_is_space: bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

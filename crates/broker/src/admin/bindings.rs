@@ -1,9 +1,13 @@
 //! Bindings as an operator sees them.
 
+use super::Admin;
 use crate::exchange::{Destination, Exchange};
+use crate::fault::Fault;
 use crate::queue::Queue;
 use crate::vhost::Vhost;
+use courser_auth::Resource;
 use courser_codec::{FieldTable, ShortString};
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -27,6 +31,73 @@ pub struct BindingView {
 
 /// Says whether a binding is wanted, and there is room for it.
 pub type Admits<'a> = &'a mut dyn FnMut(&BindingView) -> bool;
+
+/// Bindings of one routing key that are looked at while nobody can bind.
+const PORTION: usize = 100;
+
+impl Admin {
+    /// Those bindings between the two that have one of these routing keys and are admitted. In a key, U+FFFD stands for
+    /// bytes that are no text too, which are shown so.
+    ///
+    /// # Errors
+    /// When one of the two is not there.
+    pub fn bindings_between(
+        &self,
+        vhost: &str,
+        source: &[u8],
+        destination: Resource<'_>,
+        routing_keys: &[String],
+        admits: Admits<'_>,
+    ) -> Result<Vec<BindingView>, Fault> {
+        let (_, source) = self.known_exchange(vhost, source)?;
+        let (vhost, destination) = match destination {
+            Resource::Queue(name) => {
+                let (vhost, queue) = self.known_queue(vhost, name)?;
+                if source.name.is_empty() {
+                    let mut found = vec![by_name(&vhost, &queue)];
+                    found.retain(|binding| admits(binding));
+                    return Ok(found);
+                }
+                (vhost, Destination::Queue(queue))
+            }
+            Resource::Exchange(name) => {
+                let (vhost, exchange) = self.known_exchange(vhost, name)?;
+                (vhost, Destination::Exchange(exchange))
+            }
+        };
+        let mut found = Vec::new();
+        for key in keys_of(&source, &destination, routing_keys) {
+            let mut before = usize::MAX;
+            while before > 0 {
+                let some;
+                (before, some) =
+                    source.some_bindings_to(destination.id(), key.as_bytes(), before, PORTION);
+                let some = some.iter();
+                let some =
+                    some.map(|one| BindingView::of(&vhost, &source, &destination, &key, one));
+                found.extend(some.filter(|binding| admits(binding)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The routing keys that these texts stand for.
+fn keys_of(source: &Exchange, destination: &Destination, texts: &[String]) -> Vec<ShortString> {
+    let mut keys: Vec<ShortString> =
+        texts.iter().filter_map(|text| ShortString::new(text.as_bytes()).ok()).collect();
+    if texts.iter().any(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+        let is_meant = |key: &[u8]| match String::from_utf8_lossy(key) {
+            // Those are among the texts themselves.
+            Cow::Borrowed(_) => false,
+            Cow::Owned(shown) => texts.contains(&shown),
+        };
+        keys.extend(source.routing_keys_to(destination.id(), &is_meant));
+    }
+    keys.sort();
+    keys.dedup();
+    keys
+}
 
 /// The bindings that an exchange is the source of, by destination and key. The bindings to one
 /// destination are taken under the exchange's lock, those to the next one later.

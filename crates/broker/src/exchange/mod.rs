@@ -1,5 +1,6 @@
 //! Exchanges and their bindings: to which queues a message goes.
 
+mod bindings;
 mod consistent_hash;
 pub(crate) mod delay;
 mod destinations;
@@ -41,7 +42,6 @@ use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::hash::Hash;
-use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use variants::Variants;
 
@@ -342,51 +342,6 @@ impl Exchange {
         }
         bindings.index = Index::new(self.settings.kind, &self.settings.arguments);
         std::mem::take(&mut bindings.count)
-    }
-
-    /// The numbers of the destinations that bindings lead to, in no particular order.
-    pub(crate) fn destinations(&self) -> Vec<u64> {
-        self.bindings.read().by_destination.keys().copied().collect()
-    }
-
-    /// Calls `each` for every binding to a destination, or for those with a routing key, until it breaks off.
-    pub(crate) fn for_each_binding_to(
-        &self,
-        destination: u64,
-        routing_key: Option<&[u8]>,
-        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let bindings = self.bindings.read();
-        let Some(bound) = bindings.by_destination.get(&destination) else {
-            return ControlFlow::Continue(());
-        };
-        let with_key = |(routing_key, variants): (&ShortString, &Variants)| {
-            variants.iter().try_for_each(|one| {
-                work::count(1);
-                each(&bound.destination, routing_key, one)
-            })
-        };
-        match routing_key {
-            None => bound.keys.iter().try_for_each(with_key),
-            Some(key) => bound.keys.get_key_value(key).map_or(ControlFlow::Continue(()), with_key),
-        }
-    }
-
-    /// How many bindings it has.
-    pub(crate) fn binding_count(&self) -> usize {
-        self.bindings.read().count
-    }
-
-    /// How many of them lead to this destination.
-    pub(crate) fn bindings_to(&self, destination: u64) -> usize {
-        let bindings = self.bindings.read();
-        let bound = bindings.by_destination.get(&destination);
-        bound.map_or(0, |bound| bound.keys.values().map(Variants::len).sum())
-    }
-
-    /// Whether anything is bound to it.
-    pub(crate) fn has_bindings(&self) -> bool {
-        !self.bindings.read().by_destination.is_empty()
     }
 }
 

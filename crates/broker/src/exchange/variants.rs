@@ -40,6 +40,15 @@ impl Variants {
         self.tables.get(place)
     }
 
+    /// Some of the first `before` tables, `limit` at most, and where these begin. They are the last ones: a table that takes
+    /// the place of another one comes from behind.
+    pub fn some(&self, before: usize, limit: usize) -> (usize, Vec<FieldTable>) {
+        let before = before.min(self.tables.len());
+        let first = before.saturating_sub(limit);
+        work::count(before - first);
+        (first, self.tables[first..before].to_vec())
+    }
+
     pub fn into_tables(self) -> Vec<FieldTable> {
         self.tables
     }

@@ -4,12 +4,13 @@ use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table, name};
 use crate::list::{Gathering, Items, Place, paged};
-use crate::path::encode_form;
+use crate::path::{decode_form, encode_form};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use courser_auth::Resource;
 use courser_broker::admin::BindingView;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -136,10 +137,27 @@ pub(super) fn known(call: &Call) -> Result<BindingView, Refusal> {
         |binding: &BindingView| binding.arguments.is_empty() && name(&binding.routing_key) == key;
     // All that may be meant, and no more.
     let is_meant = |binding: &BindingView| properties_key(binding) == key;
-    let mut all = of_path(call, &mut |binding| is_meant(binding) || is_plain(binding))?;
+    let destination = match call.has("queue") {
+        true => Resource::Queue(call.bytes("queue")),
+        false => Resource::Exchange(call.exchange("destination")),
+    };
+    let mut all = call.admin().bindings_between(
+        call.text("vhost")?,
+        call.exchange("exchange"),
+        destination,
+        &routing_keys(key),
+        &mut |binding| is_meant(binding) || is_plain(binding),
+    )?;
     let at = all.iter().position(is_meant).unwrap_or(0);
     let found = (at < all.len()).then(|| all.swap_remove(at));
     found.ok_or_else(Refusal::not_found)
+}
+
+/// The routing keys that a binding may have which is named so.
+fn routing_keys(properties_key: &str) -> Vec<String> {
+    let with_sum = properties_key.rsplit_once('~').map(|(key, _)| key);
+    let escaped = [Some(properties_key), with_sum].into_iter().flatten().filter_map(decode_form);
+    [properties_key.to_owned()].into_iter().chain(escaped).collect()
 }
 
 fn binding(call: &Call) -> Outcome {

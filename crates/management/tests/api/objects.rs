@@ -4,7 +4,7 @@ use crate::support::Broker;
 use courser_broker::admin::{ApplyTo, ExchangeKind, ExchangeSettings};
 use courser_broker::admin::{NewBinding, NewQueue, Policy, PolicyKind};
 use courser_client::{Connection, ConsumeOptions};
-use courser_codec::FieldTable;
+use courser_codec::{FieldTable, ShortString};
 use serde_json::{Value, json};
 
 /// That the members are there, each of its type: `s` text, `n` number, `b` flag, `o` object, `a` list.
@@ -275,9 +275,22 @@ async fn bindings_are_shown_with_the_keys_that_name_them() {
     assert!(keys[2].starts_with("b~"), "{keys:?}");
     let one = broker.get("/api/bindings/%2F/e/x/q/q/a.%252A").await.json();
     assert_eq!((&one["routing_key"], &one["arguments"]), (&json!("a.*"), &json!({})));
+    let plain = broker.get("/api/bindings/%2F/e/x/q/q/a.*").await.json();
+    assert_eq!(plain, one, "its routing key as it is names it too");
+    let other = broker.get(&format!("/api/bindings/%2F/e/x/q/q/{}", keys[2])).await.json();
+    assert_eq!((&other["routing_key"], &other["arguments"]), (&json!("b"), &json!({ "k": "v" })));
+    assert_eq!(broker.get("/api/bindings/%2F/e/x/q/q/b").await.status, 404, "it has arguments");
+    assert_eq!(broker.get("/api/bindings/%2F/e/amq.default/q/q/q").await.status, 200);
+    let binding = NewBinding {
+        routing_key: ShortString::new(b"no\xfftext").expect("short"),
+        ..binding("", FieldTable::new())
+    };
+    admin.bind("/", binding).expect("a binding");
+    let no_text = "/api/bindings/%2F/e/x/q/q/no%25EF%25BF%25BDtext";
+    assert_eq!(broker.get(no_text).await.json()["routing_key"], "no\u{fffd}text");
     assert_eq!(broker.get("/api/bindings/%2F/e/x/q/q/none").await.status, 404);
     let by_name = broker.get("/api/bindings/%2F/e//q/q").await.json();
     assert_eq!(by_name.as_array().map(Vec::len), Some(1));
     let to_queue = broker.get("/api/queues/%2F/q/bindings").await.json();
-    assert_eq!(to_queue.as_array().map(Vec::len), Some(3));
+    assert_eq!(to_queue.as_array().map(Vec::len), Some(4));
 }

@@ -46,12 +46,12 @@ impl DiskFile for FakeFile {
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state, file| {
+            state.look()?;
             let bad = &state.faults.bad_spot;
             let reaches_bad = offset < bad.end && offset + out.len() as u64 > bad.start;
             if state.faults.fail_reads || reaches_bad && offset >= bad.start {
                 return Err(io::Error::other("the disk does not give this"));
             }
-            state.look()?;
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
             let readable = if reaches_bad { (bad.start - offset) as usize } else { out.len() };
