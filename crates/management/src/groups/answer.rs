@@ -1,6 +1,6 @@
 //! Answers requests of a cluster with several groups.
 
-use super::link::Question;
+use super::link::{PART_TIMEOUT, Question};
 use super::scopes::{self, Scope};
 use super::{Groups, HOME, events, imports, parts, rows};
 use crate::api::live::EVENT_STREAM;
@@ -176,7 +176,8 @@ impl<T> Drop for Aborts<T> {
 async fn whoever(call: Call) -> Result<Response<Outgoing>, Refusal> {
     let call = Arc::new(call);
     let (mut missing, mut unknown) = (None, None);
-    for (_, answered) in ask_all(&call, Question::of(&call)).await {
+    let question = Question { patience: Some(PART_TIMEOUT), ..Question::of(&call) };
+    for (_, answered) in ask_all(&call, question).await {
         match answered {
             Ok(answered) if answered.status() == StatusCode::NOT_FOUND => {
                 missing.get_or_insert(answered);

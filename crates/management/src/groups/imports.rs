@@ -162,7 +162,8 @@ async fn sent(
     group: u16,
     document: String,
 ) -> Result<Option<Response<Outgoing>>, Refusal> {
-    let mut question = Question::of_part(call);
+    // Passwords of many users take long to be hashed.
+    let mut question = Question { patience: None, ..Question::of_part(call) };
     PART.clone_into(&mut question.target);
     question.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     question.body = document.into();

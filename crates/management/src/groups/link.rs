@@ -28,8 +28,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long it may take to reach a group.
 const REACH_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a group may take to begin its answer: longer than a change may take to be durable.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
+/// How long a group may take to begin its part of an answer: longer than a change may take to be durable.
+pub(super) const PART_TIMEOUT: Duration = Duration::from_secs(40);
 /// Connections that are kept for the next request, to each group.
 const IDLE_MAX: usize = 8;
 /// Bytes on their way within this process.
@@ -66,6 +66,9 @@ pub(super) struct Question {
     pub body: Bytes,
     /// A list is wanted row by row.
     pub rows: bool,
+    /// How long the answer may take to begin. As long as the client waits, if nothing is said: what a group does alone may
+    /// take as long as at home, and a group that is lost ends the connection.
+    pub patience: Option<Duration>,
 }
 
 impl Question {
@@ -76,12 +79,12 @@ impl Question {
             headers.remove(name);
         }
         let (method, target, body) = (call.method.clone(), call.target.clone(), call.body.clone());
-        Question { method, target, headers, body, rows: false }
+        Question { method, target, headers, body, rows: false, patience: None }
     }
 
     /// What `call` asks, for an answer that is put together from several: it is neither packed nor left out.
     pub fn of_part(call: &Call) -> Self {
-        let mut question = Question::of(call);
+        let mut question = Question { patience: Some(PART_TIMEOUT), ..Question::of(call) };
         for name in [ACCEPT_ENCODING, IF_NONE_MATCH, IF_MATCH] {
             question.headers.remove(name);
         }
@@ -159,7 +162,11 @@ impl Links {
                 Some(sender) => sender,
                 None => self.connect(&call.api, group, until).await?,
             };
-            let answered = timeout(ANSWER_TIMEOUT, sender.try_send_request(request)).await;
+            let answering = sender.try_send_request(request);
+            let answered = match question.patience {
+                Some(patience) => timeout(patience, answering).await,
+                None => Ok(answering.await),
+            };
             match answered {
                 Ok(Ok(answer)) => {
                     self.keep(group, sender);

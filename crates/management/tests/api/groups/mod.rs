@@ -1,8 +1,10 @@
 //! A cluster with several groups answers as one broker that has all of it.
 
 mod changes;
+mod late;
 mod lists;
 mod metrics;
+mod same;
 mod sums;
 mod support;
 mod told;

@@ -1,5 +1,7 @@
 //! Three brokers behind the API of the first, which is home, and a single broker that is told the same.
 
+use super::late;
+use super::same::{difference, same};
 use super::told::{OF_SILENT, OF_TOKEN, Silent, Told};
 use crate::support::{Answer, exchange_over};
 use base64::Engine as _;
@@ -13,8 +15,6 @@ use courser_management::{
 };
 use courser_store::{Lsn, MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub struct Known {
     apis: OnceLock<Vec<Arc<Api>>>,
     /// The group that has no leader.
     pub down: AtomicU16,
+    /// Seconds after which the groups answer.
+    pub late_s: AtomicU64,
     pub connections: AtomicUsize,
     version: AtomicU64,
     stop: Mutex<watch::Sender<bool>>,
@@ -63,7 +65,8 @@ impl Groups for Known {
         let (ours, theirs) = tokio::io::duplex(16 << 10);
         let api = Arc::clone(&apis[usize::from(group) - 1]);
         tokio::spawn(api.serve_inside(theirs, stopping));
-        Box::pin(async { Ok(Box::new(ours) as RelayStream) })
+        let by = Duration::from_secs(self.late_s.load(Ordering::Relaxed));
+        Box::pin(async move { Ok(if by.is_zero() { Box::new(ours) } else { late::by(by, ours) }) })
     }
 
     fn changed(&self) -> Later<()> {
@@ -191,6 +194,7 @@ impl World {
             brokers,
             apis: OnceLock::new(),
             down: AtomicU16::new(HOME),
+            late_s: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             version: AtomicU64::new(0),
             stop: Mutex::new(watch::Sender::new(false)),
@@ -346,51 +350,4 @@ fn unpacked(answer: &Answer) -> Vec<u8> {
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut text).expect("it is packed");
     text
-}
-
-/// Where two values are first not the same, and how.
-fn difference(at: &str, found: &Value, expected: &Value) -> Option<String> {
-    match (found, expected) {
-        (Value::Object(found), Value::Object(expected)) => {
-            let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
-            names.into_iter().find_map(|name| {
-                let of = |members: &Map<String, Value>| members.get(name).cloned();
-                match (of(found), of(expected)) {
-                    (Some(found), Some(expected)) => {
-                        difference(&format!("{at}.{name}"), &found, &expected)
-                    }
-                    (found, expected) => Some(format!("{at}.{name}: {found:?}, {expected:?}")),
-                }
-            })
-        }
-        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
-            let mut both = found.iter().zip(expected).enumerate();
-            both.find_map(|(nth, (found, expected))| {
-                difference(&format!("{at}[{nth}]"), found, expected)
-            })
-        }
-        (found, expected) if found == expected => None,
-        (found, expected) => Some(format!("{at}: {found}, {expected}")),
-    }
-}
-
-/// Without what can't be the same: which group, and when.
-fn same(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(members) => {
-            for name in ["group", "connected_at", "since_ms"] {
-                members.remove(name);
-            }
-            for inner in members.values_mut() {
-                *inner = same(inner.take());
-            }
-        }
-        Value::Array(list) => {
-            for inner in list.iter_mut() {
-                *inner = same(inner.take());
-            }
-        }
-        _ => {}
-    }
-    value
 }

@@ -1,0 +1,50 @@
+//! Groups that take their time.
+
+use super::support::World;
+use courser_management::{HOME, RelayStream};
+use serde_json::json;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy};
+
+/// A connection to a group that answers so much later.
+pub fn by(time: Duration, group: DuplexStream) -> RelayStream {
+    let (ours, theirs) = tokio::io::duplex(16 << 10);
+    let ((mut asked, mut asks), (mut answered, mut answers)) =
+        (tokio::io::split(theirs), tokio::io::split(group));
+    tokio::spawn(async move {
+        let _ = copy(&mut asked, &mut answers).await;
+        let _ = answers.shutdown().await;
+    });
+    tokio::spawn(async move {
+        let mut piece = vec![0; 16 << 10];
+        while let Ok(length @ 1..) = answered.read(&mut piece).await {
+            tokio::time::sleep(time).await;
+            if asks.write_all(&piece[..length]).await.is_err() {
+                return;
+            }
+        }
+        let _ = asks.shutdown().await;
+    });
+    Box::new(ours)
+}
+
+// No time passes but for what waits for the group.
+#[tokio::test(start_paused = true)]
+async fn what_takes_a_group_long_is_waited_for_as_at_home() {
+    let world = World::start().await;
+    world.known.late_s.store(45, Ordering::Relaxed);
+    let moved = json!({ "to": { "queue": "q" } }).to_string();
+    let done = world.home("PUT", "/api/queues/b/q", "{}").await;
+    assert_eq!(done.status, 201, "{done:?}");
+    // A group closes a connection that seems to be unused for so long.
+    world.lose(HOME).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let done = world.home("POST", "/api/queues/b/q/move", &moved).await;
+    assert_eq!(done.status, 200, "{done:?}");
+    let definitions = json!({ "queues": [{ "name": "other", "vhost": "b", "durable": true }] });
+    world.lose(HOME).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let done = world.home("POST", "/api/definitions", &definitions.to_string()).await;
+    assert_eq!(done.status, 204, "{done:?}");
+}
