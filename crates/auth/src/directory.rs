@@ -71,6 +71,12 @@ impl Directory {
         account.permissions.get(vhost).cloned()
     }
 
+    /// The vhosts that a user has permissions for.
+    pub fn vhosts_of(&self, user: &str) -> impl Iterator<Item = &str> {
+        let permissions = self.users.get(user).map(|account| &account.permissions);
+        permissions.into_iter().flat_map(|all| all.keys()).map(String::as_str)
+    }
+
     /// The topic permissions of a user in a vhost, with their exchanges.
     pub fn topic_permissions(&self, user: &str, vhost: &str) -> Vec<(&str, &TopicPermission)> {
         let Some(account) = self.users.get(user) else { return Vec::new() };

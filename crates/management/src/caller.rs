@@ -3,11 +3,13 @@
 use crate::asking::{Budget, GiveUp};
 use crate::oauth::renewal::Renewal;
 use crate::refusal::Refusal;
+use crate::sessions::Life;
 use courser_auth::{
     Access, Accounts, Directory, Grant, Login, Origin, PasswordHash, Resource, Right, Tag, Tags,
     User,
 };
-use std::sync::Arc;
+use courser_broker::admin::Admin;
+use std::sync::{Arc, Weak};
 
 /// The texts of refusals, as clients know them.
 const NOT_MANAGEMENT: &str = "Not management user";
@@ -48,6 +50,8 @@ pub(crate) struct Caller {
     pub grant: Option<Arc<Grant>>,
     /// What renews that, for one who has just logged in at whoever issues tokens.
     pub renewal: Option<Arc<Renewal>>,
+    /// The session that it asks in, if any.
+    session: Option<Weak<Life>>,
     /// Permissions of users do not count.
     is_operator: bool,
     /// What may still be asked for this request, if another program is asked.
@@ -58,13 +62,18 @@ impl Caller {
     pub fn new(user: Arc<User>, accounts: &Arc<Accounts>) -> Self {
         let directory = accounts.directory();
         let accounts = Arc::clone(accounts);
-        let (grant, renewal, is_operator, budget) = (None, None, false, None);
-        Caller { user, accounts, directory, grant, renewal, is_operator, budget }
+        let (grant, renewal, session, is_operator, budget) = (None, None, None, false, None);
+        Caller { user, accounts, directory, grant, renewal, session, is_operator, budget }
     }
 
     /// Whoever has logged in.
     pub fn of_login(login: Login, accounts: &Arc<Accounts>) -> Self {
         Caller { grant: login.grant, ..Caller::new(login.user, accounts) }
+    }
+
+    /// The same in a session.
+    pub fn within(self, session: &Arc<Life>) -> Self {
+        Caller { session: Some(Arc::downgrade(session)), ..self }
     }
 
     /// Whoever the broker itself belongs to.
@@ -153,9 +162,13 @@ impl Caller {
     /// The caller as it is now: asks the user's authority again, which may take long where that is another program.
     ///
     /// # Errors
-    /// When the user is gone, has another password, or would not be let in any more, or when what it has logged in with is at
-    /// its end.
+    /// When the user is gone, has another password, or would not be let in any more, or when its session or what it has logged
+    /// in with is at its end.
     pub fn again(&self, now_ms: u64) -> Result<Caller, Refusal> {
+        let goes_on = |life: &Weak<Life>| life.upgrade().is_some_and(|life| life.goes_on(now_ms));
+        if !self.session.as_ref().is_none_or(goes_on) {
+            return Err(Refusal::challenge());
+        }
         let directory = self.accounts.directory();
         let user = match &self.grant {
             Some(grant) => {
@@ -178,6 +191,16 @@ impl Caller {
         let caller = self.clone();
         let asking = tokio::task::spawn_blocking(move || caller.again(now_ms));
         asking.await.unwrap_or_else(|_| Err(Refusal::challenge()))
+    }
+
+    /// Whether it may enter, by the directory, all vhosts that it might enter before, as far as these are there still.
+    pub fn has_kept_vhosts(&self, before: &Caller, admin: &Admin) -> bool {
+        let is_same = Arc::ptr_eq(&self.directory, &before.directory);
+        is_same || self.is_administrator() || self.grant.is_some() || {
+            let is_kept = |vhost: &str| self.directory.permission(self.name(), vhost).is_some();
+            let mut vhosts = before.directory.vhosts_of(self.name());
+            vhosts.all(|vhost| is_kept(vhost) || admin.vhost(vhost).is_none())
+        }
     }
 
     /// The user in whose name accounts are changed, if it is one of them.

@@ -21,6 +21,7 @@ mod hosts;
 mod http;
 mod json;
 mod list;
+mod listener;
 mod log_lines;
 mod login;
 mod metrics;

@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The header without which nothing is changed in a session.
 pub(crate) const CHANGE_HEADER: HeaderName = HeaderName::from_static("x-courser-csrf");
@@ -49,18 +50,37 @@ pub(crate) struct Session {
     grant: Option<Arc<Grant>>,
     /// It was begun at whoever issues tokens, who may give others for those that expire.
     pub renewal: Option<Arc<Renewal>>,
-    used_ms: u64,
+    life: Arc<Life>,
+}
+
+/// How long a session lives. Whatever has begun in it has a weak reference, and ends with it.
+#[derive(Debug)]
+pub(crate) struct Life {
+    used_ms: AtomicU64,
+    idle_ms: u64,
+}
+
+impl Life {
+    fn used_ms(&self) -> u64 {
+        self.used_ms.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has been used lately.
+    pub fn goes_on(&self, now_ms: u64) -> bool {
+        self.used_ms().saturating_add(self.idle_ms) >= now_ms
+    }
 }
 
 impl Sessions {
-    /// Begins a session. Returns the secret that stands for it.
-    pub fn begin(&self, caller: &Caller, now_ms: u64) -> Result<String, Refusal> {
+    /// Begins a session, which ends when it is unused for so long. Returns the secret that stands for it.
+    pub fn begin(&self, caller: &Caller, now_ms: u64, idle_ms: u64) -> Result<String, Refusal> {
         let mut secret = [0; SECRET_BYTES];
         getrandom::fill(&mut secret)
             .map_err(|_| Refusal::internal("the system has no random bytes"))?;
         let secret = secret.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (grant, renewal) = (caller.grant.clone(), caller.renewal.clone());
-        let session = Session { account: caller.account(), grant, renewal, used_ms: now_ms };
+        let life = Arc::new(Life { used_ms: AtomicU64::new(now_ms), idle_ms });
+        let session = Session { account: caller.account(), grant, renewal, life };
         let mut open = self.open.lock();
         let is_of_user = |one: &Session| one.account.name == session.account.name;
         if open.values().filter(|one| is_of_user(one)).count() >= SESSIONS_OF_USER_MAX {
@@ -80,10 +100,10 @@ impl Sessions {
         api: &Api,
     ) -> Result<Option<Session>, Refusal> {
         let Some(secret) = SESSION.value(headers) else { return Ok(None) };
-        let (now_ms, idle_ms) = (api.now_ms(), api.settings.web.session_idle_s * 1000);
+        let now_ms = api.now_ms();
         let key = sum(secret);
         let mut open = self.open.lock();
-        let Some(session) = open.get_mut(&key) else { return Ok(None) };
+        let Some(session) = open.get(&key) else { return Ok(None) };
         let user = match &session.grant {
             Some(grant) => {
                 let is_over = grant.expires_ms().is_some_and(|until| until <= now_ms);
@@ -92,15 +112,14 @@ impl Sessions {
             }
             None => session.account.user_in(&api.settings.accounts.directory()),
         };
-        let is_idle = session.used_ms.saturating_add(idle_ms) < now_ms;
-        let Some(user) = user.filter(|_| !is_idle) else {
+        let Some(user) = user.filter(|_| session.life.goes_on(now_ms)) else {
             open.remove(&key);
             return Ok(None);
         };
         if api.settings.accounts.come_from(&user, peer.ip()).is_err() {
             return Err(Refusal::not_authorised("User can only log in via localhost"));
         }
-        session.used_ms = now_ms;
+        session.life.used_ms.store(now_ms, Ordering::Relaxed);
         Ok(Some(session.clone()))
     }
 
@@ -136,10 +155,10 @@ impl Session {
         if let Some(grant) = &self.grant {
             let user = Arc::clone(grant.authority().user());
             let login = Login { user, rehashed: None, grant: Some(Arc::clone(grant)) };
-            return Ok(Caller::of_login(login, accounts));
+            return Ok(Caller::of_login(login, accounts).within(&self.life));
         }
         let user = self.account.user_in(&accounts.directory());
-        Ok(Caller::new(user.ok_or_else(Refusal::challenge)?, accounts))
+        Ok(Caller::new(user.ok_or_else(Refusal::challenge)?, accounts).within(&self.life))
     }
 }
 
@@ -149,7 +168,9 @@ fn sum(secret: &str) -> Sum {
 
 fn end_oldest(open: &mut HashMap<Sum, Session>, is_one: impl Fn(&Session) -> bool) {
     let those = open.iter().filter(|(_, session)| is_one(session));
-    if let Some(oldest) = those.min_by_key(|(_, session)| session.used_ms).map(|(key, _)| *key) {
+    if let Some(oldest) =
+        those.min_by_key(|(_, session)| session.life.used_ms()).map(|(key, _)| *key)
+    {
         open.remove(&oldest);
     }
 }
@@ -171,7 +192,7 @@ mod tests {
         let accounts = Accounts::new(Directory::default(), Settings::default());
         let begin = |user: &str, now_ms: u64| {
             let user = Arc::new(User::new(user, PasswordHash::none()));
-            sessions.begin(&Caller::new(user, &accounts), now_ms).expect("a session");
+            sessions.begin(&Caller::new(user, &accounts), now_ms, 0).expect("a session");
         };
         for nth in 0..SESSIONS_OF_USER_MAX as u64 + 10 {
             begin("one", nth);

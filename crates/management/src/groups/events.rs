@@ -6,6 +6,7 @@ use super::link::Question;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::http::body::Outgoing;
+use crate::listener::Listener;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -89,27 +90,6 @@ pub(super) fn passed_on(
 async fn until_one_ends(ended: &mut watch::Receiver<bool>) {
     // The sender is there as long as whoever waits.
     drop(ended.wait_for(|ended| *ended).await);
-}
-
-/// Who listens: only home can ask the user's authority again.
-struct Listener {
-    caller: Caller,
-    now_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
-    may: fn(&Caller) -> bool,
-}
-
-impl Listener {
-    fn of(call: &Call, may: fn(&Caller) -> bool) -> Result<Self, Refusal> {
-        let (caller, now_ms) = (call.caller()?.unlimited(), Arc::clone(&call.api.settings.now_ms));
-        Ok(Listener { caller, now_ms, may })
-    }
-
-    /// Whether its user still may.
-    async fn may_listen(&mut self) -> bool {
-        let Ok(caller) = self.caller.asked_again((self.now_ms)()).await else { return false };
-        self.caller = caller;
-        (self.may)(&self.caller)
-    }
 }
 
 /// The events of a group.

@@ -11,6 +11,7 @@ use crate::http::answer::{Answer, refusal, set_content_type};
 use crate::http::body::Outgoing;
 use crate::http::long::{Pieces, gzip_encoder, sent_in_pieces};
 use crate::list::{Frame, Head, Order, PageOf, Row};
+use crate::listener::Listener;
 use crate::refusal::Refusal;
 use bytes::{Buf, Bytes, BytesMut};
 use flate2::write::GzEncoder;
@@ -63,7 +64,8 @@ async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>,
         false => Frame::of_list(),
         true => page(call, head, &mut rows).await.map_err(Err)?,
     };
-    let sent = sent(rows, frame, answer.is_gzip_wanted).await.map_err(Err);
+    let listener = Listener::of_list(call, answer.route.needs);
+    let sent = sent(rows, frame, listener, answer.is_gzip_wanted).await.map_err(Err);
     drop(place);
     sent
 }
@@ -82,7 +84,12 @@ async fn page(call: &Call, head: Head, rows: &mut Merge) -> Result<Frame, Refusa
 }
 
 /// The rows that are left; if they are many, the rest of them goes out as it comes.
-async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<Outgoing>, Refusal> {
+async fn sent(
+    mut rows: Merge,
+    frame: Frame,
+    listener: Option<Listener>,
+    is_gzip: bool,
+) -> Result<Response<Outgoing>, Refusal> {
     let mut text = Text::new(frame, is_gzip)?;
     let mut answer = Response::new(Outgoing::empty());
     set_content_type(&mut answer, "application/json");
@@ -92,17 +99,27 @@ async fn sent(mut rows: Merge, frame: Frame, is_gzip: bool) -> Result<Response<O
     let has_more = text.fill(&mut rows, WHOLE_BYTES_MAX).await?;
     *answer.body_mut() = match has_more {
         false => Outgoing::whole(text.take()),
-        true => sent_in_pieces(PIECE_TIMEOUT, |pieces| send(rows, text, pieces)),
+        true => sent_in_pieces(PIECE_TIMEOUT, |pieces| send(rows, text, listener, pieces)),
     };
     Ok(answer)
 }
 
-async fn send(mut rows: Merge, mut text: Text, pieces: Pieces) -> Option<()> {
+async fn send(
+    mut rows: Merge,
+    mut text: Text,
+    mut listener: Option<Listener>,
+    pieces: Pieces,
+) -> Option<()> {
     let mut has_more = true;
     loop {
         pieces.send(text.take()).await?;
         if !has_more {
             return pieces.end().await;
+        }
+        if let Some(listener) = &mut listener
+            && !listener.may_listen().await
+        {
+            return pieces.fail(io::ErrorKind::PermissionDenied.into()).await;
         }
         has_more = match text.fill(&mut rows, PIECE_BYTES).await {
             Ok(has_more) => has_more,

@@ -10,6 +10,7 @@ use crate::asking::{Budget, GiveUp};
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
 use crate::fetches::{Fetch, no_room};
+use crate::listener::Listener;
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Body, Reply, Work};
@@ -66,6 +67,7 @@ impl Answer {
             None => PIECE_TIMEOUT,
             Some(_) => Limits::INSIDE.write_timeout,
         };
+        let listener = Listener::of_list(&call, self.route.needs);
         // Dropped when all is asked, or when the client has gone.
         let asking = match &mut call.caller {
             Some(caller) if caller.is_known_elsewhere() => {
@@ -79,7 +81,7 @@ impl Answer {
         match self.made(call, &user, asking).await {
             Some(Made::Whole(answer)) => answer,
             Some(Made::Long(mut head, long)) => {
-                *head.body_mut() = long.send(Arc::clone(&api.answers), user, patience);
+                *head.body_mut() = long.send(Arc::clone(&api.answers), user, listener, patience);
                 head
             }
             None => interrupted(),

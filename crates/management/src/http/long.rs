@@ -5,6 +5,7 @@
 
 use super::body::Outgoing;
 use crate::fetches::Fetch;
+use crate::listener::Listener;
 use crate::reply::Rows;
 use crate::shares::Shares;
 use bytes::Bytes;
@@ -91,13 +92,25 @@ impl Long {
     }
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
-    /// `user`'s `places`, and may wait so long for its client.
-    pub fn send(self, places: Arc<Shares>, user: String, patience: Duration) -> Outgoing {
-        sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user))
+    /// `user`'s `places`, and may wait so long for its client. It ends with the right of who listens, if that is known.
+    pub fn send(
+        self,
+        places: Arc<Shares>,
+        user: String,
+        listener: Option<Listener>,
+        patience: Duration,
+    ) -> Outgoing {
+        sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user, listener))
     }
 
-    /// Returns early when the client has gone or takes nothing, or when the broker ends.
-    async fn send_to(mut self, pieces: Pieces, places: Arc<Shares>, user: String) -> Option<()> {
+    /// Returns early when the client has gone, may not hear more or takes nothing, or when the broker ends.
+    async fn send_to(
+        mut self,
+        pieces: Pieces,
+        places: Arc<Shares>,
+        user: String,
+        mut listener: Option<Listener>,
+    ) -> Option<()> {
         let mut has_more = true;
         loop {
             pieces.send(self.take()).await?;
@@ -105,6 +118,12 @@ impl Long {
                 return pieces.end().await;
             }
             let place = places.take(&user, 1).await?;
+            // What comes is as it is now, not as it was when the list was asked for.
+            if let Some(listener) = &mut listener
+                && !listener.may_listen().await
+            {
+                return pieces.fail(io::ErrorKind::PermissionDenied.into()).await;
+            }
             let making = tokio::task::spawn_blocking(move || {
                 let made = self.make(PIECE_BYTES);
                 drop(place);
@@ -193,7 +212,7 @@ mod tests {
             left > 0
         });
         let places = Arc::new(Shares::new(1, 1));
-        let mut body = Long::new(Box::new(rows), false).send(places, "user".into(), patience);
+        let mut body = Long::new(Box::new(rows), false).send(places, "user".into(), None, patience);
         let mut bytes = 0;
         for nth in 0.. {
             if nth == reads {

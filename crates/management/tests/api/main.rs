@@ -13,6 +13,7 @@ mod failing_imports;
 mod floods;
 mod groups;
 mod insight;
+mod listeners;
 mod lists;
 mod log;
 mod login;
