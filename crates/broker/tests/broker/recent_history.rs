@@ -381,7 +381,7 @@ fn what_is_published_while_a_queue_is_bound_comes_to_it_once() {
     std::thread::scope(|scope| {
         scope.spawn(|| publish(0));
         scope.spawn(|| publish(1));
-        for _ in 0..300 {
+        for _ in 0..100 {
             client.declare("q");
             client.bind("q", "x", "");
             let bodies = client.pop_all("q");
