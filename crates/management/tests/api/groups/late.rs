@@ -34,7 +34,7 @@ pub fn by(time: Duration, group: DuplexStream) -> RelayStream {
 async fn what_takes_a_group_long_is_waited_for_as_at_home() {
     let world = World::start().await;
     world.known.late_s.store(45, Ordering::Relaxed);
-    let moved = json!({ "to": { "queue": "q" } }).to_string();
+    let moved = json!({ "to": { "exchange": "amq.fanout" } }).to_string();
     let done = world.home("PUT", "/api/queues/b/q", "{}").await;
     assert_eq!(done.status, 201, "{done:?}");
     // A group closes a connection that seems to be unused for so long.
@@ -45,6 +45,8 @@ async fn what_takes_a_group_long_is_waited_for_as_at_home() {
     let definitions = json!({ "queues": [{ "name": "other", "vhost": "b", "durable": true }] });
     world.lose(HOME).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let done = world.home("POST", "/api/definitions", &definitions.to_string()).await;
+    let (headers, body) = ([("content-type", "application/json")], definitions.to_string());
+    let importing = world.call(&world.home, "POST", "/api/definitions", "guest", &headers, &body);
+    let done = importing.await;
     assert_eq!(done.status, 204, "{done:?}");
 }
