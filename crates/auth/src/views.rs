@@ -1,13 +1,13 @@
-//! Views of users, as long as somebody has them, and a while longer: a request over HTTP asks for one, and the next request
+//! Views of users, as long as they are in use, and a while longer: a request over HTTP asks for one, and the next request
 //! for the same one.
 
 use crate::view::View;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 
-/// Views beyond which those that nobody has any more are looked for.
+/// Views beyond which those that are not in use any more are looked for.
 const VIEWS_BEFORE_CLEANING: usize = 64;
-/// Patterns of the views that are kept though nobody has them. One view is kept however many it has.
+/// Patterns of the views that are kept though they are not in use. One view is kept however many it has.
 const PATTERNS_KEPT_MAX: usize = 1024;
 
 /// What is compiled, by user and vhost.

@@ -152,7 +152,7 @@ fn summary() -> String {
 
 fn subcommand(spec: &'static Spec) -> Command {
     let mut command = Command::new(spec.name).about(spec.about);
-    // Whoever gives RabbitMQ's options to what is not here is to read why it is not.
+    // RabbitMQ's options of what is not here are taken: the answer says why it is not.
     let is_here = !matches!(spec.action, Action::NotHere(_));
     for argument in spec.arguments {
         command = command.arg(arg(argument).allow_hyphen_values(!is_here));

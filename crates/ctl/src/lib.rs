@@ -86,10 +86,10 @@ impl Ctl {
         let wanted = wanted(matches, data_dir);
         let mut out = io::stdout().lock();
         let node = NodeName::of(matches);
-        let asks_nobody = || Failure::usage(format!("{name} asks no broker: leave out --node"));
+        let asks_no_broker = || Failure::usage(format!("{name} asks no broker: leave out --node"));
         if name == "context" {
             if node.is_some() {
-                return Err(asks_nobody());
+                return Err(asks_no_broker());
             }
             return style.write(context_command::run(matches, wanted)?, &mut out);
         }
@@ -103,7 +103,7 @@ impl Ctl {
         let is_here = !matches!(spec.action, spec::Action::NotHere(_));
         let asks = is_here && !matches!(spec.name, "version" | "hash_password" | "plugins");
         if is_here && !asks && node.is_some() {
-            return Err(asks_nobody());
+            return Err(asks_no_broker());
         }
         let target = match asks {
             true => wanted.resolve()?,

@@ -5,7 +5,7 @@ use crate::config::EndpointConfig;
 use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;
 use std::collections::BTreeSet;
 
-/// Places are so many times the handshakes that may be under way: the oldest have to go before the library lets nobody in.
+/// Places are so many times the handshakes that may be under way: the oldest have to go before the library refuses others.
 const SPARE: usize = 2;
 
 /// Handshakes under way at a socket, by the numbers that the library gives to connections: it counts up.

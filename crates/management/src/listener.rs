@@ -22,7 +22,7 @@ impl Listener {
         Ok(Listener { caller, now_ms, may: Box::new(may) })
     }
 
-    /// Who asks for a list, unless there is nobody, or home asks where it passes something on.
+    /// Who asks for a list, unless no user does, or home asks where it passes something on.
     pub fn of_list(call: &Call, needs: Needs) -> Option<Self> {
         let before = call.caller.as_ref().filter(|_| call.inside.is_none())?.unlimited();
         let admin = call.admin().clone();

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
-    /// Whoever has the connection now looks after that.
+    /// What has the connection now looks after that.
     is_lifted: Arc<AtomicBool>,
     /// Runs while something is to be written and can't be.
     stalled: Option<Pin<Box<Sleep>>>,

@@ -29,7 +29,7 @@ fn some(users: usize) -> Arc<Accounts> {
 }
 
 #[test]
-fn what_nobody_has_any_more_is_not_compiled_for_each_question() {
+fn what_is_not_in_use_any_more_is_not_compiled_for_each_question() {
     let accounts = some(1);
     assert_eq!(asked(&accounts, "a", "q"), (true, 1));
     assert_eq!(asked(&accounts, "a", "x"), (false, 0));

@@ -32,7 +32,7 @@ pub struct BindingView {
 /// Says whether a binding is wanted, and there is room for it.
 pub type Admits<'a> = &'a mut dyn FnMut(&BindingView) -> bool;
 
-/// Bindings of one routing key that are looked at while nobody can bind.
+/// Bindings of one routing key that are looked at with the exchange locked.
 const PORTION: usize = 100;
 
 impl Admin {

@@ -1,4 +1,4 @@
-//! What is refused whatever else there is, for whoever wants to know before anything is made.
+//! What is refused whatever else there is, to be known before anything is made.
 
 use super::NewQueue;
 use super::commands::{check_vhost_name, new_name};

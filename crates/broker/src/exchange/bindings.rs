@@ -36,7 +36,7 @@ impl Exchange {
     }
 
     /// The arguments of bindings to a destination with a routing key: `limit` of them at most, the last ones of the first
-    /// `before`, and where these begin. Whoever goes on there sees everything that is there all the time.
+    /// `before`, and where these begin. A caller that goes on there sees everything that is there all the time.
     pub(crate) fn some_bindings_to(
         &self,
         destination: u64,

@@ -1,4 +1,4 @@
-//! All bindings of an exchange, taken in portions: whoever goes through them may be slow, and holds up nobody who
+//! All bindings of an exchange, taken in portions: what is done with them may be slow, and holds up no other thread that
 //! binds or routes meanwhile.
 
 use super::{Bindings, Destination, Exchange};

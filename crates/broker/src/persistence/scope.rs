@@ -76,7 +76,7 @@ impl Kept {
     }
 
     fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
-        // It may be slow, and nobody waits for it.
+        // It may be slow, and no lock is held.
         let all = self.0.lock().clone();
         all.iter().for_each(|(key, value)| each(key, value));
     }

@@ -226,7 +226,7 @@ impl Queue {
                 state.set_count(&mut location, count);
             }
             let State { ready, notes, .. } = &mut *state;
-            // Without it nobody knows its place, nor what is the same: what the disk refuses is asked for once more. One that
+            // Without it neither its place is known, nor what is the same: what the disk refuses is asked for once more. One that
             // can't be read is found out when its turn comes.
             let message = match reader.as_mut() {
                 Some(reader) => match reader.read(&location) {

@@ -191,7 +191,7 @@ impl Queue {
         for _ in 0..unread.offsets.len().min(TRIED_AT_ONCE) {
             let Some(offset) = unread.offsets.pop_front() else { break };
             places.clear();
-            // What has left the stream is missed by nobody.
+            // What has left the stream is not missed.
             if stream.look_up(offset, &mut places) == offset
                 && places.front().is_some_and(|place| !state.can_read(place, store))
             {

@@ -18,7 +18,7 @@ impl Vhost {
             let key = definition::policy_key(&self.name, kind, &policy.name);
             all.push((key, definition::policy_value(policy)));
         });
-        // It may be slow, and nobody waits for it.
+        // It may be slow, and no lock is held.
         all.iter().for_each(|(key, value)| each(key, value));
     }
 

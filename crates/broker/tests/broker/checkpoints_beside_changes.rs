@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// Bindings of each kind that stay, and others that go.
 const BINDINGS: usize = 600;
 
-/// Where a checkpoint goes; between its writes somebody else changes something.
+/// Where a checkpoint goes; between its writes something else changes.
 struct Slow {
     octets: Vec<u8>,
     writes: usize,

@@ -176,7 +176,7 @@ fn a_consumer_of_a_quorum_queue_is_cancelled_after_half_an_hour_and_its_messages
     assert_eq!(world.counts("q"), (3, 0, 0));
     let again = other.get("q").expect("it is back");
     assert_eq!((again.text(), again.redelivered), ("1", true));
-    // What comes too late settles nothing, above all not what somebody else has now.
+    // What comes too late settles nothing, above all not what another client has now.
     slow.ack(1);
     slow.tell(basic::Nack { delivery_tag: 2, multiple: true, requeue: false });
     assert_eq!(slow.heard(), []);

@@ -1,27 +1,8 @@
 //! Dead letters: which keys they go by, and whether they say that they were delivered before.
 
-use crate::support::{Client, Delivery, Message, World, WorldOnDisk, declare_with, headers, short};
+use crate::dead_letters::{declare_both, reject, text};
+use crate::support::{Delivery, Message, World, WorldOnDisk, declare_with, headers, short};
 use courser_codec::{FieldTable, FieldValue, Table, basic, exchange};
-
-fn to_queue(queue: &str) -> FieldTable {
-    FieldTable::new().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", queue)
-}
-
-/// Queue `q`, whose dead letters go to queue `dead`.
-fn declare_both(client: &mut Client) {
-    client.declare("dead");
-    declare_with(client, "q", false, &to_queue("dead"));
-}
-
-fn reject(client: &mut Client, queue: &str) -> Delivery {
-    let delivery = client.get(queue).expect("a message");
-    client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
-    delivery
-}
-
-fn text(value: &str) -> FieldValue {
-    FieldValue::from(value)
-}
 
 #[test]
 fn a_routing_key_for_dead_letters_replaces_all_keys() {

@@ -10,18 +10,18 @@ fn to_queue(queue: &str) -> FieldTable {
 }
 
 /// Queue `q`, whose dead letters go to queue `dead`.
-fn declare_both(client: &mut Client) {
+pub fn declare_both(client: &mut Client) {
     client.declare("dead");
     declare_with(client, "q", false, &to_queue("dead"));
 }
 
-fn reject(client: &mut Client, queue: &str) -> Delivery {
+pub fn reject(client: &mut Client, queue: &str) -> Delivery {
     let delivery = client.get(queue).expect("a message");
     client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
     delivery
 }
 
-fn text(value: &str) -> FieldValue {
+pub fn text(value: &str) -> FieldValue {
     FieldValue::from(value)
 }
 

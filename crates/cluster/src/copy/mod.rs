@@ -1,7 +1,7 @@
 //! Whole copies of a group's log, for nodes that can't follow otherwise.
 //!
 //! A node needs one when its next entry is gone at the leader, or when its own copy is damaged. Its group does not run
-//! meanwhile: it votes for nobody and acknowledges nothing. A [`CopySource`] of another member gives chunks, a [`CopySink`]
+//! meanwhile: it does not vote and acknowledges nothing. A [`CopySource`] of another member gives chunks, a [`CopySink`]
 //! puts them where the group is opened after that; how they get there is the caller's business.
 //!
 //! What the node has ever acknowledged may count for a majority, so the copy has to have it. That is certain in two cases:

@@ -31,8 +31,9 @@ pub(super) const COMMANDS: &[Spec] = &[
 /// The node that is asked. A broker by itself has no other node that its clients could go to.
 fn own(session: &mut Session, instead: &str) -> Result<String, Failure> {
     let status = session.client.find("/api/cluster")?.ok_or_else(|| {
-        let text =
-            format!("this broker is not a node of a cluster, so nobody takes over: {instead}");
+        let text = format!(
+            "this broker is not a node of a cluster, so no other one takes over: {instead}"
+        );
         Failure::error(UNAVAILABLE, text)
     })?;
     let node = status["node"].as_str().ok_or_else(|| Failure::answer("it names no node"))?;

@@ -75,7 +75,7 @@ impl Style {
         self.write(Output::Text(line.to_owned()), &mut io::stdout().lock())
     }
 
-    /// Writes one of many lines that come by and by. Tells whether somebody still reads them.
+    /// Writes one of many lines that come by and by. Tells whether they are still read.
     pub fn line(self, line: &Value) -> Result<bool, Failure> {
         let mut to = io::stdout().lock();
         match writeln!(to, "{line}").and_then(|()| to.flush()) {

@@ -38,7 +38,7 @@ async fn rest(mut stream: DuplexStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Somebody listens to events in a session, which is ended. Returns what it is told after that.
+/// A client listens to events in a session, which is ended. Returns what it is told after that.
 async fn told_after(end: impl AsyncFnOnce(&Direct, &str)) -> String {
     let direct = world();
     let cookie = direct.log_in("user").await;

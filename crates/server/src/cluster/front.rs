@@ -325,7 +325,7 @@ impl Front {
     /// not served here.
     ///
     /// # Errors
-    /// Why nobody serves it.
+    /// Why it is not served.
     pub(super) async fn way(
         &self,
         group: &Group,

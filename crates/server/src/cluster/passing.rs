@@ -29,7 +29,7 @@ pub(super) enum End {
     Left,
     /// The client takes nothing of what it is sent.
     Stalled,
-    /// Somebody else has got the client's place before it has logged in.
+    /// Another client has got its place before it has logged in.
     NoPlace,
 }
 

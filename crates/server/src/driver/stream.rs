@@ -23,7 +23,7 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
         false
     }
 
-    /// Has what the other end has not taken thrown away with the stream. Whoever passes the stream on learns of the end
+    /// Has what the other end has not taken thrown away with the stream. The node that passes the stream on learns of the end
     /// by that: behind what a client does not take it would never come.
     fn throw_away_unsent(&self) {}
 }

@@ -291,7 +291,7 @@ fn what_is_not_here_says_why_whatever_options_it_has() {
     }
     let mut nowhere = broker.command();
     let said = said(nowhere.args(["-n", "rabbit@b", "grow", "rabbit@b", "all"]));
-    assert_eq!(said.code, Some(69), "it asks nobody: {said:?}");
+    assert_eq!(said.code, Some(69), "it asks no broker: {said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -319,7 +319,7 @@ async fn a_node_of_a_cluster_is_drained_and_revived_by_its_own_name() {
     }
     let amqp = three.node(to).addresses().amqp[0];
     let listens = || std::net::TcpStream::connect(amqp).is_ok();
-    wait_until("nobody listens for AMQP", async || !listens()).await;
+    wait_until("the door for AMQP is shut", async || !listens()).await;
     assert_eq!(code(&["revive"]).await, 0);
     wait_until("the node listens again", async || listens()).await;
     three.stop().await;

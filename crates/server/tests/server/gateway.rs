@@ -160,7 +160,7 @@ async fn requests_wait_for_others_whose_envelopes_take_all_bytes() {
     for _ in 0..sent {
         peer.write_all(&request(60_000)).await.expect("an open socket");
     }
-    // Nobody answers: each is forgotten in time, and makes room for another.
+    // No worker answers: each is forgotten in time, and makes room for another.
     wait_until("all are published", async || {
         let published = server.gateway_counts(|endpoint| endpoint.published);
         let open = published - server.gateway_counts(|endpoint| endpoint.expired).min(published);

@@ -27,7 +27,7 @@ fn add(tar: &mut tar::Builder<GzEncoder<File>>, from: &Path, to: &Path) {
             let bytes = fs::read(&path).expect("readable");
             let mut header = tar::Header::new_gnu();
             header.set_size(bytes.len() as u64);
-            // Who has made it is nobody's concern.
+            // Who has made it does not matter.
             header.set_mode(0o600);
             tar.append_data(&mut header, &name, &bytes[..]).expect("written");
         }
