@@ -22,6 +22,7 @@ impl Queue {
         let cancels = QueueType::of(&self.settings.arguments) == QueueType::Quorum;
         let mut returned = Vec::new();
         let mut state = self.state.lock();
+        let consumers = state.consumers.len();
         for (timeout_ms, holder) in state.unacked.overdue(fired_ms, now_ms) {
             let Some(outbox) = holder.outbox.upgrade() else { continue };
             if cancels && self.cancel_overdue(&mut state, &outbox, &holder, &mut returned, wakes) {
@@ -46,7 +47,10 @@ impl Queue {
                 self.put_back(&mut state, (sequence, location), &mut settling, wakes);
             }
         }
-        self.departure(&mut state);
+        // The queue may have been without any for long.
+        if state.consumers.len() < consumers {
+            self.departure(&mut state);
+        }
         state.consumers.activate_next();
         state.consumers.hand_over();
         state.offer_aside_to_next();

@@ -204,6 +204,26 @@ fn a_consumer_that_is_too_slow_brings_its_message_closer_to_the_delivery_limit()
 }
 
 #[test]
+fn what_returns_from_a_consumer_that_is_gone_keeps_no_queue_that_expires() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    let arguments = FieldTable::new()
+        .with("x-queue-type", "quorum")
+        .with("x-consumer-timeout", TIMEOUT_MS as i64)
+        .with("x-expires", 2 * TIMEOUT_MS as i64);
+    declare_with(&mut client, "q", true, &arguments);
+    let tag = client.consume("q");
+    client.publish("", "q", "1");
+    assert_eq!(client.bodies(), ["1"]);
+    client.cancel(&tag);
+    tick(&world, 11_000);
+    assert_eq!(world.counts("q"), (1, 0, 0));
+    tick(&world, 12_000);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
 fn a_client_that_would_not_hear_of_the_end_of_its_consumer_loses_the_channel() {
     let world = World::new();
     tick(&world, 10_000);
