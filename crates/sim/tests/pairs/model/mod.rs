@@ -79,6 +79,8 @@ pub struct Model {
     letters: VecDeque<Letter>,
     /// The numbers of letters that were seen to arrive, in their order, and are not known of yet.
     arrived: Vec<u64>,
+    /// There were some when this was looked for last: those that are not among them found no room.
+    some_arrived: bool,
     /// Since this was last asked, letters have found their way that had waited: whether they are before or behind others
     /// that came at the same time is not promised.
     letters_had_waited: bool,
@@ -120,6 +122,7 @@ impl Model {
         let dead = self.queues.get(DEAD).filter(|dead| !dead.may_drop());
         let all = self.observed.letters().chain(waiting);
         self.arrived = dead.map_or(Vec::new(), |dead| all.filter(|id| !dead.has(*id)).collect());
+        self.some_arrived = !self.arrived.is_empty();
     }
 
     /// What waits where letters go: if some of them had waited, any of those that have come may be there, in any order.

@@ -81,7 +81,7 @@ impl Model {
     fn post_one(&mut self, letter: Letter) -> Result<(), String> {
         let dead = self.queues.get(DEAD);
         let has_arrived = self.arrived.contains(&letter.message.id);
-        let is_behind = !self.arrived.is_empty() && !has_arrived;
+        let is_behind = self.some_arrived && !has_arrived;
         let is_stuck =
             dead.is_none_or(|dead| dead.refuses_next() || is_behind && dead.may_refuse());
         let (is_there, from, now_ms) = (dead.is_some(), letter.from, self.now_ms);
