@@ -9,9 +9,10 @@ const RESTORED_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub(super) enum NamePattern {
-    Linear(Regex),
-    /// What only an engine that backtracks can match, in a bounded number of steps.
-    Backtracking(Pattern),
+    /// As permissions have them.
+    Usual(Pattern),
+    /// What an earlier version has accepted, and a new policy may not have.
+    Kept(Regex),
 }
 
 impl NamePattern {
@@ -22,38 +23,32 @@ impl NamePattern {
             let why = format!("has {} bytes, and may have {PATTERN_BYTES_MAX}", text.len());
             return Err(invalid("pattern", why));
         }
-        if let Ok(regex) = linear(text, PATTERN_COMPILED_BYTES_MAX) {
-            return Ok(NamePattern::Linear(regex));
-        }
         // All names of queues and exchanges are matched, so each may cost little.
-        Pattern::of_list(text).map(NamePattern::Backtracking).map_err(|error| {
+        Pattern::of_list(text).map(NamePattern::Usual).map_err(|error| {
             invalid("pattern", format!("should be regular expression but is invalid: {error}"))
         })
     }
 
-    /// Compiles a pattern from a log or a checkpoint. Earlier versions accepted larger ones.
+    /// Compiles a pattern from a log or a checkpoint.
     pub fn restore(text: &str) -> Result<Self, PolicyError> {
         Self::new(text).or_else(|error| {
-            linear(text, RESTORED_BYTES_MAX).map(NamePattern::Linear).map_err(|_| error)
+            let kept = RegexBuilder::new(text)
+                .size_limit(RESTORED_BYTES_MAX)
+                .dfa_size_limit(PATTERN_COMPILED_BYTES_MAX)
+                .build();
+            kept.map(NamePattern::Kept).map_err(|_| error)
         })
     }
 
     /// Whether a match may take more steps than the name has bytes.
     pub fn backtracks(&self) -> bool {
-        matches!(self, NamePattern::Backtracking(pattern) if pattern.backtracks())
+        matches!(self, NamePattern::Usual(pattern) if pattern.backtracks())
     }
 
     pub fn is_match(&self, name: &[u8]) -> bool {
         match self {
-            NamePattern::Linear(regex) => regex.is_match(name),
-            NamePattern::Backtracking(pattern) => pattern.matches(name),
+            NamePattern::Usual(pattern) => pattern.matches(name),
+            NamePattern::Kept(regex) => regex.is_match(name),
         }
     }
-}
-
-fn linear(text: &str, compiled_bytes_max: usize) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(text)
-        .size_limit(compiled_bytes_max)
-        .dfa_size_limit(PATTERN_COMPILED_BYTES_MAX)
-        .build()
 }

@@ -314,6 +314,11 @@ fn what_is_wrong_with_a_policy_is_named() {
     let broken = user(policy("p", "(", with("expires", 1)));
     let start = "pattern should be regular expression but is invalid: ";
     assert!(broken.starts_with(start), "{broken}");
+    // What another engine would read in another way.
+    for pattern in ["a(?R)b", "(?x)a b", "[a&&b]"] {
+        let refused = user(policy("p", pattern, with("expires", 1)));
+        assert!(refused.starts_with(start), "{pattern}: {refused}");
+    }
     let unknown = user(policy("p", "q", with("ttl", 1)));
     assert!(unknown.starts_with("definition.ttl is unknown; there are expires, "), "{unknown}");
     let negative = user(policy("p", "q", with("max-length", -1)));
