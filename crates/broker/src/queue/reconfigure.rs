@@ -59,6 +59,11 @@ impl Queue {
         self.renew_lease(&mut state);
         self.note_traits(&mut state);
         Self::count_bytes(&mut state);
+        if state.ready.lacks_sizes() {
+            // Many queues may follow one policy, with nothing else done in the vhost meanwhile: each reads by itself.
+            self.serve_in(&mut state, 0);
+            return Ok(());
+        }
         let mut settling = Settling::default();
         self.serve(&mut state, &mut settling, store, wakes);
         drop(state);

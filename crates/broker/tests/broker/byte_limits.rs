@@ -52,7 +52,7 @@ fn a_limit_of_bytes_for_a_long_queue_reads_what_waits_in_portions() {
     fill(&mut client, &FieldTable::new());
     let before = steps();
     world.give_policy("q", limit(9_000));
-    assert!(steps() - before < 1000, "{} steps in one go", steps() - before);
+    assert!(steps() - before < 100, "{} steps, as there may be many queues", steps() - before);
     assert_left(&world, &mut client, left(&(0..MESSAGES).collect::<Vec<_>>(), 9_000));
 }
 

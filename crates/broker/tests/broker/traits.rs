@@ -47,6 +47,7 @@ fn a_bound_makes_what_is_too_much_leave_piece_by_piece() {
 fn a_bound_in_bytes_counts_what_is_there() {
     let (world, _client) = world_with(20);
     world.give_policy("q", FieldTable::new().with("max-length-bytes", 7));
+    world.broker.tick(1_000);
     assert_eq!(world.counts("q"), (7, 0, 0));
 }
 
