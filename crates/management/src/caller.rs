@@ -193,8 +193,14 @@ impl Caller {
         asking.await.unwrap_or_else(|_| Err(Refusal::challenge()))
     }
 
-    /// Whether it may enter, by the directory, all vhosts that it might enter before, as far as these are there still.
-    pub fn has_kept_vhosts(&self, before: &Caller, admin: &Admin) -> bool {
+    /// Whether it may see all that it might see before: by its tags, and by the directory the vhosts that it might enter, as
+    /// far as these are there still.
+    pub fn still_sees_all(&self, before: &Caller, admin: &Admin) -> bool {
+        if before.is_administrator() && !self.is_administrator()
+            || before.is_monitor() && !self.is_monitor()
+        {
+            return false;
+        }
         let is_same = Arc::ptr_eq(&self.directory, &before.directory);
         is_same || self.is_administrator() || self.grant.is_some() || {
             let is_kept = |vhost: &str| self.directory.permission(self.name(), vhost).is_some();

@@ -31,7 +31,7 @@ impl Listener {
         let vhost = vhost.map(str::to_owned);
         let may = move |caller: &Caller| {
             check_tags(caller, needs).is_ok()
-                && caller.has_kept_vhosts(&before, &admin)
+                && caller.still_sees_all(&before, &admin)
                 && vhost.as_ref().is_none_or(|vhost| caller.may_enter(vhost))
         };
         Listener::of(call, may).ok()

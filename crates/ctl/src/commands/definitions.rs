@@ -38,7 +38,10 @@ pub(super) const COMMANDS: &[Spec] = &[
                 "dry-run",
                 "Only show what would be refused, skipped, changed, kept as it is or created",
             ),
-            flag("skip-if-unchanged", "Do nothing if this is what was imported the last time"),
+            flag(
+                "skip-if-unchanged",
+                "Do nothing if this is what was imported with this option the last time",
+            ),
         ],
         examples: &[
             "import_definitions definitions.json",
@@ -98,10 +101,11 @@ fn write_secret(file: &Path, document: &[u8]) -> io::Result<()> {
     written
 }
 
-/// What the broker remembers of the definitions that it has imported, as it does of those that its settings name.
-const IMPORTED_HASH: &str = "/api/global-parameters/imported_definition_hash_value";
+/// What the broker remembers of the definitions that were imported with the option to skip them. Those that its settings name
+/// have a hash of their own: were it replaced, they would be imported once more.
+const IMPORTED_HASH: &str = "/api/global-parameters/imported_by_command_hash_value";
 
-/// The hash of definitions that come in one file, as the broker has it of such.
+/// The hash of definitions.
 fn hash(document: &[u8]) -> String {
     let mut all = Sha256::new();
     all.update((document.len() as u64).to_be_bytes());
@@ -150,8 +154,7 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     if let Some(hash) = &hash
         && session.client.find(IMPORTED_HASH)?.is_some_and(|known| known["value"] == hash.as_str())
     {
-        let text =
-            "The definitions are those that were imported the last time: nothing was imported.";
+        let text = "The definitions are those that were imported with --skip-if-unchanged the last time: nothing was imported.";
         return Ok(Output::Text(text.to_owned()));
     }
     good(session.client.call(Method::POST, &path(input), document.into())?)?;

@@ -4,7 +4,7 @@ use super::vhost_limits::NamedLimits;
 use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
-use crate::definitions::IMPORTED_HASH;
+use crate::definitions::OWN_PARAMETERS;
 use crate::json::{Fields, kept_value};
 use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
@@ -248,13 +248,11 @@ fn global_parameter(call: &Call) -> Outcome {
     Ok(Reply::object(fields))
 }
 
-/// Global parameters by which the broker itself does something else.
-const OF_BROKER: [&str; 2] = [CLUSTER_NAME, IMPORTED_HASH];
-
 /// The global parameter in the path, if the caller may change it.
 fn changeable(call: &Call) -> Result<&str, Refusal> {
     let name = call.text("name")?;
-    if OF_BROKER.contains(&name) {
+    // By these the broker itself does something else.
+    if name == CLUSTER_NAME || OWN_PARAMETERS.contains(&name) {
         call.caller()?.need_administrator()?;
     }
     Ok(name)

@@ -38,12 +38,16 @@ impl Import<'_> {
             return Ok(());
         }
         let (source, destination) = (&binding.source, &binding.destination);
-        let is_there = self.admin.exchange(vhost, source.as_bytes()).is_ok()
-            && match binding.to_queue {
-                true => self.admin.queue(vhost, destination.as_bytes()).is_ok(),
-                false => self.admin.exchange(vhost, destination.as_bytes()).is_ok(),
-            };
-        if !is_there {
+        let exchange = |name: &ShortString| self.admin.exchange(vhost, name.as_bytes()).map(drop);
+        let ends = [
+            exchange(source),
+            match binding.to_queue {
+                true => self.admin.queue(vhost, destination.as_bytes()).map(drop),
+                false => exchange(destination),
+            },
+        ];
+        // What can't be looked for is told by the attempt to bind.
+        if ends.iter().any(|end| end.as_ref().is_err_and(|fault| fault.code == 404)) {
             let kind = if binding.to_queue { "queue" } else { "exchange" };
             let row = format!("'{source}' to {kind} '{destination}' in vhost '{vhost}'");
             self.skipped.without_end.push(row);

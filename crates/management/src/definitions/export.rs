@@ -30,6 +30,10 @@ struct Topology {
 
 /// The global parameter with the hash of the definitions that the last start has imported.
 pub const IMPORTED_HASH: &str = "imported_definition_hash_value";
+/// The one with the hash of those that a command has imported last that asks for it.
+pub(crate) const IMPORTED_BY_COMMAND: &str = "imported_by_command_hash_value";
+/// Global parameters of this broker alone, which are in no definitions.
+pub(crate) const OWN_PARAMETERS: [&str; 2] = [IMPORTED_HASH, IMPORTED_BY_COMMAND];
 
 /// The definitions of the whole broker.
 pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
@@ -108,7 +112,8 @@ pub(crate) fn metadata(vhost: &VhostView) -> Value {
 
 fn global_parameters(admin: &Admin) -> Value {
     // What was imported here says nothing about another broker.
-    let all = admin.global_parameters().into_iter().filter(|one| one.name != IMPORTED_HASH);
+    let all =
+        admin.global_parameters().into_iter().filter(|one| !OWN_PARAMETERS.contains(&&*one.name));
     all.map(|one| json!({ "name": one.name, "value": kept_value(&one.value) })).collect()
 }
 

@@ -8,10 +8,11 @@ use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
 use crate::http::answer::{Answer, interrupted, refusal};
 use crate::http::body::Outgoing;
+use crate::listener::Listener;
 use crate::refusal::Refusal;
 use crate::routes::check_vhost;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 
@@ -123,10 +124,19 @@ async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Out
     checked?;
     let api = Arc::clone(&call.api);
     let answered = api.links.ask(&call, group, &Question::of(&call)).await?;
-    match answered.headers().get(CONTENT_TYPE).is_some_and(|what| what == EVENT_STREAM) {
-        true => events::passed_on(&call, answered),
-        false => Ok(relayed(answered)),
-    }
+    let head = answered.headers();
+    let listener = match head.get(CONTENT_TYPE).is_some_and(|what| what == EVENT_STREAM) {
+        true => Some(Listener::of(&call, |caller| caller.need_login().is_ok())?),
+        // What is sent in pieces has no length.
+        false if call.method == Method::GET && !head.contains_key(CONTENT_LENGTH) => {
+            Listener::of_list(&call, needs)
+        }
+        false => None,
+    };
+    Ok(match listener {
+        Some(listener) => events::passed_on(listener, answered),
+        None => relayed(answered),
+    })
 }
 
 /// What a group answers, as it is.

@@ -3,6 +3,7 @@
 
 use super::answer::{ask_all, relayed};
 use super::link::Question;
+use crate::api::live::EVENT_STREAM;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::http::body::Outgoing;
@@ -11,7 +12,7 @@ use crate::refusal::Refusal;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
-use hyper::header::CONTENT_LENGTH;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Response, StatusCode};
 use std::io;
 use std::sync::Arc;
@@ -52,13 +53,14 @@ pub(super) async fn answered(call: Call) -> Result<Response<Outgoing>, Refusal> 
     Ok(Response::from_parts(head, Outgoing::pieces(receiver)))
 }
 
-/// Passes on what a group tells of a vhost, for as long as its listener may log in. What it may do in the vhost, the group
+/// Passes on what a group tells bit by bit, for as long as the listener may hear it. What it may do in the vhost, the group
 /// itself asks again.
 pub(super) fn passed_on(
-    call: &Call,
+    mut listener: Listener,
     answered: Response<Incoming>,
-) -> Result<Response<Outgoing>, Refusal> {
-    let mut listener = Listener::of(call, |caller| caller.need_login().is_ok())?;
+) -> Response<Outgoing> {
+    // A list that ends early is not to be taken for all of it.
+    let is_list = answered.headers().get(CONTENT_TYPE).is_none_or(|what| what != EVENT_STREAM);
     let (head, mut body) = relayed(answered).into_parts();
     let (sender, receiver) = mpsc::channel(1);
     let client = sender.clone();
@@ -69,11 +71,15 @@ pub(super) fn passed_on(
                 Ok(Err(_)) => continue,
                 Err(error) => Err(error),
             };
+            if !listener.may_listen().await {
+                if is_list {
+                    let refused = Err(io::ErrorKind::PermissionDenied.into());
+                    let _ = sender.send_timeout(refused, SEND_TIMEOUT).await;
+                }
+                return;
+            }
             let is_last = piece.is_err();
-            if !listener.may_listen().await
-                || sender.send_timeout(piece, SEND_TIMEOUT).await.is_err()
-                || is_last
-            {
+            if sender.send_timeout(piece, SEND_TIMEOUT).await.is_err() || is_last {
                 return;
             }
         }
@@ -84,7 +90,7 @@ pub(super) fn passed_on(
             () = client.closed() => {}
         }
     });
-    Ok(Response::from_parts(head, Outgoing::pieces(receiver)))
+    Response::from_parts(head, Outgoing::pieces(receiver))
 }
 
 async fn until_one_ends(ended: &mut watch::Receiver<bool>) {

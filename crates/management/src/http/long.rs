@@ -117,13 +117,14 @@ impl Long {
             if !has_more {
                 return pieces.end().await;
             }
-            let place = places.take(&user, 1).await?;
-            // What comes is as it is now, not as it was when the list was asked for.
+            // What comes is as it is now, not as it was when the list was asked for. Another program may be asked, which takes
+            // its time: that holds no place.
             if let Some(listener) = &mut listener
                 && !listener.may_listen().await
             {
                 return pieces.fail(io::ErrorKind::PermissionDenied.into()).await;
             }
+            let place = places.take(&user, 1).await?;
             let making = tokio::task::spawn_blocking(move || {
                 let made = self.make(PIECE_BYTES);
                 drop(place);

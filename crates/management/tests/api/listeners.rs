@@ -2,7 +2,7 @@
 
 use crate::direct::{Asked, Direct, HERE, head};
 use crate::support::until_of;
-use courser_auth::Permission;
+use courser_auth::{Permission, Tags, User};
 use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
 use std::sync::atomic::Ordering;
@@ -97,6 +97,14 @@ async fn a_long_list_ends_with_the_right_of_who_asked_for_it() {
     };
     assert!(!is_whole("/api/queues", is_out).await);
     assert!(!is_whole("/api/queues/%2F", is_out).await);
+    let has_lost_its_tag = |direct: &Direct| {
+        let change = |user: &mut User| {
+            user.tags = Tags::parse("management")?;
+            Ok(())
+        };
+        direct.broker.admin().change_user("user", change).expect("it is there");
+    };
+    assert!(!is_whole("/api/queues", has_lost_its_tag).await);
     let other = |direct: &Direct| direct.add_user("other", "management");
     assert!(is_whole("/api/queues", other).await);
 }

@@ -159,6 +159,10 @@ fn definitions_that_were_imported_the_last_time_are_skipped_where_that_is_said()
     broker.refused(65, &["import_definitions", "all", "--skip-if-unchanged"]);
     broker.quiet(&["delete_vhost", "x"]);
     broker.refused(65, &["import_definitions", "all", "--skip-if-unchanged"]);
+    // What the settings name is not imported once more for that.
+    let parameters = broker.quiet(&["list_global_parameters"]);
+    assert!(!parameters.contains("imported_definition_hash_value"), "{parameters}");
+    assert!(parameters.contains("imported_by_command_hash_value"), "{parameters}");
     for option in [&["-p", "/"][..], &["--dry-run"]] {
         let line = [&["import_definitions", "all", "--skip-if-unchanged"], option].concat();
         assert!(broker.refused(64, &line).contains("leave out"));

@@ -3,8 +3,12 @@
 use super::support::World;
 use super::told::OF_TOKEN;
 use crate::support::until_of;
+use courser_broker::admin::NewQueue;
+use courser_codec::FieldTable;
+use courser_management::HOME;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
+use tokio::io::AsyncReadExt;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_a_vhost_is_made_and_read_in_its_group() {
@@ -105,6 +109,37 @@ async fn who_would_be_let_in_no_more_follows_no_stream_of_another_group() {
     world.is_out.store(true, Ordering::Relaxed);
     publish("secret").await;
     assert!(!until_of(&mut tail, "secret").await.contains("secret"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_another_group_ends_with_the_user_who_has_asked_for_it() {
+    let world = World::start().await;
+    let group = world.group_of("b").expect("it is there");
+    assert_ne!(group, HOME);
+    for nth in 0..3000 {
+        let queue = NewQueue { durable: false, auto_delete: false, arguments: FieldTable::new() };
+        let name = format!("{nth}-{}", "x".repeat(200));
+        world.admin_of(group).declare_queue("b", &name, queue).expect("a queue");
+    }
+    let user = json!({ "password": "low", "tags": "administrator" }).to_string();
+    for is_gone in [false, true] {
+        world.home("PUT", "/api/users/low", &user).await;
+        let mut list = world.follow("/api/queues/b", "low").await;
+        until_of(&mut list, "{").await;
+        if is_gone {
+            world.home("DELETE", "/api/users/low", "").await;
+        }
+        // What ends early ends without the last chunk. A list goes on over a connection that is kept.
+        let mut came = Vec::new();
+        let mut piece = vec![0; 64 << 10];
+        while !came.ends_with(b"0\r\n\r\n") {
+            match list.read(&mut piece).await {
+                Ok(bytes @ 1..) => came.extend_from_slice(&piece[..bytes]),
+                _ => break,
+            }
+        }
+        assert_eq!(came.ends_with(b"0\r\n\r\n"), !is_gone);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
