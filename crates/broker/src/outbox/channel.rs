@@ -209,15 +209,17 @@ impl ChannelOut {
         Some((&self.slot(slot_index)?.queue, freed))
     }
 
-    /// What came through a slot returns to its queue, and its numbers there are added to `sequences`. Until the
+    /// What came through some slots returns to its queue, and its numbers there are added to `sequences`. Until the
     /// client settles it, without effect, it counts for the limit of the whole channel.
-    pub(crate) fn take_away(&mut self, slot_index: u32, sequences: &mut Vec<u64>) {
-        let before = sequences.len();
-        self.unacked.take_away(slot_index, sequences);
-        if let Some(Some(slot)) = self.slots.get_mut(slot_index as usize) {
-            slot.in_flight -= (sequences.len() - before) as u32;
-        }
-        self.free_if_done(slot_index);
+    pub(crate) fn take_away(&mut self, indexes: &FxHashSet<u32>, sequences: &mut Vec<u64>) {
+        let Self { unacked, slots, .. } = self;
+        unacked.take_away(indexes, |index, sequence| {
+            sequences.push(sequence);
+            if let Some(Some(slot)) = slots.get_mut(index as usize) {
+                slot.in_flight -= 1;
+            }
+        });
+        indexes.iter().for_each(|index| self.free_if_done(*index));
     }
 
     /// Frees a slot that has ended, if this was the last acknowledgement it waited for.

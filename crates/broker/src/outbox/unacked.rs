@@ -1,6 +1,7 @@
 //! The deliveries of a channel that wait for an acknowledgement, by delivery tag.
 
 use crate::work;
+use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
 /// A slot that no channel has.
@@ -107,13 +108,13 @@ impl UnackedList {
         self.trim();
     }
 
-    /// Marks those of a slot as returned, and adds their numbers in the queue to `sequences`.
-    pub fn take_away(&mut self, slot: u32, sequences: &mut Vec<u64>) {
+    /// Marks those of some slots as returned, and calls `each` with the slot and the number in the queue of each.
+    pub fn take_away(&mut self, slots: &FxHashSet<u32>, mut each: impl FnMut(u32, u64)) {
         work::count(self.entries.len());
         for unacked in self.entries.iter_mut().filter_map(|(_, unacked)| unacked.as_mut()) {
-            if unacked.slot == slot {
+            if slots.contains(&unacked.slot) {
+                each(unacked.slot, unacked.sequence);
                 unacked.slot = NO_SLOT;
-                sequences.push(unacked.sequence);
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 impl Queue {
@@ -20,12 +21,19 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let cancels = QueueType::of(&self.settings.arguments) == QueueType::Quorum;
-        let mut returned = Vec::new();
+        // The slots of each channel whose consumers are cancelled.
+        let mut slots: FxHashMap<_, (Arc<Outbox>, FxHashSet<u32>)> = FxHashMap::default();
         let mut state = self.state.lock();
         let consumers = state.consumers.len();
         for (timeout_ms, holder) in state.unacked.overdue(fired_ms, now_ms) {
             let Some(outbox) = holder.outbox.upgrade() else { continue };
-            if cancels && self.cancel_overdue(&mut state, &outbox, &holder, &mut returned, wakes) {
+            if cancels && self.cancel_overdue(&mut state, &outbox, &holder, wakes) {
+                let key = (Arc::as_ptr(&outbox).addr(), holder.channel);
+                slots
+                    .entry(key)
+                    .or_insert_with(|| (outbox, FxHashSet::default()))
+                    .1
+                    .insert(holder.slot);
                 continue;
             }
             let channel = holder.channel;
@@ -37,7 +45,15 @@ impl Queue {
             outbox.fail_channel(channel, fault);
             wakes.push(&outbox);
         }
-        if returned.is_empty() {
+        let mut returned = Vec::new();
+        for ((_, number), (outbox, slots)) in slots {
+            if let Some(channel) = outbox.lock().channel(number) {
+                channel.take_away(&slots, &mut returned);
+            }
+        }
+        // What they had may have been acknowledged just now.
+        let has_fewer = state.consumers.len() < consumers;
+        if returned.is_empty() && !has_fewer {
             return Ok(());
         }
         let mut settling = Settling::default();
@@ -48,7 +64,7 @@ impl Queue {
             }
         }
         // The queue may have been without any for long.
-        if state.consumers.len() < consumers {
+        if has_fewer {
             self.departure(&mut state);
         }
         state.consumers.activate_next();
@@ -60,13 +76,13 @@ impl Queue {
         self.settle(settling, Sync::Later, store)
     }
 
-    /// Cancels a consumer, unless it is gone, and takes back what it has. Returns whether that can be done.
+    /// Cancels a consumer, unless it is gone or has settled everything by now. Returns whether what it has may be taken back;
+    /// else its channel has to go.
     fn cancel_overdue(
         self: &Arc<Self>,
         state: &mut State,
         outbox: &Arc<Outbox>,
         holder: &Holder,
-        returned: &mut Vec<u64>,
         wakes: &mut Wakes,
     ) -> bool {
         if !outbox.cancel_notify || holder.slot == NO_SLOT {
@@ -80,16 +96,13 @@ impl Queue {
                 return false;
             }
             let slot = channel.slot(holder.slot).filter(|slot| Arc::ptr_eq(&slot.queue, self));
-            let Some(slot) = slot else { return true };
+            let Some(slot) = slot.filter(|slot| slot.in_flight() > 0) else { return true };
             slot.consumer_key
         };
         let is_there = state.consumers.is_of(key, outbox, holder.channel)
             && state.consumers.get(key).is_some_and(|consumer| consumer.slot == holder.slot);
         if is_there && let Some(consumer) = state.consumers.remove(key) {
             consumer.cancel(self, wakes);
-        }
-        if let Some(channel) = outbox.lock().channel(holder.channel) {
-            channel.take_away(holder.slot, returned);
         }
         true
     }

@@ -64,6 +64,11 @@ impl Levels {
         self.ranks.level(priority)
     }
 
+    /// The level of a message of which nothing is known.
+    pub fn usual_rank(&self) -> u8 {
+        self.ranks.level(None)
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }

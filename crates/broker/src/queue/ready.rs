@@ -34,7 +34,8 @@ impl Ready {
     pub fn rank(&self, message: Option<MessageRef<'_>>) -> u8 {
         match (&self.levels, message) {
             (Some(levels), Some(message)) => levels.rank(&message),
-            _ => 0,
+            (Some(levels), None) => levels.usual_rank(),
+            (None, _) => 0,
         }
     }
 

@@ -160,7 +160,9 @@ impl StreamReader {
     fn is_alive(&self, outbox: &mut OutboxState) -> bool {
         let slot = outbox.channel(self.channel).and_then(|channel| channel.slot(self.slot));
         slot.is_some_and(|slot| {
-            Arc::ptr_eq(&slot.queue, &self.queue) && slot.consumer_key == self.key
+            slot.stream_reader == Some(self.id)
+                && Arc::ptr_eq(&slot.queue, &self.queue)
+                && slot.consumer_key == self.key
         })
     }
 

@@ -16,6 +16,7 @@ mod confirms;
 mod consistent_hash;
 mod consume;
 mod consumer_timeout;
+mod consumer_timeout_quorum;
 mod consumer_turns;
 mod counted_memory;
 mod dead_letter_keys;

@@ -114,7 +114,10 @@ impl<S: ClientStream> Driver<S> {
     pub(super) fn count_incomplete(&mut self, now: Instant) {
         let Some(session) = &mut self.session else { return };
         let bytes = self.machine.incomplete_bytes() as usize + self.carry.capacity();
-        if let Err(fault) = session.hold_incomplete(bytes) {
+        // A client that waits for the disk is not to blame for what it could not be read.
+        if let Err(fault) = session.hold_incomplete(bytes)
+            && !self.is_deferred
+        {
             self.connection_fault(&fault, (0, 0), now);
         }
     }
