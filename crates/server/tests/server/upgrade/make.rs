@@ -87,8 +87,8 @@ async fn build(at: At, vhost: &str, names: &str) -> (Connection, Channel) {
         at.change("PUT", &format!("queues/{vhost}/{queue}/pause"), &Value::Null).await;
     }
     put(&channel, "quorum", "returned").await;
-    return_once(&channel).await;
-    return_once(&channel).await;
+    return_once(at, vhost).await;
+    return_once(at, vhost).await;
     refuse(&channel, "mortal", "refused").await;
     refuse(&channel, "stranded", "refused").await;
     let expiration = Some(short(&(12 * HOUR_MS).to_string()));
@@ -165,9 +165,10 @@ async fn get(channel: &Channel, queue: &str) -> Delivery {
     channel.get(queue, false).await.expect("an answer").expect("a message")
 }
 
-/// Has a message come back, which its queue counts.
-async fn return_once(channel: &Channel) {
-    get(channel, "quorum").await.nack(true).expect("sent");
+/// Has a message come back that was failed on, which its queue counts.
+async fn return_once(at: At, vhost: &str) {
+    let how = json!({ "count": 1, "ackmode": "reject_requeue_true", "encoding": "auto" });
+    at.change("POST", &format!("queues/{vhost}/quorum/get"), &how).await;
 }
 
 async fn refuse(channel: &Channel, queue: &str, body: &str) {
@@ -179,7 +180,7 @@ async fn refuse(channel: &Channel, queue: &str, body: &str) {
 async fn change(at: At, vhost: &str) {
     let (connection, channel) = at.client(vhost).await;
     get(&channel, "plain").await.ack().expect("sent");
-    return_once(&channel).await;
+    return_once(at, vhost).await;
     put_streams(&channel, STREAMED - LATER..STREAMED, TRIMMED - LATER..TRIMMED).await;
     publish(&channel, "history", "", persistent(), "history 5").await;
     at.change("PUT", &format!("queues/{vhost}/resumed/resume"), &Value::Null).await;
