@@ -33,9 +33,11 @@ pub(crate) enum Use {
     Answers,
     /// Messages and frames that have come in part.
     Incomplete,
+    /// Messages that are taken in when the disk has caught up.
+    Unread,
 }
 
-const USES: usize = 7;
+const USES: usize = 8;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
@@ -82,11 +84,11 @@ impl Memory {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Bytes that count towards the memory alarm. Messages that have come in part count for no more than half of what
-    /// raises it: a publisher that waits for its end can't send the rest of them.
+    /// Bytes that count towards the memory alarm. Messages that have come in part, or are not taken in yet, count for no
+    /// more than half of what raises it: a publisher that waits for its end can't send the rest of them.
     pub fn alarming(&self) -> u64 {
-        let incomplete = self.used(Use::Incomplete);
-        self.total() - incomplete.saturating_sub(self.high_bytes / 2).min(self.total())
+        let held = self.used(Use::Incomplete) + self.used(Use::Unread);
+        self.total() - held.saturating_sub(self.high_bytes / 2).min(self.total())
     }
 
     /// Bytes of one use.

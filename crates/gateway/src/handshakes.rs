@@ -57,8 +57,12 @@ pub fn handshakes_wanted(configs: &[EndpointConfig]) -> usize {
 
 /// What an endpoint has, if there are so many for all of them.
 pub(crate) fn share(config: &EndpointConfig, configs: &[EndpointConfig], most: usize) -> usize {
-    let bound = configs.iter().filter(|one| one.bind.is_some()).count();
-    places(config).min((most / bound.max(1)).max(SPARE))
+    let (own, wanted) = (places(config), handshakes_wanted(configs).max(1));
+    if wanted <= most {
+        return own;
+    }
+    let part = own as u128 * most as u128 / wanted as u128;
+    usize::try_from(part).unwrap_or(own).max(SPARE)
 }
 
 #[cfg(test)]
@@ -76,8 +80,8 @@ mod tests {
         let all = endpoints(json).expect("good ones");
         assert_eq!(handshakes_wanted(&all), 2048 + 256);
         let shares = |most| [share(&all[0], &all, most), share(&all[1], &all, most)];
-        assert_eq!(shares(handshakes_wanted(&all)), [1152, 256]);
-        assert_eq!(shares(60), [30, 30]);
+        assert_eq!(shares(handshakes_wanted(&all)), [2048, 256]);
+        assert_eq!(shares(1152), [1024, 128]);
         assert_eq!(shares(0), [2, 2]);
     }
 

@@ -145,7 +145,7 @@ impl Core {
 
     /// See [`Journal::is_nearly_full`](crate::Journal::is_nearly_full).
     pub fn is_nearly_full(&self) -> bool {
-        self.waits_more_than(self.options.buffer_bytes / 4 * 3)
+        self.waits_more_than(self.options.buffer_bytes / 8 * 7)
     }
 
     /// Whether more bytes wait for the log thread.

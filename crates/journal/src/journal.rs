@@ -214,7 +214,7 @@ impl Journal {
         self.core.is_behind()
     }
 
-    /// Whether three quarters of it do. Cheap. Never without threads.
+    /// Whether seven eighths of it do. Cheap. Never without threads.
     pub fn is_nearly_full(&self) -> bool {
         self.core.is_nearly_full()
     }

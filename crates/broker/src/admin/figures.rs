@@ -70,6 +70,8 @@ pub struct MemoryUses {
     pub answers: u64,
     /// Messages and frames that have come in part.
     pub incomplete: u64,
+    /// Messages that are taken in when the disk has caught up.
+    pub unread: u64,
 }
 
 /// Memory that counts as used until this goes.
@@ -141,6 +143,7 @@ impl Admin {
             deduplication: used(Use::Deduplication),
             answers: used(Use::Answers),
             incomplete: used(Use::Incomplete),
+            unread: used(Use::Unread),
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Session {
     wakes: Wakes,
     /// What its connection keeps of messages that have come in part.
     incomplete: Charge,
+    /// What it keeps of messages that are taken in when the disk has caught up.
+    unread: Charge,
 }
 
 /// Who is at the other end.
@@ -118,8 +120,10 @@ impl Session {
     ) -> Self {
         let charge = broker.memory.charge(Use::Sessions, 0);
         let incomplete = broker.memory.charge(Use::Incomplete, 0);
+        let unread = broker.memory.charge(Use::Unread, 0);
         Session {
             incomplete,
+            unread,
             broker,
             shard: Arc::clone(admission.vhost().shard()),
             vhost: Arc::clone(admission.vhost()),
@@ -173,6 +177,15 @@ impl Session {
         self.broker.memory.hold_incomplete(&mut self.incomplete, bytes)?;
         self.broker.check_alarms();
         Ok(())
+    }
+
+    /// Counts what its connection has read of messages that are taken in when the disk has caught up.
+    #[inline]
+    pub fn hold_unread(&mut self, bytes: usize) {
+        if bytes != self.unread.bytes() {
+            self.unread.set(bytes);
+            self.broker.check_alarms();
+        }
     }
 
     /// `channel.open` has been answered.
@@ -248,6 +261,7 @@ impl Session {
         self.wakes.wake_all();
         self.broker.monitor.forget(&self.outbox, self.broker.now_ms());
         self.incomplete.set(0);
+        self.unread.set(0);
         self.broker.check_alarms();
     }
 

@@ -36,6 +36,11 @@ impl std::fmt::Debug for With {
 }
 
 impl Pace {
+    /// Whether it is the store that needs time.
+    pub fn is_for_store(&self) -> bool {
+        matches!(self.0, With::Store(_))
+    }
+
     /// Asked about every millisecond, with how long the publisher has waited: whether it has to wait on.
     pub fn wait_on(&self, waited: Duration) -> bool {
         gate::assert_outside("a publisher waits");

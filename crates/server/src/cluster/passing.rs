@@ -52,13 +52,12 @@ where
         let said_up = up.poll(cx, client, node, |_| {})?;
         let mut is_opened = false;
         let said_down = down.poll(cx, node, client, |said| {
-            is_opened |= opening.as_mut().is_some_and(|opening| opening.is_in(said));
-        })?;
-        if is_opened {
-            opening = None;
-            if !place.keep() {
-                return Poll::Ready(Ok(End::NoPlace));
+            if opening.as_mut().is_some_and(|opening| opening.is_in(said)) {
+                (opening, is_opened) = (None, true);
             }
+        })?;
+        if is_opened && !place.keep() {
+            return Poll::Ready(Ok(End::NoPlace));
         }
         if said_up.is_ready() && said_down.is_ready() {
             return Poll::Ready(Ok(End::Said));

@@ -332,8 +332,12 @@ impl<S: ClientStream> Driver<S> {
         {
             if !waits_on {
                 self.paced = None;
-                self.note_state(ConnectionState::Running);
-                self.machine.set_reading(true, Instant::now());
+                // An alarm may have begun meanwhile, or not be over.
+                self.note_state(match self.held_back {
+                    true => ConnectionState::Blocked,
+                    false => ConnectionState::Running,
+                });
+                self.machine.set_reading(!self.held_back, Instant::now());
             }
             // A timer that was just set has to be polled once to wake this task.
             return true;

@@ -30,9 +30,9 @@ impl Paced {
         Paced { pace, begun: Instant::now(), sleep, shared: Arc::clone(shared) }
     }
 
-    /// Whether it has waited for so long that the client may be gone.
-    pub fn is_long(&self) -> bool {
-        self.begun.elapsed() >= HANG_UP_INTERVAL
+    /// Whether it has waited for the disk for so long that the client may be gone.
+    pub fn is_long_for_disk(&self) -> bool {
+        self.pace.is_for_store() && self.begun.elapsed() >= HANG_UP_INTERVAL
     }
 
     /// Ready when it has looked: with whether to wait on, for which it has to be polled again.

@@ -29,7 +29,7 @@ impl<S: ClientStream> Driver<S> {
     /// Reads once and acts on it. Returns how many bytes came; 0 at the end of the stream.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.keep_pace_with_store();
-        if self.paced.as_ref().is_some_and(Paced::is_long) && self.stream.has_hung_up() {
+        if self.paced.as_ref().is_some_and(Paced::is_long_for_disk) && self.stream.has_hung_up() {
             // What it has sent was promised nothing, and its place is another client's.
             return Poll::Ready(Ok(0));
         }
@@ -113,11 +113,12 @@ impl<S: ClientStream> Driver<S> {
     /// Counts what is kept of messages and frames that have come in part, and ends the connection if that is too much.
     pub(super) fn count_incomplete(&mut self, now: Instant) {
         let Some(session) = &mut self.session else { return };
-        let bytes = self.machine.incomplete_bytes() as usize + self.carry.capacity();
-        // A client that waits for the disk is not to blame for what it could not be read.
-        if let Err(fault) = session.hold_incomplete(bytes)
-            && !self.is_deferred
-        {
+        let kept = self.carry.capacity();
+        // A client that waits for the disk is not to blame for what could not be taken in.
+        let (carried, unread) = if self.is_deferred { (0, kept) } else { (kept, 0) };
+        session.hold_unread(unread);
+        let incomplete = self.machine.incomplete_bytes() as usize + carried;
+        if let Err(fault) = session.hold_incomplete(incomplete) {
             self.connection_fault(&fault, (0, 0), now);
         }
     }

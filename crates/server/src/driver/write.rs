@@ -71,6 +71,12 @@ impl<S: ClientStream> Driver<S> {
 
     /// Takes the next lot from the outbox. Returns whether there was anything.
     fn refill(&mut self) -> bool {
+        if self.session.is_some() && self.sending.is_empty() && !self.tail.is_empty() {
+            // What was said before the session began, such as that it has.
+            self.sending.bytes_mut().append(&mut self.tail);
+            self.tail = Vec::new();
+            return true;
+        }
         // What has had its turn while nothing was to be sent is taken at once.
         for _ in 0..2 {
             let Some(session) = self.session.as_mut().filter(|_| self.sending.is_empty()) else {

@@ -1,7 +1,7 @@
 //! Sockets that speak AMQP badly, too late, not at all, or in large numbers.
 
 use crate::support::{Client, Heard, PATIENCE, Process, TestServer, short, wait_until};
-use courser_codec::{Frame, Method, connection, queue};
+use courser_codec::{Frame, Method, channel, connection, queue};
 use courser_connection::client::Config;
 use courser_connection::server::Config as ConnectionConfig;
 use std::net::SocketAddr;
@@ -56,6 +56,37 @@ async fn a_login_mechanism_that_is_not_offered_gets_no_frame() {
     let (frame, length) = Frame::parse(&said, 0).expect("a frame").expect("all of it");
     let start = Method::decode(frame.payload).expect("a method");
     assert_eq!((start.name(), length), ("connection.start", said.len()), "and nothing else");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_client_asks_before_it_is_let_in_is_answered_behind_that() {
+    let server = TestServer::start().await;
+    let mut bytes = HEADER.to_vec();
+    let response = b"\0guest\0guest";
+    let (mechanism, locale) = (short("PLAIN"), short("en_US"));
+    connection::StartOk { mechanism, locale, response, ..Default::default() }
+        .write_frame(0, &mut bytes);
+    connection::TuneOk { channel_max: 10, frame_max: 131_072, heartbeat: 0 }
+        .write_frame(0, &mut bytes);
+    connection::Open { virtual_host: short("/") }.write_frame(0, &mut bytes);
+    channel::Open {}.write_frame(1, &mut bytes);
+    let close = connection::Close { reply_code: 200, ..Default::default() };
+    close.write_frame(0, &mut bytes);
+    let said = answer(server.address(), &bytes).await;
+    let (mut rest, mut names) = (&said[..], Vec::new());
+    while let Some((frame, length)) = Frame::parse(rest, 0).expect("frames") {
+        names.push(Method::decode(frame.payload).expect("a method").name());
+        rest = &rest[length..];
+    }
+    let expected = [
+        "connection.start",
+        "connection.tune",
+        "connection.open-ok",
+        "channel.open-ok",
+        "connection.close-ok",
+    ];
+    assert_eq!(names, expected);
     server.stop().await;
 }
 

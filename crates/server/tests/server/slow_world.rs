@@ -129,7 +129,7 @@ async fn a_disk_that_stands_still_holds_up_only_what_needs_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn publishers_that_fill_what_waits_for_the_disk_hold_up_no_other_client() {
     let disk = HeldDisk::default();
-    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 1 << 20;
+    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 4 << 20;
     let server = TestServer::start_on(disk.clone(), small).await;
     let mut publishers = Vec::new();
     // More than there are threads.
@@ -162,7 +162,7 @@ async fn publishers_that_fill_what_waits_for_the_disk_hold_up_no_other_client() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn publishers_that_give_up_and_come_again_hold_up_no_other_client() {
     let disk = HeldDisk::default();
-    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 1 << 20;
+    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 4 << 20;
     let server = TestServer::start_on(disk.clone(), small).await;
     let mut witness = confirming(&server).await;
     let quorum = FieldTable::new().with("x-queue-type", "quorum").to_entries();
@@ -175,7 +175,7 @@ async fn publishers_that_give_up_and_come_again_hold_up_no_other_client() {
     assert!(matches!(witness.call(declare).await, Heard::DeclareOk { .. }));
     let hold = disk.hold();
     // Much more than may wait for the disk, of which none knows of the others.
-    for number in 0..40 {
+    for number in 0..100 {
         let mut client = Client::connect(server.address()).await;
         match number % 2 {
             0 => client.publish_persistent("lasting", &[7; 100_000]).await,

@@ -131,6 +131,7 @@ pub(crate) fn add(
         ("deduplication", uses.deduplication),
         ("answers", uses.answers),
         ("incomplete", uses.incomplete),
+        ("unread", uses.unread),
     ];
     let used = uses.map(|(name, bytes)| (Labels::default().with("use", name), bytes));
     page.rows(PREFIX, MEMORY, &used);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::places::Places;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::oneshot;
@@ -86,4 +87,53 @@ async fn a_client_keeps_its_place_once_the_node_has_let_it_in() {
         drop((client, node));
         assert_eq!(passing.await.is_ok(), is_kept);
     }
+}
+
+/// A node that has said all this, piece by piece.
+struct Pieces(VecDeque<Vec<u8>>);
+
+impl AsyncRead for Pieces {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        out.put_slice(&self.0.pop_front().unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Pieces {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl ClientStream for Pieces {}
+
+#[tokio::test]
+async fn what_comes_at_once_behind_the_opening_is_passed_on_as_well() {
+    let (mut client, mut own) = duplex(1000);
+    let places = Arc::new(Places::new(1));
+    places.admit(|mut place| {
+        let mut node = Pieces([opened(), b"more".to_vec(), opened()].into());
+        let passing = async move { pass(&mut own, &mut node, &mut place, None).await };
+        tokio::spawn(passing).abort_handle()
+    });
+    let mut heard = Vec::new();
+    client.shutdown().await.expect("it is taken");
+    client.read_to_end(&mut heard).await.expect("an end");
+    assert_eq!(heard, [&opened()[..], b"more", &opened()].concat());
 }
