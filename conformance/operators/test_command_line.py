@@ -91,8 +91,8 @@ class CommandLineTest(unittest.TestCase):
             self.well(command)
 
     def test_sections_are_those_that_are_followed_here(self):
-        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "Messages", "Questions", "Cluster", "Live view",
-                  "Support bundle"]
+        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens", "Messages", "Questions", "Cluster",
+                  "Live view", "Support bundle"]
         self.assertEqual([title for title, _ in blocks()], titles)
 
     def test_commands_do_what_the_page_begins_with(self):
@@ -106,6 +106,11 @@ class CommandLineTest(unittest.TestCase):
 
     def test_probes_succeed(self):
         self.follow("Probes")
+
+    def test_what_happens_is_followed_and_sizes_are_counted(self):
+        for command in dict(blocks())["What happens"]:
+            # Events are followed until they are over.
+            self.well(f"{command} --duration 1" if "event_stream" in command else command)
 
     def test_messages_are_looked_at_moved_and_purged(self):
         self.follow("Messages")
