@@ -33,8 +33,7 @@ impl Views {
         known.view.upgrade().map(|view| (known.seen, view))
     }
 
-    /// Takes note of what is true of that generation. Returns what is not kept any more, to be dropped where nobody waits
-    /// for it.
+    /// Takes note of what is true of that generation. Returns what is not kept any more, to be dropped without a lock.
     #[must_use]
     pub fn keep(&mut self, key: (String, String), seen: u64, view: &Arc<View>) -> Vec<Arc<View>> {
         if self.by_user.get(&key).is_some_and(|known| known.seen > seen) {

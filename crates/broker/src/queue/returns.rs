@@ -74,7 +74,7 @@ pub(super) fn put_count(
 }
 
 impl Queue {
-    /// A message comes back that somebody may have failed on: to its place, or, from a queue that counts
+    /// A message comes back that its client may have failed on: to its place, or, from a queue that counts
     /// that, out of the queue if that was once too often.
     pub(super) fn put_back(
         self: &Arc<Self>,

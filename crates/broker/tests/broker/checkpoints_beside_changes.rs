@@ -16,7 +16,7 @@ const BINDINGS: usize = 600;
 
 /// Where a checkpoint goes; between its writes something else changes.
 struct Slow {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     writes: usize,
     ask: Sender<usize>,
     done: Receiver<()>,
@@ -24,14 +24,14 @@ struct Slow {
 }
 
 impl Write for Slow {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.octets.extend_from_slice(octets);
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
         self.writes += 1;
         if self.writes.is_multiple_of(32) && !self.has_waited {
             self.ask.send(self.writes).expect("it is asked");
             self.has_waited = self.done.recv_timeout(LONG).is_err();
         }
-        Ok(octets.len())
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -74,7 +74,7 @@ fn who_binds_waits_for_no_checkpoint_and_it_has_all_that_stays() {
     let start = state.start();
     let (ask, asked) = channel();
     let (tell, done) = channel();
-    let mut out = Slow { octets: Vec::new(), writes: 0, ask, done, has_waited: false };
+    let mut out = Slow { bytes: Vec::new(), writes: 0, ask, done, has_waited: false };
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for (nth, writes) in asked.iter().enumerate() {
@@ -92,7 +92,7 @@ fn who_binds_waits_for_no_checkpoint_and_it_has_all_that_stays() {
         drop(std::mem::replace(&mut out.ask, channel().0));
     });
     assert!(!out.has_waited, "who binds waits for the checkpoint's disk");
-    let recovered = Recovered::from_checkpoint(&out.octets).expect("it is whole");
+    let recovered = Recovered::from_checkpoint(&out.bytes).expect("it is whole");
     let staying = |exchange: &[u8]| {
         let has = |key: &[u8], what: &[u8]| key.windows(what.len()).any(|part| part == what);
         let keys = recovered.definitions.keys();

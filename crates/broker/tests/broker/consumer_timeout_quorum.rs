@@ -12,7 +12,11 @@ use courser_codec::{FieldTable, Method, Table, basic};
 const QUORUM_MS: u64 = 1_800_000;
 
 fn declare_quorum(client: &mut Client, name: &str) {
-    declare_with(client, name, true, &FieldTable::new().with("x-queue-type", "quorum"));
+    declare_with(client, name, true, &quorum());
+}
+
+fn quorum() -> FieldTable {
+    FieldTable::new().with("x-queue-type", "quorum")
 }
 
 fn consume_within(client: &mut Client, queue: &str, timeout_ms: i64) -> String {
@@ -57,7 +61,7 @@ fn a_consumer_that_is_too_slow_brings_its_message_closer_to_the_delivery_limit()
     let world = World::new();
     tick(&world, 10_000);
     let mut client = world.connect();
-    let arguments = FieldTable::new().with("x-queue-type", "quorum").with("x-delivery-limit", 1);
+    let arguments = quorum().with("x-delivery-limit", 1);
     declare_with(&mut client, "q", true, &arguments);
     client.publish("", "q", "1");
     for nth in 1..=2 {
@@ -74,8 +78,7 @@ fn what_returns_from_a_consumer_that_is_gone_keeps_no_queue_that_expires() {
     let world = World::new();
     tick(&world, 10_000);
     let mut client = world.connect();
-    let arguments = FieldTable::new()
-        .with("x-queue-type", "quorum")
+    let arguments = quorum()
         .with("x-consumer-timeout", TIMEOUT_MS as i64)
         .with("x-expires", 2 * TIMEOUT_MS as i64);
     declare_with(&mut client, "q", true, &arguments);
@@ -94,8 +97,7 @@ fn an_acknowledgement_that_is_under_way_when_its_time_is_over_leaves_no_queue_wi
     let world = World::new();
     tick(&world, 10_000);
     let (mut first, mut second) = (world.connect(), world.connect());
-    let arguments = FieldTable::new().with("x-queue-type", "quorum");
-    let arguments = arguments.with("x-single-active-consumer", true);
+    let arguments = quorum().with("x-single-active-consumer", true);
     declare_with(&mut first, "q", true, &arguments);
     consume_within(&mut first, "q", TIMEOUT_MS as i64);
     second.consume("q");
@@ -159,8 +161,7 @@ fn what_was_polled_or_is_settled_in_a_transaction_ends_the_channel() {
     let world = World::new();
     tick(&world, 10_000);
     let mut client = world.connect();
-    let arguments = FieldTable::new().with("x-queue-type", "quorum");
-    let arguments = arguments.with("x-consumer-timeout", TIMEOUT_MS as i64);
+    let arguments = quorum().with("x-consumer-timeout", TIMEOUT_MS as i64);
     declare_with(&mut client, "q", true, &arguments);
     client.fill("q", &["1"]);
     client.get("q").expect("a message");
@@ -181,8 +182,7 @@ fn consumers_of_a_quorum_queue_may_have_times_of_their_own() {
     let world = World::new();
     tick(&world, 10_000);
     let (mut patient, mut hasty) = (world.connect(), world.connect());
-    let arguments = FieldTable::new().with("x-queue-type", "quorum");
-    declare_with(&mut patient, "q", true, &arguments.with("x-consumer-timeout", 5000_i64));
+    declare_with(&mut patient, "q", true, &quorum().with("x-consumer-timeout", 5000_i64));
     patient.qos(1);
     hasty.qos(1);
     let patients = consume_within(&mut patient, "q", 9000);
@@ -240,8 +240,7 @@ fn the_next_single_active_consumer_follows_one_that_was_too_slow() {
     let world = World::new();
     tick(&world, 10_000);
     let (mut first, mut second) = (world.connect(), world.connect());
-    let arguments = FieldTable::new().with("x-queue-type", "quorum");
-    let arguments = arguments.with("x-single-active-consumer", true);
+    let arguments = quorum().with("x-single-active-consumer", true);
     declare_with(&mut first, "q", true, &arguments);
     first.fill("q", &["1", "2"]);
     first.qos(1);

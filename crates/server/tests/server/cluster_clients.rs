@@ -31,11 +31,12 @@ async fn with_consumer(three: &Three, follower: usize) -> (Client, SocketAddr, S
     other.declare("q").await;
     let mut consumer = Client::connect(at).await;
     consumer.consume("q", false).await;
+    let peer = consumer.stream.local_addr().expect("an address");
+    assert!(is_held(at, peer));
     for _ in 0..MESSAGES {
         other.publish("q", &vec![7; SIZE]).await;
     }
     other.counts("q").await;
-    let peer = consumer.stream.local_addr().expect("an address");
     (consumer, at, peer)
 }
 
