@@ -1,21 +1,16 @@
 //! The gateway, as far as sockets that are no ZeroMQ programs see it; `conformance/zeromq` has the rest.
 
-use crate::support::{Client, Heard, TestServer, short, wait_until};
+use crate::support::{Client, Heard, TestServer, free_addresses, short, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_codec::queue;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The library gives up on a handshake after ten seconds.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
 
 async fn with_pull(address: SocketAddr, queue: &str) -> TestServer {
     TestServer::start_with(|config| {
@@ -75,7 +70,7 @@ async fn send(stream: &mut TcpStream, frames: &[&[u8]]) -> io::Result<()> {
 
 #[tokio::test]
 async fn silent_connections_do_not_keep_a_peer_out() {
-    let address = free_address();
+    let address = free_addresses(1)[0];
     let server = with_pull(address, "tasks").await;
     let mut client = Client::connect(server.address()).await;
     // As the gateway declares it, whoever comes first.
@@ -103,7 +98,7 @@ async fn silent_connections_do_not_keep_a_peer_out() {
 
 #[tokio::test]
 async fn a_topic_that_is_refused_costs_its_own_message_alone() {
-    let address = free_address();
+    let address = free_addresses(1)[0];
     let server = TestServer::start().await;
     let password = PasswordHash::new(b"pw", Hashing::Argon2id).expect("a hash");
     server.admin().create_user(User::new("sensors", password)).expect("a user");
@@ -146,7 +141,7 @@ async fn a_topic_that_is_refused_costs_its_own_message_alone() {
 
 #[tokio::test]
 async fn requests_wait_for_others_whose_envelopes_take_all_bytes() {
-    let address = free_address();
+    let address = free_addresses(1)[0];
     let server = TestServer::start_with(|config| {
         let endpoint = serde_json::json!([{
             "socket": "router", "bind": format!("tcp://{address}"), "queue": "requests",
