@@ -74,6 +74,34 @@ fn a_consumer_that_is_too_slow_brings_its_message_closer_to_the_delivery_limit()
 }
 
 #[test]
+fn letters_of_slow_consumers_leave_in_the_order_of_their_queue() {
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    client.declare("dead");
+    let arguments = quorum()
+        .with("x-delivery-limit", 0)
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "q", true, &arguments);
+    let mut consumers: Vec<_> = (0..8).map(|_| world.connect()).collect();
+    for consumer in &mut consumers {
+        consumer.consume("q");
+    }
+    let bodies: Vec<_> = (0..32).map(|number| number.to_string()).collect();
+    for body in &bodies {
+        let priority = if body == "31" { 9 } else { 0 };
+        let message = Message::new("", "q", body);
+        client.send(message.with_properties(|properties| properties.priority = Some(priority)));
+    }
+    assert_eq!(world.counts("q"), (0, 32, 8));
+    tick(&world, 10_000 + QUORUM_MS);
+    client.consume("dead");
+    let order = [&["31".to_owned()], &bodies[..31]].concat();
+    assert_eq!(client.bodies(), order);
+}
+
+#[test]
 fn what_returns_from_a_consumer_that_is_gone_keeps_no_queue_that_expires() {
     let world = World::new();
     tick(&world, 10_000);

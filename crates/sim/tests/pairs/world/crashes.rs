@@ -103,6 +103,15 @@ impl World {
                 self.model.leave_open(&before);
                 Ok(())
             }
+            // It may wait at its exchange still, and the queue may have had no room for it but has after the start.
+            (Ok(()), Err(_), Operation::Publish(batch)) if batch.path == Path::Later => {
+                let publishes = self.late_publishes(batch, first_id);
+                let come = self.have_come(&publishes, &(before, hashed), now_ms);
+                let come = come.map(|()| std::mem::replace(&mut self.model, Model::new(now_ms)));
+                self.model = after;
+                come.iter().for_each(|come| self.model.leave_open(come));
+                Ok(())
+            }
             (Ok(()), Err(_), _) => {
                 self.model = after;
                 Ok(())
@@ -112,9 +121,7 @@ impl World {
             }
             (Err(_), Ok(()), _) => Ok(()),
             (Err(one), Err(other), Operation::Publish(batch)) => {
-                let not_mandatory = |one: Publish| Publish { mandatory: false, ..one };
-                let publishes = self.messages(batch, first_id).into_iter().map(not_mandatory);
-                let publishes: Vec<_> = publishes.collect();
+                let publishes = self.late_publishes(batch, first_id);
                 let come = self.have_come(&publishes, &(before, hashed), now_ms);
                 come.map_err(|whys| {
                     format!("not as after, as {one}; not as before, as {other}{whys}")
@@ -124,6 +131,12 @@ impl World {
                 Err(format!("not as after, as {one}; not as before, as {other}"))
             }
         }
+    }
+
+    /// What a publish of which the log has a part may bring after a start.
+    fn late_publishes(&self, batch: &Batch, first_id: u64) -> Vec<Publish> {
+        let not_mandatory = |one: Publish| Publish { mandatory: false, ..one };
+        self.messages(batch, first_id).into_iter().map(not_mandatory).collect()
     }
 
     /// Whether the broker, which has started again, has the first of these publishes besides what was there before,
