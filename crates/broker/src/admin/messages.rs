@@ -119,7 +119,7 @@ impl Admin {
                 _ if failed.is_some() => queue.requeue(&taken, false, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
                 GetMode::Requeue { counts } => queue.requeue(&taken, counts, store, &mut wakes),
-                GetMode::Reject => queue.reject(&taken, store, &mut wakes),
+                GetMode::Reject => queue.reject(&taken, true, store, &mut wakes),
             };
             shard.post_dead_letters(&mut wakes);
             failed.map_or(settled, Err)

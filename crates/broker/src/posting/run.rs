@@ -1,7 +1,7 @@
 //! The messages of one run of publishes that go the same way, and their places in the store as far
 //! as they needed one.
 
-use crate::queue::{REDELIVERED, SPILLED, has_expiration};
+use crate::queue::{FAILED, REDELIVERED, SPILLED, has_expiration};
 use courser_store::{Location, MessageRef, Position, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -128,7 +128,7 @@ impl<'m> PublishRun<'m> {
             *location.marks_mut() |= SPILLED;
         }
         if self.redelivered {
-            *location.marks_mut() |= REDELIVERED;
+            *location.marks_mut() |= REDELIVERED | FAILED;
         }
         Some(location)
     }

@@ -13,6 +13,9 @@ use std::ops::Range;
 
 /// Set in [`Location::marks`] once a message has been delivered and came back.
 pub(crate) const REDELIVERED: u16 = 1;
+/// Set once a client may have failed on the message: it came back, or was refused for good, in a way that counts for a delivery
+/// limit; or it is the dead letter of such a message.
+pub(crate) const FAILED: u16 = 4;
 /// Set for a message that is in the log only because memory was short, and does not survive a restart.
 pub(crate) const SPILLED: u16 = 2;
 

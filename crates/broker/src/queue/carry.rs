@@ -1,6 +1,6 @@
 //! Carrying a queue to another broker: what it has, in its order, and taking that in there.
 
-use super::backlog::REDELIVERED;
+use super::backlog::{FAILED, REDELIVERED};
 use super::logged::{Entries, Entry, Logged};
 use super::returns::count_of;
 use super::{Queue, State};
@@ -17,6 +17,36 @@ pub(crate) struct Lines {
     pub unacked: usize,
 }
 
+/// How a message has come back to its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CameBack {
+    /// In no way that says that a client may have failed on it.
+    Unharmed,
+    /// A client may have failed on it, and the queue does not count that.
+    Failed,
+    /// So often.
+    Counted(u64),
+}
+
+impl CameBack {
+    /// As a record has it.
+    pub fn code(self) -> u64 {
+        match self {
+            CameBack::Unharmed => 0,
+            CameBack::Failed => u64::MAX,
+            CameBack::Counted(count) => count,
+        }
+    }
+
+    pub fn of_code(code: u64) -> Self {
+        match code {
+            0 => CameBack::Unharmed,
+            u64::MAX => CameBack::Failed,
+            count => CameBack::Counted(count),
+        }
+    }
+}
+
 impl Queue {
     /// What it has. Dead letters that have not arrived elsewhere are in it, as after a restart.
     pub(crate) fn lines(&self) -> Lines {
@@ -28,11 +58,16 @@ impl Queue {
         Lines { lines, messages, unacked: state.unacked.len() }
     }
 
-    /// How often a message has come back, where that is counted, and 0 where it only did; none if it
-    /// never did.
-    pub(crate) fn returns_of(&self, (position, marks): Entry) -> Option<u64> {
+    /// How a message has come back; none if it never did.
+    pub(crate) fn returns_of(&self, (position, marks): Entry) -> Option<CameBack> {
         let location = Location::Log { position, marks };
-        (marks & REDELIVERED != 0).then(|| count_of(&location, self.state.lock().notes.as_deref()))
+        (marks & REDELIVERED != 0).then(|| {
+            match count_of(&location, self.state.lock().notes.as_deref()) {
+                0 if marks & FAILED != 0 => CameBack::Failed,
+                0 => CameBack::Unharmed,
+                count => CameBack::Counted(count),
+            }
+        })
     }
 
     /// Takes in a message at its end, as [`Queue::returns_of`] has told of it.
@@ -40,14 +75,16 @@ impl Queue {
         &self,
         mut location: Location,
         message: &MessageRef<'_>,
-        returns: Option<u64>,
+        returned: Option<CameBack>,
     ) {
         let mut state = self.state.lock();
-        if let Some(count) = returns {
-            *location.marks_mut() |= REDELIVERED;
-            if count > 0 {
-                state.set_count(&mut location, count);
-            }
+        *location.marks_mut() |= match returned {
+            None => 0,
+            Some(CameBack::Unharmed) => REDELIVERED,
+            Some(CameBack::Failed | CameBack::Counted(_)) => REDELIVERED | FAILED,
+        };
+        if let Some(CameBack::Counted(count)) = returned {
+            state.set_count(&mut location, count);
         }
         let State { ready, notes, .. } = &mut *state;
         if let Some(notes) = notes {

@@ -1,6 +1,6 @@
 //! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
 
-use super::backlog::REDELIVERED;
+use super::backlog::FAILED;
 use super::logged::{Entry, logged};
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, State};
@@ -32,9 +32,9 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    /// Whether it had come back to its queue before it left.
+    /// Whether a client may have failed on it: so RabbitMQ has `redelivered` say of a dead letter.
     pub fn is_redelivered(&self) -> bool {
-        self.location.marks() & REDELIVERED != 0
+        self.location.marks() & FAILED != 0
     }
 }
 

@@ -40,8 +40,9 @@ mod unfit;
 mod unread;
 mod walk;
 
-pub(crate) use backlog::{REDELIVERED, SPILLED};
+pub(crate) use backlog::{FAILED, REDELIVERED, SPILLED};
 pub use bounds::{Bounds, Overflow};
+pub(crate) use carry::CameBack;
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub(crate) use dead::Letter;
 pub(crate) use deletion::BeforeDeletion;

@@ -9,7 +9,6 @@ use crate::outbox::{NO_SLOT, Outbox};
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 impl Queue {
@@ -57,13 +56,11 @@ impl Queue {
         if returned.is_empty() && !has_fewer {
             return Ok(());
         }
-        // In the queue's order, however many consumers they come from: so do the letters of those that have come back too often.
-        returned.sort_unstable_by_key(|number| (Reverse(state.ready.rank_of(*number)), *number));
         let mut settling = Settling::default();
         // All are back in their places before any is handed out again.
         for sequence in returned {
             if let Some(location) = state.unacked.remove(sequence) {
-                self.put_back(&mut state, (sequence, location), &mut settling, wakes);
+                Self::put_into_place(&mut state, sequence, location);
             }
         }
         // The queue may have been without any for long.

@@ -4,7 +4,7 @@
 //! The count lies in the marks of the message's location, and in the log. What does not fit the marks
 //! is noted beside them.
 
-use super::backlog::SPILLED;
+use super::backlog::{FAILED, SPILLED};
 use super::logged::Entry;
 use super::message_notes::MessageNotes;
 use super::settle::Settling;
@@ -83,6 +83,7 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) {
+        *location.marks_mut() |= FAILED;
         if let Some(limit) = state.traits.as_ref().and_then(|traits| traits.delivery_limit) {
             let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
             if count > limit {

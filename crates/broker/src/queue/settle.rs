@@ -1,6 +1,6 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
-use super::backlog::{REDELIVERED, SPILLED};
+use super::backlog::{FAILED, REDELIVERED, SPILLED};
 use super::logged::{Entry, Logged, logged};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
@@ -32,7 +32,7 @@ pub(crate) enum Freed {
 enum Outcome {
     Acknowledged { in_log: bool },
     Requeued { counts: bool },
-    Rejected,
+    Rejected { counts: bool },
 }
 
 /// What a section under the queue's lock leaves to be done after it.
@@ -117,14 +117,16 @@ impl Queue {
         self.take_back(returned, Outcome::Requeued { counts }, store, wakes)
     }
 
-    /// Takes deliveries that their consumers refuse for good.
+    /// Takes deliveries that their consumers refuse for good. Whether it counts says if the message may have been at
+    /// fault.
     pub(crate) fn reject(
         self: &Arc<Self>,
         refused: &[Settled],
+        counts: bool,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(refused, Outcome::Rejected, store, wakes)
+        self.take_back(refused, Outcome::Rejected { counts }, store, wakes)
     }
 
     /// Settles deliveries, one way or another, and gives their consumers more.
@@ -156,7 +158,9 @@ impl Queue {
                         let returned = (one.sequence, location);
                         self.put_back(&mut state, returned, &mut settling, wakes);
                     }
-                    Outcome::Rejected => {
+                    Outcome::Rejected { counts } => {
+                        let mut location = location;
+                        *location.marks_mut() |= if counts { FAILED } else { 0 };
                         let dead = (state.ready.rank_of(one.sequence), location);
                         self.bury(&mut state, dead, Reason::Rejected, &mut settling, wakes);
                     }
@@ -222,7 +226,7 @@ impl Queue {
         for position in index.positions() {
             let mut location = Location::Log { position, marks: 0 };
             if let count @ 1.. = index.returns(position) {
-                *location.marks_mut() = REDELIVERED;
+                *location.marks_mut() = REDELIVERED | FAILED;
                 state.set_count(&mut location, count);
             }
             let State { ready, notes, .. } = &mut *state;

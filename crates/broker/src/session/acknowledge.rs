@@ -19,8 +19,14 @@ pub(super) enum Settlement {
     Done,
     /// It returns to its queue, which may count that against it.
     Requeue { counts: bool },
-    /// Its consumer refuses it for good: a dead letter, where its queue wants that.
-    Reject,
+    /// Its consumer refuses it for good: a dead letter, where its queue wants that, which may say that it failed.
+    Reject { counts: bool },
+}
+
+impl Settlement {
+    fn back(requeue: bool, counts: bool) -> Self {
+        if requeue { Settlement::Requeue { counts } } else { Settlement::Reject { counts } }
+    }
 }
 
 impl Session {
@@ -31,11 +37,10 @@ impl Session {
 
     /// `basic.reject`.
     pub(super) fn reject(&mut self, number: u16, tag: u64, requeue: bool) -> Result<(), Fault> {
-        let back = Settlement::Requeue { counts: true };
-        self.settle(number, tag, false, if requeue { back } else { Settlement::Reject })
+        self.settle(number, tag, false, Settlement::back(requeue, true))
     }
 
-    /// `basic.nack`: what it gives back has not failed.
+    /// `basic.nack`: what it names has not failed.
     pub(super) fn nack(
         &mut self,
         number: u16,
@@ -43,8 +48,7 @@ impl Session {
         multiple: bool,
         requeue: bool,
     ) -> Result<(), Fault> {
-        let back = Settlement::Requeue { counts: false };
-        self.settle(number, tag, multiple, if requeue { back } else { Settlement::Reject })
+        self.settle(number, tag, multiple, Settlement::back(requeue, false))
     }
 
     /// `basic.recover` with requeue: everything unacknowledged on the channel returns.
@@ -159,7 +163,7 @@ impl Session {
                     channel.counts().deliveries.acknowledged += taken.len() as u64;
                     &mut self.acknowledged
                 }
-                Settlement::Requeue { .. } | Settlement::Reject => &mut returned,
+                Settlement::Requeue { .. } | Settlement::Reject { .. } => &mut returned,
             };
             for (_, unacked) in taken {
                 book(channel, unacked, runs);
@@ -168,8 +172,9 @@ impl Session {
         }
         match settlement {
             _ if returned.is_empty() => Ok(()),
+            Settlement::Done => Ok(()),
             Settlement::Requeue { counts } => self.requeue(returned, counts),
-            _ => self.reject_all(returned),
+            Settlement::Reject { counts } => self.reject_all(returned, counts),
         }
     }
 
@@ -210,13 +215,13 @@ impl Session {
     }
 
     /// Ends deliveries that are refused for good.
-    fn reject_all(&mut self, refused: Runs) -> Result<(), Fault> {
+    fn reject_all(&mut self, refused: Runs, counts: bool) -> Result<(), Fault> {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let store = &*shard.store;
         let mut done = Ok(());
         for (queue, settled) in merge(refused) {
-            done = done.and(queue.reject(&settled, store, &mut self.wakes));
+            done = done.and(queue.reject(&settled, counts, store, &mut self.wakes));
         }
         shard.post_dead_letters(&mut self.wakes);
         done.map_err(store_fault)

@@ -136,8 +136,10 @@ impl Session {
         shard.post_dead_letters(&mut self.wakes);
         drop(gate);
         let mut lsn = lsn;
-        let requeues = [true, false].map(|counts| Settlement::Requeue { counts });
-        for settlement in [Settlement::Reject].into_iter().chain(requeues) {
+        let both = [true, false];
+        let rejects = both.map(|counts| Settlement::Reject { counts });
+        let requeues = both.map(|counts| Settlement::Requeue { counts });
+        for settlement in rejects.into_iter().chain(requeues) {
             let those: Vec<_> = with(settlement).collect();
             if !those.is_empty() {
                 self.apply(number, those, settlement)?;
@@ -187,9 +189,7 @@ impl Session {
         mut settled: Vec<(u64, Unacked, Settlement)>,
     ) -> Vec<(u64, Unacked, Settlement)> {
         for (_, unacked, settlement) in &mut settled {
-            if *settlement != Settlement::Reject {
-                continue;
-            }
+            let Settlement::Reject { .. } = settlement else { continue };
             // Not with the outbox locked: a queue's lock comes before it.
             let queue =
                 self.outbox.lock().channel(number).and_then(|channel| {

@@ -1,7 +1,7 @@
 //! Messages of a vhost that arrives, as they go into the log together.
 
 use crate::exchange::Exchange;
-use crate::queue::Queue;
+use crate::queue::{CameBack, Queue};
 use crate::vhost::Vhost;
 use courser_store::{Location, MessageRef, Position, Record, StoreError, Sync};
 use rustc_hash::FxHashMap;
@@ -27,8 +27,8 @@ impl Target {
 /// One message.
 struct Arriving<'a> {
     message: MessageRef<'a>,
-    /// Who holds it, and how often it came back there (see [`Queue::returns_of`]).
-    targets: Vec<(Target, Option<u64>)>,
+    /// Who holds it, and how it came back there.
+    targets: Vec<(Target, Option<CameBack>)>,
     numbers: Vec<u64>,
     /// When it is due, if it waits for that.
     due_ms: Option<u64>,
@@ -52,12 +52,11 @@ impl<'a> Batch<'a> {
         self.messages.push(Arriving { message, targets, numbers, due_ms });
     }
 
-    /// Notes how often the message that was added last came back in a queue. Returns whether that holds
-    /// it.
-    pub fn note_returns(&mut self, queue: u64, count: u64) -> bool {
+    /// Notes how the message that was added last came back in a queue. Returns whether that holds it.
+    pub fn note_returns(&mut self, queue: u64, how: CameBack) -> bool {
         let targets = self.messages.last_mut().map(|last| &mut last.targets);
         let held = targets.and_then(|all| all.iter_mut().find(|(one, _)| one.number() == queue));
-        held.map(|(_, returns)| *returns = Some(count)).is_some()
+        held.map(|(_, returns)| *returns = Some(how)).is_some()
     }
 
     /// Puts all of them into the log, and to whoever holds them. Returns how many they were.
@@ -100,7 +99,9 @@ impl Arriving<'_> {
         for (target, returned) in &self.targets {
             match target {
                 Target::Queue(queue) => {
-                    if let (Some(count @ 1..), Some(position)) = (*returned, location.position()) {
+                    if let (Some(CameBack::Counted(count)), Some(position)) =
+                        (*returned, location.position())
+                    {
                         returns.entry(queue.id).or_default().push((position, count));
                     }
                     match queue.stream() {

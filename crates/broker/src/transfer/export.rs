@@ -295,9 +295,9 @@ impl Export {
         for (line, marks) in held {
             let Holder::Queue(queue) = &lines[*line].holder else { continue };
             if *marks != 0
-                && let Some(count) = queue.returns_of((position, *marks))
+                && let Some(returned) = queue.returns_of((position, *marks))
             {
-                let returns = &[(Position(0), count)];
+                let returns = &[(Position(0), returned.code())];
                 let record = Record::Returned { queue: queue.id, returns };
                 put_record(&mut self.pending, &record).map_err(store_fault)?;
             }

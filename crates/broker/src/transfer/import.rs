@@ -5,6 +5,7 @@ use super::item::{self, Item, Totals};
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition::{self, Definition};
+use crate::queue::CameBack;
 use crate::vhost::{Vhost, VhostSettings};
 use bytes::{Bytes, BytesMut};
 use courser_store::MessageRef;
@@ -126,7 +127,7 @@ impl Import {
                 let queue = self.targets.get(&queue);
                 let noted = match (queue, &returns[..]) {
                     (Some(Target::Queue(queue)), [(_, count)]) => {
-                        batch.note_returns(queue.id, *count)
+                        batch.note_returns(queue.id, CameBack::of_code(*count))
                     }
                     _ => false,
                 };

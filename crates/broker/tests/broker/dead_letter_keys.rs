@@ -1,8 +1,8 @@
 //! Dead letters: which keys they go by, and whether they say that they were delivered before.
 
-use crate::dead_letters::{declare_both, reject, text};
-use crate::support::{Delivery, Message, World, WorldOnDisk, declare_with, headers, short};
-use courser_codec::{FieldTable, FieldValue, Table, basic, exchange};
+use crate::dead_letters::{declare_both, reject, text, to_queue};
+use crate::support::{Client, Delivery, Message, World, WorldOnDisk, declare_with, headers, short};
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, tx};
 
 #[test]
 fn a_routing_key_for_dead_letters_replaces_all_keys() {
@@ -74,27 +74,70 @@ fn keys_that_were_replaced_count_no_more_wherever_the_letter_goes_from_there() {
 }
 
 #[test]
-fn a_letter_of_what_had_come_back_says_that_it_was_delivered_before() {
+fn a_letter_says_that_it_is_redelivered_where_a_client_may_have_failed_on_it() {
     let world = World::new();
     let mut client = world.connect();
     declare_both(&mut client);
-    client.fill("q", &["once", "twice"]);
-    client.get("q").expect("a message");
-    let second = client.get("q").expect("a message");
-    client.requeue(second.tag);
-    client.tell(basic::Reject { delivery_tag: 1, requeue: false });
-    reject(&mut client, "q");
-    let dead: Vec<_> = (0..2).filter_map(|_| client.get("dead")).collect();
+    let reject = |client: &mut Client, requeue| {
+        let delivery_tag = client.get("q").expect("a message").tag;
+        client.tell(basic::Reject { delivery_tag, requeue });
+    };
+    let nack = |client: &mut Client, requeue| {
+        let delivery_tag = client.get("q").expect("a message").tag;
+        client.tell(basic::Nack { delivery_tag, multiple: false, requeue });
+    };
+    client.fill("q", &["rejected"]);
+    reject(&mut client, false);
+    client.fill("q", &["nacked"]);
+    nack(&mut client, false);
+    client.fill("q", &["nacked twice"]);
+    nack(&mut client, true);
+    nack(&mut client, false);
+    client.fill("q", &["rejected, nacked"]);
+    reject(&mut client, true);
+    nack(&mut client, false);
+    let dead: Vec<_> = (0..4).filter_map(|_| client.get("dead")).collect();
     let seen: Vec<_> = dead.iter().map(|one| (one.text(), one.redelivered)).collect();
-    assert_eq!(seen, [("once", false), ("twice", true)]);
+    let expected = [
+        ("rejected", true),
+        ("nacked", false),
+        ("nacked twice", false),
+        ("rejected, nacked", true),
+    ];
+    assert_eq!(seen, expected);
     // The same where a consumer waits for them.
     client.consume("dead");
-    client.fill("q", &["third"]);
-    let third = client.get("q").expect("a message");
-    client.requeue(third.tag);
-    reject(&mut client, "q");
+    client.fill("q", &["more"]);
+    reject(&mut client, false);
+    client.fill("q", &["still more"]);
+    nack(&mut client, false);
     let letters = client.deliveries();
-    assert_eq!(letters.iter().map(|one| one.redelivered).collect::<Vec<_>>(), [true]);
+    assert_eq!(letters.iter().map(|one| one.redelivered).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
+fn a_letter_of_what_a_client_failed_on_says_so_in_the_next_queue_as_well() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("last");
+    declare_with(&mut client, "dead", false, &to_queue("last").with("x-message-ttl", 0));
+    declare_with(&mut client, "q", false, &to_queue("dead"));
+    let mut other = world.connect();
+    client.fill("q", &["left by a client that has gone"]);
+    other.get("q").expect("a message");
+    other.disconnect();
+    let delivery = client.get("q").expect("it is back");
+    client.tell(basic::Nack { delivery_tag: delivery.tag, multiple: false, requeue: false });
+    world.broker.tick(world.broker.now_ms() + 1);
+    assert!(client.get("last").expect("it expired on its way").redelivered);
+    // In a transaction as outside of one.
+    client.fill("q", &["refused in a transaction"]);
+    client.call(tx::Select {});
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    client.call(tx::Commit {});
+    world.broker.tick(world.broker.now_ms() + 1);
+    assert!(client.get("last").expect("it expired on its way").redelivered);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::support::{
 };
 use courser_codec::{FieldTable, FieldValue, basic, exchange};
 
-fn to_queue(queue: &str) -> FieldTable {
+pub fn to_queue(queue: &str) -> FieldTable {
     FieldTable::new().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", queue)
 }
 
@@ -45,7 +45,7 @@ fn what_a_consumer_refuses_is_told_of_its_death() {
     reject(&mut client, "q");
     let dead = client.get("dead").expect("a dead letter");
     assert_eq!((dead.text(), dead.exchange.as_str()), ("refused", "dlx"));
-    assert_eq!((dead.routing_key.as_str(), dead.redelivered), ("key", false));
+    assert_eq!((dead.routing_key.as_str(), dead.redelivered), ("key", true));
     assert_eq!(dead.properties.expiration, None);
     assert_eq!(dead.properties.correlation_id, Some("7".try_into().expect("short")));
     let death = FieldTable::new()

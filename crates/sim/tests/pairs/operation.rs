@@ -197,8 +197,9 @@ fn number(rng: &mut Rng) -> usize {
 }
 
 fn settlement(rng: &mut Rng) -> Settlement {
-    [Settlement::Ack, Settlement::Ack, Settlement::Reject, Settlement::Requeue { counts: true }]
-        [rng.below(4) as usize]
+    let counts = true;
+    let (reject, requeue) = (Settlement::Reject { counts }, Settlement::Requeue { counts });
+    [Settlement::Ack, Settlement::Ack, reject, requeue][rng.below(4) as usize]
 }
 
 fn restart(features: &Features, rng: &mut Rng) -> Operation {

@@ -62,6 +62,8 @@ pub struct Entry {
     pub stamp_ms: Option<u64>,
     /// Whether it has been delivered before; none where either may be said.
     pub redelivered: Option<bool>,
+    /// Whether a client may have failed on it; none where either may be said.
+    pub failed: Option<bool>,
     /// How often it has come back, where that is counted.
     pub returns: u64,
     /// Until it is delivered, it may have come back so often as well.
@@ -71,7 +73,7 @@ pub struct Entry {
 impl Entry {
     pub fn new(message: &Rc<Message>, stamp_ms: Option<u64>) -> Self {
         let (message, redelivered) = (Rc::clone(message), message.redelivered);
-        Entry { message, stamp_ms, redelivered, returns: 0, returns_or: None }
+        Entry { message, stamp_ms, redelivered, failed: redelivered, returns: 0, returns_or: None }
     }
 
     /// It may as well be as `other`, which is the same message.

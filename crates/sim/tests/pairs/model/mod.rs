@@ -242,8 +242,10 @@ impl Model {
         self.commits = true;
         let all_taken = self.publish_together(&at_once)?;
         self.publish_each(&kept_for_later)?;
-        let requeues = [true, false].map(|counts| Settlement::Requeue { counts });
-        for wanted in [Settlement::Ack, Settlement::Reject].into_iter().chain(requeues) {
+        let both = [true, false];
+        let rejects = both.map(|counts| Settlement::Reject { counts });
+        let requeues = both.map(|counts| Settlement::Requeue { counts });
+        for wanted in [Settlement::Ack].into_iter().chain(rejects).chain(requeues) {
             let those = transaction.settled.iter().filter(|(.., settlement)| *settlement == wanted);
             let those: Vec<_> = those.map(|(tag, held, _)| (*tag, held.clone())).collect();
             self.settle(channel, &those, wanted)?;

@@ -160,6 +160,7 @@ impl World {
         let settlement = match settlement {
             // Only a nack may be of several.
             Settlement::Requeue { .. } => Settlement::Requeue { counts: !multiple },
+            Settlement::Reject { .. } => Settlement::Reject { counts: !multiple },
             other => other,
         };
         let method = match (settlement, multiple) {

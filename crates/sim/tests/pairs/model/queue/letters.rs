@@ -31,7 +31,7 @@ impl Queue {
     ) {
         let Some(to) = self.settings.dead_letter else { return };
         let mut letter = entry.message.letter(self.name, reasons);
-        letter.redelivered = entry.redelivered;
+        letter.redelivered = entry.failed;
         let message = Rc::new(letter);
         let (from, entry) = (self.name, entry.clone());
         at.letters.push_back(Letter { to, from, place, entry, message });

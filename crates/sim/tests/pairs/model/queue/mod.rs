@@ -51,7 +51,10 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settlement {
     Ack,
-    Reject,
+    /// `basic.nack`, and, which says that the client failed, `basic.reject`.
+    Reject {
+        counts: bool,
+    },
     /// `basic.nack` and `basic.recover`, and, which counts, `basic.reject` and the end of a channel.
     Requeue {
         counts: bool,
@@ -289,7 +292,11 @@ impl Queue {
             }
             match settlement {
                 Settlement::Ack => {}
-                Settlement::Reject => self.bury(*place, &taken.entry, &["rejected"], at),
+                Settlement::Reject { counts } => {
+                    let mut entry = taken.entry;
+                    entry.failed = if counts { Some(true) } else { entry.failed };
+                    self.bury(*place, &entry, &["rejected"], at);
+                }
                 Settlement::Requeue { counts } => self.put_back(*place, taken.entry, counts, at),
             }
         }
@@ -300,6 +307,7 @@ impl Queue {
     }
 
     fn put_back(&mut self, place: Place, mut entry: Entry, counts: bool, at: &mut Moment<'_>) {
+        entry.failed = if counts { Some(true) } else { entry.failed };
         if let Some(limit) = self.settings.delivery_limit.filter(|_| counts) {
             if entry.returns >= limit {
                 return self.bury(place, &entry, &["delivery_limit"], at);

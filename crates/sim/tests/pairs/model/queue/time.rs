@@ -64,7 +64,7 @@ impl Queue {
             self.taken.extract_if(.., |_, taken| is_slow(taken)).collect();
         for (place, taken) in back {
             at.channels.take_away(taken.holder, self.name, place);
-            self.put_back(place, taken.entry, true, at);
+            self.put_back(place, taken.entry, false, at);
         }
         self.drop_excess(at);
         self.feed(at)
@@ -93,6 +93,7 @@ impl Queue {
         for entry in self.ready.values_mut() {
             // The log knows of deliveries only what it has to count.
             entry.redelivered = (entry.returns > 0).then_some(true);
+            entry.failed = entry.redelivered;
         }
         self.forget_consumers();
         (self.since_ms, self.used_ms) = (now_ms, now_ms);
