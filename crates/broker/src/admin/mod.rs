@@ -55,6 +55,7 @@ pub use unacked::UnackedView;
 pub use vhosts::{MessageTotals, VhostView};
 
 pub use crate::accounts::AccountsError;
+pub use crate::arguments::{ArgumentOf, Effect, KnownArgument, known_arguments};
 pub use crate::broker::Alarms;
 pub use crate::counts::{
     COUNTED_TYPES, ChannelCounts, DeadCounts, DeliveryCounts, ExchangeCounts, MessageCounts,
@@ -68,7 +69,7 @@ pub use crate::monitor::{
     TrafficCounts,
 };
 pub use crate::persistence::GroupDefinitions;
-pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind};
+pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind, policy_keys};
 pub use crate::queue::QueueStatus;
 pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};

@@ -2,11 +2,13 @@
 
 mod consumer;
 mod exchange;
+mod known;
 mod queue;
 mod value;
 
-pub(crate) use consumer::{consumer_priority, consumer_timeout_ms};
+pub(crate) use consumer::{check_consumer, consumer_priority, consumer_timeout_ms};
 pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_exchange};
+pub use known::{ArgumentOf, Effect, KnownArgument, known_arguments};
 pub(crate) use queue::{
     DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QueueType, check_equivalent_queue, check_given, check_queue,
     ranks, single_active, takes,

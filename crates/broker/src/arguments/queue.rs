@@ -1,5 +1,6 @@
 //! The arguments of `queue.declare`.
 
+use super::known::Effect;
 use super::value::{self, Check};
 use crate::fault::{Fault, Resource};
 use crate::queue::Ranks;
@@ -19,12 +20,9 @@ pub(crate) enum QueueType {
     Stream = 4,
 }
 
-/// The types by name, and whether this broker has them.
-const TYPES: [(&str, QueueType, bool); 3] = [
-    ("classic", QueueType::Classic, true),
-    ("quorum", QueueType::Quorum, true),
-    ("stream", QueueType::Stream, true),
-];
+/// The types by name.
+const TYPES: [(&str, QueueType); 3] =
+    [("classic", QueueType::Classic), ("quorum", QueueType::Quorum), ("stream", QueueType::Stream)];
 
 /// An argument that means something.
 struct Known {
@@ -32,48 +30,69 @@ struct Known {
     check: Check,
     /// The types of queue that take it, their bits.
     types: u8,
-    /// Whether this broker does what it asks for. If not, it is refused, not ignored.
-    supported: bool,
+    /// What comes of it in these.
+    effect: Effect,
 }
 
 const C: u8 = QueueType::Classic as u8;
 const Q: u8 = QueueType::Quorum as u8;
 const S: u8 = QueueType::Stream as u8;
 
-const fn known(name: &'static str, check: Check, types: u8, supported: bool) -> Known {
-    Known { name, check, types, supported }
+const fn known(name: &'static str, check: Check, types: u8) -> Known {
+    Known { name, check, types, effect: Effect::Done }
+}
+
+/// What is so by itself, or has no meaning here: every durable queue is on all nodes of a cluster, and there is one kind
+/// of classic queue and of stream filter.
+const fn without_effect(name: &'static str, check: Check, types: u8) -> Known {
+    Known { name, check, types, effect: Effect::None }
+}
+
+/// What RabbitMQ does and this broker does not.
+const fn refused(name: &'static str, types: u8) -> Known {
+    Known { name, check: value::anything, types, effect: Effect::Refused }
 }
 
 /// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
 /// works with any queue here to one type, all that it makes sense for take it.
-const KNOWN: [Known; 26] = [
-    known("x-expires", value::expiry, C | Q, true),
-    known("x-message-ttl", value::time_to_live, C | Q, true),
-    known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q, true),
-    known("x-dead-letter-routing-key", dead_letter_routing_key, C | Q, true),
-    known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q, true),
-    known("x-max-length", value::not_negative, C | Q, true),
-    known("x-max-length-bytes", value::not_negative, C | Q | S, true),
-    known(MAX_PRIORITY, value::max_priority, C | Q, true),
-    known("x-overflow", value::overflow, C | Q, true),
-    known("x-queue-mode", value::queue_mode, C, true),
-    known("x-queue-version", value::queue_version, C, true),
-    known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q, true),
-    known("x-delivery-limit", value::delivery_limit, C | Q, true),
-    known("x-consumer-timeout", value::expiry, C | Q, true),
-    known(deduplication::ARGUMENT, value::flag, C | Q, true),
-    known(deduplication::HEADER, value::header_name, C | Q, true),
-    known(deduplication::CACHE_SIZE, value::cache_size, C | Q, true),
-    known(deduplication::CACHE_TTL, value::expiry, C | Q, true),
-    known("x-quorum-initial-group-size", value::positive, Q, true),
-    known("x-quorum-target-group-size", value::positive, Q, true),
-    known("x-max-age", value::max_age, S, true),
-    known("x-stream-max-segment-size-bytes", value::not_negative, S, true),
-    known("x-stream-filter-size-bytes", value::not_negative, S, true),
-    known("x-initial-cluster-size", value::positive, S, true),
-    known("x-queue-leader-locator", value::leader_locator, C | Q | S, true),
-    known("x-queue-master-locator", value::any_text, C, true),
+const KNOWN: [Known; 30] = [
+    known("x-expires", value::expiry, C | Q),
+    known("x-message-ttl", value::time_to_live, C | Q),
+    known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q),
+    known("x-dead-letter-routing-key", dead_letter_routing_key, C | Q),
+    known("x-dead-letter-strategy", value::dead_letter_strategy, C | Q),
+    known("x-max-length", value::not_negative, C | Q),
+    known("x-max-length-bytes", value::not_negative, C | Q | S),
+    known(MAX_PRIORITY, value::max_priority, C | Q),
+    known("x-overflow", value::overflow, C | Q),
+    without_effect("x-queue-mode", value::queue_mode, C),
+    without_effect("x-queue-version", value::queue_version, C),
+    known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q),
+    known("x-delivery-limit", value::delivery_limit, C | Q),
+    known("x-consumer-timeout", value::expiry, C | Q),
+    known(deduplication::ARGUMENT, value::flag, C | Q),
+    known(deduplication::HEADER, value::header_name, C | Q),
+    known(deduplication::CACHE_SIZE, value::cache_size, C | Q),
+    known(deduplication::CACHE_TTL, value::expiry, C | Q),
+    without_effect("x-quorum-initial-group-size", value::positive, Q),
+    without_effect("x-quorum-target-group-size", value::positive, Q),
+    known("x-max-age", value::max_age, S),
+    known("x-stream-max-segment-size-bytes", value::not_negative, S),
+    without_effect("x-stream-filter-size-bytes", value::not_negative, S),
+    without_effect("x-initial-cluster-size", value::positive, S),
+    without_effect("x-queue-leader-locator", value::leader_locator, C | Q | S),
+    without_effect("x-queue-master-locator", value::any_text, C),
+    refused("x-delayed-retry-type", Q),
+    refused("x-delayed-retry-min", Q),
+    refused("x-delayed-retry-max", Q),
+    refused("x-consumer-disconnected-timeout", Q),
 ];
+
+/// The name of each, and what comes of it.
+pub(super) fn effects() -> impl Iterator<Item = (&'static str, Effect)> {
+    let of_type = std::iter::once((QUEUE_TYPE, Effect::Done));
+    of_type.chain(KNOWN.iter().map(|known| (known.name, known.effect)))
+}
 
 /// It makes sense with an exchange only.
 fn dead_letter_routing_key(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
@@ -88,19 +107,18 @@ impl QueueType {
     /// The type that a queue with these arguments has; `classic` where they do not say.
     pub fn of(arguments: &FieldTable) -> Self {
         let named = arguments.get(QUEUE_TYPE).and_then(FieldValue::as_str);
-        let found = TYPES.iter().find(|(name, ..)| Some(*name) == named);
-        found.map_or(QueueType::Classic, |(_, known, _)| *known)
+        named.and_then(QueueType::named).unwrap_or(QueueType::Classic)
     }
 
     /// The type of this name.
     pub fn named(name: &str) -> Option<Self> {
-        TYPES.iter().find(|(known, ..)| *known == name).map(|(_, known, _)| *known)
+        TYPES.iter().find(|(known, _)| *known == name).map(|(_, known)| *known)
     }
 
     /// What `x-queue-type` calls it.
     pub fn name(self) -> &'static str {
-        let found = TYPES.iter().find(|(_, known, _)| *known == self);
-        found.map_or("classic", |(name, ..)| name)
+        let found = TYPES.iter().find(|(_, known)| *known == self);
+        found.map_or("classic", |(name, _)| name)
     }
 
     /// How an explanation calls it.
@@ -140,9 +158,7 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
             queue_type.printed()
         )));
     }
-    // A stream does everything that it takes.
-    let does = |known: &Known| known.supported || queue_type == QueueType::Stream;
-    match present.iter().find(|(known, _)| !does(known)) {
+    match present.iter().find(|(known, _)| known.effect == Effect::Refused) {
         Some((known, _)) => Err(invalid(known.name, &queue, super::NOT_SUPPORTED)),
         None => Ok(()),
     }
@@ -167,11 +183,10 @@ fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault>
     let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok(()) };
     let why = match value.as_long_str() {
         None => format!("{{unacceptable_type,{}}}", value.type_name()),
-        Some(text) => match TYPES.iter().find(|(name, ..)| name.as_bytes() == text) {
-            Some((.., true)) => return Ok(()),
-            Some((name, ..)) => format!("'{name}' is {}", super::NOT_SUPPORTED),
-            None => format!("\"unsupported queue type '{}'\"", String::from_utf8_lossy(text)),
-        },
+        Some(text) if TYPES.iter().any(|(name, _)| name.as_bytes() == text) => return Ok(()),
+        Some(text) => {
+            format!("\"unsupported queue type '{}'\"", String::from_utf8_lossy(text))
+        }
     };
     Err(invalid(QUEUE_TYPE, queue, &why))
 }
@@ -181,23 +196,14 @@ pub(crate) fn takes(name: &str, queue_type: QueueType) -> bool {
     KNOWN.iter().any(|known| known.name == name && known.types & queue_type as u8 != 0)
 }
 
-/// Checks an argument that a policy gives to queues, or to streams only.
-pub(crate) fn check_given(
-    name: &str,
-    value: &FieldValue,
-    streams_only: bool,
-) -> Result<(), String> {
+/// Checks an argument that a policy gives to queues.
+pub(crate) fn check_given(name: &str, value: &FieldValue) -> Result<(), String> {
     let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
         return Err("is unknown".to_owned());
     };
     // Where dead letters go may be an argument's business.
     let others = FieldTable::new().with(DEAD_LETTER_EXCHANGE, "");
-    (known.check)(value, &others).map_err(|why| format!("is not good: {why}"))?;
-    let for_streams = known.types == S || streams_only && known.types & S != 0;
-    if known.supported || for_streams {
-        return Ok(());
-    }
-    Err(format!("is {}", super::NOT_SUPPORTED))
+    (known.check)(value, &others).map_err(|why| format!("is not good: {why}"))
 }
 
 fn invalid(name: &str, queue: &Resource<'_>, why: &str) -> Fault {
@@ -212,7 +218,7 @@ pub(crate) fn check_equivalent_queue(
     queue: Resource<'_>,
 ) -> Result<(), Fault> {
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-    let is_type = |value: &FieldValue| TYPES.iter().any(|(name, ..)| Some(*name) == value.as_str());
+    let is_type = |value: &FieldValue| TYPES.iter().any(|(name, _)| Some(*name) == value.as_str());
     let no_type = received.get(QUEUE_TYPE).is_some_and(|value| !is_type(value));
     if no_type || QueueType::of(current) != QueueType::of(received) {
         names.push(QUEUE_TYPE);

@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// The argument of the exchange that names the header to hash.
-const HASH_HEADER: &str = "hash-header";
+pub(crate) const HASH_HEADER: &str = "hash-header";
 /// The argument of the exchange that names the property to hash.
-const HASH_PROPERTY: &str = "hash-property";
+pub(crate) const HASH_PROPERTY: &str = "hash-property";
 
 /// What of a message is hashed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

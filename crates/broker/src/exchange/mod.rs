@@ -18,7 +18,7 @@ mod spread;
 mod topic;
 mod variants;
 
-pub(crate) use consistent_hash::{Hashed, weight};
+pub(crate) use consistent_hash::{HASH_HEADER, HASH_PROPERTY, Hashed, weight};
 pub(crate) use envelope::Envelope;
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;

@@ -1,6 +1,6 @@
 //! What may be in the definition of a policy.
 
-use super::{ApplyTo, PolicyError, PolicyKind, invalid};
+use super::{PolicyError, PolicyKind, invalid};
 use crate::arguments::{self, ALTERNATE_EXCHANGE};
 use crate::limits::OPERATOR_VALUE_BYTES_MAX;
 use courser_auth::NAME_BYTES_MAX;
@@ -53,11 +53,7 @@ pub(super) const QUEUE_KEYS: [Key; 18] = [
 ];
 
 /// Refuses a definition with a key that means nothing, or a value that the argument would not take.
-pub(super) fn check(
-    definition: &FieldTable,
-    kind: PolicyKind,
-    apply_to: ApplyTo,
-) -> Result<(), PolicyError> {
+pub(super) fn check(definition: &FieldTable, kind: PolicyKind) -> Result<(), PolicyError> {
     if definition.is_empty() {
         return Err(invalid("definition", "is empty"));
     }
@@ -77,20 +73,20 @@ pub(super) fn check(
             continue;
         }
         let Some(known) = QUEUE_KEYS.iter().find(|known| known.name == name) else {
-            let names = names(kind).collect::<Vec<_>>().join(", ");
+            let names = policy_keys(kind).collect::<Vec<_>>().join(", ");
             return Err(wrong(format!("is unknown; there are {names}")));
         };
         if kind == PolicyKind::Operator && !known.operator {
-            let names = names(kind).collect::<Vec<_>>().join(", ");
+            let names = policy_keys(kind).collect::<Vec<_>>().join(", ");
             return Err(wrong(format!("is not for operator policies; there are {names}")));
         }
-        let streams_only = apply_to == ApplyTo::Streams;
-        arguments::check_given(&format!("x-{name}"), value, streams_only).map_err(wrong)?;
+        arguments::check_given(&format!("x-{name}"), value).map_err(wrong)?;
     }
     Ok(())
 }
 
-fn names(kind: PolicyKind) -> impl Iterator<Item = &'static str> {
+/// What a definition of this kind may have.
+pub fn policy_keys(kind: PolicyKind) -> impl Iterator<Item = &'static str> {
     let of_queues = QUEUE_KEYS.iter().filter(move |key| kind == PolicyKind::User || key.operator);
     let of_exchanges = (kind == PolicyKind::User).then_some(ALTERNATE_EXCHANGE);
     of_queues.map(|key| key.name).chain(of_exchanges)

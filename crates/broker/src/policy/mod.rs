@@ -11,6 +11,7 @@ mod keys;
 mod of_vhost;
 mod pattern;
 
+pub use keys::policy_keys;
 pub(crate) use of_vhost::Policies;
 
 use crate::arguments::QueueType;
@@ -160,7 +161,7 @@ impl Policy {
         if kind == PolicyKind::Operator && self.apply_to == ApplyTo::Exchanges {
             return Err(invalid("apply_to", "is for queues in an operator policy"));
         }
-        keys::check(&self.definition, kind, self.apply_to)?;
+        keys::check(&self.definition, kind)?;
         NamePattern::new(&self.pattern).map(drop)
     }
 

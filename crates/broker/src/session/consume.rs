@@ -1,7 +1,7 @@
 //! Consuming: `basic.consume`, `basic.cancel`, `basic.get`, `basic.qos` and `channel.flow`.
 
 use super::Session;
-use crate::arguments::{QueueType, consumer_priority, consumer_timeout_ms};
+use crate::arguments::{QueueType, check_consumer, consumer_priority, consumer_timeout_ms};
 use crate::direct_reply::REPLY_TO;
 use crate::fault::Fault;
 use crate::queue::{NewConsumer, Poll, Polled, Queue, Taking};
@@ -23,9 +23,10 @@ impl Session {
         let tag = self.consumer_tag(number, consume)?;
         let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
         let arguments = crate::vhost::owned_arguments(consume.arguments)?;
-        let priority = consumer_priority(&arguments, self.resource(&queue))?;
         let queue_type = QueueType::of(&queue.settings.arguments);
-        let timeout_ms = consumer_timeout_ms(&arguments, queue_type, self.resource(&queue))?;
+        check_consumer(&arguments, queue_type, self.resource(&queue))?;
+        let priority = consumer_priority(&arguments, self.resource(&queue))?;
+        let timeout_ms = consumer_timeout_ms(&arguments, self.resource(&queue))?;
         let prefetch = self.channel(number)?.prefetch;
         let reading = self.reading(&queue, prefetch, consume, &arguments)?;
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };

@@ -21,16 +21,13 @@ impl Session {
         consume: &basic::Consume<'_>,
         arguments: &FieldTable,
     ) -> Result<Option<Reading>, Fault> {
-        let resource = self.resource(queue);
         if queue.stream().is_none() {
-            if !arguments.is_empty() {
-                stream::refuse_stream_arguments(arguments, &queue.settings.arguments, &resource)?;
-            }
             return Ok(None);
         }
-        stream::check_consumer(arguments, prefetch, consume.no_ack, &resource)?;
+        let resource = self.resource(queue);
+        stream::check_consumer(prefetch, consume.no_ack, &resource)?;
         let start = Start::parse(arguments, self.broker.now_ms(), &resource)?;
-        Ok(Some((start, Filter::parse(arguments, &self.broker.memory)?)))
+        Ok(Some((start, Filter::parse(arguments, &self.broker.memory, &resource)?)))
     }
 
     /// Begins to read for a consumer that its queue, a stream, has taken in: the end of the batch

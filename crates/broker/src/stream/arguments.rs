@@ -1,6 +1,5 @@
 //! What a stream is declared with, and what it may be consumed with.
 
-use crate::arguments::QueueType;
 use crate::fault::{Fault, Resource};
 use crate::queue::EffectiveSettings;
 use courser_codec::{FieldTable, FieldValue};
@@ -11,9 +10,6 @@ const PAGES_PER_LIMIT: u64 = 16;
 /// The least that pages are cut to, in bytes and in milliseconds.
 const PAGE_BYTES_MIN: u64 = 4096;
 const PAGE_SPAN_MS_MIN: u64 = 1000;
-
-/// Arguments of `basic.consume` that only streams take.
-const STREAM_ONLY: [&str; 3] = ["x-stream-offset", "x-stream-filter", "x-stream-match-unfiltered"];
 
 /// The settings of a stream.
 #[derive(Clone, Debug, Default)]
@@ -96,14 +92,10 @@ pub(crate) fn check_sizes(arguments: &FieldTable) -> Result<(), Fault> {
 
 /// Refuses a consumer that a stream can't have: one without a limit or without acknowledgements.
 pub(crate) fn check_consumer(
-    arguments: &FieldTable,
     prefetch: u32,
     no_ack: bool,
     queue: &Resource<'_>,
 ) -> Result<(), Fault> {
-    if arguments.get("x-priority").is_some() {
-        return Err(refused("x-priority", queue, QueueType::Stream));
-    }
     if no_ack {
         return Err(Fault::not_implemented(format_args!(
             "automatic acknowledgement not supported by stream {queue}"
@@ -115,23 +107,4 @@ pub(crate) fn check_consumer(
         )));
     }
     Ok(())
-}
-
-/// Refuses what only streams can do for a consumer of another queue.
-pub(crate) fn refuse_stream_arguments(
-    arguments: &FieldTable,
-    of_queue: &FieldTable,
-    queue: &Resource<'_>,
-) -> Result<(), Fault> {
-    match STREAM_ONLY.iter().find(|name| arguments.get(**name).is_some()) {
-        Some(name) => Err(refused(name, queue, QueueType::of(of_queue))),
-        None => Ok(()),
-    }
-}
-
-fn refused(name: &str, queue: &Resource<'_>, queue_type: QueueType) -> Fault {
-    Fault::precondition_failed(format_args!(
-        "invalid arg '{name}' for {queue} of queue type {}",
-        queue_type.printed()
-    ))
 }

@@ -1,6 +1,6 @@
 //! What a stream's reader looks at in a message, and what it adds to it.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Resource};
 use crate::memory::{Charge, Memory, Use};
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
 use courser_codec::{ContentHeader, FieldTable, FieldValue, Properties, Table, TableWriter, Value};
@@ -11,8 +11,12 @@ const OFFSET: &str = "x-stream-offset";
 /// The header's name as it stands in a table: with its length in front.
 const OFFSET_KEY: &[u8] = b"\x0fx-stream-offset";
 const FILTER_VALUE: &str = "x-stream-filter-value";
+/// The argument of `basic.consume` that names what a consumer wants, one value or several.
+pub(crate) const FILTER: &str = "x-stream-filter";
+/// The argument that says whether it wants what has no value, too.
+pub(crate) const MATCH_UNFILTERED: &str = "x-stream-match-unfiltered";
 
-/// Which messages a consumer wants: `x-stream-filter` and `x-stream-match-unfiltered`.
+/// Which messages a consumer wants.
 #[derive(Debug)]
 pub(crate) struct Filter {
     values: FxHashSet<Vec<u8>>,
@@ -27,22 +31,33 @@ impl Filter {
     /// What a consumer's arguments ask for; none if it wants everything. Counted in `memory`.
     ///
     /// # Errors
-    /// When there is no room for it.
-    pub fn parse(arguments: &FieldTable, memory: &Arc<Memory>) -> Result<Option<Self>, Fault> {
-        let text = |value: &FieldValue| value.as_long_str().map(<[u8]>::to_vec);
-        let Some(filter) = arguments.get("x-stream-filter") else { return Ok(None) };
-        let values: FxHashSet<Vec<u8>> = match (filter.as_array(), text(filter)) {
-            (Some(several), _) => several.iter().filter_map(text).collect(),
-            (None, Some(one)) => FxHashSet::from_iter([one]),
-            (None, None) => return Ok(None),
+    /// When they can't be meant, or there is no room for it.
+    pub fn parse(
+        arguments: &FieldTable,
+        memory: &Arc<Memory>,
+        queue: &Resource<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let refused = |name: &str, value: &FieldValue| {
+            let got = value.type_name();
+            Fault::precondition_failed(format_args!(
+                "invalid arg '{name}' for {queue}: {{unacceptable_type,{got}}}"
+            ))
         };
+        let unfiltered_too = match arguments.get(MATCH_UNFILTERED) {
+            None => false,
+            Some(value) => value.as_bool().ok_or_else(|| refused(MATCH_UNFILTERED, value))?,
+        };
+        let Some(filter) = arguments.get(FILTER) else { return Ok(None) };
+        let several = filter.as_array().unwrap_or(std::slice::from_ref(filter));
+        let text = |value: &FieldValue| {
+            value.as_long_str().map(<[u8]>::to_vec).ok_or_else(|| refused(FILTER, value))
+        };
+        let values: FxHashSet<Vec<u8>> = several.iter().map(text).collect::<Result<_, _>>()?;
         // Place and control byte, in a table of which an eighth stays free.
         let table_bytes = values.capacity() * (size_of::<Vec<u8>>() + 1) * 8 / 7;
         let bytes = values.iter().map(|value| value.len() + VALUE_BYTES).sum::<usize>();
         memory.admit_consumer(table_bytes + bytes)?;
         let charge = memory.charge(Use::Sessions, table_bytes + bytes);
-        let unfiltered = arguments.get("x-stream-match-unfiltered");
-        let unfiltered_too = unfiltered.and_then(FieldValue::as_bool) == Some(true);
         Ok(Some(Filter { values, unfiltered_too, _charge: charge }))
     }
 

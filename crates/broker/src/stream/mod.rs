@@ -18,11 +18,10 @@ mod read;
 mod reader;
 mod start;
 
-pub(crate) use arguments::{
-    check_consumer, check_sizes, parse_interval_ms, refuse_stream_arguments,
-};
-pub(crate) use content::Filter;
+pub(crate) use arguments::{check_consumer, check_sizes, parse_interval_ms};
+pub(crate) use content::{FILTER, Filter, MATCH_UNFILTERED};
 pub(crate) use reader::StreamReader;
+pub(crate) use start::OFFSET;
 pub use start::Start;
 
 use crate::memory::Charge;

@@ -4,7 +4,8 @@ use super::arguments::parse_interval_ms;
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue};
 
-const ARGUMENT: &str = "x-stream-offset";
+/// The argument of `basic.consume` that says where.
+pub(crate) const OFFSET: &str = "x-stream-offset";
 
 /// A place in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Start {
         now_ms: u64,
         queue: &Resource<'_>,
     ) -> Result<Self, Fault> {
-        let Some(value) = arguments.get(ARGUMENT) else { return Ok(Start::Next) };
+        let Some(value) = arguments.get(OFFSET) else { return Ok(Start::Next) };
         if let FieldValue::Timestamp(seconds) = value {
             return Ok(Start::Time(seconds.saturating_mul(1000)));
         }
@@ -50,7 +51,7 @@ impl Start {
                 None => "_".to_owned(),
             };
             Fault::precondition_failed(format_args!(
-                "invalid arg '{ARGUMENT}' for {queue}: {{invalid_stream_offset_arg,{{{},{printed}}}}}",
+                "invalid arg '{OFFSET}' for {queue}: {{invalid_stream_offset_arg,{{{},{printed}}}}}",
                 value.type_name()
             ))
         })

@@ -50,6 +50,7 @@ mod memory_of_books;
 mod method_costs;
 mod model;
 mod moving;
+mod nothing_ignored;
 mod outbox;
 mod overflow;
 mod permission_changes;

@@ -89,3 +89,25 @@ fn a_reader_needs_a_prefetch_and_acknowledges() {
          vhost '/'"
     );
 }
+
+#[test]
+fn a_filter_that_can_not_be_meant_is_refused() {
+    let world = World::new();
+    let mut client = filled(&world, 1);
+    client.qos(10);
+    let several = FieldValue::Array(vec!["a".into(), 5.into()]);
+    for (name, value, got) in [
+        ("x-stream-filter", FieldValue::from(5), "signedint"),
+        ("x-stream-filter", several, "signedint"),
+        ("x-stream-match-unfiltered", "true".into(), "longstr"),
+    ] {
+        let answer = try_read(&mut client, "s", &FieldTable::new().with(name, value));
+        let text = format!(
+            "406 PRECONDITION_FAILED - invalid arg '{name}' for queue 's' in vhost '/': \
+             {{unacceptable_type,{got}}}"
+        );
+        assert_eq!(answer, Heard::ChannelClosed(text));
+        client.open_channel(1);
+        client.qos(10);
+    }
+}
