@@ -81,39 +81,42 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
-/// Components whose parameters are set elsewhere, by those who may, and where that is.
-const ELSEWHERE: [(&str, &str); 3] = [
-    ("policy", "/api/policies"),
-    ("operator_policy", "/api/operator-policies"),
-    ("user-limits", "/api/user-limits"),
-];
-
-/// Refuses a component that only looks like one of parameters.
-pub(crate) fn check_component(component: &str) -> Result<(), Refusal> {
-    match ELSEWHERE.iter().find(|(known, _)| *known == component) {
-        None => Ok(()),
-        Some((_, path)) => Err(Refusal::bad_request(format!(
-            "Validation failed\n\nparameters of component {component} are set under {path}\n"
-        ))),
-    }
+/// What becomes of the parameters of a component.
+enum Fate {
+    /// They say what the limits of a vhost are.
+    Limits,
+    /// They are set under this path, by those who may.
+    Elsewhere(&'static str),
+    /// They are kept, shown and exported, and nothing comes of them: definitions and tools of RabbitMQ set them. Their
+    /// values have to have these members.
+    Kept(&'static [&'static str]),
 }
 
-/// Members that the value of a parameter has to have, where it is known what it is for.
-const MANDATORY: [(&str, &[&str]); 2] =
-    [("federation-upstream", &["uri"]), ("shovel", &["src-uri", "dest-uri"])];
+/// The components that RabbitMQ has with its plugins for shovels and federation.
+const COMPONENTS: [(&str, Fate); 7] = [
+    (vhost_limits::COMPONENT, Fate::Limits),
+    ("policy", Fate::Elsewhere("/api/policies")),
+    ("operator_policy", Fate::Elsewhere("/api/operator-policies")),
+    ("user-limits", Fate::Elsewhere("/api/user-limits")),
+    ("shovel", Fate::Kept(&["src-uri", "dest-uri"])),
+    ("federation-upstream", Fate::Kept(&["uri"])),
+    ("federation-upstream-set", Fate::Kept(&[])),
+];
 
-/// Refuses a value that its component could make nothing of.
-fn check_value(parameter: &Parameter) -> Result<(), Refusal> {
-    let Parameter { component, name, value, .. } = parameter;
-    let Some((_, wanted)) = MANDATORY.iter().find(|(known, _)| known == component) else {
-        return Ok(());
-    };
-    let value = kept_value(value);
-    let missing = wanted.iter().find(|key| value.get(key).is_none_or(Value::is_null));
-    missing.map_or(Ok(()), |key| {
-        let reason = format!("Validation failed\n\nKey \"{key}\" not found in {name}\n");
-        Err(Refusal::bad_request(reason))
-    })
+/// Refuses a parameter whose component there is not, or whose value its component could make nothing of.
+pub(crate) fn check_parameter(component: &str, name: &str, value: &Value) -> Result<(), Refusal> {
+    let failed = |why| Refusal::bad_request(format!("Validation failed\n\n{why}\n"));
+    match COMPONENTS.iter().find(|(known, _)| *known == component) {
+        None => Err(failed(format!("component {component} not found"))),
+        Some((_, Fate::Limits)) => Ok(()),
+        Some((_, Fate::Elsewhere(path))) => {
+            Err(failed(format!("parameters of component {component} are set under {path}")))
+        }
+        Some((_, Fate::Kept(wanted))) => {
+            let missing = wanted.iter().find(|key| value.get(key).is_none_or(Value::is_null));
+            missing.map_or(Ok(()), |key| Err(failed(format!("Key \"{key}\" not found in {name}"))))
+        }
+    }
 }
 
 fn refused(fault: Fault) -> Refusal {
@@ -188,10 +191,20 @@ fn put_parameter(call: &Call) -> Outcome {
     if parameter.component == vhost_limits::COMPONENT {
         return put_limits(call, &parameter);
     }
-    check_component(&parameter.component)?;
-    check_value(&parameter)?;
-    let is_new = call.admin().set_parameter(&parameter).map_err(refused)?;
-    Ok(Reply::put(is_new))
+    let Parameter { component, name, value, .. } = &parameter;
+    check_parameter(component, name, &kept_value(value))?;
+    Ok(Reply::put(keep(call.admin(), &parameter).map_err(refused)?))
+}
+
+/// Keeps a parameter that nothing comes of, and says so in the log. Returns whether it is new.
+pub(crate) fn keep(admin: &Admin, parameter: &Parameter) -> Result<bool, Fault> {
+    let is_new = admin.set_parameter(parameter)?;
+    let Parameter { component, name, vhost, .. } = parameter;
+    tracing::warn!(
+        %component, %name, %vhost,
+        "a parameter is kept and nothing comes of it: there are no shovels and no federation"
+    );
+    Ok(is_new)
 }
 
 /// Sets all limits of a vhost: those that the value does not name are lifted.

@@ -118,7 +118,7 @@ fn parameter(row: &Value) -> Result<(), ImportError> {
             limits.map_err(|why| refused("vhost", vhost(row), why))
         }
         _ => {
-            let checked = crate::api::check_component(component);
+            let checked = crate::api::check_parameter(component, name, value);
             checked.map_err(|refusal| refused("parameter", name, reason(&refusal)))?;
             named("parameter", "component", component)?;
             named("parameter", "parameter", name)

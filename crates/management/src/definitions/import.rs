@@ -277,7 +277,7 @@ impl Import<'_> {
             }
             _ => {
                 self.known_vhost(vhost)?;
-                let checked = crate::api::check_component(component);
+                let checked = crate::api::check_parameter(component, name, value);
                 checked.map_err(|refusal| refused("parameter", name, reason(&refusal)))?;
                 let parameter = Parameter {
                     vhost: vhost.to_owned(),
@@ -285,7 +285,7 @@ impl Import<'_> {
                     name: name.to_owned(),
                     value: value.to_string(),
                 };
-                let set = self.admin.set_parameter(&parameter);
+                let set = crate::api::keep_parameter(self.admin, &parameter);
                 set.map(drop).map_err(|error| refused("parameter", name, error.explanation))
             }
         }

@@ -313,7 +313,7 @@ async fn what_an_import_refuses_a_dry_run_refuses_with_the_same_words() {
         topic("amq.topic", "("),
         json!({ "global_parameters": [{ "name": long, "value": 1 }] }),
         json!({ "global_parameters": [{ "name": "x" }] }),
-        json!({ "parameters": [{ "vhost": "/", "component": "mine", "name": long, "value": {} }] }),
+        json!({ "parameters": [{ "vhost": "/", "component": "federation-upstream-set", "name": long, "value": {} }] }),
         json!({ "parameters": [{ "vhost": "/", "component": "vhost-limits", "name": "limits", "value": { "no": 1 } }] }),
         exchange(&long, json!({})),
         exchange("a\nb", json!({})),

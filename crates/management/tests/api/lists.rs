@@ -123,7 +123,13 @@ async fn what_belongs_to_a_vhost_or_a_user_is_paged_likewise() {
         broker.add_user(&format!("user-{nth}"), "management", &["/"]);
         let limit = format!("/api/user-limits/user-{nth}/max-channels");
         broker.send("PUT", &limit, r#"{"value":10}"#).await;
-        broker.send("PUT", &format!("/api/parameters/x/%2F/p-{nth}"), r#"{"value":1}"#).await;
+        broker
+            .send(
+                "PUT",
+                &format!("/api/parameters/federation-upstream-set/%2F/p-{nth}"),
+                r#"{"value":1}"#,
+            )
+            .await;
         broker.send("PUT", &format!("/api/global-parameters/g-{nth}"), r#"{"value":1}"#).await;
     }
     for (path, name) in [
@@ -132,7 +138,7 @@ async fn what_belongs_to_a_vhost_or_a_user_is_paged_likewise() {
         ("/api/policies", "policy-"),
         ("/api/permissions", "user-"),
         ("/api/user-limits", "user-"),
-        ("/api/parameters/x", "p-"),
+        ("/api/parameters/federation-upstream-set", "p-"),
         ("/api/global-parameters", "g-"),
     ] {
         let page = broker.get(&format!("{path}?page=2&page_size=2&name={name}")).await.json();
@@ -365,7 +371,7 @@ async fn rows_and_samples_are_bounded_together() {
 async fn arguments_that_each_row_is_compared_with_are_bounded() {
     let broker = Broker::start().await;
     let columns = |count: usize| format!("columns={}", vec!["name"; count].join(","));
-    let (word, parameters) = ("m".repeat(256), |count: usize| vec!["a=b"; count].join("&"));
+    let (word, parameters) = ("m".repeat(256), |count: usize| vec!["_=b"; count].join("&"));
     for most in [columns(256), format!("sort={word}"), format!("has={word}"), parameters(61)] {
         let path = format!("/api/queues?page=1&page_size=1&{most}");
         assert_eq!(broker.get(&path).await.status, 200, "{path}");

@@ -222,6 +222,9 @@ async fn parameters_and_the_name_of_the_cluster_are_kept() {
     let half = broker.send("PUT", path, r#"{"value":{"src-uri":"amqp://"}}"#).await;
     assert_eq!(half.refusal().1, "Validation failed\n\nKey \"dest-uri\" not found in mine\n");
     assert_eq!(broker.send("PUT", path, r#"{"value":nothing}"#).await.status, 400);
+    let nope = broker.send("PUT", "/api/parameters/nope/%2F/mine", r#"{"value":1}"#).await;
+    let reason = "Validation failed\n\ncomponent nope not found\n";
+    assert_eq!((nope.status, nope.refusal().1), (400, json!(reason)));
     for elsewhere in ["policy", "operator_policy", "user-limits"] {
         let path = format!("/api/parameters/{elsewhere}/%2F/mine");
         assert_eq!(broker.send("PUT", &path, r#"{"value":{}}"#).await.status, 400, "{elsewhere}");

@@ -218,8 +218,8 @@ fn vhosts_limits_and_policies_are_changed_and_shown() {
     broker.refused(65, &["set_policy", "p2", "^zz", "no JSON"]);
     broker.quiet(&["clear_policy", "p1"]);
     broker.refused(69, &["clear_policy", "p1"]);
-    broker.quiet(&["set_parameter", "mine", "x", "{}"]);
-    assert_eq!(broker.quiet(&["-s", "list_parameters"]), "mine\tx\t{}\n");
+    broker.quiet(&["set_parameter", "federation-upstream-set", "x", "{}"]);
+    assert_eq!(broker.quiet(&["-s", "list_parameters"]), "federation-upstream-set\tx\t{}\n");
     broker.quiet(&["enable_vhost_deletion_protection", "v1"]);
     broker.refused(65, &["delete_vhost", "v1"]);
     broker.quiet(&["disable_vhost_deletion_protection", "v1"]);

@@ -78,27 +78,34 @@ fn global_parameters_and_names_of_the_cluster_are_kept() {
 }
 
 #[test]
-fn parameters_of_any_component_are_kept() {
+fn parameters_of_federation_are_kept() {
     let vhost = Vhost::new("hc.parameters");
     let (api, name) = (&vhost.api, vhost.name);
     let value = members(json!({ "size": 50 }));
     let limits = RuntimeParameterDefinition {
         name: "limits",
         vhost: name,
-        component: "hc-component",
+        component: "federation-upstream-set",
         value,
     };
     api.upsert_runtime_parameter(&limits).expect("set");
     assert_eq!(
-        api.list_runtime_parameters_of_component_in("hc-component", name).expect("listed").len(),
+        api.list_runtime_parameters_of_component_in("federation-upstream-set", name)
+            .expect("listed")
+            .len(),
         1
     );
-    assert!(!api.list_runtime_parameters_of_component("hc-component").expect("listed").is_empty());
+    assert!(
+        !api.list_runtime_parameters_of_component("federation-upstream-set")
+            .expect("listed")
+            .is_empty()
+    );
     assert!(!api.list_runtime_parameters().expect("listed").is_empty());
-    let shown = api.get_runtime_parameter("hc-component", name, "limits").expect("shown");
+    let shown =
+        api.get_runtime_parameter("federation-upstream-set", name, "limits").expect("shown");
     assert_eq!(shown.value.get("size"), Some(&json!(50)));
-    api.clear_runtime_parameter("hc-component", name, "limits", false).expect("cleared");
-    api.clear_runtime_parameter("hc-component", name, "limits", true)
+    api.clear_runtime_parameter("federation-upstream-set", name, "limits", false).expect("cleared");
+    api.clear_runtime_parameter("federation-upstream-set", name, "limits", true)
         .expect("gone is as good as cleared");
 }
 

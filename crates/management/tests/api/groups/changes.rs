@@ -271,7 +271,7 @@ fn definitions() -> Value {
             "definition": { "max-length": nth }, "priority": nth,
         }));
         parameters
-            .push(json!({ "vhost": vhost, "component": "c", "name": "n", "value": { "x": nth } }));
+            .push(json!({ "vhost": vhost, "component": "federation-upstream-set", "name": "n", "value": { "x": nth } }));
     }
     json!({
         "users": [{ "name": "of-file", "password_hash": "", "tags": ["management"], "limits": {} }],

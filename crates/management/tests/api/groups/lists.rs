@@ -36,7 +36,7 @@ async fn fill(world: &World) {
         world.both("PUT", &format!("/api/policies/{vhost}/p{nth}"), &policy.to_string()).await;
         let path = format!("/api/operator-policies/{vhost}/o{}", nth % 2);
         world.both("PUT", &path, &policy.to_string()).await;
-        let path = format!("/api/parameters/some/{vhost}/name-{}", 9 - nth);
+        let path = format!("/api/parameters/federation-upstream-set/{vhost}/name-{}", 9 - nth);
         world.both("PUT", &path, r#"{"value":{"x":1}}"#).await;
         if nth % 2 == 0 {
             let path = format!("/api/vhost-limits/{vhost}/max-queues");
@@ -71,7 +71,7 @@ const LISTS: [&str; 14] = [
     "/api/policies",
     "/api/operator-policies",
     "/api/parameters",
-    "/api/parameters/some",
+    "/api/parameters/federation-upstream-set",
     "/api/connections/username/me",
 ];
 

@@ -88,7 +88,7 @@ fn world() -> Operated {
         "set_topic_permissions -p there there amq.topic .* .*",
         "set_policy -p there there .* {\"max-length\":5}",
         "set_operator_policy -p there there .* {\"max-length\":5}",
-        "set_parameter -p there there there {}",
+        "set_parameter -p there federation-upstream-set there {}",
         "set_global_parameter there {}",
     ] {
         let words = words(line);
