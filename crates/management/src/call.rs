@@ -8,6 +8,7 @@ use crate::json::Columns;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::shares::Share;
+use crate::taken;
 use bytes::Bytes;
 use courser_broker::admin::Admin;
 use hyper::{HeaderMap, Method};
@@ -33,6 +34,8 @@ pub(crate) struct Call {
     /// What stands in the path for the names in the route's pattern.
     pub params: Vec<(&'static str, Vec<u8>)>,
     pub query: Vec<(String, String)>,
+    /// What its body may have.
+    pub takes: Option<&'static taken::Body>,
     pub headers: HeaderMap,
     pub body: Bytes,
     /// What the body takes up of the room for all of them.
@@ -62,6 +65,7 @@ impl Call {
             inside: self.inside.clone(),
             params: Vec::new(),
             query: self.query.clone(),
+            takes: None,
             headers: HeaderMap::new(),
             body: Bytes::new(),
             _room: None,
@@ -138,12 +142,6 @@ impl Call {
         self.query(name) == Some("true")
     }
 
-    /// Refuses parameters that the request does not know: whoever mistypes one would get something else than he asked
-    /// for. Those that begin with `_` are for caches.
-    pub fn only_query(&self, known: &[&str]) -> Result<(), Refusal> {
-        only(self.query.iter().map(|(name, _)| name.as_str()), "parameter", known)
-    }
-
     /// Whether the parameter `dry_run` says that a request is only to be tried.
     pub fn is_trial(&self) -> Result<bool, Refusal> {
         self.holds_back("dry_run")
@@ -193,9 +191,12 @@ impl Call {
         Ok(all.filter(|name| self.is_here(name) && caller.may_enter(name)).collect())
     }
 
-    /// The body as an object. Nothing at all is an empty one.
+    /// The body as an object. Nothing at all is an empty one. Members that the request does not know are refused.
     pub fn object(&self) -> Result<Map<String, Value>, Refusal> {
-        object(&self.body)
+        let members = object(&self.body)?;
+        // A request that is in no table takes none.
+        self.takes.unwrap_or(&taken::NOTHING).check(&members)?;
+        Ok(members)
     }
 }
 
@@ -262,26 +263,12 @@ fn values(body: &[u8]) -> usize {
     values
 }
 
-fn only<'n>(
-    mut names: impl Iterator<Item = &'n str>,
-    what: &str,
-    known: &[&str],
-) -> Result<(), Refusal> {
-    match names.find(|name| !name.starts_with('_') && !known.contains(name)) {
-        None => Ok(()),
-        Some(name) => Err(Refusal::bad_request(format!(
-            "there is no {what} '{name}' here, only {}",
-            known.join(", ")
-        ))),
-    }
-}
-
 /// Members of an object, read as leniently as older tools need.
 pub(crate) trait Members {
-    /// Refuses members that the request does not know.
-    fn only(&self, known: &[&str]) -> Result<(), Refusal>;
     /// A text that has to be there.
     fn required_text(&self, name: &str) -> Result<&str, Refusal>;
+    /// A text that may be there.
+    fn text(&self, name: &str) -> Result<Option<&str>, Refusal>;
     /// A flag, also as text; `default` without it.
     fn flag(&self, name: &str, default: bool) -> Result<bool, Refusal>;
     /// A whole number, also as text.
@@ -289,15 +276,18 @@ pub(crate) trait Members {
 }
 
 impl Members for Map<String, Value> {
-    fn only(&self, known: &[&str]) -> Result<(), Refusal> {
-        only(self.keys().map(String::as_str), "member", known)
-    }
-
     fn required_text(&self, name: &str) -> Result<&str, Refusal> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(text),
             Some(other) => Err(Refusal::bad_request(serde_json::json!(["not_string", other]))),
             None => Err(Refusal::key_missing(&[name])),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
+        match self.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.required_text(name).map(Some),
         }
     }
 

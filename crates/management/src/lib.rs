@@ -41,6 +41,7 @@ mod sessions;
 mod settings;
 mod shares;
 mod slow;
+mod taken;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};

@@ -61,20 +61,15 @@ fn remove(call: &Call) -> Outcome {
 
 fn transfer(call: &Call) -> Outcome {
     let body = call.object()?;
-    body.only(&["node", "group"])?;
     let group = body.integer("group")?.unwrap_or_default();
     let group = u16::try_from(group).map_err(|_| Refusal::bad_request("there is no such group"))?;
-    let to = match body.get("node") {
-        None => None,
-        Some(_) => Some(body.required_text("node")?),
-    };
+    let to = body.text("node")?;
     let leader = cluster(call)?.transfer_leader(group, to)?;
     Ok(Reply::json(&json!({ "leader": leader })))
 }
 
 fn move_vhost(call: &Call) -> Outcome {
     let body = call.object()?;
-    body.only(&["group"])?;
     let group = body.integer("group")?.and_then(|group| u16::try_from(group).ok());
     let group = group.ok_or_else(|| Refusal::bad_request("group must be the number of a group"))?;
     cluster(call)?.move_vhost(call.text("vhost")?, group)?;
@@ -96,7 +91,6 @@ fn drained(call: &Call) -> Outcome {
 
 fn drain(call: &Call) -> Outcome {
     let body = call.object()?;
-    body.only(&["group", "pause_ms"])?;
     let number = |name: &str, default: u64| {
         let given = body.integer(name)?.map_or(Ok(default), u64::try_from);
         given.map_err(|_| Refusal::bad_request(format!("{name} must not be negative")))

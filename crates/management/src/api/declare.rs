@@ -67,7 +67,7 @@ fn put_queue(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.text("queue")?);
     let body = call.object()?;
     let node = &call.api.settings.node.name;
-    if let Some(other) = body.get("node").and_then(Value::as_str).filter(|other| other != node) {
+    if let Some(other) = body.text("node")?.filter(|other| other != node) {
         return Err(Refusal::bad_request(format!("Node {other} is not a cluster member")));
     }
     let queue = NewQueue {
@@ -103,7 +103,6 @@ fn delete_queue(call: &Call) -> Outcome {
 fn purge(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.bytes("queue"));
     check(call, Right::Read, Resource::Queue(name))?;
-    call.only_query(&["count"])?;
     let Some(count) = call.query("count").filter(|count| !count.is_empty()) else {
         call.admin().purge_queue(vhost, name)?;
         return Ok(Reply::done());

@@ -28,14 +28,12 @@ fn move_messages(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     may_read(call)?;
     let body = call.object()?;
-    body.only(&["to", "numbers", "count", "contains", "header", "offset", "dry_run"])?;
     let to = place(&body)?;
     may_write_to(call, vhost, &to)?;
     let number = |name: &str| {
         let number = body.integer(name)?.map(usize::try_from).transpose();
         number.map_err(|_| Refusal::bad_request(json!(["not_int", name])))
     };
-    let text = |name: &str| body.get(name).and_then(Value::as_str);
     let is_trial = body.flag("dry_run", false)?;
     let relocation = call.admin().relocation(vhost, queue, to.clone(), is_trial);
     Ok(Reply::work(Moving {
@@ -43,7 +41,7 @@ fn move_messages(call: &Call) -> Outcome {
         numbers: numbers(&body)?,
         count: number("count")?,
         skip: number("offset")?.unwrap_or(0),
-        search: Search::asked(text("contains"), text("header"))?,
+        search: Search::asked(body.text("contains")?, body.text("header")?)?,
         relocation: relocation.map_err(refused)?,
         to,
         is_trial,

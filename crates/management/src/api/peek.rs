@@ -60,10 +60,6 @@ pub(super) fn may_read(call: &Call) -> Result<(), Refusal> {
     read.map_err(|reason| Refusal::not_authorised(format!("ACCESS_REFUSED - {reason}")))
 }
 
-/// What says which messages are shown, and how.
-const PARAMETERS: [&str; 7] =
-    ["offset", "count", "truncate", "encoding", "contains", "header", "timestamp_ms"];
-
 pub(super) fn number(call: &Call, name: &str, default: usize) -> Result<usize, Refusal> {
     let Some(text) = call.query(name).filter(|text| !text.is_empty()) else { return Ok(default) };
     text.parse().map_err(|_| Refusal::bad_request(json!(["not_int", name])))
@@ -71,7 +67,6 @@ pub(super) fn number(call: &Call, name: &str, default: usize) -> Result<usize, R
 
 fn messages(call: &Call) -> Outcome {
     may_read(call)?;
-    call.only_query(&PARAMETERS)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
     let found = Found::asked(call)?;
     if call.admin().queue(vhost, queue)?.stream.is_some() {

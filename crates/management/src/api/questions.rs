@@ -64,13 +64,10 @@ fn bounded(call: &Call, most: usize) -> Result<(), Refusal> {
 fn route(call: &Call) -> Outcome {
     bounded(call, MESSAGE_BYTES_MAX)?;
     let body = call.object()?;
-    body.only(&["routing_key", "properties"])?;
     let empty = Value::Object(Map::new());
     let message = NewMessage {
         exchange: short(call.exchange("exchange"))?,
-        routing_key: short(
-            body.get("routing_key").and_then(Value::as_str).unwrap_or_default().as_bytes(),
-        )?,
+        routing_key: short(body.text("routing_key")?.unwrap_or_default().as_bytes())?,
         properties: properties(body.get("properties").unwrap_or(&empty))?,
         body: Default::default(),
     };
@@ -165,7 +162,7 @@ fn preview_operator(call: &Call) -> Outcome {
 fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
     let body = call.object()?;
     // Without a name it is a new one.
-    let policy_name = body.get("name").and_then(Value::as_str).unwrap_or("new policy");
+    let policy_name = body.text("name")?.unwrap_or("new policy");
     let policy = policy(policy_name, &body)?;
     let PolicyPreview { matching_queues, changed_queues, queues, changed_exchanges, exchanges } =
         call.admin().preview_policy(call.text("vhost")?, kind, policy)?;
@@ -197,8 +194,7 @@ fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
 fn check_access(call: &Call) -> Outcome {
     bounded(call, NAMES_BYTES_MAX)?;
     let (caller, body) = (call.caller()?, call.object()?);
-    body.only(&["user", "vhost", "right", "resource", "name", "routing_key"])?;
-    let user = body.get("user").and_then(Value::as_str).unwrap_or(caller.name());
+    let user = body.text("user")?.unwrap_or(caller.name());
     if user != caller.name() {
         caller.need_administrator()?;
     }
@@ -224,8 +220,7 @@ fn check_access(call: &Call) -> Outcome {
             )));
         }
     };
-    let because =
-        because(call, user, vhost, right, what, body.get("routing_key").and_then(Value::as_str));
+    let because = because(call, user, vhost, right, what, body.text("routing_key")?);
     Ok(Reply::json(&json!({
         "user": user,
         "vhost": vhost,

@@ -13,6 +13,7 @@ use crate::refusal::Refusal;
 use crate::routes::{Needs, Resource, Route, check_tags};
 use crate::sessions::{CHANGE_HEADER, SESSION};
 use crate::settings::ClientTls;
+use crate::taken;
 use courser_broker::admin::Admin;
 use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HOST, HeaderMap, ORIGIN};
@@ -76,6 +77,10 @@ pub(super) async fn prepare(
         return Err(Refusal::empty(StatusCode::NOT_ACCEPTABLE));
     }
     let query = query(&head)?;
+    // What home passes on is its own.
+    if inside.is_none() && route.needs != Needs::Nothing {
+        taken::check_query(route.method, route.pattern, &query)?;
+    }
     let has_body = !body.is_end_stream();
     let most = if caller.is_some() { BODY_BYTES_MAX } else { LOGIN_BODY_BYTES_MAX };
     let (body, room) = read(body, most, &api.bodies, user.as_deref().unwrap_or_default()).await?;
@@ -103,6 +108,7 @@ pub(super) async fn prepare(
         method: head.method,
         params: resource.params(segments),
         query,
+        takes: taken::body_of(route.method, route.pattern),
         headers: head.headers,
         body,
         _room: room,

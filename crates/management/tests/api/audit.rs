@@ -38,10 +38,10 @@ async fn requests_that_find_nothing_are_noted_too_and_no_secret_of_a_query() {
     let broker = Broker::start().await;
     broker.send("POST", "/api/nothing/of/this/name", "").await;
     broker.send("PATCH", "/api/users/guest", "").await;
-    broker.send("DELETE", "/api/queues/%2F/q?if-empty=true&token=geheim", "").await;
+    broker.send("DELETE", "/api/queues/%2F/q?if-empty=true&_token=geheim", "").await;
     let log = broker.get("/api/audit").await.json();
     let expected = [
-        ("DELETE", "/api/queues/%2F/q?if-empty=true&token=...", 404),
+        ("DELETE", "/api/queues/%2F/q?if-empty=true&_token=...", 404),
         ("PATCH", "/api/users/guest", 405),
         ("POST", "/api/nothing/of/this/name", 404),
     ];

@@ -30,4 +30,5 @@ mod rooms;
 mod searches;
 mod streams;
 mod support;
+mod taken;
 mod writes;
