@@ -69,7 +69,9 @@ pub use crate::monitor::{
     TrafficCounts,
 };
 pub use crate::persistence::GroupDefinitions;
-pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind, policy_keys};
+pub use crate::policy::{
+    ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys,
+};
 pub use crate::queue::QueueStatus;
 pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};

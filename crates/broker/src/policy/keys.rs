@@ -52,6 +52,34 @@ pub(super) const QUEUE_KEYS: [Key; 18] = [
     key("stream-filter-size-bytes", Rule::Argument, false),
 ];
 
+/// What RabbitMQ's policies may have besides, and does nothing here: mirrors, sizes of groups, what is kept in memory,
+/// federation, sharding, and retries with a delay.
+const RABBITMQ_ONLY: [&str; 18] = [
+    "consumer-disconnected-timeout",
+    "delayed-retry-max",
+    "delayed-retry-min",
+    "delayed-retry-type",
+    "federation-upstream",
+    "federation-upstream-pattern",
+    "federation-upstream-set",
+    "ha-mode",
+    "ha-params",
+    "ha-promote-on-failure",
+    "ha-promote-on-shutdown",
+    "ha-sync-batch-size",
+    "ha-sync-mode",
+    "max-in-memory-bytes",
+    "max-in-memory-length",
+    "routing-key",
+    "shards-per-node",
+    "target-group-size",
+];
+
+/// Whether a policy of RabbitMQ may have this key, and none here.
+pub fn is_rabbitmq_only(key: &str) -> bool {
+    RABBITMQ_ONLY.contains(&key)
+}
+
 /// Refuses a definition with a key that means nothing, or a value that the argument would not take.
 pub(super) fn check(definition: &FieldTable, kind: PolicyKind) -> Result<(), PolicyError> {
     if definition.is_empty() {
@@ -74,7 +102,11 @@ pub(super) fn check(definition: &FieldTable, kind: PolicyKind) -> Result<(), Pol
         }
         let Some(known) = QUEUE_KEYS.iter().find(|known| known.name == name) else {
             let names = policy_keys(kind).collect::<Vec<_>>().join(", ");
-            return Err(wrong(format!("is unknown; there are {names}")));
+            let what = match is_rabbitmq_only(&name) {
+                true => "is RabbitMQ's and does nothing here",
+                false => "is unknown",
+            };
+            return Err(wrong(format!("{what}; there are {names}")));
         };
         if kind == PolicyKind::Operator && !known.operator {
             let names = policy_keys(kind).collect::<Vec<_>>().join(", ");

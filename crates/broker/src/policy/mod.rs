@@ -11,7 +11,7 @@ mod keys;
 mod of_vhost;
 mod pattern;
 
-pub use keys::policy_keys;
+pub use keys::{is_rabbitmq_only, policy_keys};
 pub(crate) use of_vhost::Policies;
 
 use crate::arguments::QueueType;

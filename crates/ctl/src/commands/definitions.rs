@@ -1,7 +1,8 @@
 //! Everything that the broker is made of, in one document.
 
-use crate::client::{body, good, segment};
-use crate::failure::{CANT_CREATE, DATA, Failure};
+use crate::client::{Answer, body, good, segment};
+use crate::failure::{CANT_CREATE, DATA, Failure, say_error};
+use crate::format::plain;
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, flag, optional, required};
@@ -36,7 +37,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             optional("file", "The file; standard input if left out"),
             flag(
                 "dry-run",
-                "Only show what would be refused, skipped, changed, kept as it is or created",
+                "Only show what would be refused, skipped, taken without some keys, changed, kept as it is or created",
             ),
             flag(
                 "skip-if-unchanged",
@@ -157,12 +158,25 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         let text = "The definitions are those that were imported with --skip-if-unchanged the last time: nothing was imported.";
         return Ok(Output::Text(text.to_owned()));
     }
-    good(session.client.call(Method::POST, &path(input), document.into())?)?;
+    let path = format!("{}?warnings=true", path(input));
+    warn(&good(session.client.call(Method::POST, &path, document.into())?)?)?;
     if let Some(hash) = hash {
         let noted = body(&serde_json::json!({ "value": hash }));
         good(session.client.call(Method::PUT, IMPORTED_HASH, noted)?)?;
     }
     Ok(Output::Text("Successfully imported definitions.".to_owned()))
+}
+
+/// Says on standard error what was left out. A broker of an earlier version does not tell.
+fn warn(answer: &Answer) -> Result<(), Failure> {
+    if answer.body.is_empty() {
+        return Ok(());
+    }
+    let said = answer.json()?;
+    for warning in said["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        say_error(&format_args!("Warning: {}", plain(warning)));
+    }
+    Ok(())
 }
 
 /// What an import would do, what it would stop at first.
@@ -171,6 +185,7 @@ fn planned(plan: &Value) -> Output {
     for (action, detail) in [
         ("refuse", "because"),
         ("skip", "because"),
+        ("strip", "because"),
         ("change", "after"),
         ("keep", "after"),
         ("create", ""),

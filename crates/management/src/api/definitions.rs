@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -115,7 +115,15 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
         skipped = done.skipped,
         "definitions imported"
     );
-    Ok(Reply::done())
+    Ok(imported_with(call, &done.warnings))
+}
+
+/// The answer to an import: who asks for warnings gets them, all others get none, as from RabbitMQ.
+pub(crate) fn imported_with(call: &Call, warnings: &[String]) -> Reply {
+    match call.is_set("warnings") {
+        true => Reply::json(&json!({ "warnings": warnings })),
+        false => Reply::done(),
+    }
 }
 
 /// The content of the part `file` of a form.

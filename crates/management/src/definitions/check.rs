@@ -29,24 +29,12 @@ const BESIDES: [&str; 15] = [
 ];
 /// The argument that says what a queue is.
 const QUEUE_TYPE: &str = "x-queue-type";
-/// Keys of a file that are named at once.
-const NAMED_MAX: usize = 20;
 
 /// Keys of a file that mean nothing, and are ignored as RabbitMQ does: a list whose name is not spelt right, or one
 /// of a newer release.
-pub(super) fn unknown_keys(document: &Map<String, Value>) -> Vec<&str> {
+pub(super) fn unknown_keys(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let is_known = |key: &str| BESIDES.contains(&key) || LISTS.iter().any(|(list, _)| *list == key);
-    let keys = document.keys().map(String::as_str).filter(|key| !is_known(key));
-    keys.take(NAMED_MAX).collect()
-}
-
-/// Says in the log which keys of a file are ignored.
-pub(super) fn warn_of_unknown(document: &Map<String, Value>) {
-    let keys = unknown_keys(document);
-    if !keys.is_empty() {
-        let keys = keys.join(", ");
-        tracing::warn!(keys, "definitions with unknown keys: what is below them is not imported");
-    }
+    document.keys().map(String::as_str).filter(move |key| !is_known(key))
 }
 
 /// Refuses a row of this list that no import could make. A queue without a type gets `default_type`, if that is one.

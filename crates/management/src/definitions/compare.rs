@@ -3,6 +3,7 @@
 use super::ImportError;
 use super::around::{DefaultTypes, Ends};
 use super::check::{check, unknown_keys};
+use super::foreign::strip;
 use super::users::{protected, user_of};
 use super::vhosts::wanted_group;
 use courser_auth::AccountError;
@@ -11,6 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Things that are shown of each sort; of the others it is said how many they are.
 const SHOWN_MAX: usize = 1000;
+/// Unknown keys of a file that are named.
+const KEYS_MAX: usize = 20;
 
 /// The lists of definitions, and what tells the rows of each from one another.
 pub(super) const LISTS: [(&str, &[&str]); 10] = [
@@ -39,6 +42,8 @@ struct Plan {
     refuse: Shown,
     /// They are left out, and the import goes on.
     skip: Shown,
+    /// They are taken without keys that do nothing here.
+    strip: Shown,
     same: usize,
 }
 
@@ -63,12 +68,11 @@ impl Shown {
 /// # Errors
 /// When the text is no definitions.
 pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, ImportError> {
-    let wanted: Value =
-        serde_json::from_slice(text).map_err(|_| ImportError::new("failed_to_parse_json"))?;
-    let Some(document) = wanted.as_object() else {
-        return Err(ImportError::new("failed_to_parse_json"));
-    };
+    let mut wanted: Value = serde_json::from_slice(text).map_err(|_| ImportError::no_json())?;
+    let Some(document) = wanted.as_object_mut() else { return Err(ImportError::no_json()) };
+    let unknown: Vec<String> = unknown_keys(document).take(KEYS_MAX).map(str::to_owned).collect();
     let mut plan = Plan::default();
+    plan.strip_policies(document);
     let (vhosts, users) = (names(now, &wanted, "vhosts"), names(now, &wanted, "users"));
     let (ends, types) = (Ends::new(now, &wanted), DefaultTypes::new(now, &wanted));
     let protected = protected(now);
@@ -112,16 +116,7 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
             }
         }
     }
-    let Plan { create, change, keep, refuse, skip, same } = plan;
-    Ok(json!({
-        "create": create.first, "create_count": create.count,
-        "change": change.first, "change_count": change.count,
-        "keep": keep.first, "keep_count": keep.count,
-        "refuse": refuse.first, "refuse_count": refuse.count,
-        "skip": skip.first, "skipped_count": skip.count,
-        "same_count": same,
-        "unknown_keys": unknown_keys(document),
-    }))
+    Ok(plan.told(&unknown))
 }
 
 /// What an import would refuse of a row. Exchanges and queues that are there stay, whatever the file says of them.
@@ -144,6 +139,32 @@ fn is_own(list: &str, row: &Value) -> bool {
 }
 
 impl Plan {
+    /// Takes out of policies what does nothing here.
+    fn strip_policies(&mut self, document: &mut Map<String, Value>) {
+        strip(document, |policy| {
+            let list = policy.list;
+            let key =
+                LISTS.iter().find(|(known, _)| *known == list).map_or(&[][..], |(_, key)| key);
+            let row = shown(policy.row, key);
+            let one = || json!({ "list": list, "row": row, "because": policy.because() });
+            if policy.is_empty { self.skip.push(one) } else { self.strip.push(one) }
+        });
+    }
+
+    fn told(self, unknown_keys: &[String]) -> Value {
+        let Plan { create, change, keep, refuse, skip, strip, same } = self;
+        json!({
+            "create": create.first, "create_count": create.count,
+            "change": change.first, "change_count": change.count,
+            "keep": keep.first, "keep_count": keep.count,
+            "refuse": refuse.first, "refuse_count": refuse.count,
+            "skip": skip.first, "skipped_count": skip.count,
+            "strip": strip.first, "strip_count": strip.count,
+            "same_count": same,
+            "unknown_keys": unknown_keys,
+        })
+    }
+
     fn add(&mut self, list: &str, key: &[&str], row: &Value, known: Option<&Value>) {
         let named = matches!(list, "exchanges" | "queues");
         if is_own(list, row) {
@@ -264,117 +285,4 @@ fn shown(row: &Value, key: &[&str]) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(wanted: &Value) -> Value {
-        let now = json!({
-            "users": [{ "name": "me", "tags": ["a", "b"], "password_hash": "x", "limits": {} }],
-            "vhosts": [{ "name": "/", "metadata": { "description": "d", "tags": [] }, "limits": {} }],
-            "queues": [{ "name": "q", "vhost": "/", "durable": true, "arguments": { "x-queue-type": "classic" } }],
-            "bindings": [{ "vhost": "/", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": "k", "arguments": {} }],
-        });
-        compare(&now, wanted.to_string().as_bytes(), 1).expect("definitions")
-    }
-
-    #[test]
-    fn what_is_there_is_the_same_however_it_is_written() {
-        let plan = plan(&json!({
-            "users": [{ "name": "me", "tags": "a, b", "limits": [] }],
-            "vhosts": [{ "name": "/", "description": "d" }],
-            "queues": [{ "name": "q", "vhost": "/", "durable": "true", "arguments": [] }],
-            "bindings": [{ "vhost": "/", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": "k", "arguments": [] }],
-        }));
-        assert_eq!(plan["same_count"], 4, "{plan}");
-    }
-
-    #[test]
-    fn what_is_new_what_changes_and_what_stays_is_told_apart() {
-        let plan = plan(&json!({
-            "users": [{ "name": "me", "tags": ["a"], "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR" }, { "name": "you", "tags": [] }],
-            "queues": [
-                { "name": "q", "vhost": "/", "durable": false, "arguments": { "x-max-length": 1 } },
-                { "name": "amq.gen-1", "vhost": "/" },
-                { "name": "lost", "vhost": "nowhere" },
-            ],
-        }));
-        assert_eq!(plan["create"], json!([{ "list": "users", "row": { "name": "you" } }]));
-        assert_eq!(
-            plan["change"][0]["after"],
-            json!({ "password_hash": "another", "tags": ["a"] })
-        );
-        assert_eq!(
-            plan["keep"][0]["after"],
-            json!({ "arguments": { "x-max-length": 1 }, "durable": false })
-        );
-        assert_eq!(plan["refuse"][0]["row"], json!({ "name": "lost", "vhost": "nowhere" }));
-        assert_eq!(plan["skipped_count"], 1);
-        assert!(!plan.to_string().contains("secret"));
-    }
-
-    #[test]
-    fn a_limit_of_zero_is_another_than_none() {
-        let limits = json!({ "max-connections": 0 });
-        let plan = plan(&json!({ "users": [{ "name": "me", "tags": "a,b", "limits": limits }] }));
-        assert_eq!(plan["change"][0]["after"], json!({ "limits": limits }), "{plan}");
-    }
-
-    #[test]
-    fn keys_that_mean_nothing_are_named() {
-        let wanted = json!({ "queue": [{ "name": "q" }], "queues": [], "rabbit_version": "4", "metadata": {} });
-        assert_eq!(plan(&wanted)["unknown_keys"], json!(["queue"]));
-    }
-
-    #[test]
-    fn what_could_not_be_made_is_refused_with_the_reason() {
-        let plan = plan(&json!({
-            "users": [{ "name": "bad", "password_hash": "abc", "tags": [] }],
-            "permissions": [{ "user": "me", "vhost": "/", "configure": "(", "write": "", "read": "" }],
-            "policies": [{ "name": "p", "vhost": "/", "pattern": "x", "definition": { "federation-upstream-set": "all" } }],
-            "exchanges": [
-                { "name": "odd", "vhost": "/", "type": "x-nothing" },
-                { "name": "amq.own", "vhost": "/", "type": "x-nothing" },
-                { "name": "e", "vhost": "/", "type": "direct" },
-            ],
-            "queues": [{ "name": "q", "vhost": "/", "arguments": 5 }, { "name": "r", "vhost": "/", "arguments": 5 }],
-            "bindings": [
-                { "vhost": "/", "source": "gone", "destination": "q", "destination_type": "queue", "routing_key": "", "arguments": {} },
-                { "vhost": "/", "source": "e", "destination": "gone", "destination_type": "queue", "routing_key": "", "arguments": {} },
-                { "vhost": "/", "source": "amq.topic", "destination": "e", "destination_type": "exchange", "routing_key": "", "arguments": {} },
-            ],
-        }));
-        let refused: Vec<&str> = plan["refuse"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(|one| one["because"].as_str())
-            .collect();
-        let parts = [
-            "user 'bad'",
-            "configure pattern",
-            "federation-upstream-set is unknown",
-            "unknown exchange type 'x-nothing'",
-            "queue 'r'",
-        ];
-        for part in parts {
-            assert!(refused.iter().any(|why| why.contains(part)), "{part}: {refused:#?}");
-        }
-        assert_eq!(refused.len(), parts.len(), "{refused:#?}");
-        assert_eq!(plan["create_count"], 2, "{plan}");
-        let skipped: Vec<&str> = rows(&plan, "skip")
-            .expect("a list")
-            .iter()
-            .filter_map(|one| text_of(one, "because"))
-            .collect();
-        let missing = |what: &str| format!("there is no {what}, neither here nor in the file");
-        let own = "its name is one of the broker's own".to_owned();
-        assert_eq!(skipped, [own, missing("exchange 'gone'"), missing("queue 'gone'")]);
-    }
-
-    #[test]
-    fn what_is_no_definitions_is_refused() {
-        for text in ["", "[]", "{\"users\": 1}"] {
-            assert!(compare(&json!({}), text.as_bytes(), 1).is_err(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -4,6 +4,8 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
+use super::check::unknown_keys;
+use super::foreign::strip;
 use super::skipped::Skipped;
 use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
@@ -42,7 +44,7 @@ impl std::fmt::Display for ImportError {
 impl std::error::Error for ImportError {}
 
 /// How much was in definitions that have been made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Users.
     pub users: usize,
@@ -50,8 +52,10 @@ pub struct Imported {
     pub vhosts: usize,
     /// Exchanges, queues and bindings.
     pub topology: usize,
-    /// Rows whose names are reserved, and bindings whose ends are not there; the log says how many, and names the first.
+    /// Rows whose names are reserved, bindings whose ends are not there, and policies whose keys are all RabbitMQ's.
     pub skipped: usize,
+    /// What was left out and why, a line for each reason, with the first 20 of each. The log has them too.
+    pub warnings: Vec<String>,
 }
 
 /// What is imported into.
@@ -115,13 +119,16 @@ pub(super) fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> Im
 
 impl Import<'_> {
     fn of(mut self, text: &[u8]) -> Result<Imported, ImportError> {
-        let Ok(Value::Object(document)) = serde_json::from_slice(text) else {
+        let Ok(Value::Object(mut document)) = serde_json::from_slice(text) else {
             return Err(ImportError::no_json());
         };
-        super::check::warn_of_unknown(&document);
+        for key in unknown_keys(&document) {
+            self.skipped.unknown.push(key.to_owned());
+        }
+        strip(&mut document, |policy| self.skipped.strip(policy));
         let made = self.all(&document);
         self.skipped.tell();
-        self.done.skipped = self.skipped.rows();
+        (self.done.skipped, self.done.warnings) = (self.skipped.rows(), self.skipped.warnings());
         made.map(|()| self.done)
     }
 

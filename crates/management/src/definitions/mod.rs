@@ -5,6 +5,7 @@ mod bindings;
 mod check;
 mod compare;
 mod export;
+mod foreign;
 mod import;
 mod skipped;
 mod users;

@@ -1,15 +1,23 @@
 //! What an import leaves out and goes on, and says so.
 
-/// Rows that the log names.
+use super::foreign::Stripped;
+
+/// Rows that a warning names.
 const NAMED_MAX: usize = 20;
 
-/// Rows that were left out, by the reason.
+/// What was left out, by the reason.
 #[derive(Default)]
 pub(super) struct Skipped {
+    /// Keys of the file that mean nothing.
+    pub unknown: Rows,
     /// Their names are the broker's own.
     pub reserved: Rows,
     /// They are bindings of what there is not: exports of RabbitMQ have those of exclusive queues without the queues.
     pub without_end: Rows,
+    /// Policies that are imported without some of their keys.
+    stripped: Rows,
+    /// Policies that have no other keys.
+    emptied: Rows,
 }
 
 /// The first of some rows, and how many there are.
@@ -26,27 +34,60 @@ impl Rows {
             self.first.push(row);
         }
     }
+
+    /// The first of them, and how many others there are.
+    fn named(&self) -> String {
+        let first = self.first.join(", ");
+        match self.count - self.first.len() {
+            0 => first,
+            more => format!("{first} and {more} more"),
+        }
+    }
 }
 
 impl Skipped {
-    pub fn rows(&self) -> usize {
-        self.reserved.count + self.without_end.count
+    pub fn strip(&mut self, policy: &Stripped<'_>) {
+        let rows = if policy.is_empty { &mut self.emptied } else { &mut self.stripped };
+        rows.push(policy.named());
     }
 
-    /// However many there were, the log has one line for each reason.
+    /// Rows that were left out whole.
+    pub fn rows(&self) -> usize {
+        self.reserved.count + self.without_end.count + self.emptied.count
+    }
+
+    /// However many rows there were, there is one warning for each reason.
+    fn by_reason(&self) -> impl Iterator<Item = (&'static str, &Rows)> {
+        let all = [
+            ("definitions with unknown keys: what is below them is not imported", &self.unknown),
+            ("definitions not imported: their names are reserved", &self.reserved),
+            (
+                "bindings not imported: their queues or exchanges are neither here nor in the file",
+                &self.without_end,
+            ),
+            (
+                "policies imported without keys that are RabbitMQ's and do nothing here",
+                &self.stripped,
+            ),
+            (
+                "policies not imported: all their keys are RabbitMQ's and do nothing here; what they were for gets the \
+                 policy of the next lower priority",
+                &self.emptied,
+            ),
+        ];
+        all.into_iter().filter(|(_, rows)| rows.count > 0)
+    }
+
+    /// Says it in the log.
     pub fn tell(&self) {
-        let Skipped { reserved, without_end } = self;
-        if reserved.count > 0 {
-            let (rows, first) = (reserved.count, reserved.first.join(", "));
-            tracing::warn!(rows, first, "definitions not imported: their names are reserved");
+        for (reason, rows) in self.by_reason() {
+            let (first, rows) = (rows.first.join(", "), rows.count);
+            tracing::warn!(rows, first, "{reason}");
         }
-        if without_end.count > 0 {
-            let (rows, first) = (without_end.count, without_end.first.join(", "));
-            tracing::warn!(
-                rows,
-                first,
-                "bindings not imported: their queues or exchanges are neither here nor in the file"
-            );
-        }
+    }
+
+    /// The same for the answer.
+    pub fn warnings(&self) -> Vec<String> {
+        self.by_reason().map(|(reason, rows)| format!("{reason}: {}", rows.named())).collect()
     }
 }

@@ -5,15 +5,15 @@ use super::answer::{all, relayed};
 use super::documents::{IN_VHOSTS, merged};
 use super::gather::place;
 use super::link::Question;
-use super::{Groups, HOME, parts};
+use super::parts::{self, whole};
+use super::{Groups, HOME};
 use crate::api::vhost_limits::COMPONENT;
-use crate::api::{definitions_file, tell_plan};
+use crate::api::{definitions_file, imported_with, tell_plan};
 use crate::call::Call;
 use crate::definitions::ImportError;
 use crate::http::answer::{Answer, interrupted, refusal};
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
-use crate::reply::Reply;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response};
@@ -78,9 +78,10 @@ async fn imported(
         Ok((document, shared))
     });
     let (document, shared) = reading.await?;
-    if let Some(refused) = sent(call, HOME, shared).await? {
-        return Ok(refused);
-    }
+    let mut warnings = match sent(call, HOME, shared).await? {
+        Sent::Done(warnings) => warnings,
+        Sent::Refused(refused) => return Ok(refused),
+    };
     groups.changed().await;
     let known = all(call);
     let dividing = aside(call, |call| {
@@ -89,13 +90,15 @@ async fn imported(
         Ok(texts.collect::<Vec<(u16, String)>>())
     });
     for (group, rows) in dividing.await? {
-        if known.contains(&group)
-            && let Some(refused) = sent(call, group, rows).await?
-        {
-            return Ok(refused);
+        if !known.contains(&group) {
+            continue;
+        }
+        match sent(call, group, rows).await? {
+            Sent::Done(more) => warnings.extend(more),
+            Sent::Refused(refused) => return Ok(refused),
         }
     }
-    Ok(answer.hand_out_whole(Ok(Reply::done())))
+    Ok(answer.hand_out_whole(Ok(imported_with(call, &warnings))))
 }
 
 /// Works on a file, which may be long, away from the threads that serve connections.
@@ -156,20 +159,27 @@ fn push(rows: &mut BTreeMap<u16, Map<String, Value>>, group: u16, list: &str, ro
     }
 }
 
-/// Has a group import definitions. Returns what it answers if it refuses.
-async fn sent(
-    call: &Call,
-    group: u16,
-    document: String,
-) -> Result<Option<Response<Outgoing>>, Refusal> {
+/// What a group has made of definitions.
+enum Sent {
+    /// They are imported, with these warnings.
+    Done(Vec<String>),
+    /// It refuses them, with this answer.
+    Refused(Response<Outgoing>),
+}
+
+/// Has a group import definitions.
+async fn sent(call: &Call, group: u16, document: String) -> Result<Sent, Refusal> {
     // Passwords of many users take long to be hashed.
     let mut question = Question { patience: None, ..Question::of_part(call) };
-    PART.clone_into(&mut question.target);
+    question.target = format!("{PART}?warnings=true");
     question.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     question.body = document.into();
     let answered = call.api.links.ask(call, group, &question).await?;
-    Ok(match answered.status().is_success() {
-        true => None,
-        false => Some(relayed(answered)),
-    })
+    if !answered.status().is_success() {
+        return Ok(Sent::Refused(relayed(answered)));
+    }
+    // A node of an earlier version gives none.
+    let said = whole(group, answered).await?.read()?.value;
+    let warnings = said["warnings"].as_array().into_iter().flatten();
+    Ok(Sent::Done(warnings.filter_map(|one| one.as_str().map(str::to_owned)).collect()))
 }

@@ -11,6 +11,7 @@ mod documented;
 mod events;
 mod failing_imports;
 mod floods;
+mod foreign_policies;
 mod groups;
 mod insight;
 mod listeners;

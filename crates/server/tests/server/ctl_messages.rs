@@ -176,11 +176,43 @@ async fn bindings_of_what_is_not_in_the_file_are_skipped_and_named() {
         plan.as_array().expect("a list").iter().map(|one| &one["action"]).collect();
     assert_eq!(actions, ["skip", "skip", "create"], "{plan}");
     assert_eq!(plan[0]["detail"], "there is no queue 'gone', neither here nor in the file");
-    broker.quiet(&["import_definitions", "all"]);
+    let imported = broker.ctl(&["-q", "import_definitions", "all"]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
     let bound = broker.quiet(&["-s", "list_bindings", "source_name", "destination_name"]);
     assert!(bound.contains("amq.topic\torders\n") && !bound.contains("gone"), "{bound}");
     let warned = broker.quiet(&["log_tail", "--level", "warn"]);
     let named =
         "'amq.topic' to queue 'gone' in vhost '/', 'amq.topic' to queue 'amq.gen-1' in vhost '/'";
     assert!(warned.contains("bindings not imported") && warned.contains(named), "{warned}");
+    let said = &imported.error;
+    assert!(said.starts_with("Warning: bindings not imported") && said.contains(named), "{said}");
+}
+
+#[test]
+fn an_import_says_which_policies_have_keys_that_do_nothing_here() {
+    let broker = Operated::start();
+    let policy = |name: &str, definition: Value| json!({ "vhost": "/", "name": name, "pattern": "^q", "apply-to": "queues", "priority": 0, "definition": definition });
+    let definitions = json!({ "policies": [
+        policy("mixed", json!({ "federation-upstream-set": "all", "max-length": 5 })),
+        policy("mirrors", json!({ "ha-mode": "all" })),
+    ] });
+    std::fs::write(broker.folder.path().join("all"), definitions.to_string()).expect("a file");
+    let plan = broker.json(&["import_definitions", "all", "--dry-run"]);
+    let actions: Vec<&Value> =
+        plan.as_array().expect("a list").iter().map(|one| &one["action"]).collect();
+    assert_eq!(actions, ["skip", "strip", "create"], "{plan}");
+    let imported = broker.ctl(&["-q", "import_definitions", "all"]);
+    let names = [
+        "policy 'mixed' in vhost '/' (federation-upstream-set)",
+        "policy 'mirrors' in vhost '/' (ha-mode)",
+    ];
+    let warned: Vec<&str> = imported.error.lines().collect();
+    assert_eq!((imported.code, warned.len()), (Some(0), 2), "{imported:?}");
+    let logged = broker.quiet(&["log_tail", "--level", "warn"]);
+    for (line, name) in warned.iter().zip(names) {
+        assert!(line.starts_with("Warning: policies ") && line.ends_with(name), "{line}");
+        assert!(logged.contains(name), "{logged}");
+    }
+    let policies = broker.quiet(&["-s", "list_policies"]);
+    assert!(policies.contains("mixed") && !policies.contains("mirrors"), "{policies}");
 }

@@ -208,7 +208,7 @@ fn keys_of_definitions_that_mean_nothing_are_named() {
     let output = command.output().expect("an end");
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(
-        said.contains("unknown keys: what is below them is not imported keys=\"queue\""),
+        said.contains("unknown keys: what is below them is not imported rows=1 first=\"queue\""),
         "{said}"
     );
     assert!(said.contains("queues is no list"), "{said}");

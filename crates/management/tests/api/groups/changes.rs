@@ -374,3 +374,20 @@ async fn definitions_say_which_group_a_vhost_is_in() {
         assert!(why.as_str().is_some_and(|why| why.contains("there is no group 9")), "{why}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_tells_the_warnings_of_all_groups() {
+    let world = World::start().await;
+    let json = [("content-type", "application/json")];
+    let binding = |vhost: &str| json!({ "source": "amq.topic", "vhost": vhost, "destination": "gone", "destination_type": "queue", "routing_key": "k", "arguments": {} });
+    let file = json!({ "queue": [], "bindings": [binding("a"), binding("b")] }).to_string();
+    let import =
+        async |path: &str| world.call(&world.home, "POST", path, "guest", &json, &file).await;
+    let told = import("/api/definitions?warnings=true").await.json();
+    let warnings = told["warnings"].as_array().expect("a list");
+    for part in ["not imported: queue", "in vhost 'a'", "in vhost 'b'"] {
+        let said = warnings.iter().filter_map(|one| one.as_str()?.find(part)).count();
+        assert_eq!(said, 1, "{part}: {told}");
+    }
+    assert_eq!(import("/api/definitions").await.status, 204);
+}
