@@ -131,6 +131,11 @@ impl PasswordHash {
         }
     }
 
+    /// Whether this is RabbitMQ's name of an algorithm, so that it can check passwords against such hashes.
+    pub fn is_name_of_rabbitmq(algorithm: &str) -> bool {
+        matches!(algorithm, RABBIT_SHA256 | RABBIT_SHA512)
+    }
+
     /// Whether RabbitMQ could check passwords against it.
     pub fn is_known_to_rabbitmq(&self) -> bool {
         !matches!(self.0, Kind::Argon2id(_))

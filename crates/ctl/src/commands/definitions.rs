@@ -1,7 +1,7 @@
 //! Everything that the broker is made of, in one document.
 
 use crate::client::{Answer, body, good, segment};
-use crate::failure::{CANT_CREATE, DATA, Failure, say_error};
+use crate::failure::{CANT_CREATE, DATA, Failure, UNAVAILABLE, say_error};
 use crate::format::plain;
 use crate::input::Input;
 use crate::session::Session;
@@ -22,9 +22,16 @@ pub(super) const COMMANDS: &[Spec] = &[
     Spec {
         name: "export_definitions",
         about: "Write users, vhosts, permissions, policies, exchanges, queues and bindings to a file (or -)",
-        arguments: &[required("file", "The file; - is standard output")],
+        arguments: &[
+            required("file", "The file; - is standard output"),
+            flag(
+                "for-rabbitmq",
+                "Leave out password hashes that RabbitMQ can't read, and say whose they are",
+            ),
+        ],
         examples: &[
             "export_definitions definitions.json",
+            "export_definitions definitions.json --for-rabbitmq",
             "export_definitions - -p orders | jq .queues",
         ],
         intent: "",
@@ -68,8 +75,16 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     if file != "-" {
         session.style.say(&format!("Exporting definitions in JSON to a file at \"{file}\" ..."))?;
     }
-    let answer = session.client.call(Method::GET, &path(input), Bytes::new())?;
-    let document = good(answer)?.body;
+    let mut path = path(input);
+    if input.has("for-rabbitmq") {
+        path += "?for_rabbitmq=true";
+    }
+    let answer = good(session.client.call(Method::GET, &path, Bytes::new())?)?;
+    if input.has("for-rabbitmq") && !warn(&answer)? {
+        let why = "this broker can't leave out the hashes that RabbitMQ can't read: it is of an earlier version";
+        return Err(Failure::error(UNAVAILABLE, why));
+    }
+    let document = answer.body;
     if file == "-" {
         return Ok(Output::Raw(document.to_vec()));
     }
@@ -167,16 +182,17 @@ fn import(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     Ok(Output::Text("Successfully imported definitions.".to_owned()))
 }
 
-/// Says on standard error what was left out. A broker of an earlier version does not tell.
-fn warn(answer: &Answer) -> Result<(), Failure> {
+/// Says on standard error what was left out. Whether the broker has told: one of an earlier version does not.
+fn warn(answer: &Answer) -> Result<bool, Failure> {
     if answer.body.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let said = answer.json()?;
-    for warning in said["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+    let Some(warnings) = said["warnings"].as_array() else { return Ok(false) };
+    for warning in warnings.iter().filter_map(Value::as_str) {
         say_error(&format_args!("Warning: {}", plain(warning)));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What an import would do, what it would stop at first.

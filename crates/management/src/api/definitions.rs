@@ -2,7 +2,7 @@
 
 use super::get;
 use crate::call::{Call, Outcome};
-use crate::definitions::{compare, import_into, of_broker, of_vhost};
+use crate::definitions::{compare, import_into, leave_out_foreign_hashes, of_broker, of_vhost};
 use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -35,11 +35,19 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 fn export(call: &Call) -> Outcome {
-    exported(call, &of_broker(&call.api)?)
+    exported_for(call, of_broker(&call.api)?)
 }
 
 fn export_vhost(call: &Call) -> Outcome {
-    exported(call, &of_vhost(call.admin(), &call.api.settings.node, call.text("vhost")?)?)
+    exported_for(call, of_vhost(call.admin(), &call.api.settings.node, call.text("vhost")?)?)
+}
+
+/// Hands a document out, on request as RabbitMQ can read all of it.
+fn exported_for(call: &Call, mut document: Value) -> Outcome {
+    if call.holds_back("for_rabbitmq")? {
+        leave_out_foreign_hashes(&mut document);
+    }
+    exported(call, &document)
 }
 
 /// The document with a tag that tells it from others, or only that it is still the same.

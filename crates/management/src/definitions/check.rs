@@ -10,7 +10,7 @@ use courser_broker::admin::{PolicyKind, check_exchange, check_name, check_queue}
 use serde_json::{Map, Value};
 
 /// What stands in files besides the lists: what they are of, and of a vhost what is its own.
-const BESIDES: [&str; 15] = [
+const BESIDES: [&str; 16] = [
     "rabbit_version",
     "rabbitmq_version",
     "product_name",
@@ -26,6 +26,7 @@ const BESIDES: [&str; 15] = [
     "limits",
     "default_queue_type",
     "tracing",
+    "warnings",
 ];
 /// The argument that says what a queue is.
 const QUEUE_TYPE: &str = "x-queue-type";

@@ -8,7 +8,7 @@ use crate::json::{from_table, kept_value, name};
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
 use crate::{API_VERSION, Api};
-use courser_auth::UserRow;
+use courser_auth::{PasswordHash, UserRow};
 use courser_broker::admin::{
     Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
 };
@@ -84,6 +84,28 @@ pub(crate) fn of_vhost(admin: &Admin, node: &NodeFacts, vhost: &str) -> Result<V
     document.insert("description".into(), view.description.as_str().into());
     all.put(&mut document);
     Ok(Value::Object(document))
+}
+
+/// Takes the password hashes out of definitions that RabbitMQ can't read, and says in them whose they were.
+pub(crate) fn leave_out_foreign_hashes(document: &mut Value) {
+    let mut without = Vec::new();
+    for user in document.get_mut("users").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(user) = user.as_object_mut() else { continue };
+        let algorithm = user.get("hashing_algorithm").and_then(Value::as_str);
+        if algorithm.is_some_and(|algorithm| !PasswordHash::is_name_of_rabbitmq(algorithm)) {
+            user.remove("password_hash");
+            user.remove("hashing_algorithm");
+            without.push(user.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
+        }
+    }
+    let warning = || {
+        let names = without.join(", ");
+        format!(
+            "users without a password, as RabbitMQ can't read the hashes that they have: {names}"
+        )
+    };
+    let warnings: Vec<String> = (!without.is_empty()).then(warning).into_iter().collect();
+    document["warnings"] = json!(warnings);
 }
 
 fn head(node: &NodeFacts, format: &str) -> Map<String, Value> {

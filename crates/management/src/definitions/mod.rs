@@ -14,6 +14,6 @@ mod vhosts;
 pub(crate) use compare::compare;
 pub use export::IMPORTED_HASH;
 pub(crate) use export::OWN_PARAMETERS;
-pub(crate) use export::{metadata, of_broker, of_vhost};
+pub(crate) use export::{leave_out_foreign_hashes, metadata, of_broker, of_vhost};
 pub(crate) use import::import_into;
 pub use import::{ImportError, Imported, import};

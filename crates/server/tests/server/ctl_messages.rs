@@ -216,3 +216,38 @@ fn an_import_says_which_policies_have_keys_that_do_nothing_here() {
     let policies = broker.quiet(&["-s", "list_policies"]);
     assert!(policies.contains("mixed") && !policies.contains("mirrors"), "{policies}");
 }
+
+#[test]
+fn an_export_for_rabbitmq_leaves_out_hashes_that_it_can_not_read() {
+    let broker = Operated::start();
+    let hash = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR";
+    let rows = json!([{ "name": "moved", "password_hash": hash, "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": [] }]);
+    let file = broker.folder.path().join("all");
+    std::fs::write(&file, json!({ "users": rows }).to_string()).expect("a file");
+    broker.quiet(&["import_definitions", "all"]);
+    broker.quiet(&["add_user", "made", "secret"]);
+    let user = |document: &Value, name: &str| {
+        let mut users = document["users"].as_array().expect("a list").iter();
+        users.find(|user| user["name"] == name).expect("the user").clone()
+    };
+    let all = broker.json(&["export_definitions", "-"]);
+    assert_eq!(user(&all, "made")["hashing_algorithm"], "argon2id");
+    let exported = broker.ctl(&["-q", "export_definitions", "all", "--for-rabbitmq"]);
+    assert_eq!(exported.code, Some(0), "{exported:?}");
+    let warning =
+        "Warning: users without a password, as RabbitMQ can't read the hashes that they have: ";
+    let names = exported.error.trim_end().strip_prefix(warning).unwrap_or(&exported.error);
+    assert!(names.split(", ").any(|name| name == "made") && !names.contains("moved"), "{names}");
+    let text = std::fs::read(&file).expect("the file");
+    let document: Value = serde_json::from_slice(&text).expect("JSON");
+    assert_eq!(user(&document, "moved")["password_hash"], hash);
+    let made = user(&document, "made");
+    let has_hash = made.get("password_hash").is_some() || made.get("hashing_algorithm").is_some();
+    assert!(!has_hash && made["tags"] == json!([]), "{made}");
+    broker.quiet(&["import_definitions", "all"]);
+    assert!(
+        broker
+            .quiet(&["export_definitions", "-", "-p", "/", "--for-rabbitmq"])
+            .contains("\"warnings\":[]")
+    );
+}

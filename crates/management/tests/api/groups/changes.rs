@@ -390,4 +390,6 @@ async fn an_import_tells_the_warnings_of_all_groups() {
         assert_eq!(said, 1, "{part}: {told}");
     }
     assert_eq!(import("/api/definitions").await.status, 204);
+    let all = world.home("GET", "/api/definitions?for_rabbitmq=true", "").await.json();
+    assert_eq!(all["warnings"], json!([]), "its one user has a hash of RabbitMQ's");
 }
