@@ -7,9 +7,9 @@ use super::tokens::{
     scope_alias, signing_key, username_claim, words,
 };
 use super::values::{
-    anonymous, authorities, backend, http_method, level, limit, login_from, loopback, management,
-    management_tls, mechanism, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp,
-    text, user, verify, version, vhost, whole_seconds,
+    anonymous, authorities, backend, consumer_timeout, formatter, http_method, level, limit,
+    login_from, loopback, management, management_tls, mechanism, number, origin, peer_cert,
+    proxies, queue_type, size, ssl, tcp, text, user, verify, version, vhost, whole_seconds,
 };
 use serde_json::Value;
 
@@ -78,7 +78,9 @@ pub(super) const KEYS: &[Key] = &[
     key("default_user_tags.*", NotThere("the user auth.user is an administrator")),
     key(
         "default_users.*",
-        NotThere("create these users with courser ctl add_user, or in definitions"),
+        NotThere(
+            "no user comes with a vhost: create them with courser ctl add_user, or in definitions",
+        ),
     ),
     key("loopback_users", Made(loopback)),
     key("loopback_users.*", Made(loopback)),
@@ -90,7 +92,12 @@ pub(super) const KEYS: &[Key] = &[
         "password_hashing_module",
         NotThere("set auth.password_hashing: argon2id or rabbitmq_sha256"),
     ),
-    key("credential_validator.*", NotThere("passwords of any form are accepted")),
+    key(
+        "credential_validator.*",
+        NotThere(
+            "passwords of any form are accepted: check them where users are made, or keep users elsewhere (auth_http, oauth)",
+        ),
+    ),
     key("heartbeat", Is("amqp.heartbeat_s", number)),
     key("handshake_timeout", Is("amqp.handshake_timeout_ms", number)),
     key("frame_max", Is("amqp.frame_max", number)),
@@ -122,18 +129,19 @@ pub(super) const KEYS: &[Key] = &[
         "disk_free_limit.*",
         NotNeeded("the journal keeps a reserve of its own (journal.spare_segments)"),
     ),
-    key(
-        "consumer_timeout",
-        NotThere("set it for queues with the policy key consumer-timeout, in milliseconds"),
-    ),
+    key("consumer_timeout", Made(consumer_timeout)),
     key("default_queue_type", Made(queue_type)),
     key(
         "default_policies.*",
-        NotThere("create them with courser ctl set_operator_policy, or in operator_policies"),
+        NotThere(
+            "no policy comes with a vhost: create them with courser ctl set_operator_policy, or in operator_policies",
+        ),
     ),
     key(
         "default_limits.*",
-        NotThere("set limits of each vhost with courser ctl set_vhost_limits, or in vhosts"),
+        NotThere(
+            "no limit comes with a vhost: set those of each with courser ctl set_vhost_limits, or in vhosts",
+        ),
     ),
     key("load_definitions", Is("management.load_definitions", text)),
     key("definitions.local.path", Is("management.load_definitions", text)),
@@ -148,7 +156,9 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key(
         "definitions.https.*",
-        NotThere("definitions are read from a file: download it before the start"),
+        NotThere(
+            "definitions are read from a file: download it before the start, and set management.load_definitions",
+        ),
     ),
     key("definitions.*", NotNeeded("definitions are read from management.load_definitions")),
     key("management.load_definitions", Is("management.load_definitions", text)),
@@ -197,7 +207,14 @@ pub(super) const KEYS: &[Key] = &[
     key("log.exchange.*", NotThere("the log is not published")),
     key("log.syslog", NotThere("send standard error to syslog")),
     key("log.syslog.*", NotThere("send standard error to syslog")),
+    key("log.*.formatter", Made(formatter)),
     key("log.*", NotNeeded(LOG)),
+    key(
+        "message_interceptors.*",
+        NotThere(
+            "the broker adds nothing to messages: have publishers set timestamp, or headers of their own",
+        ),
+    ),
     key("proxy_protocol", Made(proxies)),
     key("tcp_listen_options.*", NotNeeded(SOCKET)),
     key("num_acceptors.*", NotNeeded(SOCKET)),

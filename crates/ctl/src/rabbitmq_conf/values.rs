@@ -282,11 +282,35 @@ pub(super) fn mechanism(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate 
     }
 }
 
+/// A type by its name, or by that of RabbitMQ's module.
 pub(super) fn queue_type(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
-    match text {
+    match text.trim_start_matches("rabbit_").trim_end_matches("_queue") {
         "classic" => Fate::NotNeeded("it is the default".to_owned()),
+        kind @ ("quorum" | "stream") => Fate::NotThere(format!(
+            "queues without a type are classic: change it in each vhost with courser ctl update_vhost_metadata VHOST \
+             --default-queue-type {kind}, or in definitions"
+        )),
+        _ => Fate::Wrong(format!("unknown queue type '{text}'")),
+    }
+}
+
+/// How long consumers of all queues have, which policies say here, in each vhost.
+pub(super) fn consumer_timeout(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text.parse::<u64>() {
+        Ok(limit_ms) => Fate::NotThere(format!(
+            "quorum queues have 30 minutes, others no limit: change it in each vhost with the policy key \
+             consumer-timeout: {limit_ms}, or the argument x-consumer-timeout"
+        )),
+        Err(_) => Fate::Wrong(format!("'{text}' is not a number of milliseconds")),
+    }
+}
+
+pub(super) fn formatter(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
+    match text {
+        "plaintext" => Fate::NotNeeded("it is how the log is written".to_owned()),
         other => Fate::NotThere(format!(
-            "{other}: set the type of each vhost (update_vhost_metadata --default-queue-type)"
+            "{other}: the log is text, a line for each entry, with name=value behind its message: have what collects it \
+             read that"
         )),
     }
 }

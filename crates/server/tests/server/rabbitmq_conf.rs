@@ -223,3 +223,53 @@ fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
     let (config, said, _) = translated(&text);
     assert!(config.oauth.client_id.is_empty() && !config.oauth.disable_basic_auth, "{said}");
 }
+
+#[test]
+fn what_is_done_otherwise_here_is_said_with_what_to_do() {
+    let told = [
+        (
+            "consumer_timeout = 60000",
+            "NOT SUPPORTED: quorum queues have 30 minutes",
+            "consumer-timeout: 60000",
+        ),
+        ("default_queue_type = quorum", "NOT SUPPORTED", "--default-queue-type quorum"),
+        (
+            "default_queue_type = rabbit_stream_queue",
+            "NOT SUPPORTED",
+            "--default-queue-type stream",
+        ),
+        ("default_queue_type = classic", "not needed", "it is the default"),
+        ("default_users.qa.vhost_pattern = qa.*", "NOT SUPPORTED", "courser ctl add_user"),
+        ("default_policies.operator.ttl.vhost_pattern = .*", "NOT SUPPORTED", "operator_policies"),
+        ("default_limits.vhosts.1.max_queues = 10", "NOT SUPPORTED", "set_vhost_limits"),
+        (
+            "credential_validator.min_length = 12",
+            "NOT SUPPORTED",
+            "check them where users are made",
+        ),
+        (
+            "definitions.https.url = https://a.example/all",
+            "NOT SUPPORTED",
+            "set management.load_definitions",
+        ),
+        (
+            "message_interceptors.incoming.set_header_timestamp.overwrite = true",
+            "NOT SUPPORTED",
+            "have publishers set timestamp",
+        ),
+        ("log.console.formatter = json", "NOT SUPPORTED: json: the log is text", "name=value"),
+        ("log.file.formatter = plaintext", "not needed", "how the log is written"),
+    ];
+    let text: String = told.iter().map(|(line, ..)| format!("{line}\n")).collect();
+    // Each in a file of its own: some set the same key.
+    for (line, fate, what) in told {
+        let (_, said, is_good) = translated(line);
+        assert!(is_good && said.contains(fate) && said.contains(what), "{line}: {said}");
+    }
+    let (_, said, is_good) = translated(&text);
+    assert!(is_good && !said.contains("UNKNOWN") && !said.contains("becomes"), "{said}");
+    for line in ["consumer_timeout = soon", "default_queue_type = quick"] {
+        let (_, said, is_good) = translated(line);
+        assert!(!is_good && said.contains(": WRONG: "), "{line}: {said}");
+    }
+}
