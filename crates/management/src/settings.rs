@@ -6,6 +6,7 @@ use crate::groups::Groups;
 use crate::log_lines::LogLines;
 use crate::oauth::OAuthClient;
 use courser_auth::{Accounts, Authority, Login, LoginRefused};
+use courser_broker::admin::PeerCertificate;
 use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -81,6 +82,8 @@ pub type ServeWebSocket = Arc<dyn Fn(Upgraded, WebSocketEnds) + Send + Sync>;
 pub struct ClientTls {
     /// The protocol's version and the cipher suite, as in `TLSv1_3, TLS13_AES_256_GCM_SHA384`.
     pub session: String,
+    /// What is shown of the client's certificate, if it presented one.
+    pub certificate: Option<PeerCertificate>,
     /// The user that the client's certificate names, or why it names none.
     pub user: Result<String, &'static str>,
 }

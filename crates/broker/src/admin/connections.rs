@@ -2,7 +2,7 @@
 
 use super::channels::{self, ChannelView, ConsumerView};
 use super::page::{Listing, View};
-use super::{Admin, ChannelCounts, Churn, ConnectionState, Follower};
+use super::{Admin, ChannelCounts, Churn, ConnectionState, Follower, TlsSession};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
@@ -33,6 +33,8 @@ pub struct ConnectionView {
     pub local: Option<SocketAddr>,
     /// How the user has logged in.
     pub mechanism: &'static str,
+    /// With TLS: what its handshake has agreed on.
+    pub tls: Option<Arc<TlsSession>>,
     /// What the client says of itself.
     pub client_properties: FieldTable,
     /// When it was opened, in milliseconds since 1970.
@@ -224,6 +226,7 @@ impl View for ConnectionView {
             peer,
             local,
             mechanism: connection.mechanism,
+            tls: connection.tls.clone(),
             client_properties: Table::from_entries(connection.properties())
                 .to_owned()
                 .unwrap_or_default(),

@@ -66,7 +66,7 @@ pub use crate::fault::Fault;
 pub use crate::memory::table_bytes;
 pub use crate::monitor::{
     Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
-    TrafficCounts,
+    PeerCertificate, TlsSession, TrafficCounts,
 };
 pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{

@@ -8,7 +8,9 @@ mod registry;
 pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
 pub(crate) use ordered::{Named, Ordered, Snapshot};
 pub(crate) use registry::Connection;
-pub use registry::{ConnectionDetails, ConnectionState, TrafficCounts};
+pub use registry::{
+    ConnectionDetails, ConnectionState, PeerCertificate, TlsSession, TrafficCounts,
+};
 
 use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;

@@ -37,6 +37,30 @@ pub struct ConnectionDetails {
     pub heartbeat_s: u16,
     /// What the client says of itself. Of much only the first is kept.
     pub client_properties: FieldTable,
+    /// With TLS: what its handshake has agreed on.
+    pub tls: Option<Arc<TlsSession>>,
+}
+
+/// What a TLS handshake has agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSession {
+    /// The protocol's version and the cipher suite, as in `TLSv1_3, TLS13_AES_256_GCM_SHA384`.
+    pub session: String,
+    /// What the client's certificate says, if it presented one.
+    pub certificate: Option<PeerCertificate>,
+}
+
+/// What is shown of a client's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerCertificate {
+    /// Whose it is, as RFC 4514 writes names.
+    pub subject: String,
+    /// Who signed it, likewise.
+    pub issuer: String,
+    /// From when to when it is good, as `2026-01-01T00:00:00Z - 2027-01-01T00:00:00Z`.
+    pub validity: String,
+    /// Its serial number in hexadecimal digits.
+    pub serial: String,
 }
 
 /// What is known of an open connection.
@@ -53,6 +77,7 @@ pub(crate) struct Connection {
     /// Encoded, which takes much less, and shared with others who say the same.
     properties: Arc<[u8]>,
     pub traffic: Traffic,
+    pub tls: Option<Arc<TlsSession>>,
 }
 
 /// What a connection's socket has taken and given. Only the connection's driver adds to it.
@@ -108,8 +133,14 @@ impl Connection {
         since_ms: u64,
         interned: &Interned,
     ) -> Self {
-        let ConnectionDetails { mut name, mechanism, channel_max, heartbeat_s, client_properties } =
-            details;
+        let ConnectionDetails {
+            mut name,
+            mechanism,
+            channel_max,
+            heartbeat_s,
+            client_properties,
+            tls,
+        } = details;
         if name.is_empty() {
             name = format!("session {id}");
         }
@@ -126,6 +157,7 @@ impl Connection {
             since_ms,
             properties: interned.share(&encode_some(client_properties)),
             traffic: Traffic::default(),
+            tls,
         }
     }
 

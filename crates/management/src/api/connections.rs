@@ -8,7 +8,7 @@ use crate::rates::{Range, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
-use courser_broker::admin::{ConnectionState, ConnectionView};
+use courser_broker::admin::{ConnectionState, ConnectionView, PeerCertificate, TlsSession};
 use serde_json::Value;
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -30,18 +30,6 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/stream/connections", Needs::Login, none, "Connections of the stream protocol."),
     get("/api/stream/publishers", Needs::Login, none, "Publishers of the stream protocol."),
     get("/api/stream/consumers", Needs::Login, none, "Consumers of the stream protocol."),
-];
-
-/// Members that say something of TLS and are not known.
-const UNKNOWN_OF_TLS: [&str; 8] = [
-    "ssl_protocol",
-    "ssl_key_exchange",
-    "ssl_cipher",
-    "ssl_hash",
-    "peer_cert_subject",
-    "peer_cert_issuer",
-    "peer_cert_validity",
-    "peer_cert_serial_number",
 ];
 
 pub(super) fn none(_: &Call) -> Outcome {
@@ -119,8 +107,6 @@ fn renderer(
 fn head(call: &Call, connection: &ConnectionView, fields: &mut Fields) {
     let node = &call.api.settings.node;
     let port = connection.local.map_or(0, |local| local.port());
-    let mut listeners = node.listeners.iter();
-    let is_tls = listeners.any(|one| one.is_tls() && one.address.port() == port);
     let properties = &connection.client_properties;
     let own_name = properties.get("connection_name").and_then(|value| value.as_str());
     let user = name(&connection.user);
@@ -136,8 +122,6 @@ fn head(call: &Call, connection: &ConnectionView, fields: &mut Fields) {
         .put("peer_port", connection.peer.map_or(0, |peer| peer.port()))
         .put("protocol", "AMQP 0-9-1")
         .put("auth_mechanism", connection.mechanism)
-        .put("ssl", is_tls)
-        .put_all(&UNKNOWN_OF_TLS, Value::Null)
         .put("timeout", connection.heartbeat_s)
         .put("frame_max", connection.frame_max)
         .put("channel_max", connection.channel_max)
@@ -145,6 +129,71 @@ fn head(call: &Call, connection: &ConnectionView, fields: &mut Fields) {
         .put("connected_at", connection.since_ms)
         .put("type", if connection.peer.is_some() { "network" } else { "direct" })
         .put_some("user_provided_name", own_name);
+    put_tls(connection.tls.as_deref(), fields);
+}
+
+/// What the TLS handshake has agreed on, under RabbitMQ's names; null without TLS, or without a client's certificate.
+fn put_tls(tls: Option<&TlsSession>, fields: &mut Fields) {
+    let suite = tls.and_then(|tls| Suite::of(&tls.session));
+    let certificate = tls.and_then(|tls| tls.certificate.as_ref());
+    let shown = |text: fn(&PeerCertificate) -> &String| certificate.map(|one| text(one).as_str());
+    fields
+        .put("ssl", tls.is_some())
+        .put("ssl_protocol", suite.as_ref().map(|suite| suite.protocol.as_str()))
+        .put("ssl_key_exchange", suite.as_ref().map(|suite| suite.key_exchange.as_str()))
+        .put("ssl_cipher", suite.as_ref().map(|suite| suite.cipher.as_str()))
+        // All suites are authenticated encryption.
+        .put("ssl_hash", suite.as_ref().map(|_| "aead"))
+        .put("peer_cert_subject", shown(|one| &one.subject))
+        .put("peer_cert_issuer", shown(|one| &one.issuer))
+        .put("peer_cert_validity", shown(|one| &one.validity))
+        .put("peer_cert_serial_number", shown(|one| &one.serial));
+}
+
+/// A version and a cipher suite as RabbitMQ names their parts.
+struct Suite {
+    protocol: String,
+    key_exchange: String,
+    cipher: String,
+}
+
+impl Suite {
+    /// Of `TLSv1_2, TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` or `TLSv1_3, TLS13_AES_256_GCM_SHA384`.
+    fn of(session: &str) -> Option<Self> {
+        let (protocol, suite) = session.split_once(", ")?;
+        let (key_exchange, cipher) = match suite.strip_prefix("TLS13_") {
+            Some(cipher) => ("any", cipher),
+            None => suite.strip_prefix("TLS_")?.split_once("_WITH_")?,
+        };
+        let (cipher, _) = cipher.rsplit_once("_SHA")?;
+        Some(Suite {
+            protocol: protocol.to_ascii_lowercase().replace('_', "."),
+            key_exchange: key_exchange.to_ascii_lowercase(),
+            cipher: cipher.to_ascii_lowercase(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_suites_have_rabbitmqs_names() {
+        for (session, parts) in [
+            ("TLSv1_3, TLS13_AES_256_GCM_SHA384", Some(["tlsv1.3", "any", "aes_256_gcm"])),
+            (
+                "TLSv1_2, TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+                Some(["tlsv1.2", "ecdhe_ecdsa", "chacha20_poly1305"]),
+            ),
+            ("", None),
+        ] {
+            let suite = Suite::of(session);
+            let named =
+                suite.as_ref().map(|one| [&*one.protocol, &*one.key_exchange, &*one.cipher]);
+            assert_eq!(named, parts, "{session}");
+        }
+    }
 }
 
 fn state(state: ConnectionState) -> &'static str {

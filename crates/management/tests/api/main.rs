@@ -4,6 +4,7 @@ mod accounts;
 mod audit;
 mod bodies;
 mod browsers;
+mod connections;
 mod conventions;
 mod definitions;
 mod direct;

@@ -39,6 +39,7 @@ fn open(direct: &Direct, nth: usize) -> Session {
         channel_max: 2047,
         heartbeat_s: 60,
         client_properties: FieldTable::new().with("product", "p".repeat(PROPERTIES_BYTES)),
+        tls: None,
     };
     let mut session = direct.broker.open_connection(admission, identity, FRAME_MAX, details);
     for number in 1..=if nth == 0 { CHANNELS } else { 1 } {

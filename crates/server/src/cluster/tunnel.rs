@@ -7,6 +7,7 @@ use crate::driver;
 use crate::peer::Peer;
 use crate::places::Admission;
 use crate::service::Service;
+use courser_broker::admin::PeerCertificate;
 use courser_cluster::GroupNumber;
 use courser_cluster::transport::{ByteStream, Stream};
 use courser_management::ClientTls;
@@ -60,11 +61,18 @@ pub(super) struct TlsNote {
     pub session: String,
     /// The user that the certificate names, if it does.
     pub user: Option<String>,
+    /// Whose the certificate is, who signed it, how long it is good, and its serial number, if there is one.
+    #[serde(default)]
+    pub certificate: Option<[String; 4]>,
 }
 
 impl TlsNote {
     fn of(tls: &ClientTls) -> Self {
-        TlsNote { session: tls.session.clone(), user: tls.user.clone().ok() }
+        let certificate = tls.certificate.clone().map(|one| {
+            let PeerCertificate { subject, issuer, validity, serial } = one;
+            [subject, issuer, validity, serial]
+        });
+        TlsNote { session: tls.session.clone(), user: tls.user.clone().ok(), certificate }
     }
 }
 
@@ -97,8 +105,12 @@ impl Note {
     pub fn peer(&self) -> Peer {
         let tls = self.tls.as_ref().map(|tls| {
             let user = tls.user.clone();
+            let certificate = tls.certificate.clone().map(|[subject, issuer, validity, serial]| {
+                PeerCertificate { subject, issuer, validity, serial }
+            });
             Arc::new(ClientTls {
                 session: tls.session.clone(),
+                certificate,
                 user: user.ok_or("the client presented no TLS certificate that names a user"),
             })
         });
@@ -174,5 +186,34 @@ pub(super) async fn serve_note_http<S: ByteStream + 'static>(
             let local = note.local.unwrap_or(note.peer);
             api.serve(stream, note.peer, local, note.peer().tls, stopping).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tls_says_of_a_client_comes_along_and_may_be_missing() {
+        let certificate = PeerCertificate {
+            subject: "CN=a".to_owned(),
+            issuer: "CN=b".to_owned(),
+            validity: "from - to".to_owned(),
+            serial: "1E".to_owned(),
+        };
+        let session = "TLSv1_3, TLS13_AES_256_GCM_SHA384".to_owned();
+        let (certificate, user) = (Some(certificate), Ok("a".to_owned()));
+        let tls = ClientTls { session, certificate: certificate.clone(), user };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let note = Note::amqp(&Peer::new(address, Some(Arc::new(tls))), "name");
+        let mut sent = serde_json::to_value(&note).expect("it can be written");
+        let read = |sent: &serde_json::Value| {
+            let note: Note = serde_json::from_value(sent.clone()).expect("it can be read");
+            note.peer().tls.expect("TLS").certificate.clone()
+        };
+        assert_eq!(read(&sent), certificate);
+        // As a node of an earlier version sends it.
+        sent["tls"].as_object_mut().expect("an object").remove("certificate");
+        assert_eq!(read(&sent), None);
     }
 }

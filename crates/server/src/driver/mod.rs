@@ -21,7 +21,7 @@ use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::throttle::{Allowance, Throttles};
 use courser_auth::Grant;
-use courser_broker::admin::{ConnectionDetails, ConnectionState};
+use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
@@ -136,7 +136,11 @@ pub(crate) async fn serve<S: ClientStream>(
     let machine = Connection::new(Arc::clone(config), now);
     // A pipe within the process is not read while its other end waits for somebody else.
     let send_timeout = shared.send_timeout.filter(|_| !place.is_own());
-    let details = ConnectionDetails { name, ..ConnectionDetails::default() };
+    let tls = peer.tls.as_ref().map(|tls| {
+        let (session, certificate) = (tls.session.clone(), tls.certificate.clone());
+        Arc::new(TlsSession { session, certificate })
+    });
+    let details = ConnectionDetails { name, tls, ..ConnectionDetails::default() };
     let driver = Arc::new_cyclic(|myself| {
         Mutex::new(Driver {
             myself: Weak::clone(myself),

@@ -1,11 +1,12 @@
 //! The client's certificate, and the name of the user in it.
 
 use crate::config::{ExternalName, Tls};
+use courser_broker::admin::PeerCertificate;
 use courser_management::ClientTls;
 use rustls::ServerConnection;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::{AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
+use x509_parser::prelude::{ASN1Time, AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
 /// What a finished handshake says of the client.
 pub(super) fn client_of(connection: &ServerConnection, settings: &Tls) -> ClientTls {
@@ -16,14 +17,44 @@ pub(super) fn client_of(connection: &ServerConnection, settings: &Tls) -> Client
         _ => String::new(),
     };
     let first = connection.peer_certificates().and_then(<[_]>::first);
+    let mut shown = None;
     let user = match first {
         None => Err("the client presented no TLS certificate"),
         Some(der) => match X509Certificate::from_der(der) {
-            Ok((_, certificate)) => user_name(&certificate, settings),
+            Ok((_, certificate)) => {
+                shown = Some(shown_of(&certificate));
+                user_name(&certificate, settings)
+            }
             Err(_) => Err("the client's certificate can't be parsed"),
         },
     };
-    ClientTls { session, user }
+    ClientTls { session, certificate: shown, user }
+}
+
+/// Bytes of a name that is shown.
+const SHOWN_BYTES_MAX: usize = 512;
+
+/// What operators are shown of a client's certificate.
+fn shown_of(certificate: &X509Certificate<'_>) -> PeerCertificate {
+    let name = |name: &X509Name<'_>| {
+        let mut text = rfc4514(name);
+        text.truncate(text.floor_char_boundary(SHOWN_BYTES_MAX));
+        text
+    };
+    let validity = certificate.validity();
+    let day = |time: ASN1Time| {
+        let time = time.to_datetime();
+        let (date, clock) = (time.date(), time.time());
+        let (year, month, day) = date.to_calendar_date();
+        let (hour, minute, second) = clock.as_hms();
+        format!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z", u8::from(month))
+    };
+    PeerCertificate {
+        subject: name(certificate.subject()),
+        issuer: name(certificate.issuer()),
+        validity: format!("{} - {}", day(validity.not_before), day(validity.not_after)),
+        serial: certificate.serial.to_str_radix(16).to_uppercase(),
+    }
 }
 
 /// The name of the user that a certificate stands for.

@@ -223,3 +223,26 @@ async fn an_alternative_name_logs_in_by_its_kind() {
     assert!(matches!(log_in(&world, Some(&other)).await, Heard::Closed(403, _)));
     world.server.stop().await;
 }
+
+#[tokio::test]
+async fn what_the_handshake_agreed_on_is_shown_of_a_connection() {
+    let world = asking(ClientCertificates::Optional, ExternalName::CommonName, "alice").await;
+    let subject = [(DnType::OrganizationName, "Acme"), (DnType::CommonName, "alice")];
+    let issued = world.authority.issue(&[], &subject, 0x1e);
+    let stream = world.connect("localhost", Some(&issued)).await.expect("a handshake");
+    let mut client = Client::begin_on(stream, with_certificate("/")).await;
+    assert_eq!(client.next().await, Heard::Opened);
+    let seen: Vec<_> = world.server.admin().connections(None).expect("all").iter().collect();
+    let tls = seen[0].tls.as_ref().expect("TLS");
+    assert!(tls.session.starts_with("TLSv1_3, TLS13_"), "{tls:?}");
+    let certificate = tls.certificate.as_ref().expect("a certificate");
+    assert_eq!((&*certificate.subject, &*certificate.serial), ("CN=alice,O=Acme", "1E"));
+    assert_eq!(certificate.issuer, "CN=test authority");
+    let (from, to) = certificate.validity.split_once(" - ").expect("two times");
+    for time in [from, to] {
+        let digits: Vec<&str> = time.split(['-', 'T', ':', 'Z']).collect();
+        let lens: Vec<usize> = digits.iter().map(|part| part.len()).collect();
+        assert_eq!(lens, [4, 2, 2, 2, 2, 2, 0], "{time}");
+    }
+    world.server.stop().await;
+}
