@@ -116,6 +116,16 @@ test("what a file of definitions would change is said before it is loaded", asyn
   await page.getByRole("button", { name: "Load", exact: true }).click();
   await expect(page.getByRole("dialog")).toBeHidden();
   expect((await queue("compared-too")).messages).toBe(0);
+  const policy = { name: "stripped", vhost: "/", pattern: "^stripped$", "apply-to": "queues", priority: 0, definition: { "ha-mode": "all", "max-length": 5 } };
+  const binding = { source: "amq.topic", vhost: "/", destination: "no-such-queue", destination_type: "queue", routing_key: "k", arguments: {} };
+  await choose({ policies: [policy], bindings: [binding], queue: [] });
+  await expect(difference).toContainText("1 left out");
+  await expect(difference).toContainText("there is no queue 'no-such-queue', neither here nor in the file");
+  await expect(difference).toContainText("1 loaded without keys that do nothing here");
+  await expect(difference).toContainText("ha-mode is RabbitMQ's and does nothing here");
+  await expect(difference).toContainText("Keys that are unknown, and not loaded: queue");
+  expect(await barriers(page)).toEqual([]);
+  await page.keyboard.press("Escape");
   await choose({ queues: [{ name: "lost", vhost: "no-such-vhost" }] });
   await expect(difference).toContainText("there is no vhost 'no-such-vhost'");
 });

@@ -14,12 +14,17 @@ interface Row {
   because?: string;
 }
 
-const PARTS = ["refuse", "change", "create", "keep"] as const;
+const PARTS = ["refuse", "skip", "strip", "change", "create", "keep"] as const;
+type Part = (typeof PARTS)[number];
 
-type Plan = Record<(typeof PARTS)[number], Row[]> & Record<`${(typeof PARTS)[number]}_count` | "same_count" | "skipped_count", number>;
+type Plan = Record<Part, Row[]> & Record<`${Exclude<Part, "skip">}_count` | "same_count" | "skipped_count", number> & { unknown_keys: string[] };
 
-const HEADS: Record<(typeof PARTS)[number], string> = {
+const count = (plan: Plan, part: Part) => (part === "skip" ? plan.skipped_count : plan[`${part}_count`]);
+
+const HEADS: Record<Part, string> = {
   refuse: "refused: the load stops there",
+  skip: "left out",
+  strip: "loaded without keys that do nothing here",
   change: "changed",
   create: "made",
   keep: "there with other settings, and stay as they are",
@@ -37,7 +42,7 @@ function named({ list, row }: Row): string {
 
 export function Difference(props: { trial: Action }) {
   const look = poll(() => props.trial, (trial) => send<Plan>(trial), { once: true });
-  const none = () => look.data() && PARTS.every((part) => look.data()![`${part}_count`] === 0);
+  const none = () => look.data() && ["refuse", "change", "create"].every((part) => count(look.data()!, part as Part) === 0);
   return (
     <section class="difference" aria-label="What would change" aria-live="polite">
       <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
@@ -48,10 +53,13 @@ export function Difference(props: { trial: Action }) {
               <Show when={none()}>Nothing would change. </Show>
               <Show when={plan().same_count > 0}>{plural(plan().same_count, "thing")} {plan().same_count === 1 ? "is" : "are"} there already, as in the file.</Show>
             </p>
-            <For each={PARTS.filter((part) => plan()[`${part}_count`] > 0)}>
+            <Show when={plan().unknown_keys.length > 0}>
+              <p>Keys that are unknown, and not loaded: <span class="mono">{plan().unknown_keys.map(literal).join(", ")}</span></p>
+            </Show>
+            <For each={PARTS.filter((part) => count(plan(), part) > 0)}>
               {(part) => (
                 <details open={part !== "create" || plan().create_count <= 10}>
-                  <summary><b>{exact(plan()[`${part}_count`])}</b> {HEADS[part]}</summary>
+                  <summary><b>{exact(count(plan(), part))}</b> {HEADS[part]}</summary>
                   <ul class="preview">
                     <For each={plan()[part].slice(0, SHOWN)}>
                       {(one) => (
@@ -67,7 +75,7 @@ export function Difference(props: { trial: Action }) {
                       )}
                     </For>
                   </ul>
-                  <Show when={plan()[`${part}_count`] > SHOWN}><p class="muted small">The first {SHOWN}.</p></Show>
+                  <Show when={count(plan(), part) > SHOWN}><p class="muted small">The first {SHOWN}.</p></Show>
                 </details>
               )}
             </For>
