@@ -28,6 +28,12 @@ impl Chunk {
         MessageRef::parse(&self.records, offset as usize, &self.beside)
     }
 
+    /// Bytes of the body of the message whose record begins here.
+    #[inline]
+    pub fn body_len(&self, offset: u32) -> u32 {
+        MessageRef::body_len_at(&self.records, offset as usize, &self.beside)
+    }
+
     fn footprint_bytes(&self) -> usize {
         self.records.len() + self.beside.len() + CHUNK_OVERHEAD_BYTES
     }

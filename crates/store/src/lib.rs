@@ -32,7 +32,7 @@ pub mod stream;
 pub use change::Record;
 pub use figures::{Figures, SYNC_DURATIONS};
 pub use gauge::MemoryGauge;
-pub use location::Location;
+pub use location::{BodySize, Location};
 pub use log::{InPlace, Log, Sync, Unlogged, Waiter};
 pub use lsn::{Lsn, Position};
 pub use memory::{MemoryShards, MemoryStore};

@@ -202,6 +202,16 @@ impl<'a> MessageRef<'a> {
         (body.len() == lengths.body as usize).then_some(message)
     }
 
+    /// Bytes of the body of the message whose record begins at `offset` of a chunk.
+    #[inline]
+    pub(crate) fn body_len_at(chunk: &[u8], offset: usize, beside: &Bytes) -> u32 {
+        let len = chunk.get(offset + 4..).and_then(|rest| rest.first_chunk::<4>());
+        match len.map_or(0, |len| u32::from_le_bytes(*len)) {
+            BODY_BESIDE => beside.len() as u32,
+            len => len,
+        }
+    }
+
     /// The record at `offset` of a chunk that [`MessageRef::write`] filled.
     pub(crate) fn parse(chunk: &'a [u8], offset: usize, beside: &'a Bytes) -> Self {
         // Chunks are made here and never leave memory: the record is whole.

@@ -1,9 +1,9 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
-use crate::Position;
 use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
 use crate::delayed::{DelayedIndex, PairCoder, checked_pairs};
 use crate::stream::StreamIndex;
+use crate::{BodySize, Position};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -27,8 +27,8 @@ pub struct QueueIndex {
     runs: Vec<Box<[u8]>>,
     /// Messages in `runs`.
     runs_len: usize,
-    /// Positions from behind the checkpoint.
-    positions: Vec<Position>,
+    /// Messages from behind the checkpoint, and how large they are.
+    newest: Vec<(Position, BodySize)>,
     /// Positions that are known to be settled, to be removed together.
     settled: HashSet<Position>,
     /// How often the messages at these positions have come back from consumers.
@@ -36,8 +36,8 @@ pub struct QueueIndex {
 }
 
 impl QueueIndex {
-    fn push(&mut self, position: Position) {
-        self.positions.push(position);
+    fn push(&mut self, position: Position, body: BodySize) {
+        self.newest.push((position, body));
     }
 
     /// Adds a run of a checkpoint; none if it is malformed.
@@ -54,9 +54,7 @@ impl QueueIndex {
             }
         }
         self.settled.extend(positions);
-        if self.settled.len() > 1024
-            && self.settled.len() * 2 > self.runs_len + self.positions.len()
-        {
+        if self.settled.len() > 1024 && self.settled.len() * 2 > self.runs_len + self.newest.len() {
             self.sweep();
         }
     }
@@ -64,7 +62,7 @@ impl QueueIndex {
     fn sweep(&mut self) {
         let settled = std::mem::take(&mut self.settled);
         let is_left = |position: &Position| !settled.contains(position);
-        self.positions.retain(is_left);
+        self.newest.retain(|(position, _)| is_left(position));
         self.runs_len = 0;
         for run in &mut self.runs {
             let left: Vec<Position> = decoded(run).filter(is_left).collect();
@@ -83,9 +81,15 @@ impl QueueIndex {
 
     /// The positions of the messages that the queue still has, in its order.
     pub fn positions(&self) -> impl Iterator<Item = Position> {
-        let all =
-            self.runs.iter().flat_map(|run| decoded(run)).chain(self.positions.iter().copied());
-        all.filter(|position| !self.settled.contains(position))
+        self.messages().map(|(position, _)| position)
+    }
+
+    /// The same, with the size of each body: a checkpoint does not tell it.
+    pub fn messages(&self) -> impl Iterator<Item = (Position, BodySize)> {
+        let known = self.runs.iter().flat_map(|run| decoded(run));
+        let known = known.map(|position| (position, BodySize::UNKNOWN));
+        let all = known.chain(self.newest.iter().copied());
+        all.filter(|(position, _)| !self.settled.contains(position))
     }
 }
 
@@ -98,11 +102,11 @@ impl Recovered {
     /// Applies the record at `position`, in the order of the log.
     pub fn apply(&mut self, position: Position, record: Replayed<'_>) {
         match record {
-            Replayed::Message { queues, size_bytes, published_ms } => {
+            Replayed::Message { queues, size_bytes, body, published_ms } => {
                 for queue in queues {
                     match self.streams.get_mut(&queue) {
                         Some(stream) => stream.replay(position, size_bytes, published_ms),
-                        None => self.queues.entry(queue).or_default().push(position),
+                        None => self.queues.entry(queue).or_default().push(position, body),
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use courser_store::change::{Replayed, ascending, message_of, put_ascending};
 use courser_store::recovered::CheckpointWriter;
-use courser_store::{MessageRef, Position, Record, Recovered};
+use courser_store::{BodySize, MessageRef, Position, Record, Recovered};
 use proptest::prelude::*;
 
 /// A record as a log holds it.
@@ -234,7 +234,7 @@ proptest! {
         }
         let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         for position in in_checkpoint..3000 {
-            recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, published_ms: 0 });
+            recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, body: BodySize::of(1), published_ms: 0 });
         }
         for position in &settled {
             recovered.apply(Position(9999), Replayed::Settled { queue: 1, positions: vec![Position(*position)] });

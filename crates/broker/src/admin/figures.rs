@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::monitor::TrafficCounts;
 use crate::outbox::Outbox;
-use crate::queue::{Queue, QueueStatus};
+use crate::queue::{Queue, QueueContents, QueueStatus};
 use courser_codec::ShortString;
 use courser_store::Figures;
 use std::collections::HashMap;
@@ -32,6 +32,12 @@ pub struct QueueFigures {
     pub consumers: usize,
     /// How many messages have come and gone.
     pub counts: QueueCounts,
+    /// What its messages amount to; none for a stream.
+    pub contents: Option<QueueContents>,
+    /// Bytes of memory that it uses, without what its messages in memory need besides their bodies.
+    pub memory_bytes: u64,
+    /// The `timestamp` of the message whose turn it is, if it has one and is in memory.
+    pub head_timestamp: Option<u64>,
 }
 
 /// The numbers of a connection.
@@ -158,7 +164,7 @@ impl View for QueueFigures {
     type Group = Arc<str>;
 
     fn view(vhost: &Arc<str>, queue: &Arc<Queue>) -> Self {
-        let (QueueStatus { ready, unacked, consumers }, counts) = queue.figures();
+        let (QueueStatus { ready, unacked, consumers }, counts, contents) = queue.figures();
         QueueFigures {
             vhost: Arc::clone(vhost),
             name: queue.name.clone(),
@@ -167,6 +173,9 @@ impl View for QueueFigures {
             unacked,
             consumers,
             counts,
+            contents,
+            memory_bytes: queue.memory_bytes(),
+            head_timestamp: queue.head_timestamp_in_memory(),
         }
     }
 }

@@ -72,7 +72,7 @@ pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{
     ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys,
 };
-pub use crate::queue::QueueStatus;
+pub use crate::queue::{Amount, QueueContents, QueueStatus};
 pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};
 pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};
@@ -165,6 +165,16 @@ impl Admin {
     pub fn queue(&self, vhost: &str, name: &[u8]) -> Result<QueueView, Fault> {
         let (vhost, queue) = self.known_queue(vhost, name)?;
         Ok(QueueView::view(&vhost, &queue))
+    }
+
+    /// The `timestamp` of the message of a queue whose turn it is, in seconds since 1970, if it has one; read from the log if
+    /// it is there.
+    ///
+    /// # Errors
+    /// When the queue is not there.
+    pub fn head_timestamp(&self, vhost: &str, name: &[u8]) -> Result<Option<u64>, Fault> {
+        let (vhost, queue) = self.known_queue(vhost, name)?;
+        Ok(queue.head_timestamp(&*vhost.shard().store))
     }
 
     /// The exchanges of a vhost, or of all.

@@ -4,7 +4,7 @@ use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
-use crate::queue::{ConnectionId, Queue, QueueStatus, Unread};
+use crate::queue::{ConnectionId, Queue, QueueContents, QueueStatus, Unread};
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
 use std::sync::Arc;
@@ -49,6 +49,15 @@ pub struct QueueView {
     pub stream: Option<StreamView>,
     /// How many messages have come and gone.
     pub counts: QueueCounts,
+    /// What its messages amount to; none for a stream.
+    pub contents: Option<QueueContents>,
+    /// Bytes of memory that it uses, without what its messages in memory need besides their bodies.
+    pub memory_bytes: u64,
+    /// The `timestamp` of the message whose turn it is, if it has one and is in memory.
+    pub head_timestamp: Option<u64>,
+    /// When a message last came, was asked for or given to a client, or was settled by one; or else when the
+    /// queue was made or found at a start: milliseconds since 1970.
+    pub used_ms: u64,
 }
 
 /// What a stream holds.
@@ -127,6 +136,16 @@ impl QueueGlance<'_> {
         self.queue.status()
     }
 
+    /// What its messages amount to; none for a stream.
+    pub fn contents(&self) -> Option<QueueContents> {
+        self.queue.contents()
+    }
+
+    /// Bytes of memory that it uses.
+    pub fn memory_bytes(&self) -> u64 {
+        self.queue.memory_bytes()
+    }
+
     /// Whether clients get nothing from it for now.
     pub fn is_paused(&self) -> bool {
         self.queue.is_paused()
@@ -194,7 +213,7 @@ impl View for QueueView {
     fn view(vhost: &Arc<Vhost>, queue: &Arc<Queue>) -> Self {
         let settings = &queue.settings;
         let policies = vhost.policies_for_queue(queue);
-        let QueueStatus { ready, unacked, consumers } = queue.status();
+        let (QueueStatus { ready, unacked, consumers }, counts, contents) = queue.figures();
         QueueView {
             vhost: vhost.name.clone(),
             name: queue.name.clone(),
@@ -209,7 +228,11 @@ impl View for QueueView {
             ready,
             unacked,
             consumers,
-            counts: queue.counts(),
+            counts,
+            contents,
+            memory_bytes: queue.memory_bytes(),
+            head_timestamp: queue.head_timestamp_in_memory(),
+            used_ms: queue.used_ms(),
             paused: queue.is_paused(),
             unfit: queue.unfit(),
             unread: queue.unread(),

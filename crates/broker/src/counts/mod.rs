@@ -178,6 +178,9 @@ pub struct QueueCounts {
     pub published_bytes: u64,
     /// What clients got of it.
     pub deliveries: DeliveryCounts,
+    /// When one last came, was asked for or given to a client, or was settled by one: milliseconds since
+    /// 1970, and 0 before that has happened.
+    pub used_ms: u64,
 }
 
 /// What has happened on a channel, or on all channels of a connection.

@@ -114,7 +114,7 @@ impl History {
     /// Takes back what it remembered before a restart.
     pub fn restore(&self, positions: impl Iterator<Item = Position>) {
         let mut state = self.state.lock();
-        state.last.extend(positions.map(|position| Location::Log { position, marks: 0 }));
+        state.last.extend(positions.map(Location::logged));
         state.count_memory();
         self.forget_oldest(&mut state);
     }

@@ -53,6 +53,11 @@ impl Backlog {
         self.charge.set(self.line.used_bytes() + returned + sizes);
     }
 
+    /// Bytes of memory that it uses.
+    pub fn used_bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// The number of the next message.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence

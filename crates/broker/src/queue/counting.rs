@@ -1,6 +1,6 @@
 //! Counting what comes to a queue and what clients get of it.
 
-use super::{Queue, QueueStatus, State};
+use super::{Queue, QueueContents, QueueStatus, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts, Tally};
 use crate::dead_letter::Reason;
 use crate::posting::PublishRun;
@@ -13,10 +13,11 @@ impl Queue {
         self.state.lock().counts.as_deref().copied().unwrap_or_default()
     }
 
-    /// What it holds, and how many messages have come and gone.
-    pub(crate) fn figures(&self) -> (QueueStatus, QueueCounts) {
+    /// What it holds, how many messages have come and gone, and what its messages amount to.
+    pub(crate) fn figures(&self) -> (QueueStatus, QueueCounts, Option<QueueContents>) {
         let state = self.state.lock();
-        (self.status_of(&state), state.counts.as_deref().copied().unwrap_or_default())
+        let counts = state.counts.as_deref().copied().unwrap_or_default();
+        (self.status_of(&state), counts, self.contents_of(&state))
     }
 
     /// Where to count what concerns more than this queue.
@@ -34,6 +35,7 @@ impl Queue {
         wakes: &mut Wakes,
     ) {
         let counts = state.counts.get_or_insert_default();
+        counts.used_ms = self.now_ms();
         counts.published += run.len() as u64;
         counts.published_bytes += run.body_bytes();
         self.tally(wakes).routed(run.len());
@@ -47,7 +49,9 @@ impl Queue {
         more: &DeliveryCounts,
         wakes: &mut Wakes,
     ) {
-        counts.get_or_insert_default().deliveries += more;
+        let counts = counts.get_or_insert_default();
+        counts.used_ms = self.now_ms();
+        counts.deliveries += more;
         *self.tally(wakes).deliveries(self.counted_as) += more;
     }
 
@@ -59,11 +63,13 @@ impl Queue {
         self.count_deliveries(&mut self.state.lock().counts, &more, wakes);
     }
 
-    /// Deliveries have been acknowledged.
+    /// Deliveries come back from clients, so many of them acknowledged.
     #[inline]
-    pub(super) fn count_acknowledged(&self, state: &mut State, count: usize, wakes: &mut Wakes) {
+    pub(super) fn count_settled(&self, state: &mut State, count: usize, wakes: &mut Wakes) {
         let count = count as u64;
-        state.counts.get_or_insert_default().deliveries.acknowledged += count;
+        let counts = state.counts.get_or_insert_default();
+        counts.used_ms = self.now_ms();
+        counts.deliveries.acknowledged += count;
         self.tally(wakes).deliveries(self.counted_as).acknowledged += count;
     }
 

@@ -67,6 +67,11 @@ impl Dying {
         Dying { charge, ..Dying::default() }
     }
 
+    /// Bytes of memory that these books use.
+    pub fn used_bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// Counts the room for so many letters as there are.
     fn count_memory(&mut self) {
         let room = if self.len() == 0 { 0 } else { self.len().next_power_of_two() };

@@ -12,7 +12,7 @@ use crate::posting::PublishRun;
 use crate::trace::Traced;
 use crate::wakes::Wakes;
 use crate::work;
-use courser_store::{MessageRef, Store, StoreError, Sync};
+use courser_store::{BodySize, MessageRef, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -304,6 +304,7 @@ impl Queue {
             unconsumed: 0,
             header: Vec::new(),
             notes: notes.as_deref_mut(),
+            seen: BodySize::UNKNOWN,
         };
         let fed = self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes);
         let expired = waiting.expired;

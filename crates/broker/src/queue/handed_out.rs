@@ -1,6 +1,7 @@
 //! Messages that have been handed out and not acknowledged; and where that may not last forever
 //! (`x-consumer-timeout`), since when.
 
+use super::amounts::Amounts;
 use crate::memory::Charge;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::timers::{Timed, Timer, TimerKind, Timers};
@@ -18,6 +19,7 @@ const KEPT_PLACES: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct HandedOut {
     locations: FxHashMap<u64, Location>,
+    amounts: Amounts,
     watch: Option<Box<Watch>>,
     /// The numbers of those that are set aside, as their content headers do not fit the frames of any
     /// consumer that could take them: behind the bytes of these, so that the shortest is the first.
@@ -84,6 +86,7 @@ impl HandedOut {
     /// Notes where a message is that no client has: there is no time within which it has to be acknowledged.
     #[inline]
     pub fn hold(&mut self, sequence: u64, location: Location) {
+        self.amounts.add(&location);
         self.locations.insert(sequence, location);
         let (messages, aside) = self.charged;
         if self.locations.len() > messages {
@@ -123,7 +126,19 @@ impl HandedOut {
         if let Some(watch) = &mut self.watch {
             watch.current.remove(&sequence);
         }
-        self.locations.remove(&sequence)
+        let location = self.locations.remove(&sequence)?;
+        self.amounts.sub(&location);
+        Some(location)
+    }
+
+    /// How many messages they are, and how large.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// Bytes of memory that these books use.
+    pub fn used_bytes(&self) -> usize {
+        self.charge.bytes()
     }
 
     pub fn get(&self, sequence: u64) -> Option<&Location> {

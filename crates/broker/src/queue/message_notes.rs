@@ -61,6 +61,11 @@ impl MessageNotes {
         Some(Box::new(MessageNotes { present, counts: FxHashMap::default(), charge }))
     }
 
+    /// Bytes of memory that it uses.
+    pub fn used_bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// Counts what the tables have room for: entries and control bytes, of which an eighth stays free.
     fn count_memory(&mut self) {
         let present = self.present.as_ref().map_or(0, |present| {

@@ -5,10 +5,12 @@
 //! consumers that can take no more leave the ring, and what gives them credit or room again puts
 //! them back and feeds them.
 
+mod amounts;
 mod backlog;
 mod bounds;
 mod carry;
 mod consumers;
+mod contents;
 mod counting;
 mod dead;
 mod deletion;
@@ -40,10 +42,12 @@ mod unfit;
 mod unread;
 mod walk;
 
+pub use amounts::Amount;
 pub(crate) use backlog::{FAILED, REDELIVERED, SPILLED};
 pub use bounds::{Bounds, Overflow};
 pub(crate) use carry::CameBack;
 pub(crate) use consumers::{Consumer, ConsumerStanding};
+pub use contents::QueueContents;
 pub(crate) use dead::Letter;
 pub(crate) use deletion::BeforeDeletion;
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
@@ -120,7 +124,9 @@ pub struct Queue {
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
     /// What it uses without its messages.
-    _charge: Charge,
+    charge: Charge,
+    /// When it was made or found at a start, in milliseconds since 1970.
+    made_ms: u64,
     /// It is a stream, or holds no two messages of the same.
     takes_specially: bool,
     /// Its type, as messages are counted by it.
@@ -225,7 +231,8 @@ impl Queue {
         let dying = Dying::new(memory.charge(Use::Places, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
-            _charge: charge,
+            charge,
+            made_ms: timers.now_ms(),
             id,
             name,
             settings,

@@ -2,7 +2,7 @@
 
 use super::logged::logged;
 use courser_store::change::{put_varint, take_varint};
-use courser_store::{Location, Position};
+use courser_store::{BodySize, Location, Position};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -24,10 +24,62 @@ pub(crate) struct Packed {
 
 #[derive(Clone, Debug)]
 enum Places {
-    /// Unmarked messages in the log: the differences of their positions, zigzag-coded.
-    Positions(Arc<[u8]>),
+    /// Unmarked messages in the log.
+    Logged(Logged),
     /// Anything else, as it is.
     Plain(Arc<[Location]>),
+}
+
+/// Positions in the log and sizes of bodies: the differences from one to the next, zigzag-coded.
+#[derive(Clone, Debug)]
+struct Logged {
+    bytes: Arc<[u8]>,
+    /// The size of all bodies, if they have one size: then only positions are coded.
+    size: Option<BodySize>,
+}
+
+impl Logged {
+    fn of(places: &[(Position, BodySize)]) -> Self {
+        let first = places.first().map_or(BodySize::UNKNOWN, |(_, size)| *size);
+        let size = places.iter().all(|(_, size)| *size == first).then_some(first);
+        let mut bytes = Vec::with_capacity(places.len() * 3);
+        let (mut position_before, mut size_before) = (0, 0);
+        for (position, of_this) in places {
+            put_difference(&mut bytes, &mut position_before, position.0 as i64);
+            if size.is_none() {
+                put_difference(&mut bytes, &mut size_before, of_this.coded().into());
+            }
+        }
+        Logged { bytes: bytes.into(), size }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Position, BodySize)> {
+        let (mut bytes, mut position, mut size) = (&*self.bytes, 0, 0);
+        std::iter::from_fn(move || {
+            take_difference(&mut bytes, &mut position)?;
+            let of_this = match self.size {
+                Some(size) => size,
+                None => {
+                    take_difference(&mut bytes, &mut size)?;
+                    BodySize::from_coded(size as u32)
+                }
+            };
+            Some((Position(position as u64), of_this))
+        })
+    }
+}
+
+fn put_difference(bytes: &mut Vec<u8>, before: &mut i64, number: i64) {
+    let difference = number.wrapping_sub(*before);
+    put_varint(bytes, ((difference << 1) ^ (difference >> 63)) as u64);
+    *before = number;
+}
+
+fn take_difference(bytes: &mut &[u8], before: &mut i64) -> Option<()> {
+    let coded = take_varint(bytes)?;
+    let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+    *before = before.wrapping_add(difference);
+    Some(())
 }
 
 impl Packed {
@@ -40,25 +92,18 @@ impl Packed {
             held.map(|(_, slot)| slot).collect()
         });
         let unmarked = |location: &Location| match location {
-            Location::Log { position, marks: 0 } => Some(*position),
+            Location::Log { position, body, marks: 0 } => Some((*position, *body)),
             _ => None,
         };
-        let positions: Option<Vec<Position>> = slots.iter().flatten().map(unmarked).collect();
-        let Some(positions) = positions else {
+        let logged: Option<Vec<_>> = slots.iter().flatten().map(unmarked).collect();
+        let Some(logged) = logged else {
             // How many there are is not known to the iterator, which would grow step by step.
             let mut plain = Vec::with_capacity(slots.len());
             plain.extend(slots.drain(..).flatten());
             return Packed { held, places: Places::Plain(plain.into()) };
         };
         slots.clear();
-        let mut bytes = Vec::with_capacity(positions.len() * 3);
-        let mut before = 0i64;
-        for position in positions {
-            let difference = (position.0 as i64).wrapping_sub(before);
-            put_varint(&mut bytes, ((difference << 1) ^ (difference >> 63)) as u64);
-            before = position.0 as i64;
-        }
-        Packed { held, places: Places::Positions(bytes.into()) }
+        Packed { held, places: Places::Logged(Logged::of(&logged)) }
     }
 
     /// How many locations it holds.
@@ -70,7 +115,7 @@ impl Packed {
     pub fn size_bytes(&self) -> usize {
         let held = self.held.as_ref().map_or(0, |held| size_of_val(&**held));
         held + match &self.places {
-            Places::Positions(bytes) => bytes.len(),
+            Places::Logged(logged) => logged.bytes.len(),
             Places::Plain(plain) => size_of_val(&**plain),
         }
     }
@@ -94,9 +139,9 @@ impl Packed {
         let held = self.held.as_deref();
         let mut slots = (0..self.len()).map(|nth| held.map_or(nth, |held| usize::from(held[nth])));
         match &self.places {
-            Places::Positions(bytes) => slots
-                .zip(positions(bytes))
-                .all(|(slot, position)| each(slot, &Location::Log { position, marks: 0 })),
+            Places::Logged(logged) => slots.zip(logged.iter()).all(|(slot, (position, body))| {
+                each(slot, &Location::Log { position, body, marks: 0 })
+            }),
             Places::Plain(plain) => {
                 plain.iter().all(|location| slots.next().is_some_and(|slot| each(slot, location)))
             }
@@ -106,20 +151,10 @@ impl Packed {
     /// Calls `each` with the position and the marks of every message that is in the log.
     pub fn for_each_logged(&self, each: &mut dyn FnMut(Position, u16)) {
         match &self.places {
-            Places::Positions(bytes) => positions(bytes).for_each(|at| each(at, 0)),
+            Places::Logged(logged) => logged.iter().for_each(|(at, _)| each(at, 0)),
             Places::Plain(plain) => {
                 plain.iter().filter_map(logged).for_each(|(position, marks)| each(position, marks));
             }
         }
     }
-}
-
-fn positions(mut bytes: &[u8]) -> impl Iterator<Item = Position> {
-    let mut position = 0i64;
-    std::iter::from_fn(move || {
-        let coded = take_varint(&mut bytes)?;
-        let difference = (coded >> 1) as i64 ^ -((coded & 1) as i64);
-        position = position.wrapping_add(difference);
-        Some(Position(position as u64))
-    })
 }

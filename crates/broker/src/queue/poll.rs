@@ -9,7 +9,7 @@ use super::{Queue, State};
 use crate::counts::DeliveryCounts;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
-use courser_store::{MessageRef, Store, StoreError, Sync};
+use courser_store::{BodySize, MessageRef, Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -78,7 +78,7 @@ impl Queue {
             return Ok(Poll::Again);
         }
         let popped = self.pop_for(holder.0, state, settling, store)?;
-        let Some((sequence, location, bytes)) = popped else {
+        let Some((sequence, mut location, bytes)) = popped else {
             state.reader = None;
             self.count_got_empty(state, wakes);
             return Ok(Poll::Empty);
@@ -105,6 +105,7 @@ impl Queue {
         if taking != Taking::Nothing && self.is_traced() {
             self.trace(holder.0, holder.1, &message, redelivered, wakes);
         }
+        location.set_body_size(BodySize::of(size_bytes));
         match taking {
             Taking::UntilAcked => unacked.insert(sequence, location, &Receiver::polling(holder)),
             Taking::ForGood => {

@@ -73,6 +73,11 @@ impl Levels {
         self.len
     }
 
+    /// Bytes of memory that the lines use.
+    pub fn used_bytes(&self) -> usize {
+        self.backlogs.iter().map(|(_, backlog)| backlog.used_bytes()).sum()
+    }
+
     pub fn pass_by(&mut self, level: u8) -> u64 {
         debug_assert!(self.len == 0);
         let sequence = number(level, self.next_sequence);

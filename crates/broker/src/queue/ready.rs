@@ -1,5 +1,6 @@
 //! The messages of a queue that wait for a consumer, in the queue's order.
 
+use super::amounts::Amounts;
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
 use super::priority::{Levels, Ranks, level_of};
@@ -14,13 +15,15 @@ pub(crate) struct Ready {
     /// There for a queue with priorities, which leaves `line` empty.
     levels: Option<Box<Levels>>,
     counts_bytes: bool,
+    amounts: Amounts,
 }
 
 impl Ready {
     /// Nothing waits. What it uses is counted by `charge`.
     pub fn new(ranks: Option<Ranks>, charge: Charge) -> Self {
         let levels = ranks.map(|ranks| Box::new(Levels::new(ranks, charge.another())));
-        Ready { backlog: Backlog::starting_at(0, charge), levels, counts_bytes: false }
+        let backlog = Backlog::starting_at(0, charge);
+        Ready { backlog, levels, ..Ready::default() }
     }
 
     /// Whether the place of a message depends on its priority.
@@ -120,9 +123,21 @@ impl Ready {
         }
     }
 
+    /// How many messages wait, and how large they are.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// Bytes of memory that the places of the messages use.
+    pub fn used_bytes(&self) -> usize {
+        let levels = self.levels.as_ref().map_or(0, |levels| levels.used_bytes());
+        self.backlog.used_bytes() + levels
+    }
+
     /// Adds a new message at the end of its level, with a body of so many bytes.
     #[inline]
     pub fn push(&mut self, location: Location, rank: u8, body_bytes: usize) {
+        self.amounts.add(&location);
         let bytes = u32::try_from(body_bytes).unwrap_or(u32::MAX);
         match &mut self.levels {
             None => self.backlog.push(location, bytes),
@@ -132,6 +147,7 @@ impl Ready {
 
     /// Puts a message back where it was, with a body of so many bytes if that is known.
     pub fn put_back(&mut self, sequence: u64, location: Location, bytes: Option<u32>) {
+        self.amounts.add(&location);
         match &mut self.levels {
             None => self.backlog.put_back(sequence, location, bytes),
             Some(levels) => levels.put_back(sequence, location, bytes),
@@ -150,16 +166,22 @@ impl Ready {
     /// Takes the message whose turn it is, and its number.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Location)> {
-        match &mut self.levels {
+        let popped = match &mut self.levels {
             None => self.backlog.pop(),
             Some(levels) => levels.pop(),
+        };
+        if let Some((_, location)) = &popped {
+            self.amounts.sub(location);
         }
+        popped
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.
     pub fn take_all(&mut self) -> Ready {
         let levels = self.levels.as_mut().map(|levels| Box::new(levels.take_all()));
-        Ready { backlog: self.backlog.take_all(), levels, counts_bytes: self.counts_bytes }
+        let amounts = std::mem::take(&mut self.amounts);
+        let counts_bytes = self.counts_bytes;
+        Ready { backlog: self.backlog.take_all(), levels, counts_bytes, amounts }
     }
 
     /// Calls `each` with the place of every message.
@@ -195,8 +217,13 @@ impl Ready {
     /// Takes messages with these numbers, which are in the order of their turns, as many as may be under one
     /// hold of the lock, and calls `each` with those that are there. Returns how many numbers those were.
     pub fn take(&mut self, numbers: &[u64], each: &mut dyn FnMut(u64, Location)) -> usize {
-        match &mut self.levels {
-            None => self.backlog.take(numbers, each),
+        let Ready { backlog, levels, amounts, .. } = self;
+        let each = &mut |number, location: Location| {
+            amounts.sub(&location);
+            each(number, location);
+        };
+        match levels {
+            None => backlog.take(numbers, each),
             Some(levels) => levels.take(numbers, each),
         }
     }

@@ -7,7 +7,7 @@ use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
 use crate::work;
 use courser_store::recovered::QueueIndex;
-use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
+use courser_store::{BodySize, Location, Lsn, Position, Record, Store, StoreError, Sync};
 use std::sync::Arc;
 
 /// A delivery that comes back from its consumer.
@@ -141,9 +141,8 @@ impl Queue {
         let mut acknowledged = Settling::default();
         let mut settling = Settling::default();
         let mut state = self.state.lock();
-        if let Outcome::Acknowledged { .. } = outcome {
-            self.count_acknowledged(&mut state, settled.len(), wakes);
-        }
+        let acknowledges = matches!(outcome, Outcome::Acknowledged { .. });
+        self.count_settled(&mut state, if acknowledges { settled.len() } else { 0 }, wakes);
         work::count(settled.len());
         for (index, one) in settled.iter().enumerate() {
             if let Some(location) = state.unacked.remove(one.sequence) {
@@ -223,8 +222,8 @@ impl Queue {
         // message of the same that has come after them.
         let may_be_letters =
             state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
-        for position in index.positions() {
-            let mut location = Location::Log { position, marks: 0 };
+        for (position, body) in index.messages() {
+            let mut location = Location::Log { position, body, marks: 0 };
             if let count @ 1.. = index.returns(position) {
                 *location.marks_mut() = REDELIVERED | FAILED;
                 state.set_count(&mut location, count);
@@ -250,6 +249,9 @@ impl Queue {
                 }
             }
             let rank = ready.rank(message);
+            if let Some(bytes) = message.map(|message| message.body.len()) {
+                location.set_body_size(BodySize::of(bytes));
+            }
             ready.push(location, rank, 0);
         }
         let messages = state.ready.len();

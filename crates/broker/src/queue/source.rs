@@ -7,7 +7,7 @@ use super::message_notes::MessageNotes;
 use super::ready::Ready;
 use super::returns::{count_of, put_count, returns};
 use crate::posting::PublishRun;
-use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
+use courser_store::{BodySize, Location, MessageRef, Position, Reader, Store, StoreError};
 
 /// Messages in the order in which consumers shall get them.
 pub(crate) trait Source {
@@ -108,6 +108,8 @@ pub(crate) struct Waiting<'a> {
     pub header: Vec<u8>,
     /// What the queue knows of some of them besides.
     pub notes: Option<&'a mut MessageNotes>,
+    /// How large the body of the message is that was peeked at last.
+    pub seen: BodySize,
 }
 
 impl Source for Waiting<'_> {
@@ -128,6 +130,7 @@ impl Source for Waiting<'_> {
             Some(message) => message,
             None => self.reader.read(location)?,
         };
+        self.seen = BodySize::of(message.body.len());
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
         if returns(marks) > 0 {
             let count = count_of(location, self.notes.as_deref());
@@ -159,6 +162,9 @@ impl Source for Waiting<'_> {
     }
 
     fn take(&mut self) -> Option<(u64, Location)> {
-        self.ready.pop()
+        let (number, mut location) = self.ready.pop()?;
+        // It has been read just now.
+        location.set_body_size(self.seen);
+        Some((number, location))
     }
 }

@@ -71,6 +71,11 @@ impl State {
         self.unread.as_ref().map_or(0, |unread| unread.passed_over.len())
     }
 
+    /// The numbers of these messages.
+    pub(super) fn passed_over_numbers(&self) -> impl Iterator<Item = u64> {
+        self.unread.iter().flat_map(|unread| unread.passed_over.iter().copied())
+    }
+
     /// Puts messages that have been passed over back into their places.
     pub(super) fn return_passed_over(&mut self) {
         let Some(unread) = self.unread.take() else { return };

@@ -115,6 +115,11 @@ impl Stream {
         self.next_offset().saturating_sub(self.first_offset())
     }
 
+    /// Bytes of memory that its index uses.
+    pub fn used_bytes(&self) -> usize {
+        self.state.lock().charge.bytes()
+    }
+
     /// Makes the order of appends to the log that of the stream, as long as the guard lives.
     pub fn lock_order(&self) -> MutexGuard<'_, ()> {
         self.order.lock()

@@ -278,7 +278,7 @@ impl Export {
         self.numbers.extend(held.iter().map(|(line, _)| lines[*line].holder.number()));
         let not_from_streams = held.iter().filter(|(line, _)| !lines[*line].is_stream()).count();
         self.left_behind.messages -= not_from_streams as u64;
-        let location = Location::Log { position, marks: 0 };
+        let location = Location::logged(position);
         let message = match self.reader.read(&location) {
             Ok(message) => message,
             Err(StoreError::Lost(_)) if not_from_streams == held.len() => {
@@ -337,7 +337,7 @@ impl Export {
             return Ok(());
         };
         self.left_behind.messages -= 1;
-        let location = Location::Log { position, marks: 0 };
+        let location = Location::logged(position);
         let message = match self.reader.read(&location) {
             Err(StoreError::Lost(_)) => {
                 self.left_behind.lost += 1;

@@ -13,8 +13,8 @@ use crate::{
 };
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
-    Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position, Progress,
-    Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
+    BodySize, Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position,
+    Progress, Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
 };
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -147,8 +147,8 @@ impl JournalStore {
         let end = BATCH.with_borrow_mut(|batch| {
             batch.clear();
             let mut head = Vec::new();
-            // The index of each message in the batch, and how many queues hold it.
-            let mut messages: Vec<(usize, u32)> = Vec::new();
+            // The index of each message in the batch, how many queues hold it, and how large it is.
+            let mut messages: Vec<(usize, u32, BodySize)> = Vec::new();
             for record in records {
                 head.clear();
                 record.encode_head(&mut head);
@@ -159,24 +159,26 @@ impl JournalStore {
                     }
                     None => batch.push(&[&head]),
                 };
-                match record {
-                    Record::Message { holders, .. } => messages.push((index, holders)),
-                    Record::Spilled { .. } => messages.push((index, 0)),
-                    Record::Delayed { .. } => messages.push((index, 1)),
-                    _ => {}
+                let holders = match record {
+                    Record::Message { holders, .. } => holders,
+                    Record::Delayed { .. } => 1,
+                    _ => 0,
+                };
+                if let Some(message) = record.message() {
+                    messages.push((index, holders, BodySize::of(message.body.len())));
                 }
             }
             // Acknowledgements free room, so they may use the last there is.
             let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
             let appended = self.journal.append(batch, mode).map_err(store_error)?;
             // All of a batch is in one segment.
-            let holds = messages.iter().map(|(_, holders)| u64::from(*holders)).sum();
+            let holds = messages.iter().map(|(_, holders, _)| u64::from(*holders)).sum();
             if holds > 0 {
                 self.journal.hold(appended.start(), holds);
             }
-            for (index, _) in messages {
+            for (index, _, body) in messages {
                 let position = appended.position(index).into();
-                locations.push(Location::Log { position, marks: 0 });
+                locations.push(Location::Log { position, body, marks: 0 });
             }
             Ok(appended.end())
         })?;

@@ -5,7 +5,8 @@ use super::ledger::Counts;
 use super::{Exporter, Exporters};
 use crate::process::{ProcessFigures, disk_free_bytes};
 use courser_broker::admin::{
-    Admin, Alarms, Churn, LogFigures, MemoryUses, PublishCounts, QueueCounts, QueueFigures,
+    Admin, Alarms, Churn, LogFigures, MemoryUses, PublishCounts, QueueContents, QueueCounts,
+    QueueFigures,
 };
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -105,6 +106,9 @@ impl Totals {
                 unacked: 0,
                 consumers: 0,
                 counts: QueueCounts { deliveries, ..QueueCounts::default() },
+                contents: Some(QueueContents::NONE),
+                memory_bytes: 0,
+                head_timestamp: None,
             },
             channels: ChannelRow::default(),
             publishers: 0,
@@ -125,6 +129,10 @@ impl Totals {
             self.queues.ready += queue.ready;
             self.queues.unacked += queue.unacked;
             self.queues.consumers += queue.consumers;
+            self.queues.memory_bytes += queue.memory_bytes;
+            if let (Some(all), Some(more)) = (&mut self.queues.contents, &queue.contents) {
+                *all += more;
+            }
         }
         for connection in admin.channel_figures().iter() {
             for channel in &connection.0 {

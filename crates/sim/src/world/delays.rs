@@ -124,7 +124,7 @@ impl World {
         let mut reader = running.store.reader();
         let pairs = recovered.delayed.values().flat_map(|index| index.pairs());
         let with_ids = pairs.map(|(position, due_ms)| {
-            let location = Location::Log { position, marks: 0 };
+            let location = Location::logged(position);
             let message = reader.read(&location).expect("it is in the log");
             let id = message.body.first_chunk().expect("a number");
             (u64::from_le_bytes(*id), due_ms)

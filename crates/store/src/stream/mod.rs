@@ -132,8 +132,7 @@ impl StreamIndex {
     /// Adds a message of the log that is replayed, unless a checkpoint knew of it already.
     pub fn replay(&mut self, position: Position, size_bytes: u64, published_ms: u64) {
         if self.last_position.is_none_or(|last| position > last) {
-            let location = Location::Log { position, marks: 0 };
-            self.push(&location, size_bytes, published_ms);
+            self.push(&Location::logged(position), size_bytes, published_ms);
         }
     }
 

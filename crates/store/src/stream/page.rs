@@ -128,7 +128,7 @@ impl Page {
             Places::Memory(locations) => places.extend(locations.iter().skip(index).cloned()),
             Places::Log { bytes, .. } => {
                 let positions = Positions { bytes, position: 0 }.skip(index);
-                places.extend(positions.map(|position| Location::Log { position, marks: 0 }));
+                places.extend(positions.map(Location::logged));
             }
         }
     }

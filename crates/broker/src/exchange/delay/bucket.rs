@@ -31,7 +31,7 @@ struct Plain {
 impl Bucket {
     pub fn push(&mut self, due_ms: u64, location: Location) {
         match location {
-            Location::Log { position, marks: 0 } => {
+            Location::Log { position, marks: 0, .. } => {
                 self.writer.put(&mut self.packed, position, due_ms);
                 self.pairs_in += 1;
             }
@@ -51,7 +51,7 @@ impl Bucket {
         let (position, due_ms) = self.reader.take(&mut rest)?;
         self.read = self.packed.len() - rest.len();
         self.pairs_out += 1;
-        Some((due_ms, Location::Log { position, marks: 0 }))
+        Some((due_ms, Location::logged(position)))
     }
 
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.

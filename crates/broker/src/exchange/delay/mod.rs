@@ -133,7 +133,7 @@ impl Delay {
         let now_ms = self.context.timers.now_ms();
         let mut state = self.state.lock();
         for (position, due_ms) in pairs {
-            state.wheel.insert(due_ms, Location::Log { position, marks: 0 }, now_ms);
+            state.wheel.insert(due_ms, Location::logged(position), now_ms);
         }
         self.rearm(&mut state);
         state.wheel.len()

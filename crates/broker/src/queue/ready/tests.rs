@@ -8,7 +8,7 @@ use crate::queue::logged::logged;
 use crate::queue::packed::PAGE_LOCATIONS;
 use crate::queue::walk::WALKED_AT_ONCE;
 use crate::work::steps;
-use courser_store::Position;
+use courser_store::{BodySize, Position};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -68,7 +68,11 @@ impl Waiting {
 }
 
 fn location(at: u64, marks: u16) -> Location {
-    Location::Log { position: Position(at), marks }
+    let body = match at % 997 {
+        0 => BodySize::UNKNOWN,
+        _ => BodySize::of(size_of(at) as usize),
+    };
+    Location::Log { position: Position(at), body, marks }
 }
 
 fn position(location: &Location) -> u64 {
@@ -254,6 +258,9 @@ impl Trial {
         let mut positions: Vec<_> = self.model.values().copied().collect();
         positions.sort_unstable();
         assert_eq!(all, positions);
+        let knows_all = positions.iter().all(|at| at % 997 != 0);
+        let bytes: u64 = positions.iter().map(|at| u64::from(size_of(*at))).sum();
+        assert_eq!(ready.amounts().bytes(), knows_all.then_some(bytes));
         if ready.counts_bytes() && !ready.lacks_sizes() {
             let bytes: u64 = positions.iter().map(|at| u64::from(size_of(*at))).sum();
             assert_eq!(ready.bytes(), bytes);

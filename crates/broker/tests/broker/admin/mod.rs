@@ -3,6 +3,7 @@
 mod bindings;
 mod commands;
 mod connections;
+mod contents;
 mod counts;
 mod durable;
 mod events;
