@@ -214,9 +214,42 @@ fn to_value(value: &Value, depth: usize) -> Option<FieldValue> {
     })
 }
 
+/// A time in milliseconds since 1970 as RFC 3339 has it: `2026-11-28T03:13:11.042+00:00`.
+pub(crate) fn time(at_ms: u64) -> String {
+    let (days, ms) = (at_ms / DAY_MS, at_ms % DAY_MS);
+    // Years that begin in March, so that a leap day is the last of one; 400 of them have the same days as any 400.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * day + 2) / 153;
+    let day = day - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = 400 * era + year + u64::from(month <= 2);
+    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+    let milli = ms % 1000;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}+00:00")
+}
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_of_all_kinds_of_years_are_named() {
+        let named = [
+            (0, "1970-01-01T00:00:00.000+00:00"),
+            (951_782_400_000, "2000-02-29T00:00:00.000+00:00"),
+            (1_709_210_096_789, "2024-02-29T12:34:56.789+00:00"),
+            (1_735_689_599_999, "2024-12-31T23:59:59.999+00:00"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000+00:00"),
+        ];
+        for (at_ms, name) in named {
+            assert_eq!(time(at_ms), name);
+        }
+    }
     use serde_json::json;
 
     fn kept(columns: &str) -> Value {

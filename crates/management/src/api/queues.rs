@@ -2,13 +2,13 @@
 
 use super::{consumers, get, stats};
 use crate::call::{Call, Outcome};
-use crate::json::{Fields, from_table, name};
+use crate::json::{Fields, from_table, name, time};
 use crate::list::{paged, state_name};
 use crate::rates::{Range, object_in, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
-use courser_broker::admin::{Listing, QueueView};
+use courser_broker::admin::{Listing, QueueContents, QueueView};
 use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -48,6 +48,10 @@ fn queue(call: &Call) -> Outcome {
     let queue = call.admin().queue(vhost, call.bytes("queue"))?;
     let mut fields = Fields::new(&call.columns());
     renderer(call, true)?(&queue, &mut fields);
+    if fields.wants("head_message_timestamp") && !call.is_set("disable_stats") {
+        let timestamp = call.admin().head_timestamp(vhost, call.bytes("queue"))?;
+        fields.put_some("head_message_timestamp", timestamp);
+    }
     fields.put("incoming", json!([])).put("deliveries", json!([]));
     let (mut active, mut exclusive, mut details) = (None, None, Vec::new());
     let is_single_active = is_single_active(&queue);
@@ -132,6 +136,22 @@ fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
         .put_with("effective_policy_definition", || from_table(&queue.effective_definition));
 }
 
+/// What the messages of a queue amount to. What is not known is left out.
+fn amounts(contents: &QueueContents, fields: &mut Fields) {
+    let (ready, unacked) = (contents.ready_in_memory, contents.unacked_in_memory);
+    let in_memory = contents.in_memory();
+    fields
+        .put_some("message_bytes", contents.bytes())
+        .put_some("message_bytes_ready", contents.ready_bytes)
+        .put_some("message_bytes_unacknowledged", contents.unacked_bytes)
+        .put_some("message_bytes_persistent", contents.persistent_bytes)
+        .put("message_bytes_ram", in_memory.bytes)
+        .put("messages_persistent", contents.persistent)
+        .put("messages_ram", in_memory.messages)
+        .put("messages_ready_ram", ready.messages)
+        .put("messages_unacknowledged_ram", unacked.messages);
+}
+
 /// The arguments, which always say the type.
 pub(super) fn arguments(queue: &QueueView) -> Value {
     let mut arguments = from_table(&queue.arguments);
@@ -146,8 +166,13 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
         .put("consumers", queue.consumers)
         .put("consumer_capacity", 0)
         .put("consumer_utilisation", 0)
-        .put("memory", 0)
-        .put("reductions", 0);
+        .put("memory", queue.memory_bytes)
+        .put("reductions", 0)
+        .put_some("idle_since", (queue.used_ms > 0).then(|| time(queue.used_ms)))
+        .put_some("head_message_timestamp", queue.head_timestamp);
+    if let Some(contents) = &queue.contents {
+        amounts(contents, fields);
+    }
     let counters = [
         ("messages", (queue.ready + queue.unacked) as u64),
         ("messages_ready", queue.ready as u64),

@@ -4,7 +4,7 @@
 use super::only::Only;
 use super::order::{Key, Order};
 use crate::Api;
-use courser_broker::admin::{Listing, QueueGlance, QueueView};
+use courser_broker::admin::{Listing, QueueContents, QueueGlance, QueueView};
 
 /// What queues are sorted by: a key of each.
 type KeyOf<'a> = Box<dyn Fn(&QueueGlance<'_>) -> Key + 'a>;
@@ -66,7 +66,6 @@ fn looked<R>(
         "name" => by(&mut |one| Key::Text(String::from_utf8_lossy(one.name().as_bytes()).into())),
         // The order of lists, and what is the same of all queues.
         "vhost"
-        | "memory"
         | "reductions"
         | "consumer_capacity"
         | "consumer_utilisation"
@@ -101,12 +100,26 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
         "operator_policy" => |queue| queue.operator_policy().map_or(Key::MISSING, Key::Text),
         "state" => |queue| Key::Text(state_name(queue.is_paused()).to_owned()),
         "consumers" => |queue| Key::Number(queue.status().consumers as f64),
+        "memory" => |queue| Key::Number(queue.memory_bytes() as f64),
+        "message_bytes" => |queue| key_of(queue, |contents| contents.bytes()),
+        "message_bytes_ready" => |queue| key_of(queue, |contents| contents.ready_bytes),
+        "message_bytes_unacknowledged" => |queue| key_of(queue, |contents| contents.unacked_bytes),
+        "message_bytes_persistent" => |queue| key_of(queue, |contents| contents.persistent_bytes),
+        "message_bytes_ram" => |queue| key_of(queue, |contents| Some(contents.in_memory().bytes)),
+        "messages_persistent" => |queue| key_of(queue, |contents| Some(contents.persistent)),
+        "messages_ram" => |queue| key_of(queue, |contents| Some(contents.in_memory().messages)),
         "durable" => |queue| Key::Flag(queue.is_durable()),
         "auto_delete" => |queue| Key::Flag(queue.is_auto_delete()),
         "exclusive" => |queue| Key::Flag(queue.is_exclusive()),
         _ => return None,
     };
     Some(Box::new(key))
+}
+
+/// The key of a queue by what its messages amount to.
+fn key_of(queue: &QueueGlance<'_>, number: fn(&QueueContents) -> Option<u64>) -> Key {
+    let number = queue.contents().as_ref().and_then(number);
+    number.map_or(Key::MISSING, |number| Key::Number(number as f64))
 }
 
 /// What a column says of a member: the path within it, empty if it is the member itself.

@@ -89,6 +89,52 @@ async fn a_node_says_what_its_log_has_read_written_and_synced() {
 }
 
 #[tokio::test]
+async fn a_queue_tells_how_large_its_messages_are_and_where_they_lie() {
+    let broker = Broker::start().await;
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/q", r#"{"durable":true}"#).await.status, 201);
+    let queue = || async { broker.get("/api/queues/%2F/q").await.json() };
+    let empty = queue().await;
+    assert_eq!(
+        (&empty["message_bytes"], &empty["head_message_timestamp"]),
+        (&json!(0), &Value::Null)
+    );
+    for (mode, payload, timestamp) in [(2, "12345", 77), (1, "123", 88)] {
+        let message = json!({
+            "routing_key": "q", "payload": payload, "payload_encoding": "string",
+            "properties": { "delivery_mode": mode, "timestamp": timestamp },
+        });
+        let path = "/api/exchanges/%2F/amq.default/publish";
+        assert_eq!(broker.send("POST", path, &message.to_string()).await.status, 200);
+    }
+    let full = queue().await;
+    let expected = json!({
+        "message_bytes": 8, "message_bytes_ready": 8, "message_bytes_unacknowledged": 0,
+        "message_bytes_ram": 3, "message_bytes_persistent": 5, "messages_persistent": 1,
+        "messages_ram": 1, "messages_ready_ram": 1, "messages_unacknowledged_ram": 0,
+        "head_message_timestamp": 77,
+    });
+    for (name, value) in expected.as_object().expect("an object") {
+        assert_eq!(&full[name], value, "{name} of {full}");
+    }
+    let grows = full["memory"].as_u64() > empty["memory"].as_u64();
+    assert!(grows && empty["memory"].as_u64() > Some(0), "{empty} {full}");
+    let idle_since = full["idle_since"].as_str().expect("a time");
+    assert!(idle_since.starts_with("20") && idle_since.ends_with("+00:00"), "{idle_since}");
+    let listed =
+        broker.get("/api/queues?columns=message_bytes,head_message_timestamp").await.json();
+    assert_eq!(listed, json!([{ "message_bytes": 8 }]), "the head is in the log");
+    let stream = r#"{"durable":true,"arguments":{"x-queue-type":"stream"}}"#;
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/s", stream).await.status, 201);
+    let stream = broker.get("/api/queues/%2F/s").await.json();
+    assert!(stream.get("message_bytes").is_none() && stream["memory"].is_u64(), "{stream}");
+    for (column, order) in [("message_bytes", ["s", "q"]), ("messages_persistent", ["s", "q"])] {
+        let sorted = broker.get(&format!("/api/queues?columns=name&sort={column}")).await.json();
+        assert_eq!([&sorted[0]["name"], &sorted[1]["name"]], order, "{column}");
+    }
+    broker.server.stop().await.expect("it stops");
+}
+
+#[tokio::test]
 async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
     let broker = Broker::start().await;
     let arguments = FieldTable::new().with("x-max-length", 7_i64);
