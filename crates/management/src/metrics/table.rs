@@ -14,7 +14,7 @@ pub(crate) struct Metric<T: 'static> {
     pub name: &'static str,
     pub kind: Kind,
     pub help: &'static str,
-    /// What nobody counts has none.
+    /// What nobody counts has none, and no rows.
     pub value: Option<fn(&T) -> Value>,
 }
 

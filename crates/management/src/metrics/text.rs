@@ -33,13 +33,19 @@ impl Kind {
 pub(crate) enum Value {
     Whole(u64),
     Real(f64),
-    /// There is such a number, but nobody counts it.
+    /// The number is not known: there is no row.
     Unknown,
 }
 
 impl From<u64> for Value {
     fn from(number: u64) -> Self {
         Value::Whole(number)
+    }
+}
+
+impl From<Option<u64>> for Value {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Value::Unknown, Value::Whole)
     }
 }
 
@@ -72,7 +78,7 @@ impl fmt::Display for Value {
         match self {
             Value::Whole(number) => write!(f, "{number}"),
             Value::Real(number) => write!(f, "{number}"),
-            Value::Unknown => f.write_str("NaN"),
+            Value::Unknown => Ok(()),
         }
     }
 }
@@ -125,13 +131,16 @@ impl Text {
         self.row_of((prefix, name, ""), labels, value);
     }
 
-    /// A row of one of the series that a histogram or summary consists of.
+    /// A row of one of the series that a histogram or summary consists of; none where the number is not known.
     pub fn row_of(
         &mut self,
         (prefix, name, suffix): (&str, &str, &str),
         Labels(labels): &Labels,
         value: Value,
     ) {
+        if value == Value::Unknown {
+            return;
+        }
         let (open, close) = if labels.is_empty() { ("", "") } else { ("{", "}") };
         let _ = writeln!(self.0, "{prefix}{name}{suffix}{open}{labels}{close} {value}");
     }
@@ -166,7 +175,14 @@ mod tests {
         assert_eq!(shown(1.5.into()), "1.5");
         assert_eq!(shown(u64::MAX.into()), "18446744073709551615");
         assert_eq!(shown(true.into()), "1");
-        assert_eq!(shown(Value::Unknown), "NaN");
+    }
+
+    #[test]
+    fn a_number_that_is_not_known_has_no_row() {
+        let mut text = Text::default();
+        text.row(("x_", "y"), &Labels::default(), None.into());
+        text.row(("x_", "z"), &Labels::default(), Some(3).into());
+        assert_eq!(text.0, "x_z 3\n");
     }
 
     #[test]

@@ -42,13 +42,11 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("counter", "global_stream_error_", "access_refused_total vhost_access_failure_total"),
     ("histogram", "", "message_size_bytes"),
     ("gauge", "queue_", "messages_ready messages_unacked messages consumers"),
-    ("counter", "queue_", "process_reductions_total disk_reads_total disk_writes_total"),
-    ("gauge", "queue_", "consumer_capacity consumer_utilisation process_memory_bytes"),
+    ("counter", "queue_", "process_reductions_total"),
+    ("gauge", "queue_", "process_memory_bytes"),
     ("gauge", "queue_", "messages_ram messages_ram_bytes messages_ready_ram"),
     ("gauge", "queue_", "messages_unacked_ram messages_persistent messages_persistent_bytes"),
     ("gauge", "queue_", "messages_bytes messages_ready_bytes messages_unacked_bytes"),
-    ("gauge", "queue_", "head_message_timestamp"),
-    ("gauge", "", "stream_segments"),
     ("counter", "queue_", "get_ack_total get_total messages_delivered_ack_total"),
     ("counter", "queue_", "messages_delivered_total messages_redelivered_total"),
     ("counter", "queue_", "messages_acked_total get_empty_total messages_published_total"),
@@ -61,7 +59,6 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("counter", "connection_", "outgoing_packets_total"),
     ("gauge", "connection_", "pending_packets channels"),
     ("gauge", "channel_", "consumers messages_unacked messages_unconfirmed prefetch"),
-    ("gauge", "channel_", "messages_uncommitted acks_uncommitted"),
     ("gauge", "", "consumer_prefetch"),
     ("counter", "channel_", "messages_published_total messages_confirmed_total"),
     ("counter", "channel_", "messages_unroutable_returned_total"),
@@ -71,6 +68,13 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("counter", "channel_", "process_reductions_total"),
     ("counter", "raft_", "commit_index last_written_index snapshot_index term"),
     ("gauge", "raft_", "commit_latency_seconds"),
+];
+
+/// The same for what is not counted, or not of all queues together: these have no rows.
+const NAMES_WITHOUT_ROWS: &[(&str, &str, &str)] = &[
+    ("counter", "queue_", "disk_reads_total disk_writes_total"),
+    ("gauge", "queue_", "consumer_capacity consumer_utilisation head_message_timestamp"),
+    ("gauge", "", "stream_segments channel_messages_uncommitted channel_acks_uncommitted"),
 ];
 
 async fn page(broker: &Broker, path: &str) -> Metrics {
@@ -90,6 +94,12 @@ async fn every_name_that_dashboards_know_is_there_from_the_start() {
             assert_eq!(metrics.kind(&name), *kind, "{name}");
             let series = if *kind == "histogram" { format!("{name}_bucket") } else { name };
             assert!(metrics.count(&series) > 0, "{series} has no row");
+        }
+    }
+    for (kind, prefix, names) in NAMES_WITHOUT_ROWS {
+        for name in names.split(' ') {
+            let name = format!("rabbitmq_{prefix}{name}");
+            assert_eq!((metrics.kind(&name), metrics.count(&name)), (*kind, 0), "{name}");
         }
     }
     let types = ["classic", "quorum", "stream", "volatile"];
@@ -124,7 +134,6 @@ async fn every_name_that_dashboards_know_is_there_from_the_start() {
         assert!(found, "{own}");
     }
     assert!(metrics.value("process_start_time_seconds") > 1.5e9);
-    assert!(metrics.value("rabbitmq_queue_messages_bytes").is_nan(), "nobody counts it");
     broker.server.stop().await.expect("it stops");
 }
 
@@ -223,6 +232,58 @@ async fn what_has_happened_is_counted() {
 }
 
 #[tokio::test]
+async fn no_page_has_a_row_that_is_not_a_number() {
+    let (broker, _connection) = busy().await;
+    let detailed = "/metrics/detailed?family=queue_metrics&family=channel_metrics&\
+                    family=exchange_metrics";
+    for path in ["/metrics", "/metrics/per-object", detailed, "/metrics/memory-breakdown"] {
+        let metrics = page(&broker, path).await;
+        let not_a_number = metrics.rows.iter().find(|(_, value)| value.is_nan());
+        assert_eq!(not_a_number, None, "{path}");
+    }
+    broker.server.stop().await.expect("it stops");
+}
+
+#[tokio::test]
+async fn bytes_of_messages_are_told_by_queue_and_of_all_queues() {
+    let (broker, _connection) = busy().await;
+    let publish = r#"{"routing_key": "work2", "payload": "12345", "payload_encoding": "string",
+                      "properties": {"delivery_mode": 2, "timestamp": 99}}"#;
+    assert_eq!(
+        broker.send("PUT", "/api/queues/%2F/work2", r#"{"durable":true}"#).await.status,
+        201
+    );
+    let published = broker.send("POST", "/api/exchanges/%2F/amq.default/publish", publish).await;
+    assert_eq!(published.status, 200);
+    let all = page(&broker, "/metrics").await;
+    let each = page(&broker, "/metrics/per-object").await;
+    for (name, of_all, of_one, of_other) in [
+        ("messages_bytes", 505.0, 500.0, 5.0),
+        ("messages_ready_bytes", 505.0, 500.0, 5.0),
+        ("messages_unacked_bytes", 0.0, 0.0, 0.0),
+        ("messages_ram", 1.0, 1.0, 0.0),
+        ("messages_ready_ram", 1.0, 1.0, 0.0),
+        ("messages_unacked_ram", 0.0, 0.0, 0.0),
+        ("messages_ram_bytes", 500.0, 500.0, 0.0),
+        ("messages_persistent", 1.0, 0.0, 1.0),
+        ("messages_persistent_bytes", 5.0, 0.0, 5.0),
+    ] {
+        let name = format!("rabbitmq_queue_{name}");
+        let of = |queue| each.value(&format!("{name}{{vhost=\"/\",queue=\"{queue}\"}}"));
+        assert_eq!(
+            (all.value(&name), of("a\\\"b"), of("work2")),
+            (of_all, of_one, of_other),
+            "{name}"
+        );
+    }
+    let memory = "rabbitmq_queue_process_memory_bytes";
+    let of_one = each.value(&format!("{memory}{{vhost=\"/\",queue=\"a\\\"b\"}}"));
+    assert!(of_one >= 500.0 && all.value(memory) > of_one, "{of_one}");
+    assert_eq!(each.count("rabbitmq_queue_head_message_timestamp"), 0, "none is in memory");
+    broker.server.stop().await.expect("it stops");
+}
+
+#[tokio::test]
 async fn queues_channels_and_connections_have_rows_of_their_own() {
     let (broker, _connection) = busy().await;
     let metrics = page(&broker, "/metrics/per-object").await;
@@ -235,7 +296,7 @@ async fn queues_channels_and_connections_have_rows_of_their_own() {
     assert_eq!(metrics.value(&format!("rabbitmq_queue_info{info}")), 1.0);
     assert_eq!(metrics.count("rabbitmq_channel_consumers"), 1);
     assert_eq!(metrics.count("rabbitmq_connection_channels"), 1);
-    assert_eq!(metrics.count("rabbitmq_queue_messages_bytes"), 0, "nobody counts it");
+    assert_eq!(metrics.count("rabbitmq_queue_messages_bytes"), 2);
     let published = "rabbitmq_exchange_messages_published_total{vhost=\"/\",exchange=\"\"}";
     assert_eq!(metrics.value(published), 3.0);
     assert_eq!(metrics.value("rabbitmq_connections"), 1.0);

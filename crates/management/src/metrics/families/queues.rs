@@ -2,7 +2,8 @@
 
 use crate::metrics::table::{Family, Metric, counter, gauge, none, uncounted};
 use crate::metrics::text::Kind::{Counter, Gauge};
-use courser_broker::admin::QueueFigures;
+use crate::metrics::text::Value;
+use courser_broker::admin::{QueueContents, QueueFigures};
 
 type Row = QueueFigures;
 
@@ -27,21 +28,56 @@ const COARSE: &[Metric<Row>] = &[
     counter("queue_process_reductions_total", "Always 0: there are no Erlang processes", none),
 ];
 
+/// What the messages of a queue amount to, where it is known.
+fn of(queue: &Row, number: fn(&QueueContents) -> Option<u64>) -> Value {
+    queue.contents.as_ref().and_then(number).into()
+}
+
 const DETAILS: &[Metric<Row>] = &[
     CONSUMERS,
     uncounted("queue_consumer_capacity", Gauge, "Not measured"),
     uncounted("queue_consumer_utilisation", Gauge, "Not measured"),
-    uncounted("queue_process_memory_bytes", Gauge, "Not measured by queue"),
-    uncounted("queue_messages_ram", Gauge, "Not counted"),
-    uncounted("queue_messages_ram_bytes", Gauge, "Not counted"),
-    uncounted("queue_messages_ready_ram", Gauge, "Not counted"),
-    uncounted("queue_messages_unacked_ram", Gauge, "Not counted"),
-    uncounted("queue_messages_persistent", Gauge, "Not counted"),
-    uncounted("queue_messages_persistent_bytes", Gauge, "Not counted"),
-    uncounted("queue_messages_bytes", Gauge, "Not counted"),
-    uncounted("queue_messages_ready_bytes", Gauge, "Not counted"),
-    uncounted("queue_messages_unacked_bytes", Gauge, "Not counted"),
-    uncounted("queue_head_message_timestamp", Gauge, "Not known"),
+    gauge(
+        "queue_process_memory_bytes",
+        "Memory of a queue: its places and books, and bodies of messages in memory",
+        |queue| queue.memory_bytes.into(),
+    ),
+    gauge("queue_messages_ram", "Messages in memory", |queue| {
+        of(queue, |contents| Some(contents.in_memory().messages))
+    }),
+    gauge("queue_messages_ram_bytes", "Bytes of the bodies of messages in memory", |queue| {
+        of(queue, |contents| Some(contents.in_memory().bytes))
+    }),
+    gauge("queue_messages_ready_ram", "Messages in memory that wait for a consumer", |queue| {
+        of(queue, |contents| Some(contents.ready_in_memory.messages))
+    }),
+    gauge("queue_messages_unacked_ram", "Messages in memory that are not acknowledged", |queue| {
+        of(queue, |contents| Some(contents.unacked_in_memory.messages))
+    }),
+    gauge("queue_messages_persistent", "Messages that survive a restart", |queue| {
+        of(queue, |contents| Some(contents.persistent))
+    }),
+    gauge(
+        "queue_messages_persistent_bytes",
+        "Bytes of the bodies of messages that survive a restart",
+        |queue| of(queue, |contents| contents.persistent_bytes),
+    ),
+    gauge("queue_messages_bytes", "Bytes of the bodies of all messages", |queue| {
+        of(queue, |contents| contents.bytes())
+    }),
+    gauge("queue_messages_ready_bytes", "Bytes of the bodies of messages that wait", |queue| {
+        of(queue, |contents| contents.ready_bytes)
+    }),
+    gauge(
+        "queue_messages_unacked_bytes",
+        "Bytes of the bodies of messages that are not acknowledged",
+        |queue| of(queue, |contents| contents.unacked_bytes),
+    ),
+    gauge(
+        "queue_head_message_timestamp",
+        "The timestamp of the first message, in seconds since 1970, if it has one and is in memory",
+        |queue| queue.head_timestamp.into(),
+    ),
     uncounted("queue_disk_reads_total", Counter, "Not counted by queue"),
     uncounted("queue_disk_writes_total", Counter, "Not counted by queue"),
     uncounted("stream_segments", Gauge, "Streams have no files of their own"),
