@@ -148,6 +148,33 @@ async fn queues_are_deleted_by_a_pattern_after_a_look() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn queues_are_listed_with_what_their_messages_amount_to() {
+    let (broker, mut client) = with_orders().await;
+    client.consume("orders", false).await;
+    assert_eq!(client.bodies(3).await.len(), 3);
+    let columns = [
+        "messages_persistent",
+        "messages_ram",
+        "messages_ready_ram",
+        "messages_unacknowledged_ram",
+        "message_bytes",
+        "message_bytes_ready",
+        "message_bytes_unacknowledged",
+        "message_bytes_ram",
+        "message_bytes_persistent",
+        "head_message_timestamp",
+    ];
+    let listed = broker.quiet(&[&["-s", "list_queues"][..], &columns].concat());
+    assert_eq!(listed, "0\t3\t0\t3\t14\t0\t14\t14\t0\t\n");
+    let told = broker.json(&["list_queues", "memory", "idle_since"]);
+    assert!(told[0]["memory"].as_u64() > Some(14), "{told}");
+    assert!(told[0]["idle_since"].as_str().is_some_and(|time| time.starts_with("20")), "{told}");
+    for absent in ["pid", "disk_reads", "slave_pids"] {
+        broker.refused(64, &["list_queues", absent]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_import_is_tried_before_it_is_made() {
     let (broker, mut client) = with_orders().await;
     let file = broker.folder.path().join("definitions.json");
