@@ -234,11 +234,11 @@ pub(crate) const OF_EVERY_GET: &[&str] = &[
 
 /// What a query may have besides.
 pub(crate) const QUERIES: &[(Verb, &str, &[&str])] = &[
-    (Get, "/api/definitions", &["download"]),
-    (Get, "/api/all-configuration", &["download"]),
-    (Get, "/api/definitions/{vhost}", &["download"]),
-    (Post, "/api/definitions", &["dry_run"]),
-    (Post, "/api/definitions/{vhost}", &["dry_run"]),
+    (Get, "/api/definitions", &["download", "for_rabbitmq"]),
+    (Get, "/api/all-configuration", &["download", "for_rabbitmq"]),
+    (Get, "/api/definitions/{vhost}", &["download", "for_rabbitmq"]),
+    (Post, "/api/definitions", &["dry_run", "warnings"]),
+    (Post, "/api/definitions/{vhost}", &["dry_run", "warnings"]),
     (Get, "/api/events", &["kind", "vhost", "seconds"]),
     (Get, "/api/log", &["count", "level", "contains"]),
     (Get, "/api/log/stream", &["count", "level", "contains", "seconds"]),

@@ -177,7 +177,7 @@ impl Record<'_> {
             Record::Settled { queue, positions } => {
                 head.push(SETTLED);
                 head.extend_from_slice(&queue.to_le_bytes());
-                put_ascending(head, positions);
+                put_ascending(head, positions.iter().copied());
             }
             Record::Returned { queue, returns } => {
                 head.push(RETURNED);
@@ -296,7 +296,7 @@ fn split_queues(rest: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Appends ascending positions as a varint of the first and varints of the differences.
-pub fn put_ascending(out: &mut Vec<u8>, positions: &[Position]) {
+pub fn put_ascending(out: &mut Vec<u8>, positions: impl IntoIterator<Item = Position>) {
     let mut before = 0;
     for position in positions {
         put_varint(out, position.0.wrapping_sub(before));

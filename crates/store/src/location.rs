@@ -37,7 +37,7 @@ pub enum Location {
 const _: () = assert!(size_of::<Location>() == 16);
 
 /// How many bytes the body of a message has, if that is known without reading it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BodySize(u32);
 
 impl BodySize {

@@ -24,7 +24,7 @@ pub struct Recovered {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct QueueIndex {
     /// What the checkpoint says, in the queue's order, encoded as it was there.
-    runs: Vec<Box<[u8]>>,
+    runs: Vec<Run>,
     /// Messages in `runs`.
     runs_len: usize,
     /// Messages from behind the checkpoint, and how large they are.
@@ -35,6 +35,56 @@ pub struct QueueIndex {
     returns: HashMap<Position, u64>,
 }
 
+/// Messages of a checkpoint.
+#[derive(Debug, PartialEq, Eq)]
+struct Run {
+    positions: Box<[u8]>,
+    /// How large they are: how often a size comes in a row, and the size. Empty if that is not known.
+    sizes: Box<[u8]>,
+}
+
+impl Run {
+    fn messages(&self) -> impl Iterator<Item = (Position, BodySize)> {
+        let positions = ascending(&self.positions).unwrap_or_default().into_iter();
+        let mut sizes = &*self.sizes;
+        let (mut size, mut left) = (BodySize::UNKNOWN, 0);
+        positions.map(move |position| {
+            if left == 0 {
+                (left, size) = take_size(&mut sizes).unwrap_or((u64::MAX, BodySize::UNKNOWN));
+            }
+            left -= 1;
+            (position, size)
+        })
+    }
+}
+
+/// Takes a size off the front, and how often it comes in a row; none if there is none.
+fn take_size(sizes: &mut &[u8]) -> Option<(u64, BodySize)> {
+    let times = take_varint(sizes)?;
+    let size = u32::try_from(take_varint(sizes)?).ok()?;
+    (times > 0).then_some((times, BodySize::from_coded(size)))
+}
+
+/// Appends the sizes of messages as [`Run`] has them; nothing if none is known.
+fn put_sizes(out: &mut Vec<u8>, messages: &[(Position, BodySize)]) {
+    if messages.iter().all(|(_, size)| size.bytes().is_none()) {
+        return;
+    }
+    for same in messages.chunk_by(|one, next| one.1 == next.1) {
+        put_varint(out, same.len() as u64);
+        put_varint(out, same[0].1.coded().into());
+    }
+}
+
+/// How many messages these are the sizes of; none if they are malformed.
+fn sizes_len(mut sizes: &[u8]) -> Option<u64> {
+    let mut len = 0u64;
+    while !sizes.is_empty() {
+        len = len.checked_add(take_size(&mut sizes)?.0)?;
+    }
+    Some(len)
+}
+
 impl QueueIndex {
     fn push(&mut self, position: Position, body: BodySize) {
         self.newest.push((position, body));
@@ -43,8 +93,16 @@ impl QueueIndex {
     /// Adds a run of a checkpoint; none if it is malformed.
     fn push_run(&mut self, encoded: &[u8]) -> Option<()> {
         self.runs_len += ascending(encoded)?.len();
-        self.runs.push(encoded.into());
+        self.runs.push(Run { positions: encoded.into(), sizes: Box::default() });
         Some(())
+    }
+
+    /// Adds the sizes of the messages of the run before; none if they are malformed.
+    fn push_sizes(&mut self, encoded: &[u8]) -> Option<()> {
+        let run = self.runs.last_mut()?;
+        let len = ascending(&run.positions)?.len() as u64;
+        run.sizes = encoded.into();
+        (sizes_len(encoded)? == len).then_some(())
     }
 
     fn settle(&mut self, positions: Vec<Position>) {
@@ -65,13 +123,14 @@ impl QueueIndex {
         self.newest.retain(|(position, _)| is_left(position));
         self.runs_len = 0;
         for run in &mut self.runs {
-            let left: Vec<Position> = decoded(run).filter(is_left).collect();
+            let left: Vec<_> = run.messages().filter(|(position, _)| is_left(position)).collect();
             self.runs_len += left.len();
-            let mut encoded = Vec::new();
-            put_ascending(&mut encoded, &left);
-            *run = encoded.into();
+            let (mut positions, mut sizes) = (Vec::new(), Vec::new());
+            put_ascending(&mut positions, left.iter().map(|(position, _)| *position));
+            put_sizes(&mut sizes, &left);
+            *run = Run { positions: positions.into(), sizes: sizes.into() };
         }
-        self.runs.retain(|run| !run.is_empty());
+        self.runs.retain(|run| !run.positions.is_empty());
     }
 
     /// How often the message at this position has come back, as far as the queue counts that.
@@ -84,18 +143,11 @@ impl QueueIndex {
         self.messages().map(|(position, _)| position)
     }
 
-    /// The same, with the size of each body: a checkpoint does not tell it.
+    /// The same, with the size of each body, which checkpoints of earlier versions do not tell.
     pub fn messages(&self) -> impl Iterator<Item = (Position, BodySize)> {
-        let known = self.runs.iter().flat_map(|run| decoded(run));
-        let known = known.map(|position| (position, BodySize::UNKNOWN));
-        let all = known.chain(self.newest.iter().copied());
+        let all = self.runs.iter().flat_map(Run::messages).chain(self.newest.iter().copied());
         all.filter(|(position, _)| !self.settled.contains(position))
     }
-}
-
-/// The positions of a run that has been found to be sound.
-fn decoded(run: &[u8]) -> impl Iterator<Item = Position> {
-    ascending(run).unwrap_or_default().into_iter()
 }
 
 impl Recovered {
@@ -161,11 +213,11 @@ impl Recovered {
         let mut writer = CheckpointWriter::new(out);
         self.definitions.iter().try_for_each(|(key, value)| writer.definition(key, value))?;
         for (queue, index) in &self.queues {
-            let positions: Vec<Position> = index.positions().collect();
+            let messages: Vec<(Position, BodySize)> = index.messages().collect();
             // In the queue's order, which may go back where a run begins.
-            for ascending in positions.chunk_by(|before, next| before < next) {
+            for ascending in messages.chunk_by(|before, next| before.0 < next.0) {
                 for run in ascending.chunks(RUN_POSITIONS) {
-                    writer.queue(*queue, run)?;
+                    writer.messages(*queue, run)?;
                 }
             }
             if !index.returns.is_empty() {
@@ -202,6 +254,9 @@ impl Recovered {
             } else if *kind == QUEUE {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.queues.entry(queue).or_default().push_run(second)?;
+            } else if *kind == SIZES {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                recovered.queues.get_mut(&queue)?.push_sizes(second)?;
             } else if *kind == RETURNED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 let index = recovered.queues.entry(queue).or_default();
@@ -225,6 +280,7 @@ const RUN_POSITIONS: usize = 4096;
 
 const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
+const SIZES: u8 = 3;
 const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
 const RETURNED: u8 = 32;
@@ -256,10 +312,25 @@ impl<'w> CheckpointWriter<'w> {
     /// Adds the ascending positions of messages of a queue. What is added for the same queue later
     /// comes after them in the queue, so that a long one can be written piece by piece.
     pub fn queue(&mut self, queue: u64, positions: &[Position]) -> io::Result<()> {
+        self.encoded(QUEUE, queue, |out| put_ascending(out, positions.iter().copied()))
+    }
+
+    /// The same of messages whose bodies have these sizes, as far as that is known.
+    pub fn messages(&mut self, queue: u64, messages: &[(Position, BodySize)]) -> io::Result<()> {
+        let positions = messages.iter().map(|(position, _)| *position);
+        self.encoded(QUEUE, queue, |out| put_ascending(out, positions))?;
+        if messages.iter().all(|(_, size)| size.bytes().is_none()) {
+            return Ok(());
+        }
+        self.encoded(SIZES, queue, |out| put_sizes(out, messages))
+    }
+
+    /// Adds an entry of a queue that `put` writes.
+    fn encoded(&mut self, kind: u8, queue: u64, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();
-        put_ascending(&mut encoded, positions);
-        let written = self.entry(QUEUE, &queue.to_le_bytes(), &encoded);
+        put(&mut encoded);
+        let written = self.entry(kind, &queue.to_le_bytes(), &encoded);
         self.scratch = encoded;
         written
     }

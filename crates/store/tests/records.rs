@@ -120,13 +120,29 @@ fn a_queue_that_was_dropped_has_no_messages_whatever_comes_for_it_before() {
     assert_eq!(positions, [100]);
 }
 
+#[test]
+fn sizes_that_do_not_fit_their_messages_are_refused() {
+    let size = BodySize::of(3);
+    let mut whole = Vec::new();
+    let run = [(Position(1), size), (Position(2), size)];
+    CheckpointWriter::new(&mut whole).messages(7, &run).expect("there is room");
+    let recovered = Recovered::from_checkpoint(&whole).expect("whole");
+    assert_eq!(recovered.queues[&7].messages().collect::<Vec<_>>(), run);
+    // It ends with how often the size comes, and the size.
+    let at = whole.len() - 2;
+    for wrong in [0, 1, 3] {
+        whole[at] = wrong;
+        assert_eq!(Recovered::from_checkpoint(&whole), None, "{wrong}");
+    }
+}
+
 proptest! {
     #[test]
     fn ascending_numbers_come_back(mut numbers in prop::collection::vec(any::<u64>(), 0..100)) {
         numbers.sort_unstable();
         let mut bytes = Vec::new();
         let positions: Vec<Position> = numbers.into_iter().map(Position).collect();
-        put_ascending(&mut bytes, &positions);
+        put_ascending(&mut bytes, positions.iter().copied());
         prop_assert_eq!(ascending(&bytes), Some(positions));
     }
 
@@ -170,6 +186,32 @@ proptest! {
                 queues[&queue].iter().copied().map(Position).collect();
             prop_assert_eq!(index.positions().collect::<Vec<_>>(), wanted);
         }
+    }
+
+    #[test]
+    fn sizes_come_back_from_checkpoints_and_stay_with_what_is_left(
+        sizes in prop::collection::vec(0usize..4, 1..3000),
+        known in any::<bool>(),
+        run_len in 1usize..100,
+        settled in prop::collection::btree_set(0u64..3000, 0..3000),
+    ) {
+        let size = |size: usize| if known { BodySize::of(size) } else { BodySize::UNKNOWN };
+        let all: Vec<_> = (0..).map(Position).zip(sizes.into_iter().map(size)).collect();
+        let mut bytes = Vec::new();
+        let mut writer = CheckpointWriter::new(&mut bytes);
+        for run in all.chunks(run_len) {
+            writer.messages(7, run).expect("there is room");
+        }
+        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
+        let positions = settled.iter().copied().map(Position).collect();
+        recovered.apply(Position(5000), Replayed::Settled { queue: 7, positions });
+        let left: Vec<_> = all.into_iter().filter(|(at, _)| !settled.contains(&at.0)).collect();
+        prop_assert_eq!(recovered.queues[&7].messages().collect::<Vec<_>>(), left.clone());
+        let mut again = Vec::new();
+        recovered.write(&mut again).expect("there is room");
+        let recovered = Recovered::from_checkpoint(&again).expect("whole");
+        let found: Vec<_> = recovered.queues.values().flat_map(|index| index.messages()).collect();
+        prop_assert_eq!(found, left);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl ShardState for StateOfShard {
                 } else if queue.settings.survives() {
                     queue.for_each_run_below(start, true, &mut |run| {
                         if written.is_ok() {
-                            written = writer.queue(queue.id, run);
+                            written = writer.messages(queue.id, run);
                         }
                     });
                     let returns = queue.returns_below(start);
@@ -120,7 +120,7 @@ impl ShardState for StateOfShard {
                     stream.for_each_position_below(start, each);
                 }
                 queue.for_each_run_below(start, false, &mut |run| {
-                    run.iter().for_each(|position| each(*position));
+                    run.iter().for_each(|(position, _)| each(*position));
                 });
             }
         }

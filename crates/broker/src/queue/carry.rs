@@ -59,9 +59,8 @@ impl Queue {
     }
 
     /// How a message has come back; none if it never did.
-    pub(crate) fn returns_of(&self, (position, marks): Entry) -> Option<CameBack> {
-        let mut location = Location::logged(position);
-        *location.marks_mut() = marks;
+    pub(crate) fn returns_of(&self, (position, marks, body): Entry) -> Option<CameBack> {
+        let location = Location::Log { position, body, marks };
         (marks & REDELIVERED != 0).then(|| {
             match count_of(&location, self.state.lock().notes.as_deref()) {
                 0 if marks & FAILED != 0 => CameBack::Failed,

@@ -6,9 +6,9 @@ use courser_store::{Location, MessageRef, Store};
 use std::ops::AddAssign;
 
 /// What the messages of a queue amount to: those that wait, and those that were delivered and are not
-/// acknowledged. Bytes are those of bodies. They are not known while the queue has a message that was
-/// there before a restart and of which the log's checkpoint does not tell how large it is; it is known
-/// again once the message has been delivered.
+/// acknowledged. Bytes are those of bodies. They are not known while the queue has a message from the
+/// checkpoint of an earlier version, which does not tell how large it is; that is known again once
+/// the message has been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueContents {
     /// Bytes of those that wait, if known.

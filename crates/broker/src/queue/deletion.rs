@@ -53,7 +53,7 @@ impl Queue {
         drop(state);
         let mut positions = Vec::new();
         messages.logged().for_each_run(&mut |run| {
-            positions.extend(run.iter().map(|(position, _)| position));
+            positions.extend(run.iter().map(|(position, ..)| position));
         });
         positions.extend(unacked.values().filter_map(Location::position));
         positions.extend(dying.locations().filter_map(Location::position));

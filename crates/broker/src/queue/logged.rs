@@ -2,12 +2,15 @@
 
 use super::backlog::Backlog;
 use super::packed::{PAGE_LOCATIONS, Packed};
-use courser_store::{Location, Position};
+use courser_store::{BodySize, Location, Position};
 use std::collections::VecDeque;
 use std::{mem, vec};
 
-/// The position in the log and the marks of a message.
-pub(crate) type Entry = (Position, u16);
+/// The position in the log, the marks, and the size of the body of a message.
+pub(crate) type Entry = (Position, u16, BodySize);
+
+/// The position in the log of a message, and the size of its body.
+pub(crate) type Placed = (Position, BodySize);
 
 /// The messages of a queue that are in the log. The many in the middle are shared with the queue.
 #[derive(Debug, Default)]
@@ -65,7 +68,7 @@ impl Runs {
             *run = mem::take(&mut self.first);
         } else if let Some(packed) = self.packed.pop_front() {
             run.reserve(PAGE_LOCATIONS);
-            packed.for_each_logged(&mut |position, marks| run.push((position, marks)));
+            packed.for_each_logged(&mut |entry| run.push(entry));
         } else if !self.last.is_empty() {
             run.append(&mut self.last);
         } else {
@@ -73,7 +76,7 @@ impl Runs {
             return !run.is_empty();
         }
         if !self.away.is_empty() {
-            let newest = run.iter().map(|(position, _)| *position).max();
+            let newest = run.iter().map(|(position, ..)| *position).max();
             let before =
                 self.away.partition_point(|one| newest.is_some_and(|newest| one.0 < newest));
             if before > 0 {
@@ -109,7 +112,7 @@ impl Iterator for Entries {
     }
 }
 
-/// The position and the marks of a message that is in the log.
+/// The entry of a message that is in the log.
 pub(crate) fn logged(location: &Location) -> Option<Entry> {
-    location.position().map(|position| (position, location.marks()))
+    location.position().map(|position| (position, location.marks(), location.body_size()))
 }

@@ -1,6 +1,6 @@
 //! Locations in the middle of a long backlog, packed.
 
-use super::logged::logged;
+use super::logged::{Entry, logged};
 use courser_store::change::{put_varint, take_varint};
 use courser_store::{BodySize, Location, Position};
 use std::collections::VecDeque;
@@ -148,12 +148,12 @@ impl Packed {
         }
     }
 
-    /// Calls `each` with the position and the marks of every message that is in the log.
-    pub fn for_each_logged(&self, each: &mut dyn FnMut(Position, u16)) {
+    /// Calls `each` with every message that is in the log.
+    pub fn for_each_logged(&self, each: &mut dyn FnMut(Entry)) {
         match &self.places {
-            Places::Logged(logged) => logged.iter().for_each(|(at, _)| each(at, 0)),
+            Places::Logged(logged) => logged.iter().for_each(|(at, body)| each((at, 0, body))),
             Places::Plain(plain) => {
-                plain.iter().filter_map(logged).for_each(|(position, marks)| each(position, marks));
+                plain.iter().filter_map(logged).for_each(each);
             }
         }
     }

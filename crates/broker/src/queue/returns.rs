@@ -112,8 +112,9 @@ impl Queue {
         };
         let mut pairs = Vec::new();
         let mut each_run = |run: &[Entry]| {
-            let counted = run.iter().filter(|(at, marks)| at.is_before(end) && returns(*marks) > 0);
-            pairs.extend(counted.map(|(at, marks)| (*at, u64::from(returns(*marks)))));
+            let counted =
+                run.iter().filter(|(at, marks, _)| at.is_before(end) && returns(*marks) > 0);
+            pairs.extend(counted.map(|(at, marks, _)| (*at, u64::from(returns(*marks)))));
         };
         lines.into_iter().for_each(|line| line.for_each_run(&mut each_run));
         if pairs.iter().any(|(_, count)| *count == u64::from(RETURNS_MANY)) {

@@ -1,7 +1,7 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
 use super::backlog::{FAILED, REDELIVERED, SPILLED};
-use super::logged::{Entry, Logged, logged};
+use super::logged::{Entry, Logged, Placed, logged};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
@@ -205,7 +205,7 @@ impl Queue {
         let messages = purged.len() + stranded.len();
         stranded.for_each(|location| settling.add(location));
         purged.logged().for_each_run(&mut |run| {
-            settling.positions.extend(run.iter().map(|(position, _)| position));
+            settling.positions.extend(run.iter().map(|(position, ..)| position));
         });
         self.settle(settling, Sync::Wanted, store)?;
         Ok(messages)
@@ -269,27 +269,27 @@ impl Queue {
         messages
     }
 
-    /// Calls `each` with the positions below `end` of its messages that are in the log, in
-    /// ascending runs, the queue's oldest first: of all, or only of those that survive a restart.
+    /// Calls `each` with the positions below `end` of its messages that are in the log and the sizes of
+    /// their bodies, in ascending runs, the queue's oldest first: of all, or only of those that survive a restart.
     pub(crate) fn for_each_run_below(
         &self,
         end: Lsn,
         only_surviving: bool,
-        each: &mut dyn FnMut(&[Position]),
+        each: &mut dyn FnMut(&[Placed]),
     ) {
         let lines = self.logged(&self.state.lock());
-        let mut positions = Vec::new();
+        let mut messages = Vec::new();
         let mut each_run = |run: &[Entry]| {
             let counts = |marks: u16| !(only_surviving && marks & SPILLED != 0);
-            positions.clear();
-            positions.extend(
+            messages.clear();
+            messages.extend(
                 run.iter()
-                    .filter(|(at, marks)| at.is_before(end) && counts(*marks))
-                    .map(|(at, _)| at),
+                    .filter(|(at, marks, _)| at.is_before(end) && counts(*marks))
+                    .map(|(at, _, body)| (*at, *body)),
             );
-            positions.sort_unstable();
-            if !positions.is_empty() {
-                each(&positions);
+            messages.sort_unstable();
+            if !messages.is_empty() {
+                each(&messages);
             }
         };
         lines.into_iter().for_each(|line| line.for_each_run(&mut each_run));

@@ -11,7 +11,7 @@ use crate::queue::Queue;
 use crate::vhost::{Vhost, is_predefined};
 use bytes::{Bytes, BytesMut};
 use courser_store::change::QUEUES_PER_RECORD_MAX;
-use courser_store::{Location, Position, Reader, Record, StoreError};
+use courser_store::{BodySize, Location, Position, Reader, Record, StoreError};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -295,7 +295,7 @@ impl Export {
         for (line, marks) in held {
             let Holder::Queue(queue) = &lines[*line].holder else { continue };
             if *marks != 0
-                && let Some(returned) = queue.returns_of((position, *marks))
+                && let Some(returned) = queue.returns_of((position, *marks, BodySize::UNKNOWN))
             {
                 let returns = &[(Position(0), returned.code())];
                 let record = Record::Returned { queue: queue.id, returns };

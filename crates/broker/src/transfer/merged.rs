@@ -2,7 +2,7 @@
 
 use crate::exchange::Exchange;
 use crate::queue::{Entries, Entry, Queue, SPILLED};
-use courser_store::{Location, Position};
+use courser_store::{BodySize, Location, Position};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -29,6 +29,11 @@ enum Source {
     Positions(std::vec::IntoIter<Position>),
     /// The places of some messages, and the offset behind them.
     Stream(VecDeque<Location>, u64),
+}
+
+/// The entry of a message that has neither marks nor a known size.
+fn without_marks(position: Position) -> Entry {
+    (position, 0, BodySize::UNKNOWN)
 }
 
 impl Holder {
@@ -67,8 +72,8 @@ impl Line {
     fn next(&mut self) -> Option<Entry> {
         match &mut self.source {
             // What is in the log for want of memory alone does not survive.
-            Source::Entries(entries) => entries.find(|(_, marks)| marks & SPILLED == 0),
-            Source::Positions(positions) => positions.next().map(|position| (position, 0)),
+            Source::Entries(entries) => entries.find(|(_, marks, _)| marks & SPILLED == 0),
+            Source::Positions(positions) => positions.next().map(without_marks),
             Source::Stream(places, next_offset) => {
                 if places.is_empty()
                     && let Holder::Queue(queue) = &self.holder
@@ -77,7 +82,7 @@ impl Line {
                     *places = stream.places_from(*next_offset);
                     *next_offset += places.len() as u64;
                 }
-                places.pop_front()?.position().map(|position| (position, 0))
+                places.pop_front()?.position().map(without_marks)
             }
         }
     }
@@ -106,7 +111,7 @@ pub(super) struct Merged {
 
 impl Merged {
     pub fn add(&mut self, line: Line) {
-        if let Some((position, _)) = line.head {
+        if let Some((position, ..)) = line.head {
             self.order.push(Reverse((position, self.lines.len())));
             self.lines.push(line);
         }
@@ -123,10 +128,10 @@ impl Merged {
         {
             self.order.pop();
             let line = &mut self.lines[index];
-            if let Some((_, marks)) = line.take() {
+            if let Some((_, marks, _)) = line.take() {
                 held.push((index, marks));
             }
-            if let Some((next, _)) = line.head {
+            if let Some((next, ..)) = line.head {
                 self.order.push(Reverse((next, index)));
             }
         }

@@ -233,7 +233,7 @@ impl Trial {
         let mut found = Vec::new();
         for line in ready.lines_with(out).into_iter().rev() {
             line.for_each_run(&mut |run| {
-                let mut run: Vec<u64> = run.iter().map(|(at, _)| at.0).collect();
+                let mut run: Vec<u64> = run.iter().map(|(at, ..)| at.0).collect();
                 run.sort_unstable();
                 found.append(&mut run);
             });
@@ -249,7 +249,7 @@ impl Trial {
         assert_eq!(ready.front().map(|(at, _)| at), self.expected(0, 1).first().map(|one| one.0));
         let lines = ready.lines_with(std::iter::empty()).into_iter().rev();
         let logged: Vec<u64> =
-            lines.flat_map(|line| line.into_entries()).map(|(at, _)| at.0).collect();
+            lines.flat_map(|line| line.into_entries()).map(|(at, ..)| at.0).collect();
         assert_eq!(logged, self.model.values().copied().collect::<Vec<_>>());
         self.check_with_those_out();
         let mut all = Vec::new();

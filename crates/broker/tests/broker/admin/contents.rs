@@ -127,7 +127,10 @@ fn follow(arguments: &FieldTable, seed: u64) {
             _ => {
                 world.sync();
                 client.disconnect();
-                world.restart();
+                match next(3) {
+                    0 => world.restart_from_checkpoint(),
+                    _ => world.restart(),
+                }
                 client = world.connect();
                 model.restart();
             }
@@ -218,7 +221,7 @@ fn sizes_that_a_checkpoint_does_not_tell_are_known_again_once_the_messages_were_
     client.send(message(20, true));
     world.sync();
     client.disconnect();
-    world.restart_from_checkpoint();
+    world.restart_without_sizes();
     let mut client = world.connect();
     let found = contents(&world);
     assert_eq!((found.bytes(), found.persistent_bytes, found.persistent), (None, None, 2));

@@ -5,6 +5,7 @@ use super::log_on_disk::{LogOfGroup, LogOnDisk};
 use courser_broker::{Broker, Limits};
 use courser_journal::testing::{FakeDisk, Faults, WatchedStore};
 use courser_journal::{JournalStore, Options};
+use courser_store::recovered::CheckpointWriter;
 use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
 use std::ops::Deref;
 use std::path::Path;
@@ -23,6 +24,8 @@ pub struct WorldOnDisk {
     running: Option<(World, Arc<LogOnDisk>)>,
     /// What stands between the two.
     watched: Option<Arc<WatchedStore>>,
+    /// The next start finds no sizes of messages.
+    forgets_sizes: bool,
 }
 
 impl WorldOnDisk {
@@ -46,7 +49,7 @@ impl WorldOnDisk {
 
     fn stopped(group: u16, is_copy: bool) -> Self {
         let disk = FakeDisk::new(7);
-        WorldOnDisk { disk, group, is_copy, running: None, watched: None }
+        WorldOnDisk { disk, group, is_copy, running: None, watched: None, forgets_sizes: false }
     }
 
     /// With these changes in the log, as another version may have written them.
@@ -189,6 +192,14 @@ impl WorldOnDisk {
         self.restart();
     }
 
+    /// The same from a checkpoint of a version that wrote no sizes of messages; what is there besides
+    /// definitions and messages in queues is left out.
+    pub fn restart_without_sizes(&mut self) {
+        self.forgets_sizes = true;
+        self.restart_from_checkpoint();
+        self.forgets_sizes = false;
+    }
+
     /// Makes a checkpoint.
     pub fn checkpoint(&self) {
         self.try_checkpoint().expect("a checkpoint");
@@ -246,7 +257,10 @@ impl WorldOnDisk {
     /// Starts the broker; why that failed, if it has.
     pub fn try_start(&mut self) -> Result<(), String> {
         let gauge = Arc::new(MemoryGauge::default());
-        let (log, recovered) = self.open(Arc::clone(&gauge))?;
+        let (log, mut recovered) = self.open(Arc::clone(&gauge))?;
+        if self.forgets_sizes {
+            recovered = without_sizes(&recovered);
+        }
         let log = Arc::new(log);
         let watched = Arc::new(WatchedStore::new(log.store()));
         let shared = Arc::clone(&watched) as Arc<dyn Store>;
@@ -257,6 +271,20 @@ impl WorldOnDisk {
         self.watched = Some(watched);
         Ok(())
     }
+}
+
+/// The definitions and the messages in queues of a checkpoint that tells no sizes.
+fn without_sizes(found: &Recovered) -> Recovered {
+    let mut bytes = Vec::new();
+    let mut writer = CheckpointWriter::new(&mut bytes);
+    for (key, value) in &found.definitions {
+        writer.definition(key, value).expect("there is room");
+    }
+    for (queue, index) in &found.queues {
+        let positions: Vec<_> = index.positions().collect();
+        writer.queue(*queue, &positions).expect("there is room");
+    }
+    Recovered::from_checkpoint(&bytes).expect("it was just written")
 }
 
 fn options() -> Options {
