@@ -63,7 +63,7 @@ fn measure(messages: usize, dir: &Path) -> Result<(), Box<dyn Error>> {
     import.finish()?;
     target.store.journal().wait_durable(target.store.end())?;
     let took = start.elapsed();
-    to.accept_vhost(VHOST)?;
+    to.accept_vhost(VHOST, None)?;
     let per_100_000 = took.as_secs_f64() / moved as f64 * 100_000.0;
     println!(
         "{moved} messages, {} MB in {pieces} pieces, in {:.2} s until all is durable: {per_100_000:.2} s for each 100,000, of \

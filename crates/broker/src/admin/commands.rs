@@ -3,7 +3,7 @@
 //! Everything here is what a client could do as well, without a connection: it is refused with the
 //! same faults, and takes effect before the call returns.
 
-use super::{Admin, Event, EventKind};
+use super::{Admin, Event, EventKind, VhostHandle};
 use crate::fault::{Fault, store_fault};
 use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
@@ -93,12 +93,11 @@ impl Admin {
     /// it no more, or begins to. Whoever calls this has closed the connections in it.
     ///
     /// # Errors
-    /// When there is no such vhost, this is not the broker of group 0, or it can't be kept.
-    pub fn set_vhost_group(&self, name: &str, group: u16) -> Result<(), Fault> {
+    /// When the vhost has been deleted or is just being, this is not the broker of group 0, or it can't be kept.
+    pub fn set_vhost_group(&self, vhost: &VhostHandle, group: u16) -> Result<(), Fault> {
         self.broker.check_is_home("the group of a vhost")?;
-        let vhost = self.vhost_of_any_group(name)?;
-        self.broker.set_group(&vhost, group)?;
-        self.tell(EventKind::VhostChanged, name, name);
+        self.broker.set_group(&vhost.0, group)?;
+        self.tell(EventKind::VhostChanged, vhost.name(), vhost.name());
         Ok(())
     }
 
@@ -129,8 +128,10 @@ impl Admin {
     ) -> Result<(), Fault> {
         let name = vhost.name.as_str();
         {
-            // What is said of it, its parameters and permissions are changed before this, or not any more.
+            // It is accepted here, what is said of it, its parameters and permissions are changed before this, or not any more.
+            let _write = self.broker.shards_write.lock();
             let _defined = self.broker.defined.lock();
+            self.broker.refuse_if_replaced(vhost)?;
             condition(&vhost.settings().unwrap_or_default())?;
             if !vhost.label.begin_deletion() {
                 return Err(vhost_deleted(name));

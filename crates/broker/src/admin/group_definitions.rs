@@ -164,7 +164,7 @@ impl Admin {
     ) -> Result<Arc<Vhost>, Fault> {
         if there.is_none() && self.arrivals().iter().any(|one| one.name == name) {
             if settings.has_moved {
-                return self.broker.accept_arrival(name, Some(settings));
+                return self.broker.accept_arrival(name, None, Some(settings));
             }
             // What was on its way here was another vhost of this name.
             self.forget_arrival(name)?;

@@ -50,7 +50,7 @@ pub use queues::{QueueGlance, QueueView, StreamView};
 pub use relocate::{MayWrite, MoveTo, Relocated, Relocation, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
 pub use streams::{StreamFollower, StreamPage};
-pub use transfer::{Arrival, Export, Import, LeftBehind};
+pub use transfer::{Arrival, Export, Import, LeftBehind, VhostHandle};
 pub use unacked::UnackedView;
 pub use vhosts::{MessageTotals, VhostView};
 

@@ -5,12 +5,40 @@
 
 use super::{Admin, EventKind};
 use crate::fault::Fault;
-use crate::vhost::{VhostSettings, stands_still};
+use crate::vhost::{Vhost, VhostSettings, stands_still};
+use std::fmt;
 use std::sync::Arc;
 
 pub use crate::transfer::{Arrival, Export, Import, LeftBehind};
 
+/// One vhost, and no other that has its name once it is deleted.
+#[derive(Clone)]
+pub struct VhostHandle(pub(super) Arc<Vhost>);
+
+impl VhostHandle {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The group of a cluster that it is in.
+    pub fn group(&self) -> u16 {
+        self.0.group()
+    }
+}
+
+impl fmt::Debug for VhostHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("VhostHandle").field(&self.0.name).finish()
+    }
+}
+
 impl Admin {
+    /// The vhost of this name, of any group.
+    pub fn vhost_handle(&self, name: &str) -> Option<VhostHandle> {
+        self.broker.vhost(name).map(VhostHandle)
+    }
+
     /// Has a vhost stand still: its clients are told to go (320), nobody gets in, nothing in it is changed
     /// and nothing comes of its timers; what is there can be looked at. A restart ends that, unless [`Export::hold`]
     /// was called. Returns how many connections and requests are still in it: to be called again until there are none.
@@ -67,16 +95,18 @@ impl Admin {
     }
 
     /// Lets clients into a vhost that has arrived as a whole, which is in this group from now on. It survives
-    /// a restart. The broker of another group than 0 does that when it adopts that the vhost is here.
+    /// a restart. The broker of another group than 0 does that when it adopts that the vhost is here. `known` is the vhost that
+    /// had the name when the move began, if there was one: it is in another group until now.
     ///
     /// # Errors
-    /// When this is not the broker of group 0, the vhost is not arriving, or not as a whole, or that can't be
-    /// kept.
-    pub fn accept_vhost(&self, name: &str) -> Result<(), Fault> {
+    /// When this is not the broker of group 0, the vhost is not arriving, or not as a whole, `known` has been deleted since or
+    /// is just being, or that can't be kept.
+    pub fn accept_vhost(&self, name: &str, known: Option<&VhostHandle>) -> Result<(), Fault> {
         self.broker.check_is_home("where a vhost is")?;
-        let known = self.broker.vhost(name).and_then(|vhost| vhost.settings());
-        let settings = known.map(|settings| VhostSettings { group: 0, stay: 0, ..settings });
-        self.broker.accept_arrival(name, settings)?;
+        let known = known.map(|known| &known.0);
+        let settings = known.and_then(|vhost| vhost.settings());
+        let settings = settings.map(|settings| VhostSettings { group: 0, stay: 0, ..settings });
+        self.broker.accept_arrival(name, known, settings)?;
         self.tell(EventKind::VhostChanged, name, name);
         Ok(())
     }

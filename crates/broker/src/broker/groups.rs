@@ -6,6 +6,7 @@
 
 use super::Broker;
 use crate::fault::Fault;
+use crate::transfer::another_one;
 use crate::vhost::{Vhost, VhostSettings};
 use courser_store::Lsn;
 use std::collections::BTreeMap;
@@ -93,6 +94,14 @@ impl Broker {
         })
     }
 
+    /// Refuses what was meant for a vhost whose name another one has now. The caller holds `defined`.
+    pub(crate) fn refuse_if_replaced(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+        match self.vhost(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost)) {
+            true => Ok(()),
+            false => Err(another_one(&vhost.name)),
+        }
+    }
+
     /// Changes what is said of a vhost that is not just being deleted. `change` gets the end of the log
     /// as well.
     pub(crate) fn change_settings(
@@ -104,6 +113,7 @@ impl Broker {
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         vhost.refuse_if_deleted()?;
+        self.refuse_if_replaced(vhost)?;
         let end = home.store.end();
         vhost.change_settings(&home, |settings| change(settings, end))?;
         *defined = home.store.end();

@@ -10,6 +10,13 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// Refuses to do to a vhost what was meant for an earlier one of its name.
+pub(crate) fn another_one(name: &str) -> Fault {
+    Fault::precondition_failed(format_args!(
+        "vhost '{name}' is not the one that it was: it has been deleted, or moved, meanwhile"
+    ))
+}
+
 /// A vhost that is being moved here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -92,14 +99,21 @@ impl Broker {
         self.define_for_broker(key, &value).map(drop).map_err(store_fault)
     }
 
-    /// Lets everybody into a vhost that has arrived. What is said of it is what it came with, unless
-    /// `settings` say it anew.
+    /// Lets everybody into a vhost that has arrived, in place of the one of its name that is `known` to be elsewhere, if any.
+    /// What is said of it is what it came with, unless `settings` say it anew.
     pub(crate) fn accept_arrival(
         &self,
         name: &str,
+        known: Option<&Arc<Vhost>>,
         settings: Option<VhostSettings>,
     ) -> Result<Arc<Vhost>, Fault> {
+        // A deletion begins before this, or finds the new one.
         let _write = self.shards_write.lock();
+        let now = self.vhost(name);
+        if now.as_ref().map(Arc::as_ptr) != known.map(Arc::as_ptr) {
+            return Err(another_one(name));
+        }
+        now.map_or(Ok(()), |now| now.refuse_if_deleted())?;
         let (is_whole, came_with) = self.arrival(name)?;
         let Some(vhost) = self.arrivals.get(name).filter(|_| is_whole) else {
             return Err(Fault::precondition_failed(format_args!(

@@ -29,7 +29,7 @@ mod item;
 mod merged;
 
 pub use arrivals::Arrival;
-pub(crate) use arrivals::Arrivals;
+pub(crate) use arrivals::{Arrivals, another_one};
 pub use export::{Export, LeftBehind};
 pub use import::Import;
 

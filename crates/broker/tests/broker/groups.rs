@@ -11,6 +11,11 @@ fn put(admin: &Admin, name: &str, group: u16) {
     assert!(admin.change_vhost(name, |vhost| vhost.group = group).expect("a vhost"));
 }
 
+fn move_to(admin: &Admin, name: &str, group: u16) {
+    let vhost = admin.vhost_handle(name).expect("it is there");
+    admin.set_vhost_group(&vhost, group).expect("moved");
+}
+
 fn group_of(admin: &Admin, name: &str) -> u16 {
     admin.vhost(name).expect("the vhost").group
 }
@@ -52,7 +57,7 @@ fn a_vhost_is_in_the_group_that_was_said_when_it_was_made() {
         }
         let view = disk.broker.admin().vhost("v").expect("the vhost");
         assert_eq!((view.group, view.description.as_str()), (2, "orders"));
-        disk.broker.admin().set_vhost_group("v", 0).expect("moved");
+        move_to(&disk.broker.admin(), "v", 0);
         disk.restart();
         assert_eq!(group_of(&disk.broker.admin(), "v"), 0);
         disk.connect_to(disk.broker.vhost("v").expect("the vhost")).disconnect();
@@ -166,7 +171,7 @@ fn a_policy_of_the_configuration_holds_once_its_vhost_is_here() {
     put(&admin, "v", 1);
     let configured = vec![(String::from("v"), PolicyKind::User, policy("p"))];
     world.broker.configure_policies(configured).expect("good policies");
-    admin.set_vhost_group("v", 0).expect("moved");
+    move_to(&admin, "v", 0);
     assert_eq!(admin.policies("v", PolicyKind::User).expect("it is here").len(), 1);
     let mut client = world.connect_to(world.broker.vhost("v").expect("the vhost"));
     let declare = queue::Declare { queue: short("q"), ..Default::default() };
@@ -174,6 +179,6 @@ fn a_policy_of_the_configuration_holds_once_its_vhost_is_here() {
     client.publish("", "q", "dropped");
     client.publish("", "q", "kept");
     assert_eq!(client.pop_all("q"), ["kept"]);
-    admin.set_vhost_group("v", 1).expect("moved");
+    move_to(&admin, "v", 1);
     assert!(admin.policies("v", PolicyKind::User).is_err());
 }

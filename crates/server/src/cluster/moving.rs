@@ -11,7 +11,7 @@ use super::carrying::{blocking, give, take};
 use super::front::{Front, Serves, Way};
 use super::questions::Question;
 use super::tunnel::Note;
-use courser_broker::admin::Admin;
+use courser_broker::admin::{Admin, VhostHandle};
 use courser_cluster::GroupNumber;
 use courser_management::{ClusterError, Settled};
 use parking_lot::Mutex;
@@ -127,9 +127,9 @@ impl Front {
     /// Why it can't be moved, or not now.
     pub(super) fn begin_move(self: &Arc<Self>, vhost: &str, to: u16) -> Result<(), ClusterError> {
         let home = self.home_admin()?;
-        let view = home.vhost(vhost);
-        let view = view.ok_or_else(|| ClusterError::NotFound(format!("no vhost '{vhost}'")))?;
-        let (from, to) = (GroupNumber(view.group), GroupNumber(to));
+        let known = home.vhost_handle(vhost);
+        let known = known.ok_or_else(|| ClusterError::NotFound(format!("no vhost '{vhost}'")))?;
+        let (from, to) = (GroupNumber(known.group()), GroupNumber(to));
         if from == to {
             return Err(ClusterError::Refused(format!("vhost '{vhost}' is in group {to} already")));
         }
@@ -148,7 +148,7 @@ impl Front {
         note(&self.moves.own, vhost, Progress::Running);
         let (front, vhost) = (Arc::clone(self), vhost.to_owned());
         tokio::spawn(async move {
-            let progress = match front.run_move(&home, &vhost, from, to).await {
+            let progress = match front.run_move(&home, &known, from, to).await {
                 Ok(messages) => {
                     tracing::info!(vhost, %from, %to, messages, "the vhost has moved to another group");
                     Progress::Done(messages)
@@ -184,32 +184,35 @@ impl Front {
     async fn run_move(
         self: &Arc<Self>,
         home: &Admin,
-        vhost: &str,
+        known: &VhostHandle,
         from: GroupNumber,
         to: GroupNumber,
     ) -> Result<u64, String> {
         let busy = "the move before is just being settled: try again in a few seconds";
         let _turn = self.moves.turn().ok_or(busy)?;
-        let messages = match self.have_it_taken(vhost, from, to).await {
-            Ok(messages) => messages,
+        let moved = async {
+            let messages = self.have_it_taken(known.name(), from, to).await?;
+            // Who lists all vhosts meanwhile would find it twice, or not at all.
+            let alone = Arc::clone(&self.moves.changes).write_owned();
+            let alone = tokio::time::timeout(CHANGE_TIMEOUT, alone).await;
+            let (admin, known) = (home.clone(), known.clone());
+            let said = blocking(move || match to {
+                GroupNumber::HOME => admin.accept_vhost(known.name(), Some(&known)),
+                to => admin.set_vhost_group(&known, to.0),
+            });
+            said.await.map(|()| (messages, alone))
+        };
+        let (messages, _alone) = match moved.await {
+            Ok(moved) => moved,
             Err(why) => {
                 for group in [to, from] {
-                    let vhost = vhost.to_owned();
+                    let vhost = known.name().to_owned();
                     // If the node is away, this is done once it is back.
                     drop(self.ask_leader(group, Request::GiveUp { vhost, group }).await);
                 }
                 return Err(why);
             }
         };
-        // Who lists all vhosts meanwhile would find it twice, or not at all.
-        let alone = Arc::clone(&self.moves.changes).write_owned();
-        let _alone = tokio::time::timeout(CHANGE_TIMEOUT, alone).await;
-        let (admin, name) = (home.clone(), vhost.to_owned());
-        let said = blocking(move || match to {
-            GroupNumber::HOME => admin.accept_vhost(&name),
-            to => admin.set_vhost_group(&name, to.0),
-        });
-        said.await?;
         // If this is on no majority, the next leader of home decides by what it has.
         match tokio::time::timeout(SAID_TIMEOUT, home.durable()).await {
             Ok(Ok(())) => {}
@@ -218,8 +221,8 @@ impl Front {
         }
         self.spread_definitions().await;
         if from == GroupNumber::HOME {
-            let (admin, name) = (home.clone(), vhost.to_owned());
-            blocking(move || admin.clear_moved_vhost(&name)).await?;
+            let (admin, known) = (home.clone(), known.clone());
+            blocking(move || admin.clear_moved_vhost(known.name())).await?;
         }
         Ok(messages)
     }

@@ -75,7 +75,7 @@ pub fn census(world: &World) -> Census {
     let mut census = Census::new();
     for arrival in admin.arrivals().iter().filter(|one| !one.is_whole) {
         // As a node does with what it does not expect.
-        admin.accept_vhost(&arrival.name).expect_err("it is not whole");
+        admin.accept_vhost(&arrival.name, None).expect_err("it is not whole");
         admin.forget_arrival(&arrival.name).expect("nothing fails any more");
     }
     let arrivals = admin.arrivals();
@@ -84,7 +84,7 @@ pub fn census(world: &World) -> Census {
     census.insert("arrivals".into(), arrivals.iter().map(|one| format!("{one:?}")).collect());
     census.insert("held vhosts".into(), admin.held_vhosts());
     if is_whole {
-        admin.accept_vhost(V).expect("it is whole");
+        admin.accept_vhost(V, None).expect("it is whole");
     }
     let Some(vhost) = world.broker.vhost(V) else { return census };
     let goes_on = !held && !admin.start_vhost(V).expect("it is there");
@@ -119,7 +119,7 @@ fn take_a_vhost_in() {
 
 #[test]
 fn accept_a_vhost() {
-    let accept = |scene: &mut Scene| Scene::asked(scene.world.broker.admin().accept_vhost(V));
+    let accept = |scene: &mut Scene| Scene::asked(scene.world.broker.admin().accept_vhost(V, None));
     trial(taken_in, accept).in_clusters().every_call_fails_once();
 }
 

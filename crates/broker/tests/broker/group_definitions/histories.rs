@@ -122,7 +122,11 @@ impl Cluster {
                 put.expect("a vhost");
             }
             Step::DeleteVhost(name) => drop(admin.delete_vhost(VHOSTS[name])),
-            Step::Move(name, group) => drop(admin.set_vhost_group(VHOSTS[name], group)),
+            Step::Move(name, group) => {
+                if let Some(vhost) = admin.vhost_handle(VHOSTS[name]) {
+                    drop(admin.set_vhost_group(&vhost, group));
+                }
+            }
             _ => {}
         }
     }

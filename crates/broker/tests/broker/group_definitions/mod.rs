@@ -15,6 +15,11 @@ fn put(admin: &Admin, name: &str, group: u16) {
     assert!(admin.change_vhost(name, |vhost| vhost.group = group).expect("a vhost"));
 }
 
+fn move_to(admin: &Admin, name: &str, group: u16) {
+    let vhost = admin.vhost_handle(name).expect("it is there");
+    admin.set_vhost_group(&vhost, group).expect("moved");
+}
+
 /// As it goes from one node to another.
 fn taken(home: &Admin, group: u16) -> GroupDefinitions {
     let taken = home.definitions_of_group(group).expect("they are at home");
@@ -159,8 +164,8 @@ fn a_vhost_that_was_deleted_is_gone_also_if_there_is_a_new_one_of_its_name() {
         group.restart();
     }
     // A stay is another one also if the vhost has been away meanwhile.
-    admin.set_vhost_group("w", 2).expect("moved");
-    admin.set_vhost_group("w", 1).expect("moved");
+    move_to(&admin, "w", 2);
+    move_to(&admin, "w", 1);
     adopt(&admin, &group);
     assert_eq!(group.broker.admin().queues(Some("w")).expect("the vhost").len(), 0);
 }

@@ -116,7 +116,7 @@ fn one_that_has_arrived_stays_hidden_through_restarts_until_it_is_accepted() {
     // Its timers wait as well, and all is as it was.
     target.broker.tick(super::START_MS + 10_000_000);
     target.broker.set_time(super::START_MS);
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
     let mut after = contents(&target);
     // That it came back is noted in the log where that is counted, and nowhere else.
     assert_eq!(after.remove("counted"), before.get("counted").cloned());
@@ -140,7 +140,7 @@ fn one_that_has_arrived_can_be_forgotten() {
     assert_no_trace(&mut target, 0);
     // And can come again.
     import(&target, &pieces).expect("taken in");
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::contents::{Contents, assert_same, contents};
 use super::{START_MS, V, found, persistent, settings, sync};
 use crate::support::WorldOnDisk;
-use courser_broker::admin::GroupDefinitions;
+use courser_broker::admin::{GroupDefinitions, NewQueue, VhostHandle};
 use courser_codec::FieldTable;
 
 const GROUPS: u16 = 3;
@@ -49,6 +49,7 @@ impl Cluster {
 
     /// Has the vhost carried, up to a step.
     fn carry(&self, to: u16, until: Step) {
+        let known = self.0[0].broker.admin().vhost_handle(V).expect("home knows all");
         let from = &self.0[usize::from(self.group())];
         let (source, target) = (from.broker.admin(), self.0[usize::from(to)].broker.admin());
         assert_eq!(source.stop_vhost(V).expect("it is there"), 0);
@@ -64,7 +65,7 @@ impl Cluster {
             self.sync();
         }
         if until >= Step::Said {
-            self.say(to);
+            self.say(&known, to);
         }
         if until >= Step::Adopted {
             self.adopt();
@@ -72,12 +73,12 @@ impl Cluster {
     }
 
     /// Says at home where the vhost is.
-    fn say(&self, to: u16) {
+    fn say(&self, known: &VhostHandle, to: u16) {
         let home = self.0[0].broker.admin();
         let from = self.group();
         match to {
-            0 => home.accept_vhost(V).expect("it has arrived"),
-            to => home.set_vhost_group(V, to).expect("said"),
+            0 => home.accept_vhost(V, Some(known)).expect("it has arrived"),
+            to => home.set_vhost_group(known, to).expect("said"),
         }
         self.sync();
         if from == 0 {
@@ -191,8 +192,9 @@ fn a_vhost_that_is_deleted_while_it_arrives_does_not_come() {
     let cluster = Cluster::new();
     cluster.carry(1, Step::Held);
     let home = cluster.0[0].broker.admin();
+    let known = home.vhost_handle(V).expect("it is there");
     home.delete_vhost(V).expect("it may be deleted");
-    assert!(home.set_vhost_group(V, 1).is_err(), "there is none");
+    assert!(home.set_vhost_group(&known, 1).is_err(), "there is none");
     cluster.adopt();
     let target = cluster.0[1].broker.admin();
     assert!(target.forget_arrival(V).expect("forgotten"));
@@ -210,4 +212,53 @@ fn nothing_of_a_vhost_that_was_deleted_while_it_arrived_is_in_a_new_one_of_its_n
     let target = cluster.0[1].broker.admin();
     assert!(target.arrivals().is_empty());
     assert_eq!(target.queues(Some(V)).expect("it is there").len(), 0);
+}
+
+#[test]
+fn a_vhost_that_was_made_when_one_of_its_name_had_begun_to_move_is_not_said_to_have_moved() {
+    for (from, to) in [(0, 1), (1, 2), (1, 0)] {
+        let cluster = Cluster::new();
+        if from != 0 {
+            cluster.carry(from, Step::Adopted);
+        }
+        let home = cluster.0[0].broker.admin();
+        let known = home.vhost_handle(V).expect("it is there");
+        // Home hears of its deletion before it arrives as a whole.
+        if to == 0 {
+            home.delete_vhost(V).expect("it may be deleted");
+            home.change_vhost(V, |vhost| vhost.group = from).expect("a new one");
+            cluster.carry(to, Step::Held);
+        } else {
+            cluster.carry(to, Step::Held);
+            home.delete_vhost(V).expect("it may be deleted");
+            home.change_vhost(V, |vhost| vhost.group = from).expect("a new one");
+        }
+        let said = match to {
+            0 => home.accept_vhost(V, Some(&known)),
+            to => home.set_vhost_group(&known, to),
+        };
+        said.expect_err("it is another one");
+        assert_eq!(cluster.group(), from, "to {to}");
+        cluster.adopt();
+        let source = cluster.0[usize::from(from)].broker.admin();
+        let queue = NewQueue { durable: true, ..NewQueue::default() };
+        if to != 0 {
+            source.declare_queue(V, "new", queue).expect("it goes on");
+        }
+        let target = cluster.0[usize::from(to)].broker.admin();
+        target.forget_arrival(V).expect("forgotten");
+        let queues = source.queues(Some(V)).expect("it is there").len();
+        assert_eq!(queues, usize::from(to != 0), "to {to}");
+    }
+}
+
+#[test]
+fn what_is_said_of_a_vhost_that_has_come_home_is_said_of_no_earlier_one() {
+    let cluster = Cluster::new();
+    cluster.carry(1, Step::Adopted);
+    let home = cluster.0[0].broker.admin();
+    let before = home.vhost_handle(V).expect("it is there");
+    cluster.carry(0, Step::Adopted);
+    home.set_vhost_group(&before, 2).expect_err("it has come home");
+    assert_eq!(cluster.group(), 0);
 }

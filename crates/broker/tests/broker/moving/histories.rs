@@ -216,7 +216,7 @@ fn check(actions: &[Action], from_checkpoint: bool, restart: bool) {
     let pieces = pieces(&run.source);
     assert_same(&contents(&run.source), &before);
     import(&target, &pieces).expect("taken in");
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
     sync(&target);
     assert_same(&contents(&target), &before);
     go_on(&run.source);
@@ -296,7 +296,7 @@ fn a_backlog_of_many_pages_keeps_its_order() {
     assert!(pieces.len() > 1);
     assert!(pieces.iter().all(|piece| piece.len() <= 1 << 20));
     import(&target, &pieces).expect("taken in");
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
     go_on(&source);
     let all = |world: &WorldOnDisk| {
         let mut client = enter(world);
@@ -327,7 +327,7 @@ fn a_message_larger_than_a_piece_comes_in_several() {
     assert!(pieces.len() >= 6 && pieces.iter().all(|piece| piece.len() <= 1 << 20));
     let target = WorldOnDisk::new();
     import(&target, &pieces).expect("taken in");
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
     let mut client = enter(&target);
     for nth in 0..2 {
         assert!(client.get("plain").expect("a message").body == body(nth));

@@ -32,6 +32,6 @@ fn what_does_not_survive_a_restart_stays_and_is_counted() {
     let target = WorldOnDisk::new();
     target.broker.set_time(super::START_MS);
     import(&target, &pieces(&source)).expect("taken in");
-    target.broker.admin().accept_vhost(V).expect("it has arrived");
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
     assert_same(&contents(&target), &before);
 }

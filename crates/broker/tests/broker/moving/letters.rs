@@ -29,7 +29,7 @@ fn a_letter_that_is_carried_takes_only_itself_along() {
     sync(&here);
     there.broker.set_time(START_MS);
     import(&there, &pieces(&here)).expect("taken in");
-    there.broker.admin().accept_vhost(V).expect("it has arrived");
+    there.broker.admin().accept_vhost(V, None).expect("it has arrived");
     let mut client = enter(&there);
     assert_eq!(client.pop("q").as_deref(), Some("letter"));
     send(&mut client, "the same as 1");

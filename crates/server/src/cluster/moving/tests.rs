@@ -3,6 +3,7 @@
 use super::super::testing::{PATIENCE, Three, wait_until};
 use super::*;
 use crate::accounts::let_guest_into;
+use courser_broker::admin::NewQueue;
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
 use std::sync::atomic::AtomicBool;
@@ -168,6 +169,30 @@ async fn what_can_not_be_moved_is_refused_and_stays() {
     let elsewhere = three.front(other).begin_move(V, 1).expect_err("not home");
     assert!(matches!(elsewhere, ClusterError::Unavailable(_)), "{elsewhere}");
     drop(home);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vhost_made_anew_while_the_one_of_its_name_was_moved_stays_and_goes_on() {
+    let three = start().await;
+    let home = three.home().await;
+    let admin = home.home_admin().expect("it leads");
+    let known = admin.vhost_handle(V).expect("it is there");
+    admin.delete_vhost(V).expect("it may be deleted");
+    admin.change_vhost(V, |_| {}).expect("a new one");
+    let service = three.service(GroupNumber::HOME).await;
+    let_guest_into(&service.shared.broker, V).expect("a permission");
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    admin.declare_queue(V, "new", queue).expect("a queue");
+    let moved = home.run_move(&admin, &known, GroupNumber::HOME, GroupNumber(1)).await;
+    let why = moved.expect_err("another vhost has that name");
+    assert!(why.contains("is deleted"), "{why}");
+    assert_eq!(admin.vhost(V).expect("it is there").group, 0);
+    let connection = three.connect(1).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    assert!(channel.get("new", true).await.expect("it is still there").is_none());
+    connection.close().await.expect("a good end");
+    drop((service, admin, home));
     three.stop().await;
 }
 

@@ -30,11 +30,11 @@ async fn start() -> Three {
 async fn place(three: &Three, vhost: &str, number: GroupNumber) {
     let home = three.service(HOME).await;
     let admin = home.shared.broker.admin();
-    match admin.vhost(vhost) {
+    match admin.vhost_handle(vhost) {
         None => {
             admin.change_vhost(vhost, |settings| settings.group = number.0).expect("a vhost");
         }
-        Some(_) => admin.set_vhost_group(vhost, number.0).expect("a vhost"),
+        Some(vhost) => admin.set_vhost_group(&vhost, number.0).expect("a vhost"),
     }
     let_guest_into(&home.shared.broker, vhost).expect("a permission");
     three.spread().await;
