@@ -40,8 +40,8 @@ pub enum ProposeError {
     /// So much waits for a majority that no more is taken.
     #[error("too much waits for a majority of the group: {0} bytes")]
     Behind(u64),
-    /// A change of members is under way.
-    #[error("another change of the group's members is under way")]
+    /// A change of members is under way, or was made since this one was decided on.
+    #[error("another change of the group's members is under way, or has just been made: try again")]
     ChangeUnderWay,
     /// The change leaves nobody, or means nothing.
     #[error("the change of members is refused: {0}")]

@@ -55,13 +55,15 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     /// Changes the members; several at once by way of a joint configuration, which whoever leads leaves at a tick. Takes
-    /// effect when it is committed.
+    /// effect when it is committed. `since` is the [`members_index`](Self::members_index) of the members by which it was decided
+    /// on: it may mean something else for others.
     ///
     /// # Errors
-    /// When it can't be done now, or makes no sense. Nothing is changed then.
-    pub fn change_members(&mut self, changes: &[Change]) -> Result<(), ProposeError> {
+    /// When it can't be done now, the members are others since, or it makes no sense. Nothing is changed then.
+    pub fn change_members(&mut self, since: u64, changes: &[Change]) -> Result<(), ProposeError> {
         self.may_propose()?;
-        if self.node.raft.has_pending_conf() || self.members.is_joint() {
+        let is_under_way = self.node.raft.has_pending_conf() || self.members.is_joint();
+        if is_under_way || self.members_index() != since {
             return Err(ProposeError::ChangeUnderWay);
         }
         if let Some(reason) = self.members.refuses(changes) {

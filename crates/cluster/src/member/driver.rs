@@ -37,6 +37,8 @@ pub struct Driver {
     disk_stood_ticks: u32,
     leader: Option<NodeId>,
     elections: u64,
+    /// That of the status that was told last.
+    members_index: u64,
     /// For how many ticks each follower was not heard.
     silent_ticks: BTreeMap<NodeId, u32>,
 }
@@ -60,6 +62,7 @@ impl Driver {
         });
         let mut driver = Driver {
             node,
+            members_index: group.members_index(),
             group,
             peers,
             shared: Arc::clone(&shared),
@@ -117,6 +120,10 @@ impl Driver {
             self.watch_commit();
             self.hear();
             self.watch_disk()?;
+        }
+        // Who changes the members says by which it was decided.
+        if ticked || self.group.members_index() != self.members_index {
+            self.members_index = self.group.members_index();
             *self.shared.status.lock() = self.status();
         }
         self.tell();
@@ -198,7 +205,9 @@ impl Driver {
                 let _ = answer.send(self.giver());
                 return Ok(());
             }
-            Command::Change { changes, answer } => (answer, self.group.change_members(&changes)),
+            Command::Change { since, changes, answer } => {
+                (answer, self.group.change_members(since, &changes))
+            }
             Command::Transfer { node, answer } => (answer, self.group.transfer_to(node)),
         };
         let failed = match &done {

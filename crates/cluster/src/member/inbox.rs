@@ -16,6 +16,8 @@ const BYTES_MAX: usize = 64 << 20;
 /// An operator's wish, and who waits for the answer.
 pub(crate) enum Command {
     Change {
+        /// The entry that made the members by which it was decided on.
+        since: u64,
         changes: Vec<Change>,
         answer: SyncSender<Result<(), ProposeError>>,
     },

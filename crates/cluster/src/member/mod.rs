@@ -112,7 +112,7 @@ impl Member {
         self.shared.leadership.subscribe()
     }
 
-    /// How the group does, as of the last tick.
+    /// How the group does, as of the last tick or change of members.
     pub fn status(&self) -> Status {
         self.shared.status.lock().clone()
     }
@@ -142,13 +142,13 @@ impl Member {
     }
 
     /// Changes the members, on the leader. When this returns, the change is proposed; when it is committed, the
-    /// [`Status`] has it.
+    /// [`Status`] has it. `since` is the `members_index` of the [`Status`] by which it was decided on.
     ///
     /// # Errors
-    /// When it can't be done now, or makes no sense. Nothing is changed then.
-    pub fn change_members(&self, changes: &[Change]) -> Result<(), ProposeError> {
+    /// When it can't be done now, the members are others since, or it makes no sense. Nothing is changed then.
+    pub fn change_members(&self, since: u64, changes: &[Change]) -> Result<(), ProposeError> {
         let changes = changes.to_vec();
-        self.ask(|answer| Command::Change { changes, answer })
+        self.ask(|answer| Command::Change { since, changes, answer })
     }
 
     /// A copy of the log for another node: see [`CopySink`](crate::CopySink), which says what terms are too old for it. A

@@ -4,7 +4,7 @@ use crate::copy::Copy;
 use crate::log::TestLog;
 use crate::world::World as AnyWorld;
 
-use courser_cluster::{Change, EntryId, JournalLog, NodeId, Options, ReplicaLog};
+use courser_cluster::{Change, EntryId, JournalLog, NodeId, Options, ProposeError, ReplicaLog};
 use courser_journal::{AppendError, AppendMode, Batch};
 
 type World = AnyWorld<TestLog>;
@@ -89,8 +89,27 @@ fn changes_that_make_no_sense_are_refused() {
         &[Change::AddLearner(NodeId(4)), Change::Remove(NodeId(4))],
     ] {
         let group = world.nodes[leader].group.as_mut().expect("it runs");
-        assert!(group.change_members(changes).is_err(), "{changes:?}");
+        let refused = group.change_members(group.members_index(), changes);
+        assert!(matches!(refused, Err(ProposeError::BadChange(_))), "{changes:?}: {refused:?}");
     }
+}
+
+#[test]
+fn a_change_is_refused_that_was_decided_on_by_members_before_the_last_change() {
+    let (mut world, leader) = led(2);
+    let add = |node| [Change::AddLearner(NodeId(node))];
+    let since =
+        |world: &World| world.nodes[leader].group.as_ref().expect("it runs").members_index();
+    let before = since(&world);
+    world.change(leader, &add(4));
+    (0..20).for_each(|_| world.round());
+    let now = since(&world);
+    assert_ne!(now, before);
+    let group = world.nodes[leader].group.as_mut().expect("it runs");
+    let refused = group.change_members(before, &add(5));
+    assert!(matches!(refused, Err(ProposeError::ChangeUnderWay)), "{refused:?}");
+    assert!(!group.members().contains(NodeId(5)));
+    group.change_members(now, &add(5)).expect("nothing has changed since");
 }
 
 #[test]

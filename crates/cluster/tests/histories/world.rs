@@ -256,7 +256,7 @@ impl<C: Copy> World<C> {
     }
 
     pub fn change(&mut self, at: usize, changes: &[Change]) {
-        self.ask(at, |group| group.change_members(changes));
+        self.ask(at, |group| group.change_members(group.members_index(), changes));
     }
 
     /// Asks a node that serves to let another one lead.

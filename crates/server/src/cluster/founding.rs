@@ -186,7 +186,7 @@ impl Members {
             (None, Some(node)) if self.home_has_removed(home, node) => Change::Remove(node),
             _ => return None,
         };
-        match member.change_members(&[change]) {
+        match member.change_members(status.members_index, &[change]) {
             Ok(()) => tracing::info!(?change, "the group follows the cluster's members"),
             Err(error) => tracing::debug!(%error, "the group's members can't be changed yet"),
         }

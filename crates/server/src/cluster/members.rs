@@ -102,7 +102,8 @@ impl Members {
                 && follower.matched >= status.committed
         });
         if let Some(follower) = caught_up {
-            match member.change_members(&[Change::AddVoter(follower.node)]) {
+            let change = Change::AddVoter(follower.node);
+            match member.change_members(status.members_index, &[change]) {
                 Ok(()) => {
                     tracing::info!(node = %follower.node, "the node has caught up, and votes now")
                 }

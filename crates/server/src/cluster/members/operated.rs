@@ -100,8 +100,9 @@ impl Cluster for Members {
         let about = met.map_err(|error| ClusterError::Refused(format!("{address}: {error}")))?;
         self.roster.met(&about);
         self.groups.home().links.set_address(about.node, &about.address);
-        if !member.status().members.contains(about.node) {
-            proposed(member.change_members(&[Change::AddLearner(about.node)]))?;
+        let Status { members, members_index: since, .. } = member.status();
+        if !members.contains(about.node) {
+            proposed(member.change_members(since, &[Change::AddLearner(about.node)]))?;
         }
         Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
     }
@@ -116,7 +117,7 @@ impl Cluster for Members {
             )));
         }
         self.may_remove(&node)?;
-        proposed(member.change_members(&[Change::Remove(node.id)]))?;
+        proposed(member.change_members(status.members_index, &[Change::Remove(node.id)]))?;
         self.wait_until_left(&node)
     }
 
