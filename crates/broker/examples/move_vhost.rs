@@ -45,10 +45,10 @@ fn measure(messages: usize, dir: &Path) -> Result<(), Box<dyn Error>> {
     println!("{messages} messages, {} kB of memory", peak_kb());
 
     let (from, to) = (source.broker.admin(), target.broker.admin());
-    while from.stop_vhost(VHOST)? > 0 {}
+    while from.stop_vhost(VHOST, 0)? > 0 {}
     let start = Instant::now();
     let mut export = from.export_vhost(VHOST)?;
-    let mut import = to.import_vhost(VHOST, &VhostSettings::default())?;
+    let mut import = to.import_vhost(VHOST, 0, &VhostSettings::default())?;
     let (mut reading, mut bytes, mut pieces) = (Duration::ZERO, 0, 0);
     loop {
         let before = Instant::now();

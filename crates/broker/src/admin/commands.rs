@@ -138,7 +138,7 @@ impl Admin {
             }
         }
         // It may just be moved here.
-        self.broker.forget_arrival(name)?;
+        self.broker.forget_arrival(name, |_| true)?;
         for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
             if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
                 outbox.fail_connection(vhost_deleted(name));

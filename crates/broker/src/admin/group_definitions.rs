@@ -167,7 +167,8 @@ impl Admin {
                 return self.broker.accept_arrival(name, None, Some(settings));
             }
             // What was on its way here was another vhost of this name.
-            self.forget_arrival(name)?;
+            self.broker.forget_arrival(name, |_| true)?;
+            self.broker.check_alarms();
         }
         let Some(vhost) = there else {
             let _write = self.broker.shards_write.lock();

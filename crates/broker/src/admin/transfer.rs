@@ -39,18 +39,19 @@ impl Admin {
         self.broker.vhost(name).map(VhostHandle)
     }
 
-    /// Has a vhost stand still: its clients are told to go (320), nobody gets in, nothing in it is changed
+    /// Has a vhost stand still for a move: its clients are told to go (320), nobody gets in, nothing in it is changed
     /// and nothing comes of its timers; what is there can be looked at. A restart ends that, unless [`Export::hold`]
     /// was called. Returns how many connections and requests are still in it: to be called again until there are none.
+    /// Of two moves the later one has the greater number, and has the vhost.
     ///
     /// # Errors
-    /// When there is no such vhost, or it is just being deleted.
-    pub fn stop_vhost(&self, name: &str) -> Result<u64, Fault> {
+    /// When there is no such vhost, it is just being deleted, the move has ended, or a later one has the vhost.
+    pub fn stop_vhost(&self, name: &str, number: u64) -> Result<u64, Fault> {
         let vhost = self.known_vhost(name)?;
         if vhost.is_deleted() {
             return Err(crate::monitor::vhost_deleted(name));
         }
-        vhost.stop();
+        self.broker.stop_vhost(&vhost, number)?;
         for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
             if Arc::ptr_eq(&outbox.connection.vhost, &vhost.label) {
                 outbox.fail_connection(stands_still(name));
@@ -59,12 +60,13 @@ impl Admin {
         Ok(vhost.in_motion())
     }
 
-    /// Lets a vhost go on. Returns whether it stood still.
+    /// Lets a vhost go on that stands still for the move of this number, or for an earlier one: they have ended, and do not
+    /// have it stand still again. Returns whether it did.
     ///
     /// # Errors
     /// When there is no such vhost, or that can't be kept.
-    pub fn start_vhost(&self, name: &str) -> Result<bool, Fault> {
-        self.broker.start_vhost(&*self.known_vhost(name)?)
+    pub fn start_vhost(&self, name: &str, number: u64) -> Result<bool, Fault> {
+        self.broker.start_vhost(&*self.known_vhost(name)?, number)
     }
 
     /// Begins to read out a vhost that stands still.
@@ -75,13 +77,18 @@ impl Admin {
         Export::begin(&self.broker, &self.known_vhost(name)?)
     }
 
-    /// Begins to take in a vhost that another broker reads out. Nobody finds it before it is accepted.
+    /// Begins to take in a vhost that another broker reads out, by the move of this number. Nobody finds it before it is accepted.
     ///
     /// # Errors
     /// When there is a vhost of this name, one is arriving, or that can't be kept.
-    pub fn import_vhost(&self, name: &str, settings: &VhostSettings) -> Result<Import, Fault> {
+    pub fn import_vhost(
+        &self,
+        name: &str,
+        number: u64,
+        settings: &VhostSettings,
+    ) -> Result<Import, Fault> {
         super::commands::check_vhost_name(name)?;
-        Import::begin(&self.broker, name, settings)
+        Import::begin(&self.broker, name, number, settings)
     }
 
     /// The vhosts that are being moved here, by name.
@@ -92,6 +99,13 @@ impl Admin {
     /// The vhosts that stand still also after a restart, by name.
     pub fn held_vhosts(&self) -> Vec<String> {
         self.broker.held()
+    }
+
+    /// The vhosts that stand still, by name.
+    pub fn still_vhosts(&self) -> Vec<String> {
+        let all = self.broker.vhosts().into_iter();
+        let still = all.filter(|vhost| self.broker.serves(vhost) && vhost.is_still());
+        still.map(|vhost| vhost.name.clone()).collect()
     }
 
     /// Lets clients into a vhost that has arrived as a whole, which is in this group from now on. It survives
@@ -111,13 +125,13 @@ impl Admin {
         Ok(())
     }
 
-    /// Throws away a vhost that is arriving, or has arrived and was not accepted. Returns whether there is
-    /// one.
+    /// Throws away a vhost that is arriving, or has arrived and was not accepted, by the move of this number or an earlier
+    /// one. Returns whether there is one.
     ///
     /// # Errors
     /// When that can't be kept.
-    pub fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
-        let forgotten = self.broker.forget_arrival(name)?;
+    pub fn forget_arrival(&self, name: &str, number: u64) -> Result<bool, Fault> {
+        let forgotten = self.broker.forget_arrival(name, |vhost| vhost.mover() <= number)?;
         self.broker.check_alarms();
         Ok(forgotten)
     }

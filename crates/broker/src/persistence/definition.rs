@@ -179,6 +179,16 @@ pub(crate) fn held_key(vhost: &str) -> Vec<u8> {
     [&[HELD], vhost.as_bytes()].concat()
 }
 
+/// The value of a vhost that is held: the number of the move.
+pub(crate) fn held_value(number: u64) -> [u8; 8] {
+    number.to_le_bytes()
+}
+
+/// The number of the move that a vhost is held for; 0 if a version has written that which knew none.
+pub(crate) fn parse_held(value: &[u8]) -> u64 {
+    value.try_into().map(u64::from_le_bytes).unwrap_or_default()
+}
+
 pub(crate) fn arrival_value(is_whole: bool, settings: &VhostSettings) -> Vec<u8> {
     [vec![u8::from(is_whole)], vhost_value(settings)].concat()
 }

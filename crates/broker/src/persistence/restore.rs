@@ -142,12 +142,13 @@ impl Broker {
         if kind == definition::ARRIVAL {
             let name = str::from_utf8(&key[1..]).ok();
             let name = name.filter(|_| definition::parse_arrival(value).is_some());
-            self.expect_vhost(name.ok_or_else(|| RestoreError::Definition(key.to_vec()))?);
+            // The move that brings it is not known any more: any that is given up ends it.
+            self.expect_vhost(name.ok_or_else(|| RestoreError::Definition(key.to_vec()))?, 0);
         }
         if kind == definition::HELD
             && let Some(vhost) = str::from_utf8(&key[1..]).ok().and_then(|name| self.vhost(name))
         {
-            vhost.stop();
+            vhost.stop(definition::parse_held(value));
         }
         if kind != definition::VHOST {
             self.kept.insert(key.to_vec(), value.to_vec());

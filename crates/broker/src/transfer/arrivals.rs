@@ -56,10 +56,10 @@ impl Arrivals {
 }
 
 impl Broker {
-    /// A vhost that nobody finds, and that stands still, made for one that is being moved here.
-    pub(crate) fn expect_vhost(&self, name: &str) -> Arc<Vhost> {
+    /// A vhost that nobody finds, and that stands still, made for one that is being moved here by a move of this number.
+    pub(crate) fn expect_vhost(&self, name: &str, number: u64) -> Arc<Vhost> {
         let vhost = Vhost::new(name, &self.limits, &self.home(), &self.monitor);
-        vhost.stop();
+        vhost.stop(number);
         self.arrivals.0.write().insert(name.to_owned(), Arc::clone(&vhost));
         vhost
     }
@@ -68,6 +68,7 @@ impl Broker {
     pub(super) fn begin_arrival(
         &self,
         name: &str,
+        number: u64,
         settings: &VhostSettings,
     ) -> Result<Arc<Vhost>, Fault> {
         settings.check()?;
@@ -78,7 +79,7 @@ impl Broker {
         if is_here || self.placement(name).is_some() {
             return Err(Fault::precondition_failed(format_args!("vhost '{name}' exists already")));
         }
-        let vhost = self.expect_vhost(name);
+        let vhost = self.expect_vhost(name, number);
         let value = definition::arrival_value(false, settings);
         match self.define_for_broker(definition::arrival_key(name), &value) {
             Ok(_) => Ok(vhost),
@@ -90,8 +91,11 @@ impl Broker {
     }
 
     /// Everything of a vhost is here: from now on it stays, also through a restart.
-    pub(super) fn end_arrival(&self, vhost: &Vhost) -> Result<(), Fault> {
+    pub(super) fn end_arrival(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
         let _write = self.shards_write.lock();
+        if !self.arrivals.get(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost)) {
+            return Err(another_one(&vhost.name));
+        }
         let (_, settings) = self.arrival(&vhost.name)?;
         vhost.queues().iter().for_each(|queue| queue.has_arrived());
         let value = definition::arrival_value(true, &settings);
@@ -129,17 +133,21 @@ impl Broker {
             self.arrivals.remove(name);
         });
         accepted.map_err(store_fault)?;
-        vhost.start();
+        vhost.start(vhost.mover());
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         self.timers.let_go();
         Ok(vhost)
     }
 
-    /// Throws away what has come of a vhost. Returns whether there was anything. After an error it can't be accepted any more,
-    /// unless nothing has changed.
-    pub(crate) fn forget_arrival(&self, name: &str) -> Result<bool, Fault> {
+    /// Throws away what has come of a vhost, if that is meant. Returns whether there was anything. After an error it can't be
+    /// accepted any more, unless nothing has changed.
+    pub(crate) fn forget_arrival(
+        &self,
+        name: &str,
+        is_meant: impl FnOnce(&Arc<Vhost>) -> bool,
+    ) -> Result<bool, Fault> {
         let _write = self.shards_write.lock();
-        let Some(vhost) = self.arrivals.get(name) else { return Ok(false) };
+        let Some(vhost) = self.arrivals.get(name).filter(is_meant) else { return Ok(false) };
         if let Ok((true, settings)) = self.arrival(name) {
             // Before any of it is gone.
             let value = definition::arrival_value(false, &settings);
@@ -167,7 +175,7 @@ impl Broker {
         for arrival in self.arriving() {
             if !arrival.is_whole {
                 // If the store has failed, it is found once more at the next start.
-                drop(self.forget_arrival(&arrival.name));
+                drop(self.forget_arrival(&arrival.name, |_| true));
             }
         }
     }
@@ -194,7 +202,8 @@ impl Broker {
         if vhost.still_turn() != Some(turn) || vhost.is_deleted() {
             return Ok(false);
         }
-        let defined = self.define_for_broker(definition::held_key(&vhost.name), &[]);
+        let value = definition::held_value(vhost.mover());
+        let defined = self.define_for_broker(definition::held_key(&vhost.name), &value);
         defined.map(|_| true).map_err(store_fault)
     }
 
@@ -204,11 +213,26 @@ impl Broker {
         all.filter_map(|(name, _)| String::from_utf8(name).ok()).collect()
     }
 
-    /// Lets a vhost go on that stood still. Returns whether it did.
-    pub(crate) fn start_vhost(&self, vhost: &Vhost) -> Result<bool, Fault> {
+    /// Has a vhost stand still for a move.
+    pub(crate) fn stop_vhost(&self, vhost: &Vhost, number: u64) -> Result<(), Fault> {
         let _write = self.shards_write.lock();
+        match vhost.stop(number) {
+            true => Ok(()),
+            false => Err(Fault::precondition_failed(format_args!(
+                "this move of vhost '{}' has ended, or a later one has begun",
+                vhost.name
+            ))),
+        }
+    }
+
+    /// Lets a vhost go on that stood still for a move up to this. Returns whether it did.
+    pub(crate) fn start_vhost(&self, vhost: &Vhost, number: u64) -> Result<bool, Fault> {
+        let _write = self.shards_write.lock();
+        if vhost.is_still() && vhost.mover() > number {
+            return Ok(false);
+        }
         self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
-        let stood_still = vhost.start();
+        let stood_still = vhost.start(number);
         if stood_still {
             // What has changed meanwhile is followed now; nothing does that could be refused.
             drop(self.change_policies(vhost, |_| Ok(()), || Ok(())));

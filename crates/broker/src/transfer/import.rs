@@ -37,11 +37,12 @@ impl Import {
     pub(crate) fn begin(
         broker: &Arc<Broker>,
         name: &str,
+        number: u64,
         settings: &VhostSettings,
     ) -> Result<Self, Fault> {
         Ok(Import {
             broker: Arc::clone(broker),
-            vhost: broker.begin_arrival(name, settings)?,
+            vhost: broker.begin_arrival(name, number, settings)?,
             targets: FxHashMap::default(),
             half: BytesMut::new(),
             has_begun: false,
@@ -54,8 +55,11 @@ impl Import {
     /// Takes in the next piece. Blocks while the log has too much to write.
     ///
     /// # Errors
-    /// When it is none, or can't be kept.
+    /// When it is none, the vhost has been forgotten meanwhile, or it can't be kept.
     pub fn take(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        if self.vhost.is_deleted() {
+            return Err(self.broken("it has been given up"));
+        }
         self.half.extend_from_slice(piece);
         let whole = self.half.split_to(item::whole(&self.half)).freeze();
         let taken = self.take_items(&whole);
@@ -214,7 +218,8 @@ impl Drop for Import {
     fn drop(&mut self) {
         if !self.is_finished {
             // What the store does not forget now, the next start does.
-            drop(self.broker.forget_arrival(&self.vhost.name));
+            let is_own = |now: &Arc<Vhost>| Arc::ptr_eq(now, &self.vhost);
+            drop(self.broker.forget_arrival(&self.vhost.name, is_own));
         }
     }
 }

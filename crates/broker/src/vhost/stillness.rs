@@ -3,6 +3,9 @@
 //! Nobody gets in, no operator changes anything in it, and nothing comes of its timers; what is there can be looked at.
 //! Whoever is in it when that begins is told to go, and until all have gone it is only about to stand still. Kept in memory
 //! only: a restart ends it.
+//!
+//! It stands still for a move, which has a number: of two moves the later one has the greater number. What comes late of an
+//! earlier move does nothing to a later one, which takes the vhost over. 0 is a move without a number.
 
 use super::Vhost;
 use crate::fault::Fault;
@@ -14,6 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Stillness {
     /// Odd while it stands still; rises whenever that changes.
     turn: AtomicU64,
+    /// The move that it stood still for last. This and what follows is changed by one at a time: see [`Vhost::stop`].
+    mover: AtomicU64,
+    /// Moves up to this number have ended, and do not begin again.
+    ended: AtomicU64,
     /// Operators who are about to change something.
     changes: AtomicU64,
 }
@@ -41,19 +48,41 @@ impl Vhost {
         Some(self.stillness.turn.load(Ordering::SeqCst)).filter(|turn| turn % 2 == 1)
     }
 
-    /// Lets nothing begin in it any more. What has begun is waited for by [`Vhost::in_motion`].
-    pub(crate) fn stop(&self) {
-        let stopped = |turn: u64| turn.is_multiple_of(2).then_some(turn + 1);
-        // It may stand still already.
-        let _ = self.stillness.turn.fetch_update(Ordering::SeqCst, Ordering::SeqCst, stopped);
+    /// Lets nothing begin in it any more, for this move. What has begun is waited for by [`Vhost::in_motion`]. Returns whether
+    /// the move may have it. The caller holds `shards_write`, if others know the vhost.
+    pub(crate) fn stop(&self, number: u64) -> bool {
+        let Stillness { turn, mover, ended, .. } = &self.stillness;
+        let (is_still, before) = (self.is_still(), mover.load(Ordering::SeqCst));
+        let has_ended = number > 0 && number <= ended.load(Ordering::SeqCst);
+        if has_ended || is_still && before > number {
+            return false;
+        }
+        mover.store(number, Ordering::SeqCst);
+        match (is_still, before == number) {
+            (false, _) => drop(turn.fetch_add(1, Ordering::SeqCst)),
+            (true, true) => {}
+            // What the earlier move reads out comes to nothing.
+            (true, false) => drop(turn.fetch_add(2, Ordering::SeqCst)),
+        }
         // What was due before this has been done once the gate has been shut.
         drop(self.shard.gate.write());
+        true
     }
 
-    /// Ends that. Returns whether it stood still.
-    pub(crate) fn start(&self) -> bool {
-        let started = |turn: u64| (!turn.is_multiple_of(2)).then_some(turn + 1);
-        self.stillness.turn.fetch_update(Ordering::SeqCst, Ordering::SeqCst, started).is_ok()
+    /// Ends that for this move, and for all before it. Returns whether it stood still. The caller holds `shards_write`.
+    pub(crate) fn start(&self, number: u64) -> bool {
+        let Stillness { turn, ended, .. } = &self.stillness;
+        ended.fetch_max(number, Ordering::SeqCst);
+        let stands_still_for_it = self.is_still() && self.mover() <= number;
+        if stands_still_for_it {
+            turn.fetch_add(1, Ordering::SeqCst);
+        }
+        stands_still_for_it
+    }
+
+    /// The move that it stood still for last.
+    pub(crate) fn mover(&self) -> u64 {
+        self.stillness.mover.load(Ordering::SeqCst)
     }
 
     /// How many are still in it who may change something: connections, and operators with what they do

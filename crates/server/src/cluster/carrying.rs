@@ -26,15 +26,15 @@ const LEAVE_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the other node may take for a piece, or to have everything on a majority of disks.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads a vhost of this broker out for another one. It stands still meanwhile, and goes on if that comes to nothing before the
+/// Reads a vhost of this broker out for another one, for the move of this number. It stands still meanwhile, and goes on if that comes to nothing before the
 /// other one has all of it. From then on it stays, until home says where it is.
 pub(super) async fn give<S: AsyncRead + AsyncWrite + Unpin>(
     admin: Admin,
-    vhost: String,
+    (vhost, number): (String, u64),
     mut stream: S,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let giving = give_all(&admin, &vhost, &mut stream);
+    let giving = give_all(&admin, (&vhost, number), &mut stream);
     let given = tokio::select! {
         given = giving => given,
         _ = stopping.changed() => return,
@@ -42,7 +42,7 @@ pub(super) async fn give<S: AsyncRead + AsyncWrite + Unpin>(
     let Err(why) = given else { return };
     tracing::warn!(vhost, why, "the vhost is not moved to another group");
     let name = vhost.clone();
-    if let Err(why) = blocking(move || admin.start_vhost(&name)).await {
+    if let Err(why) = blocking(move || admin.start_vhost(&name, number)).await {
         tracing::error!(vhost, why, "the vhost can't go on");
     }
     let sent = within(async {
@@ -59,13 +59,13 @@ pub(super) async fn give<S: AsyncRead + AsyncWrite + Unpin>(
 /// Returns an error if the vhost may go on here.
 async fn give_all<S: AsyncRead + AsyncWrite + Unpin>(
     admin: &Admin,
-    vhost: &str,
+    (vhost, number): (&str, u64),
     stream: &mut S,
 ) -> Result<(), String> {
     let until = Instant::now() + LEAVE_TIMEOUT;
     loop {
         let (to, name) = (admin.clone(), vhost.to_owned());
-        let left = blocking(move || to.stop_vhost(&name)).await?;
+        let left = blocking(move || to.stop_vhost(&name, number)).await?;
         if left == 0 {
             break;
         }
@@ -120,12 +120,13 @@ async fn give_all<S: AsyncRead + AsyncWrite + Unpin>(
 /// Why it did not. What has come of it is to be forgotten.
 pub(super) async fn take<S: AsyncRead + AsyncWrite + Unpin>(
     admin: Admin,
-    vhost: &str,
+    (vhost, number): (&str, u64),
     mut stream: S,
 ) -> Result<u64, String> {
     let (to, name) = (admin.clone(), vhost.to_owned());
     // What an operator says of it comes with the definitions of home.
-    let import = blocking(move || to.import_vhost(&name, &VhostSettings::default())).await?;
+    let settings = VhostSettings::default();
+    let import = blocking(move || to.import_vhost(&name, number, &settings)).await?;
     let mut held = Import(Some(import));
     loop {
         let len = within(stream.read_u32_le()).await?;

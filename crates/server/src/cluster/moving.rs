@@ -4,20 +4,26 @@
 //! is there: that is the one point at which it has moved. Before, what has arrived is forgotten, and the vhost goes on
 //! where it was; after, it is accepted where it is, and removed where it was, as soon as these groups hear of it.
 //!
-//! A vhost that was held, or has arrived, when the lead of home changed, is found by the next node that leads home: as no move is
+//! Each move has a number: of two moves the later one has the greater number, also if another node has led home. What comes late of
+//! an earlier move, or of a node that has led home before, does nothing to a later one.
+//!
+//! A vhost that stands still, or has arrived, when the lead of home changed, is found by the next node that leads home: as no move is
 //! going on then, what home says of it decides.
+
+mod request;
 
 use super::carrying::{blocking, give, take};
 use super::front::{Front, Serves, Way};
 use super::questions::Question;
 use super::tunnel::Note;
 use courser_broker::admin::{Admin, VhostHandle};
-use courser_cluster::GroupNumber;
+use courser_cluster::{GroupNumber, Leadership};
 use courser_management::{ClusterError, Settled};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use request::Open;
+pub(super) use request::{Progress, Request};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::RwLock;
@@ -41,45 +47,16 @@ const MOVES_MAX: usize = 64;
 /// Bytes of a pipe within the process.
 const PIPE_BYTES: usize = 256 << 10;
 
-/// What the nodes that lead groups ask each other for a move.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Request {
-    /// Take this vhost in, from the group that has it.
-    Take { vhost: String, from: GroupNumber, to: GroupNumber },
-    /// How far is that? The answer is [`Progress`].
-    Taking { vhost: String },
-    /// Which vhosts have arrived, or are held? The answer is [`Open`].
-    Open { group: GroupNumber },
-    /// It is not moved: let it go on where it was, and forget what has arrived of it.
-    GiveUp { vhost: String, group: GroupNumber },
-}
-
-/// How far a vhost is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Progress {
-    Running,
-    /// It has arrived, with so many messages.
-    Done(u64),
-    Failed(String),
-}
-
-/// Vhosts of which is not known yet where they are.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Open {
-    held: Vec<String>,
-    arrived: Vec<String>,
-}
-
 /// The moves that this node has to do with.
 #[derive(Default)]
 pub(super) struct Moves {
     front: Weak<Front>,
     /// As home: how far they are.
     own: Mutex<BTreeMap<String, Progress>>,
-    /// As the node that takes them in.
-    taking: Mutex<BTreeMap<String, Progress>>,
+    /// As the node that takes them in, by their numbers too.
+    taking: Mutex<BTreeMap<(String, u64), Progress>>,
+    /// How many numbers this node has given to moves.
+    numbers: AtomicU32,
     /// One is going on, or it is looked for those that stopped in the middle: only one of all this at a time.
     is_busy: AtomicBool,
     settled: Mutex<Option<Instant>>,
@@ -112,12 +89,12 @@ impl Moves {
     }
 }
 
-fn note(of: &Mutex<BTreeMap<String, Progress>>, vhost: &str, progress: Progress) {
+fn note<K: Ord>(of: &Mutex<BTreeMap<K, Progress>>, what: K, progress: Progress) {
     let mut all = of.lock();
-    if all.len() >= MOVES_MAX && !all.contains_key(vhost) {
+    if all.len() >= MOVES_MAX && !all.contains_key(&what) {
         all.retain(|_, progress| *progress == Progress::Running);
     }
-    all.insert(vhost.to_owned(), progress);
+    all.insert(what, progress);
 }
 
 impl Front {
@@ -145,7 +122,7 @@ impl Front {
                 "vhost '{name}' is just being moved: wait until it has arrived"
             )));
         }
-        note(&self.moves.own, vhost, Progress::Running);
+        note(&self.moves.own, vhost.to_owned(), Progress::Running);
         let (front, vhost) = (Arc::clone(self), vhost.to_owned());
         tokio::spawn(async move {
             let progress = match front.run_move(&home, &known, from, to).await {
@@ -158,7 +135,7 @@ impl Front {
                     Progress::Failed(why)
                 }
             };
-            note(&front.moves.own, &vhost, progress);
+            note(&front.moves.own, vhost, progress);
         });
         Ok(())
     }
@@ -181,6 +158,18 @@ impl Front {
         }
     }
 
+    /// The number of the next move, greater than those that any node has given before.
+    fn next_number(&self) -> Result<u64, String> {
+        let leadership = self.groups.home().member().map(|member| member.leadership());
+        let term = leadership.and_then(|leadership| match *leadership.borrow() {
+            Leadership::Serving { term } => Some(term),
+            _ => None,
+        });
+        let term = term.ok_or("this node does not lead the cluster any more")?;
+        let count = self.moves.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok((term << 32) | u64::from(count))
+    }
+
     async fn run_move(
         self: &Arc<Self>,
         home: &Admin,
@@ -190,8 +179,9 @@ impl Front {
     ) -> Result<u64, String> {
         let busy = "the move before is just being settled: try again in a few seconds";
         let _turn = self.moves.turn().ok_or(busy)?;
+        let number = self.next_number()?;
         let moved = async {
-            let messages = self.have_it_taken(known.name(), from, to).await?;
+            let messages = self.have_it_taken((known.name(), number), from, to).await?;
             // Who lists all vhosts meanwhile would find it twice, or not at all.
             let alone = Arc::clone(&self.moves.changes).write_owned();
             let alone = tokio::time::timeout(CHANGE_TIMEOUT, alone).await;
@@ -208,7 +198,7 @@ impl Front {
                 for group in [to, from] {
                     let vhost = known.name().to_owned();
                     // If the node is away, this is done once it is back.
-                    drop(self.ask_leader(group, Request::GiveUp { vhost, group }).await);
+                    drop(self.ask_leader(group, Request::GiveUp { vhost, group, number }).await);
                 }
                 return Err(why);
             }
@@ -230,16 +220,16 @@ impl Front {
     /// Has the node that leads the other group take a vhost in.
     async fn have_it_taken(
         &self,
-        vhost: &str,
+        (vhost, number): (&str, u64),
         from: GroupNumber,
         to: GroupNumber,
     ) -> Result<u64, String> {
         let name = || vhost.to_owned();
-        self.ask_leader(to, Request::Take { vhost: name(), from, to }).await?;
+        self.ask_leader(to, Request::Take { vhost: name(), from, to, number }).await?;
         let mut silences = 0;
         loop {
             tokio::time::sleep(ASK_INTERVAL).await;
-            let answer = self.ask_leader(to, Request::Taking { vhost: name() }).await;
+            let answer = self.ask_leader(to, Request::Taking { vhost: name(), number }).await;
             let progress = answer.and_then(|answer| {
                 serde_json::from_str::<Progress>(&answer).map_err(|error| error.to_string())
             });
@@ -267,19 +257,19 @@ impl Front {
     /// Answers the node that leads home.
     pub(super) fn answer_move(&self, request: Request) -> Result<String, String> {
         match request {
-            Request::Take { vhost, from, to } => {
+            Request::Take { vhost, from, to, number } => {
                 let admin = self.admin_of(to)?;
-                note(&self.moves.taking, &vhost, Progress::Running);
+                note(&self.moves.taking, (vhost.clone(), number), Progress::Running);
                 let front = self.moves.front.upgrade().ok_or("this node ends")?;
                 tokio::spawn(async move {
-                    let taken = front.take_vhost(admin, &vhost, (from, to)).await;
+                    let taken = front.take_vhost(admin, (&vhost, number), (from, to)).await;
                     let progress = taken.map_or_else(Progress::Failed, Progress::Done);
-                    note(&front.moves.taking, &vhost, progress);
+                    note(&front.moves.taking, (vhost, number), progress);
                 });
                 Ok(String::new())
             }
-            Request::Taking { vhost } => {
-                let progress = self.moves.taking.lock().get(&vhost).cloned();
+            Request::Taking { vhost, number } => {
+                let progress = self.moves.taking.lock().get(&(vhost, number)).cloned();
                 let unknown = || Progress::Failed("another node leads the group now".into());
                 let progress = progress.unwrap_or_else(unknown);
                 serde_json::to_string(&progress).map_err(|error| error.to_string())
@@ -287,17 +277,18 @@ impl Front {
             Request::Open { group } => {
                 let admin = self.admin_of(group)?;
                 let arrived = admin.arrivals().into_iter().map(|arrival| arrival.name).collect();
-                let open = Open { held: admin.held_vhosts(), arrived };
+                let open = Open { held: admin.still_vhosts(), arrived };
                 serde_json::to_string(&open).map_err(|error| error.to_string())
             }
-            Request::GiveUp { vhost, group } => {
+            Request::GiveUp { vhost, group, number } => {
                 let admin = self.admin_of(group)?;
                 tokio::spawn(async move {
                     let name = vhost.clone();
                     let given_up = blocking(move || {
-                        admin.forget_arrival(&name)?;
-                        match admin.held_vhosts().contains(&name) {
-                            true => admin.start_vhost(&name).map(drop),
+                        admin.forget_arrival(&name, number)?;
+                        // Also before it stands still: it shall not begin to.
+                        match admin.vhost(&name).is_some_and(|vhost| vhost.group == group.0) {
+                            true => admin.start_vhost(&name, number).map(drop),
                             false => Ok(()),
                         }
                     });
@@ -322,7 +313,7 @@ impl Front {
     async fn take_vhost(
         &self,
         admin: Admin,
-        vhost: &str,
+        (vhost, number): (&str, u64),
         (from, to): (GroupNumber, GroupNumber),
     ) -> Result<u64, String> {
         let group = self.groups.get(from).ok_or_else(|| format!("there is no group {from}"))?;
@@ -331,16 +322,16 @@ impl Front {
         while to != GroupNumber::HOME && admin.vhost(vhost).is_some() && Instant::now() < until {
             tokio::time::sleep(ASK_INTERVAL).await;
         }
-        let note = Note::vhost(vhost, from, &self.endpoint.about().name);
+        let note = Note::vhost((vhost, number), from, &self.endpoint.about().name);
         match self.way(&group, &note, GIVER_PATIENCE, None).await {
             Err(why) => Err(format!("group {from} can't be asked for it: {why}")),
-            Ok(Way::There(_, tunnel)) => take(admin, vhost, tunnel).await,
+            Ok(Way::There(_, tunnel)) => take(admin, (vhost, number), tunnel).await,
             Ok(Way::Here(service)) => {
                 let (own, other) = tokio::io::duplex(PIPE_BYTES);
                 let (giver, stopping) = (service.shared.broker.admin(), service.stopping());
                 drop(service);
-                tokio::spawn(give(giver, vhost.to_owned(), own, stopping));
-                take(admin, vhost, other).await
+                tokio::spawn(give(giver, (vhost.to_owned(), number), own, stopping));
+                take(admin, (vhost, number), other).await
             }
         }
     }
@@ -360,6 +351,8 @@ impl Front {
             return;
         }
         let Some(_turn) = self.moves.turn() else { return };
+        // Of moves before this; the next one has a greater number.
+        let Ok(number) = self.next_number() else { return };
         for group in self.groups.all() {
             let group = group.number;
             // A node that is away is asked again.
@@ -375,7 +368,7 @@ impl Front {
                 .chain(arrived.into_iter().filter(|vhost| !is_in(vhost)));
             for vhost in given_up {
                 tracing::info!(vhost, %group, "a move that was left in the middle is given up");
-                drop(self.ask_leader(group, Request::GiveUp { vhost, group }).await);
+                drop(self.ask_leader(group, Request::GiveUp { vhost, group, number }).await);
             }
         }
     }

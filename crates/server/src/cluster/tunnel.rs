@@ -33,6 +33,9 @@ pub(super) struct Note {
     /// once more, and the answers that it has had are not for it.
     #[serde(default)]
     pub vhost: Option<String>,
+    /// The number of the move, for a vhost; 0 if a version asks that has none.
+    #[serde(default)]
+    pub number: u64,
     /// Where the client is.
     pub peer: SocketAddr,
     /// The address that it has come to, if that is not in the name.
@@ -80,12 +83,14 @@ impl Note {
     pub fn amqp(peer: &Peer, name: &str) -> Self {
         let tls = peer.tls.as_deref().map(TlsNote::of);
         let (what, group, vhost) = (What::Amqp, GroupNumber::HOME, None);
-        Note { what, group, vhost, peer: peer.address, local: None, name: name.to_owned(), tls }
+        let (peer, name) = (peer.address, name.to_owned());
+        Note { what, group, vhost, number: 0, peer, local: None, name, tls }
     }
 
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
-        Note { what, group: GroupNumber::HOME, vhost: None, peer, local, name: String::new(), tls }
+        let (group, name) = (GroupNumber::HOME, String::new());
+        Note { what, group, vhost: None, number: 0, peer, local, name, tls }
     }
 
     /// The note of a connection from the API of home to that of another group.
@@ -95,10 +100,10 @@ impl Note {
     }
 
     /// For a vhost that a node takes in.
-    pub fn vhost(vhost: &str, group: GroupNumber, node: &str) -> Self {
+    pub fn vhost((vhost, number): (&str, u64), group: GroupNumber, node: &str) -> Self {
         let peer = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let (vhost, name) = (Some(vhost.to_owned()), node.to_owned());
-        Note { what: What::Vhost, group, vhost, peer, local: None, name, tls: None }
+        Note { what: What::Vhost, group, vhost, number, peer, local: None, name, tls: None }
     }
 
     /// The client, as the broker knows it.
@@ -136,7 +141,7 @@ impl Front {
         if let (What::Vhost, Some(vhost)) = (note.what, &note.vhost) {
             let (admin, stopping) = (service.shared.broker.admin(), service.stopping());
             drop(service);
-            return give(admin, vhost.clone(), stream, stopping).await;
+            return give(admin, (vhost.clone(), note.number), stream, stopping).await;
         }
         if note.what != What::Amqp {
             return serve_note_http(service, stream, note).await;

@@ -53,14 +53,14 @@ static PIECES: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
     make(&source);
     source.flush();
     let admin = source.broker.admin();
-    assert_eq!(admin.stop_vhost(V).expect("it is there"), 0);
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0);
     let mut export = admin.export_vhost(V).expect("all of it can be carried");
     std::iter::from_fn(|| export.next_piece().expect("it can be read")).collect()
 });
 
 /// Takes all of it in.
 fn import(admin: &Admin) -> Result<(), Fault> {
-    let mut import = admin.import_vhost(V, &VhostSettings::default())?;
+    let mut import = admin.import_vhost(V, 0, &VhostSettings::default())?;
     PIECES.iter().try_for_each(|piece| import.take(piece))?;
     import.finish()
 }
@@ -76,7 +76,7 @@ pub fn census(world: &World) -> Census {
     for arrival in admin.arrivals().iter().filter(|one| !one.is_whole) {
         // As a node does with what it does not expect.
         admin.accept_vhost(&arrival.name, None).expect_err("it is not whole");
-        admin.forget_arrival(&arrival.name).expect("nothing fails any more");
+        admin.forget_arrival(&arrival.name, 0).expect("nothing fails any more");
     }
     let arrivals = admin.arrivals();
     let is_whole = arrivals.contains(&Arrival { name: V.to_owned(), is_whole: true });
@@ -87,7 +87,7 @@ pub fn census(world: &World) -> Census {
         admin.accept_vhost(V, None).expect("it is whole");
     }
     let Some(vhost) = world.broker.vhost(V) else { return census };
-    let goes_on = !held && !admin.start_vhost(V).expect("it is there");
+    let goes_on = !held && !admin.start_vhost(V, 0).expect("it is there");
     let mut lines = vec![format!("goes on: {goes_on}")];
     for queue in vhost.queues() {
         let name = queue.name.as_bytes();
@@ -125,7 +125,7 @@ fn accept_a_vhost() {
 
 #[test]
 fn forget_a_vhost_that_has_arrived() {
-    let forget = |scene: &mut Scene| Scene::asked(scene.world.broker.admin().forget_arrival(V));
+    let forget = |scene: &mut Scene| Scene::asked(scene.world.broker.admin().forget_arrival(V, 0));
     trial(taken_in, forget).in_clusters().every_call_fails_once();
 }
 
@@ -135,7 +135,7 @@ fn hold_a_vhost_that_is_elsewhere() {
         |scene| make(&scene.world),
         |scene| {
             let admin = scene.world.broker.admin();
-            let held = admin.stop_vhost(V).and_then(|left| {
+            let held = admin.stop_vhost(V, 0).and_then(|left| {
                 assert_eq!(left, 0);
                 let mut export = admin.export_vhost(V)?;
                 while export.next_piece()?.is_some() {}
@@ -144,7 +144,7 @@ fn hold_a_vhost_that_is_elsewhere() {
             if held.is_err() {
                 // As a node does: it goes on here, as soon as that can be kept.
                 scene.world.store().heal();
-                admin.start_vhost(V).expect("it goes on");
+                admin.start_vhost(V, 0).expect("it goes on");
                 return Told::Refused;
             }
             Told::Done

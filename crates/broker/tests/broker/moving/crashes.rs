@@ -53,7 +53,7 @@ fn a_crash_at_any_point_leaves_no_trace() {
             let mut target = WorldOnDisk::new();
             found_another(&target);
             sync(&target);
-            let mut import = target.broker.admin().import_vhost(V, &settings()).expect("begun");
+            let mut import = target.broker.admin().import_vhost(V, 0, &settings()).expect("begun");
             // In parts of their own, so that the log has something of each.
             for part in all[..at].chunks(997) {
                 import.take(part).expect("taken in");
@@ -82,7 +82,7 @@ fn one_that_is_given_up_leaves_no_trace() {
     for at in (0..all.len()).step_by(509) {
         let mut target = WorldOnDisk::new();
         found_another(&target);
-        let mut import = target.broker.admin().import_vhost(V, &settings()).expect("begun");
+        let mut import = target.broker.admin().import_vhost(V, 0, &settings()).expect("begun");
         import.take(&all[..at]).expect("taken in");
         match at % 2 {
             0 => drop(import),
@@ -135,8 +135,8 @@ fn one_that_has_arrived_can_be_forgotten() {
     found_another(&target);
     import(&target, &pieces).expect("taken in");
     target.checkpoint();
-    assert!(target.broker.admin().forget_arrival(V).expect("nothing fails"));
-    assert!(!target.broker.admin().forget_arrival(V).expect("nothing fails"));
+    assert!(target.broker.admin().forget_arrival(V, 0).expect("nothing fails"));
+    assert!(!target.broker.admin().forget_arrival(V, 0).expect("nothing fails"));
     assert_no_trace(&mut target, 0);
     // And can come again.
     import(&target, &pieces).expect("taken in");
@@ -166,18 +166,47 @@ fn a_disk_that_is_full_ends_the_import_and_keeps_nothing() {
     let target = WorldOnDisk::new();
     found_another(&target);
     sync(&target);
-    let mut import = target.broker.admin().import_vhost(V, &settings()).expect("begun");
+    let mut import = target.broker.admin().import_vhost(V, 0, &settings()).expect("begun");
     import.take(&pieces[0]).expect("there is room");
     target.fill_disk();
     drop(import);
     assert_eq!(target.broker.admin().arrivals(), []);
     // The rest of the segment takes some more.
     let begin = || {
-        let mut import = target.broker.admin().import_vhost(V, &settings())?;
+        let mut import = target.broker.admin().import_vhost(V, 0, &settings())?;
         pieces.iter().try_for_each(|piece| import.take(piece))
     };
     let fault = (0..200).find_map(|_| begin().err()).expect("no room");
     assert_eq!(fault.code, 506);
     assert_eq!(target.broker.admin().arrivals(), []);
     assert!(target.broker.vhost(V).is_none());
+}
+
+#[test]
+fn what_comes_late_of_an_earlier_move_does_nothing_to_what_arrives_by_a_later_one() {
+    let (source, target) = (WorldOnDisk::new(), WorldOnDisk::new());
+    found(&source);
+    let all = pieces(&source);
+    let admin = target.broker.admin();
+    let (first, rest) = all.split_first().expect("there is something in it");
+    for ends in [false, true] {
+        let mut earlier = admin.import_vhost(V, 1, &settings()).expect("begun");
+        earlier.take(first).expect("taken in");
+        assert!(admin.forget_arrival(V, 1).expect("given up"));
+        let mut later = admin.import_vhost(V, 2, &settings()).expect("begun");
+        later.take(first).expect("taken in");
+        assert!(!admin.forget_arrival(V, 1).expect("nothing is meant"));
+        let refused = rest.iter().try_for_each(|piece| earlier.take(piece));
+        assert!(rest.is_empty() || refused.is_err());
+        match ends {
+            true => drop(earlier.finish().expect_err("it was given up")),
+            false => drop(earlier),
+        }
+        let arrival = |is_whole| vec![Arrival { name: V.into(), is_whole }];
+        assert_eq!(admin.arrivals(), arrival(false));
+        rest.iter().for_each(|piece| later.take(piece).expect("taken in"));
+        later.finish().expect("it is whole");
+        assert_eq!(admin.arrivals(), arrival(true));
+        assert!(admin.forget_arrival(V, 2).expect("given up"));
+    }
 }

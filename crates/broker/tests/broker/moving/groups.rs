@@ -52,9 +52,9 @@ impl Cluster {
         let known = self.0[0].broker.admin().vhost_handle(V).expect("home knows all");
         let from = &self.0[usize::from(self.group())];
         let (source, target) = (from.broker.admin(), self.0[usize::from(to)].broker.admin());
-        assert_eq!(source.stop_vhost(V).expect("it is there"), 0);
+        assert_eq!(source.stop_vhost(V, 0).expect("it is there"), 0);
         let mut export = source.export_vhost(V).expect("it can be carried");
-        let mut import = target.import_vhost(V, &settings()).expect("it is not there");
+        let mut import = target.import_vhost(V, 0, &settings()).expect("it is not there");
         while let Some(piece) = export.next_piece().expect("it can be read") {
             import.take(&piece).expect("taken in");
         }
@@ -113,12 +113,12 @@ impl Cluster {
             let is_here = world.broker.group() == group;
             for held in admin.held_vhosts() {
                 if is_here {
-                    admin.start_vhost(&held).expect("it is there");
+                    admin.start_vhost(&held, 0).expect("it is there");
                 }
             }
             for arrival in admin.arrivals() {
                 if !is_here {
-                    admin.forget_arrival(&arrival.name).expect("forgotten");
+                    admin.forget_arrival(&arrival.name, 0).expect("forgotten");
                 }
             }
         }
@@ -197,7 +197,7 @@ fn a_vhost_that_is_deleted_while_it_arrives_does_not_come() {
     assert!(home.set_vhost_group(&known, 1).is_err(), "there is none");
     cluster.adopt();
     let target = cluster.0[1].broker.admin();
-    assert!(target.forget_arrival(V).expect("forgotten"));
+    assert!(target.forget_arrival(V, 0).expect("forgotten"));
     assert!(cluster.0[1].broker.vhost(V).is_none());
 }
 
@@ -246,7 +246,7 @@ fn a_vhost_that_was_made_when_one_of_its_name_had_begun_to_move_is_not_said_to_h
             source.declare_queue(V, "new", queue).expect("it goes on");
         }
         let target = cluster.0[usize::from(to)].broker.admin();
-        target.forget_arrival(V).expect("forgotten");
+        target.forget_arrival(V, 0).expect("forgotten");
         let queues = source.queues(Some(V)).expect("it is there").len();
         assert_eq!(queues, usize::from(to != 0), "to {to}");
     }

@@ -203,7 +203,7 @@ fn where_it_died(delivery: &Delivery) -> String {
 
 /// Lets the source go on as if nothing had been.
 fn go_on(source: &WorldOnDisk) {
-    assert!(source.broker.admin().start_vhost(V).expect("it is there"));
+    assert!(source.broker.admin().start_vhost(V, 0).expect("it is there"));
 }
 
 fn check(actions: &[Action], from_checkpoint: bool, restart: bool) {

@@ -133,7 +133,7 @@ fn persistent(exchange: &str, key: &str, body: &str) -> Message {
 /// Has the vhost stand still, with nobody in it, and begins to read it out.
 fn export(world: &World) -> Export {
     let admin = world.broker.admin();
-    assert_eq!(admin.stop_vhost(V).expect("it is there"), 0, "somebody is in it");
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0, "somebody is in it");
     admin.export_vhost(V).expect("nothing in it that can't be carried")
 }
 
@@ -154,7 +154,7 @@ fn sync(world: &WorldOnDisk) {
 
 /// Takes all of it in.
 fn import(world: &World, pieces: &[Bytes]) -> Result<(), Fault> {
-    let mut import = world.broker.admin().import_vhost(V, &settings())?;
+    let mut import = world.broker.admin().import_vhost(V, 0, &settings())?;
     pieces.iter().try_for_each(|piece| import.take(piece))?;
     import.finish()
 }

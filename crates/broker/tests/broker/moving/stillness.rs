@@ -4,7 +4,7 @@ use super::contents::{assert_same, contents};
 use super::{START_MS, V, enter, found, persistent, sync};
 use crate::delayed::run_until;
 use crate::support::{Heard, WorldOnDisk, owned};
-use courser_broker::admin::{GetMode, MoveTo, NewQueue, Parameter, Selection};
+use courser_broker::admin::{Export, GetMode, MoveTo, NewQueue, Parameter, Selection};
 use courser_broker::{Fault, PolicyKind};
 use courser_codec::FieldTable;
 
@@ -28,16 +28,16 @@ fn clients_are_told_to_go_and_nobody_gets_in() {
     let world = world();
     let admin = world.broker.admin();
     let (mut inside, mut other) = (enter(&world), world.connect());
-    assert_eq!(admin.stop_vhost(V).expect("it is there"), 1);
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 1);
     let told = inside.heard();
     let [Heard::ConnectionClosed(text)] = &told[..] else { panic!("not told: {told:?}") };
     assert!(text.starts_with("320 CONNECTION_FORCED - vhost 'v' is being moved"), "{text}");
     assert_eq!(other.heard(), []);
-    assert_eq!(admin.stop_vhost(V).expect("it is there"), 0);
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0);
     let vhost = world.broker.vhost(V).expect("it is there");
     assert_eq!(vhost.admit("guest").err().expect("refused").code, 320);
-    assert!(admin.start_vhost(V).expect("it is there"));
-    assert!(!admin.start_vhost(V).expect("it is there"), "it goes on already");
+    assert!(admin.start_vhost(V, 0).expect("it is there"));
+    assert!(!admin.start_vhost(V, 0).expect("it is there"), "it goes on already");
     drop(vhost.admit("guest").expect("let in"));
 }
 
@@ -47,7 +47,7 @@ fn what_somebody_had_is_back_before_it_is_read_out() {
     let admin = world.broker.admin();
     let mut client = enter(&world);
     let delivery = client.get("plain").expect("a message");
-    assert_eq!(admin.stop_vhost(V).expect("it is there"), 1);
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 1);
     let refused = admin.export_vhost(V).expect_err("somebody is in it");
     assert!(refused.explanation.contains("1 connections"), "{refused}");
     client.disconnect();
@@ -60,10 +60,10 @@ fn nothing_comes_of_its_timers_until_it_goes_on() {
     let world = world();
     let admin = world.broker.admin();
     let before = contents(&world);
-    admin.stop_vhost(V).expect("it is there");
+    admin.stop_vhost(V, 0).expect("it is there");
     run_until(&world, START_MS + HOUR_MS);
     assert_same(&contents(&world), &before);
-    assert!(admin.start_vhost(V).expect("it is there"));
+    assert!(admin.start_vhost(V, 0).expect("it is there"));
     run_until(&world, START_MS + HOUR_MS);
     let after = contents(&world);
     let bodies = |queue: &str| after.get(queue).map_or(0, Vec::len);
@@ -76,7 +76,7 @@ fn nothing_comes_of_its_timers_until_it_goes_on() {
 fn operators_can_look_and_change_nothing() {
     let world = world();
     let admin = world.broker.admin();
-    admin.stop_vhost(V).expect("it is there");
+    admin.stop_vhost(V, 0).expect("it is there");
     let before = contents(&world);
     let queue = NewQueue { durable: true, ..NewQueue::default() };
     let (vhost, component, name) = (V.to_owned(), "c".to_owned(), "n".to_owned());
@@ -109,8 +109,8 @@ fn an_export_ends_when_the_vhost_goes_on() {
     let admin = world.broker.admin();
     assert!(admin.export_vhost(V).is_err(), "it does not stand still");
     let mut export = super::export(&world);
-    admin.start_vhost(V).expect("it is there");
-    admin.stop_vhost(V).expect("it is there");
+    admin.start_vhost(V, 0).expect("it is there");
+    admin.stop_vhost(V, 0).expect("it is there");
     let refused = export.next_piece().expect_err("it may have changed");
     assert!(refused.explanation.contains("begin again"), "{refused}");
 }
@@ -135,7 +135,7 @@ fn what_is_held_stands_still_through_restarts_until_it_goes_on() {
         let vhost = world.broker.vhost(V).expect("it is there");
         assert_eq!(vhost.admit("guest").err().expect("refused").code, 320, "{round}");
     }
-    assert!(world.broker.admin().start_vhost(V).expect("it is there"));
+    assert!(world.broker.admin().start_vhost(V, 0).expect("it is there"));
     sync(&world);
     world.lose_power();
     world.broker.set_time(START_MS);
@@ -149,8 +149,52 @@ fn one_that_went_on_meanwhile_is_not_held() {
     let mut export = super::export(&world);
     while export.next_piece().expect("it can be read").is_some() {}
     let admin = world.broker.admin();
-    admin.start_vhost(V).expect("it is there");
-    admin.stop_vhost(V).expect("it is there");
+    admin.start_vhost(V, 0).expect("it is there");
+    admin.stop_vhost(V, 0).expect("it is there");
     assert!(export.hold().is_err(), "it may have changed");
     assert_eq!(admin.held_vhosts(), [""; 0]);
+}
+
+/// Reads a vhost to its end.
+fn read_out(world: &WorldOnDisk) -> Export {
+    let mut export = world.broker.admin().export_vhost(V).expect("nobody is in it");
+    while export.next_piece().expect("it can be read").is_some() {}
+    export
+}
+
+#[test]
+fn of_two_moves_the_later_one_has_the_vhost() {
+    let mut world = world();
+    let admin = world.broker.admin();
+    assert_eq!(admin.stop_vhost(V, 1).expect("it is there"), 0);
+    let mut earlier = admin.export_vhost(V).expect("nobody is in it");
+    assert_eq!(admin.stop_vhost(V, 2).expect("it is a later one"), 0);
+    earlier.next_piece().expect_err("it has no right to it any more");
+    admin.stop_vhost(V, 1).expect_err("a later one has it");
+    // Also before it is held.
+    assert!(!admin.start_vhost(V, 1).expect("it is there"));
+    read_out(&world).hold().expect("it stands still");
+    assert!(!admin.start_vhost(V, 1).expect("it is there"));
+    assert_eq!((admin.held_vhosts(), admin.still_vhosts()), (vec![V.into()], vec![V.into()]));
+    drop(admin);
+    sync(&world);
+    world.lose_power();
+    let admin = world.broker.admin();
+    assert!(!admin.start_vhost(V, 1).expect("it is there"), "not after a restart either");
+    assert!(admin.start_vhost(V, 2).expect("it is there"));
+    assert!(admin.held_vhosts().is_empty() && admin.still_vhosts().is_empty());
+}
+
+#[test]
+fn a_move_that_has_ended_does_not_stop_the_vhost_again() {
+    let world = world();
+    let admin = world.broker.admin();
+    // It was given up before it had begun.
+    assert!(!admin.start_vhost(V, 3).expect("it is there"));
+    for ended in [1, 3] {
+        let refused = admin.stop_vhost(V, ended).expect_err("it has ended");
+        assert!(refused.explanation.contains("has ended"), "{refused}");
+    }
+    assert!(admin.still_vhosts().is_empty());
+    admin.stop_vhost(V, 4).expect("the next one");
 }

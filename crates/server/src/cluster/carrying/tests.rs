@@ -42,7 +42,7 @@ async fn goes_on_after<T>(other: impl AsyncFnOnce(&mut DuplexStream) -> T) -> T 
     let (_stop, stopping) = watch::channel(false);
     tokio::time::pause();
     let began = Instant::now();
-    let giving = give(admin.clone(), V.to_owned(), ours, stopping);
+    let giving = give(admin.clone(), (V.to_owned(), 1), ours, stopping);
     // Its end of the pipe stays open.
     let ((), done) = in_time(async { tokio::join!(giving, other(&mut theirs)) }).await;
     assert!(began.elapsed() >= STEP_TIMEOUT);
@@ -92,7 +92,7 @@ async fn a_vhost_is_not_served_where_it_came_in_part_or_its_node_does_not_say_th
     for (sent, says_hold) in [(all.len() / 2, false), (all.len(), true)] {
         let (ours, mut theirs) = tokio::io::duplex(all.len());
         theirs.write_all(&all[..sent]).await.expect("some of it");
-        let taking = take(admin.clone(), V, ours);
+        let taking = take(admin.clone(), (V, 1), ours);
         let falling_silent = async {
             // Its log is on the disk by then, which no clock waits for.
             let said = if says_hold { theirs.read_u8().await.ok() } else { None };

@@ -9,6 +9,7 @@ use courser_connection::Credentials;
 use std::sync::atomic::AtomicBool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 const V: &str = "orders";
 const GROUPS: u16 = 3;
@@ -202,7 +203,8 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     let home = three.home().await;
     // As if the leader had gone before it said where the vhost is.
     let turn = home.moves.turn().expect("nobody else moves");
-    let taken = home.have_it_taken(V, GroupNumber::HOME, GroupNumber(1)).await;
+    let number = home.next_number().expect("it leads");
+    let taken = home.have_it_taken((V, number), GroupNumber::HOME, GroupNumber(1)).await;
     assert_eq!(taken, Ok(0));
     let admin = home.home_admin().expect("it leads");
     assert_eq!(admin.held_vhosts(), [V]);
@@ -216,6 +218,41 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     .await;
     let connection = three.connect(1).await;
     connection.close().await.expect("a good end");
+    drop((admin, home));
+    three.stop().await;
+}
+
+/// Reads the vhost out to a node that takes nothing of it.
+async fn give_to_a_silent_node(admin: &Admin, number: u64) -> (JoinHandle<()>, impl Sized) {
+    let (own, other) = tokio::io::duplex(1);
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let giving = tokio::spawn(give(admin.clone(), (V.to_owned(), number), own, stopping));
+    wait_until("it stands still", async || admin.still_vhosts() == [V]).await;
+    (giving, (other, stop))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() {
+    let three = start().await;
+    let home = three.home().await;
+    let admin = home.home_admin().expect("it leads");
+    let goes_on = async || wait_until("it goes on", async || admin.still_vhosts().is_empty()).await;
+    let turn = home.moves.turn().expect("nobody else moves");
+    let number = home.next_number().expect("it leads");
+    let (giving, other) = give_to_a_silent_node(&admin, number).await;
+    let given_up = |number| Request::GiveUp { vhost: V.into(), group: GroupNumber::HOME, number };
+    home.answer_move(given_up(number)).expect("it leads");
+    goes_on().await;
+    assert!(!giving.is_finished(), "it was let go on by what reads it out");
+    drop(other);
+    giving.await.expect("no panic");
+    // One that nobody gives up is found.
+    let number = home.next_number().expect("it leads");
+    let (giving, _other) = give_to_a_silent_node(&admin, number).await;
+    drop(turn);
+    goes_on().await;
+    assert!(!giving.is_finished(), "it was let go on by what reads it out");
+    giving.abort();
     drop((admin, home));
     three.stop().await;
 }
