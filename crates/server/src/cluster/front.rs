@@ -30,7 +30,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, copy_bidirectional};
+use tokio::io::{AsyncReadExt, copy_bidirectional};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -187,7 +187,7 @@ impl Front {
         Newcomer { peer, place, name }: &mut Newcomer,
         stopping: &mut watch::Receiver<bool>,
     ) where
-        S: AsyncRead + AsyncWrite + Unpin,
+        S: ClientStream,
         T: ClientStream,
     {
         let Some(client) = self.clients.enter(name, group.number) else {

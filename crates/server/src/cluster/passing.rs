@@ -1,6 +1,7 @@
 //! What a client and the node that leads say to each other, in both directions.
 //!
-//! Only this node sees the client's socket: one that takes nothing is given up here, as it is where clients are served.
+//! Only this node sees the client's socket: one that takes nothing is given up here, as it is where clients are served, and so is
+//! one that has gone while the node that leads reads nothing of it.
 //! And here it is seen when the node that leads has let the client in, which keeps its place from then on.
 
 use super::drain::FAREWELL;
@@ -17,7 +18,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Bytes that are on their way, each direction.
 const BYTES: usize = 64 << 10;
-/// How often it is looked whether the node is done with a client that takes nothing.
+/// How often it is looked whether the node is done with a client that takes nothing, and whether a client has gone of which the
+/// node takes nothing.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How it ends.
@@ -29,6 +31,8 @@ pub(super) enum End {
     Left,
     /// The client takes nothing of what it is sent.
     Stalled,
+    /// The client has gone, and the node takes nothing of what it has said.
+    Gone,
     /// Another client has got its place before it has logged in.
     NoPlace,
 }
@@ -42,7 +46,7 @@ pub(super) async fn pass<S, T>(
     send_timeout: Option<Duration>,
 ) -> io::Result<End>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: ClientStream,
     T: ClientStream,
 {
     let (mut up, mut down) = (Direction::new(), Direction::new());
@@ -62,8 +66,8 @@ where
         if said_up.is_ready() && said_down.is_ready() {
             return Poll::Ready(Ok(End::Said));
         }
-        bounds.note(&down);
-        bounds.poll(cx, node).map(Ok)
+        bounds.note(&up, &down);
+        bounds.poll(cx, client, node).map(Ok)
     })
     .await
 }
@@ -151,6 +155,8 @@ struct Bounds {
     send_timeout: Option<Duration>,
     /// Since when the client takes nothing, and how often it had taken something by then.
     stalled: Option<(Instant, u64)>,
+    /// The same of the node.
+    held_back: Option<(Instant, u64)>,
     /// Since when it is known that the node has nothing more to say.
     ended_at: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -158,21 +164,28 @@ struct Bounds {
 
 impl Bounds {
     fn new(send_timeout: Option<Duration>) -> Self {
-        Bounds { send_timeout, stalled: None, ended_at: None, timer: None }
+        Bounds { send_timeout, stalled: None, held_back: None, ended_at: None, timer: None }
     }
 
-    fn note(&mut self, down: &Direction) {
+    fn note(&mut self, up: &Direction, down: &Direction) {
         if down.has_ended {
             self.ended_at.get_or_insert_with(Instant::now);
         }
-        self.stalled = match self.stalled {
-            _ if !down.waits => None,
-            Some((at, taken)) if taken == down.taken => Some((at, taken)),
-            _ => Some((Instant::now(), down.taken)),
-        };
+        for (since, way) in [(&mut self.stalled, down), (&mut self.held_back, up)] {
+            *since = match *since {
+                _ if !way.waits => None,
+                Some((at, taken)) if taken == way.taken => Some((at, taken)),
+                _ => Some((Instant::now(), way.taken)),
+            };
+        }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, node: &impl ClientStream) -> Poll<End> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &impl ClientStream,
+        node: &impl ClientStream,
+    ) -> Poll<End> {
         loop {
             let now = Instant::now();
             let left_at = self.ended_at.map(|at| at + FAREWELL);
@@ -189,7 +202,13 @@ impl Bounds {
             if stalled_at.is_some_and(|at| now >= at) {
                 return Poll::Ready(if is_over { End::Left } else { End::Stalled });
             }
-            let look_at = self.stalled.map(|_| now + LOOK_INTERVAL);
+            let is_held_back = self.held_back.is_some_and(|(at, _)| now >= at + LOOK_INTERVAL);
+            if is_held_back && client.has_hung_up() {
+                // The end would come behind what the node does not take.
+                node.throw_away_unsent();
+                return Poll::Ready(End::Gone);
+            }
+            let look_at = self.stalled.or(self.held_back).map(|_| now + LOOK_INTERVAL);
             let Some(next) = [left_at, stalled_at, look_at].into_iter().flatten().min() else {
                 return Poll::Pending;
             };

@@ -2,6 +2,7 @@ use super::*;
 use crate::places::Places;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -136,4 +137,86 @@ async fn what_comes_at_once_behind_the_opening_is_passed_on_as_well() {
     client.shutdown().await.expect("it is taken");
     client.read_to_end(&mut heard).await.expect("an end");
     assert_eq!(heard, [&opened()[..], b"more", &opened()].concat());
+}
+
+/// A pipe whose end is known to the test.
+struct Pipe {
+    pipe: DuplexStream,
+    has_hung_up: Arc<AtomicBool>,
+    is_thrown_away: Arc<AtomicBool>,
+}
+
+impl Pipe {
+    fn new(pipe: DuplexStream) -> Self {
+        Pipe { pipe, has_hung_up: Arc::default(), is_thrown_away: Arc::default() }
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_read(cx, out)
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.pipe).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_shutdown(cx)
+    }
+}
+
+impl ClientStream for Pipe {
+    fn has_hung_up(&self) -> bool {
+        self.has_hung_up.load(Relaxed)
+    }
+
+    fn throw_away_unsent(&self) {
+        self.is_thrown_away.store(true, Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_while_the_node_reads_nothing_of_it_is_noticed() {
+    let ((mut client, own), (mut node, to_node)) = (duplex(20_000), duplex(1000));
+    let (mut own, mut to_node) = (Pipe::new(own), Pipe::new(to_node));
+    let (goes, is_told) = (Arc::clone(&own.has_hung_up), Arc::clone(&to_node.is_thrown_away));
+    let (sender, receiver) = oneshot::channel();
+    Arc::new(Places::new(1)).admit(|mut place| {
+        let passing = async move { pass(&mut own, &mut to_node, &mut place, None).await };
+        let task = tokio::spawn(passing);
+        let handle = task.abort_handle();
+        sender.send(task).expect("it is waited for");
+        handle
+    });
+    let passing = receiver.await.expect("it has begun");
+    client.write_all(&[7; 20_000]).await.expect("there is room");
+    goes.store(true, Relaxed);
+    // What it has said is heard as long as the node goes on reading.
+    for _ in 0..10 {
+        node.read_exact(&mut [0; 1000]).await.expect("more of it");
+        tokio::time::sleep(LOOK_INTERVAL * 2 / 3).await;
+        assert!(!passing.is_finished() && !is_told.load(Relaxed));
+    }
+    goes.store(false, Relaxed);
+    tokio::time::sleep(100 * LOOK_INTERVAL).await;
+    assert!(!passing.is_finished(), "it is still there");
+    goes.store(true, Relaxed);
+    let ended = tokio::time::timeout(2 * LOOK_INTERVAL, passing).await.expect("it is noticed");
+    assert_eq!(ended.expect("no panic").expect("no error"), End::Gone);
+    assert!(is_told.load(Relaxed), "the node does not hear of it");
 }
