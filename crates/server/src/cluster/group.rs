@@ -7,7 +7,7 @@ use courser_cluster::transport::{Endpoint, Links};
 use courser_cluster::{GroupNumber, GroupThread, Member, NodeId, Status};
 use std::io;
 use std::sync::Arc;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 /// A group: its part of the consensus, the connections on which its packets go, and who serves what is in it.
 pub(crate) struct Group {
@@ -19,6 +19,8 @@ pub(crate) struct Group {
     serves: watch::Sender<Serves>,
     /// Held by whoever has its broker adopt the definitions of home.
     pub(super) adopting: Mutex<()>,
+    /// Held while what this node has served it with is let go of.
+    ending: Arc<Mutex<()>>,
 }
 
 impl Group {
@@ -35,8 +37,8 @@ impl Group {
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
-        let adopting = Mutex::new(());
-        Ok(Arc::new(Group { number, thread, links, member, serves, adopting }))
+        let (adopting, ending) = (Mutex::new(()), Arc::default());
+        Ok(Arc::new(Group { number, thread, links, member, serves, adopting, ending }))
     }
 
     /// Whether it is the group that every cluster has.
@@ -71,6 +73,16 @@ impl Group {
     /// Says who serves from now on.
     pub(super) fn set_serves(&self, serves: Serves) {
         self.serves.send_replace(serves);
+    }
+
+    /// What this node has served it with is let go of until this is dropped.
+    pub(super) async fn begin_ending(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.ending).lock_owned().await
+    }
+
+    /// Waits until nothing that this node has served it with has its log any more.
+    pub(super) async fn ended(&self) {
+        drop(self.ending.lock().await);
     }
 
     /// The node that leads it, if this one knows.

@@ -4,6 +4,7 @@ mod fetch;
 mod lead;
 mod removal;
 
+use self::lead::tell_meanwhile;
 use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
@@ -47,6 +48,7 @@ impl Inner {
         parts.shutdown().await;
         for group in self.groups.all() {
             self.demote(&group, Serves::Nobody).await;
+            group.ended().await;
         }
         if let Err(reason) = ended {
             self.ended.send_replace(Some(reason));
@@ -166,7 +168,12 @@ impl Inner {
                 Leadership::Serving { term } if serving == Some(term) => {}
                 Leadership::Serving { term } => {
                     self.demote(group, Serves::Nobody).await;
-                    serving = self.promote(group, member, term).await?.then_some(term);
+                    let promoting = async {
+                        group.ended().await;
+                        self.promote(group, member, term).await
+                    };
+                    let promoted = tell_meanwhile(group, leadership.clone(), promoting).await?;
+                    serving = promoted.then_some(term);
                 }
                 Leadership::Following { leader } => {
                     serving = None;
@@ -279,6 +286,7 @@ impl Inner {
     /// Ends the group on this node, whose copy of the log is to be replaced.
     async fn leave(&self, group: &Group, member: Arc<Member>) {
         group.set_member(None);
+        group.ended().await;
         if let Ok(Err(error)) | Err(error) = self.blocking(move || member.close()).await {
             tracing::warn!(
                 error,
@@ -368,3 +376,6 @@ fn say(verdict: &Verdict) {
         Verdict::Wrong(why) => tracing::error!(why, "this node can't join the cluster"),
     }
 }
+
+#[cfg(test)]
+mod tests;

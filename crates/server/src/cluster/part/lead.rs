@@ -1,6 +1,7 @@
 //! A node begins to serve the clients of a group, and ends.
 
 use super::*;
+use std::pin::pin;
 
 impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
@@ -47,7 +48,10 @@ impl Inner {
                 }
                 Service::start(broker, storage, &config, &self.around).await
             }
-            Ok(_) => return Ok(false),
+            Ok(opened) => {
+                self.blocking(move || drop(opened)).await?;
+                return Ok(false);
+            }
             Err(error) => Err(error),
         };
         match started_service {
@@ -71,7 +75,8 @@ impl Inner {
         }
     }
 
-    /// Closes every connection and drops the broker, if this node serves; says who does from now on.
+    /// Says who serves from now on. If this node does, every connection is closed and the broker dropped, which may wait for the
+    /// disk: [`Group::ended`] waits for that.
     pub(super) async fn demote(&self, group: &Group, serves: Serves) {
         let before = group.serves();
         group.set_serves(serves);
@@ -81,10 +86,34 @@ impl Inner {
             group = number,
             "this node does not lead any more: closing its clients' connections"
         );
-        service.say_goodbye(DEMOTION_TIMEOUT).await;
-        // The threads that make checkpoints end with it.
-        if let Err(error) = self.blocking(move || drop(service)).await {
-            tracing::error!(error, "the broker's end was interrupted");
+        let (ending, busy) = (group.begin_ending().await, Arc::clone(&self.busy));
+        tokio::spawn(async move {
+            let _ending = ending;
+            service.say_goodbye(DEMOTION_TIMEOUT).await;
+            let _busy = busy.read_owned().await;
+            // The threads that make checkpoints end with it.
+            if let Err(error) = tokio::task::spawn_blocking(move || drop(service)).await {
+                tracing::error!(%error, "the broker's end was interrupted");
+            }
+        });
+    }
+}
+
+/// Does what may wait for the disk, and says meanwhile which node leads if it is not this one any more: its clients go there.
+pub(super) async fn tell_meanwhile<T>(
+    group: &Group,
+    mut leadership: watch::Receiver<Leadership>,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            Ok(()) = leadership.changed() => group.set_serves(match *leadership.borrow_and_update() {
+                Leadership::Following { leader: Some(leader) } => Serves::There(leader),
+                _ => Serves::Nobody,
+            }),
         }
     }
 }
