@@ -47,14 +47,17 @@ const MOVES_MAX: usize = 64;
 /// Bytes of a pipe within the process.
 const PIPE_BYTES: usize = 256 << 10;
 
+/// Moves, by their vhosts and numbers.
+type All = BTreeMap<(String, u64), Progress>;
+
 /// The moves that this node has to do with.
 #[derive(Default)]
 pub(super) struct Moves {
     front: Weak<Front>,
     /// As home: how far they are.
-    own: Mutex<BTreeMap<String, Progress>>,
-    /// As the node that takes them in, by their numbers too.
-    taking: Mutex<BTreeMap<(String, u64), Progress>>,
+    own: Mutex<All>,
+    /// As the node that takes them in.
+    taking: Mutex<All>,
     /// How many numbers this node has given to moves.
     numbers: AtomicU32,
     /// One is going on, or it is looked for those that stopped in the middle: only one of all this at a time.
@@ -89,12 +92,16 @@ impl Moves {
     }
 }
 
-fn note<K: Ord>(of: &Mutex<BTreeMap<K, Progress>>, what: K, progress: Progress) {
-    let mut all = of.lock();
-    if all.len() >= MOVES_MAX && !all.contains_key(&what) {
+fn note(all: &mut All, which: (String, u64), progress: Progress) {
+    if all.len() >= MOVES_MAX && !all.contains_key(&which) {
         all.retain(|_, progress| *progress == Progress::Running);
     }
-    all.insert(what, progress);
+    all.insert(which, progress);
+}
+
+/// Those of a term are greater than those of the terms before.
+fn first_number(term: u64) -> u64 {
+    term << 32
 }
 
 impl Front {
@@ -113,19 +120,18 @@ impl Front {
         if self.groups.get(to).is_none() {
             return Err(ClusterError::NotFound(format!("no group {to} of the cluster")));
         }
-        let running =
-            self.moves.own.lock().iter().find_map(|(name, progress)| {
-                (*progress == Progress::Running).then(|| name.clone())
-            });
-        if let Some(name) = running {
+        let number = self.next_number().map_err(ClusterError::Unavailable)?;
+        let mut own = self.moves.own.lock();
+        if let Some(((name, _), _)) = own.iter().find(|(_, how)| **how == Progress::Running) {
             return Err(ClusterError::Unavailable(format!(
                 "vhost '{name}' is just being moved: wait until it has arrived"
             )));
         }
-        note(&self.moves.own, vhost.to_owned(), Progress::Running);
+        note(&mut own, (vhost.to_owned(), number), Progress::Running);
+        drop(own);
         let (front, vhost) = (Arc::clone(self), vhost.to_owned());
         tokio::spawn(async move {
-            let progress = match front.run_move(&home, &known, from, to).await {
+            let progress = match front.run_move(&home, (&known, number), from, to).await {
                 Ok(messages) => {
                     tracing::info!(vhost, %from, %to, messages, "the vhost has moved to another group");
                     Progress::Done(messages)
@@ -135,17 +141,20 @@ impl Front {
                     Progress::Failed(why)
                 }
             };
-            note(&front.moves.own, vhost, progress);
+            note(&mut front.moves.own.lock(), (vhost, number), progress);
         });
         Ok(())
     }
 
-    /// How far a move is that this node has begun.
+    /// How far a move is that this node has begun since it leads home: of those before, others may have moved the vhost since.
     ///
     /// # Errors
     /// When it has begun none.
     pub(super) fn moved(&self, vhost: &str) -> Result<Progress, ClusterError> {
-        let progress = self.moves.own.lock().get(vhost).cloned();
+        let term = self.home_term().map_err(ClusterError::Unavailable)?;
+        let numbers = (vhost.to_owned(), first_number(term))..=(vhost.to_owned(), u64::MAX);
+        let own = self.moves.own.lock();
+        let progress = own.range(numbers).next_back().map(|(_, progress)| progress.clone());
         progress.ok_or_else(|| {
             ClusterError::NotFound(format!("vhost '{vhost}' is not being moved by this node"))
         })
@@ -158,28 +167,31 @@ impl Front {
         }
     }
 
-    /// The number of the next move, greater than those that any node has given before.
-    fn next_number(&self) -> Result<u64, String> {
+    /// The term in which this node leads home.
+    fn home_term(&self) -> Result<u64, String> {
         let leadership = self.groups.home().member().map(|member| member.leadership());
         let term = leadership.and_then(|leadership| match *leadership.borrow() {
             Leadership::Serving { term } => Some(term),
             _ => None,
         });
-        let term = term.ok_or("this node does not lead the cluster any more")?;
+        term.ok_or_else(|| "this node does not lead the cluster any more".to_owned())
+    }
+
+    /// The number of the next move, greater than those that any node has given before.
+    fn next_number(&self) -> Result<u64, String> {
         let count = self.moves.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok((term << 32) | u64::from(count))
+        Ok(first_number(self.home_term()?) | u64::from(count))
     }
 
     async fn run_move(
         self: &Arc<Self>,
         home: &Admin,
-        known: &VhostHandle,
+        (known, number): (&VhostHandle, u64),
         from: GroupNumber,
         to: GroupNumber,
     ) -> Result<u64, String> {
         let busy = "the move before is just being settled: try again in a few seconds";
         let _turn = self.moves.turn().ok_or(busy)?;
-        let number = self.next_number()?;
         let moved = async {
             let messages = self.have_it_taken((known.name(), number), from, to).await?;
             // Who lists all vhosts meanwhile would find it twice, or not at all.
@@ -259,12 +271,12 @@ impl Front {
         match request {
             Request::Take { vhost, from, to, number } => {
                 let admin = self.admin_of(to)?;
-                note(&self.moves.taking, (vhost.clone(), number), Progress::Running);
+                note(&mut self.moves.taking.lock(), (vhost.clone(), number), Progress::Running);
                 let front = self.moves.front.upgrade().ok_or("this node ends")?;
                 tokio::spawn(async move {
                     let taken = front.take_vhost(admin, (&vhost, number), (from, to)).await;
                     let progress = taken.map_or_else(Progress::Failed, Progress::Done);
-                    note(&front.moves.taking, (vhost, number), progress);
+                    note(&mut front.moves.taking.lock(), (vhost, number), progress);
                 });
                 Ok(String::new())
             }

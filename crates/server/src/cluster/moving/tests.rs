@@ -7,8 +7,9 @@ use courser_broker::admin::NewQueue;
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
 use std::sync::atomic::AtomicBool;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 const V: &str = "orders";
@@ -185,7 +186,8 @@ async fn a_vhost_made_anew_while_the_one_of_its_name_was_moved_stays_and_goes_on
     let_guest_into(&service.shared.broker, V).expect("a permission");
     let queue = NewQueue { durable: true, ..NewQueue::default() };
     admin.declare_queue(V, "new", queue).expect("a queue");
-    let moved = home.run_move(&admin, &known, GroupNumber::HOME, GroupNumber(1)).await;
+    let number = home.next_number().expect("it leads");
+    let moved = home.run_move(&admin, (&known, number), GroupNumber::HOME, GroupNumber(1)).await;
     let why = moved.expect_err("another vhost has that name");
     assert!(why.contains("is deleted"), "{why}");
     assert_eq!(admin.vhost(V).expect("it is there").group, 0);
@@ -223,9 +225,12 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
 }
 
 /// Reads the vhost out to a node that takes nothing of it.
-async fn give_to_a_silent_node(admin: &Admin, number: u64) -> (JoinHandle<()>, impl Sized) {
+async fn give_to_a_silent_node(
+    admin: &Admin,
+    number: u64,
+) -> (JoinHandle<()>, (DuplexStream, watch::Sender<bool>)) {
     let (own, other) = tokio::io::duplex(1);
-    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let (stop, stopping) = watch::channel(false);
     let giving = tokio::spawn(give(admin.clone(), (V.to_owned(), number), own, stopping));
     wait_until("it stands still", async || admin.still_vhosts() == [V]).await;
     (giving, (other, stop))
@@ -254,5 +259,22 @@ async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() 
     assert!(!giving.is_finished(), "it was let go on by what reads it out");
     giving.abort();
     drop((admin, home));
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_leads_home_again_says_nothing_of_the_moves_before() {
+    let three = start().await;
+    three.move_to(1).await;
+    let (home, first) = (three.home().await, three.leader(GroupNumber::HOME).await);
+    assert!(matches!(home.moved(V), Ok(Progress::Done(_))));
+    three.move_lead(GroupNumber::HOME, (first + 1) % 3).await;
+    assert!(matches!(home.moved(V), Err(ClusterError::Unavailable(_))));
+    three.move_lead(GroupNumber::HOME, first).await;
+    let now = home.moved(V);
+    assert!(matches!(now, Err(ClusterError::NotFound(_))), "{now:?}");
+    three.move_to(2).await;
+    assert!(matches!(home.moved(V), Ok(Progress::Done(_))));
+    drop(home);
     three.stop().await;
 }
