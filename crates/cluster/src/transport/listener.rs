@@ -1,25 +1,33 @@
 //! Takes the connections of other nodes.
+//!
+//! Anyone can connect who reaches the port. As long as it has not proven that it belongs here, the oldest makes room for a
+//! newcomer, and no more than some lines in the log tell of it.
 
 use super::about::About;
 use super::ask::answer;
 use super::frames::{self, Frame, IDLE, PONG};
-use super::handshake::{Accepted, Endpoint, Purpose};
+use super::handshake::{Accepted, Endpoint, HandshakeError, Purpose};
 use super::stream::Stream;
 use crate::packet::Packet;
 use crate::{GroupNumber, NodeId};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 
 /// Connections that have not proven yet that they are nodes'.
 const HANDSHAKES_MAX: usize = 128;
+/// Lines in the log that tell of those that were not let in, in an interval.
+const LINES_MAX: u32 = 10;
+const LINES_INTERVAL: Duration = Duration::from_secs(10);
 /// How long to wait where a connection could not be accepted: some time has to pass before a descriptor is free.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes read at once.
@@ -54,36 +62,102 @@ pub trait Incoming: Send + Sync + 'static {
 
 /// Takes connections of other nodes, until it is dropped. Packets are read on the threads of their groups.
 pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Arc<dyn Incoming>) {
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let mut tasks = JoinSet::new();
+    let (mut handshakes, mut tasks) = (Handshakes::default(), JoinSet::new());
+    let mut strangers = Strangers::default();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            Some((address, ended)) = handshakes.next() => {
+                match ended {
+                    Ok(accepted) => {
+                        let (endpoint, incoming) = (Arc::clone(&endpoint), Arc::clone(&incoming));
+                        tasks.spawn(async move { serve(accepted, &endpoint, incoming).await });
+                    }
+                    Err(error) => strangers.tell(address, &error),
+                }
+                continue;
+            }
             // Those that have ended are forgotten.
             Some(_) = tasks.join_next() => continue,
         };
-        let (stream, address) = match accepted {
-            Ok(accepted) => accepted,
+        match accepted {
+            Ok((stream, address)) => handshakes.begin(stream, address, &endpoint),
             Err(error) => {
                 tracing::debug!(%error, "a node's connection could not be accepted");
                 tokio::time::sleep(RETRY_INTERVAL).await;
-                continue;
             }
-        };
-        let Ok(place) = Arc::clone(&handshakes).try_acquire_owned() else {
-            tracing::debug!(peer = %address, "refused: too many nodes introduce themselves at once");
-            continue;
-        };
-        let (endpoint, incoming) = (Arc::clone(&endpoint), Arc::clone(&incoming));
-        tasks.spawn(async move {
-            match endpoint.accept(stream).await {
-                Ok(accepted) => {
-                    drop(place);
-                    serve(accepted, &endpoint, incoming).await;
-                }
-                Err(error) => tracing::warn!(peer = %address, %error, "a node was not let in"),
+        }
+    }
+}
+
+/// Connections that have not proven yet that they are nodes'.
+#[derive(Default)]
+struct Handshakes {
+    tasks: JoinSet<(SocketAddr, Result<Accepted, HandshakeError>)>,
+    /// The oldest first.
+    order: VecDeque<AbortHandle>,
+}
+
+impl Handshakes {
+    /// Begins one, for which the oldest makes room if there are too many.
+    fn begin(&mut self, stream: TcpStream, address: SocketAddr, endpoint: &Arc<Endpoint>) {
+        if self.order.len() >= HANDSHAKES_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            tracing::debug!(
+                "too many nodes introduce themselves at once: the first one makes room"
+            );
+            oldest.abort();
+        }
+        let endpoint = Arc::clone(endpoint);
+        let task = self.tasks.spawn(async move { (address, endpoint.accept(stream).await) });
+        self.order.push_back(task);
+    }
+
+    /// How the next one ends that is not aborted; none if there is none.
+    async fn next(&mut self) -> Option<(SocketAddr, Result<Accepted, HandshakeError>)> {
+        loop {
+            let (id, ended) = match self.tasks.join_next_with_id().await? {
+                Ok((id, ended)) => (id, Some(ended)),
+                Err(error) => (error.id(), None),
+            };
+            self.order.retain(|task| task.id() != id);
+            if ended.is_some() {
+                return ended;
             }
-        });
+        }
+    }
+}
+
+/// Keeps those who are not let in from filling the log.
+#[derive(Default)]
+struct Strangers {
+    since: Option<Instant>,
+    lines: u32,
+    /// Lines that were not written.
+    suppressed: u64,
+}
+
+impl Strangers {
+    fn tell(&mut self, address: SocketAddr, error: &HandshakeError) {
+        match self.allow(Instant::now()) {
+            Some(suppressed) => {
+                tracing::warn!(peer = %address, %error, suppressed, "a node was not let in");
+            }
+            None => self.suppressed += 1,
+        }
+    }
+
+    /// Whether a line may be written, and for how many it stands that were not.
+    fn allow(&mut self, now: Instant) -> Option<Option<u64>> {
+        if self.since.is_none_or(|since| now >= since + LINES_INTERVAL) {
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        if self.lines == LINES_MAX {
+            return None;
+        }
+        self.lines += 1;
+        Some(Some(std::mem::take(&mut self.suppressed)).filter(|&count| count > 0))
     }
 }
 
@@ -178,3 +252,6 @@ async fn receive(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

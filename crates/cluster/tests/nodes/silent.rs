@@ -26,6 +26,20 @@ async fn who_says_nothing_to_a_node_is_sent_away() {
     let _ = timeout(PATIENCE, stream.read_to_end(&mut said)).await.expect("an end");
 }
 
+/// More than may introduce themselves at once.
+const STRANGERS: usize = 300;
+
+#[tokio::test]
+async fn silent_strangers_keep_no_node_out() {
+    let node = Listening::start(&endpoint(about(1, "a"))).await;
+    let mut strangers = Vec::new();
+    for _ in 0..STRANGERS {
+        strangers.push(TcpStream::connect(&node.address).await.expect("a connection"));
+    }
+    let other = endpoint(about(2, "b"));
+    other.dial(&node.address, Purpose::Meet, "").await.expect("it makes room for a node");
+}
+
 #[tokio::test]
 async fn a_node_that_vanishes_is_noticed_by_the_system() {
     let [one, two] = [(1, "a"), (2, "b")].map(|(number, name)| {
