@@ -25,6 +25,7 @@ mod listener;
 mod log_lines;
 mod login;
 mod metrics;
+mod name_search;
 mod oauth;
 mod openapi;
 mod packed;

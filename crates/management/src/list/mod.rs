@@ -260,6 +260,7 @@ where
     let total = source.len();
     Range::check_rows(call, page.as_ref().map_or(total, |page| page.size.min(total)))?;
     let mut items = Ordered::new(call, source, &render, page.as_ref());
+    page.as_ref().map_or(Ok(()), PageOf::check_search)?;
     let filtered = items.filtered;
     if call.wants_rows() {
         if let Some(page) = &page {

@@ -1,8 +1,8 @@
 //! Pages (`page`, `page_size`) of what a filter lets through (`name`, `use_regex`).
 
 use crate::call::Call;
+use crate::name_search::{NameSearch, TOO_LONG};
 use crate::refusal::Refusal;
-use courser_auth::Pattern;
 use courser_broker::admin::PAGE_MAX;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) enum NameFilter {
     /// In lower case.
     Part(String),
     /// `None` if it is no expression: nothing matches that.
-    Pattern(Option<Pattern>),
+    Pattern(Option<NameSearch>),
 }
 
 impl NameFilter {
@@ -37,7 +37,7 @@ impl NameFilter {
         if name.chars().count() > PATTERN_CHARS_MAX {
             return Some(NameFilter::Pattern(None));
         }
-        Some(NameFilter::Pattern(Pattern::of_list(&format!("(?i){name}")).ok()))
+        Some(NameFilter::Pattern(NameSearch::new(&format!("(?i){name}")).ok()))
     }
 
     pub fn lets_through(&self, name: &str) -> bool {
@@ -78,6 +78,16 @@ impl PageOf {
     /// How many there are up to its end.
     pub fn end(&self) -> usize {
         self.number.saturating_mul(self.size)
+    }
+
+    /// Refuses a list for which not all names could be looked at.
+    pub(super) fn check_search(&self) -> Result<(), Refusal> {
+        match self.filter.as_deref() {
+            Some(NameFilter::Pattern(Some(search))) if search.has_given_up() => {
+                Err(Refusal::bad_request(TOO_LONG))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a page behind the last one.

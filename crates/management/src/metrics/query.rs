@@ -1,9 +1,10 @@
 //! What is wanted of a page: `family`, `vhost` and `queue` in the query.
 
 use crate::call::PARAMETERS_MAX;
+use crate::name_search::NameSearch;
 use crate::path;
-use courser_auth::Pattern;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Bytes of an expression for names of queues.
 const QUEUE_BYTES_MAX: usize = 2000;
@@ -15,7 +16,7 @@ pub(crate) struct Query {
     families: Option<Vec<String>>,
     /// All, if there is none. Asked for each row.
     vhosts: HashSet<String>,
-    queue: Option<Pattern>,
+    queue: Option<Arc<NameSearch>>,
 }
 
 impl Query {
@@ -41,9 +42,9 @@ impl Query {
                     return Err(format!("'queue' regex is longer than {QUEUE_BYTES_MAX} bytes"));
                 }
                 "queue" => {
-                    let pattern = Pattern::of_list(&value);
+                    let search = NameSearch::new(&value);
                     let wrong = |error| format!("Invalid 'queue' regex at position 1: {error}");
-                    query.queue = Some(pattern.map_err(wrong)?);
+                    query.queue = Some(Arc::new(search.map_err(wrong)?));
                 }
                 _ => {}
             }
@@ -60,7 +61,12 @@ impl Query {
     }
 
     pub fn has_queue(&self, name: &[u8]) -> bool {
-        self.queue.as_ref().is_none_or(|pattern| pattern.matches(name))
+        self.queue.as_ref().is_none_or(|search| search.matches(name))
+    }
+
+    /// Whether there are queues whose names were not looked at.
+    pub fn has_given_up(&self) -> bool {
+        self.queue.as_ref().is_some_and(|search| search.has_given_up())
     }
 }
 

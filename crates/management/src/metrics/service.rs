@@ -11,6 +11,7 @@ use crate::http::connection::{self, Limits};
 use crate::http::long::{Long, PIECE_TIMEOUT};
 use crate::http::places::Keeper;
 use crate::http::request::{named_by, wants_gzip};
+use crate::name_search::TOO_LONG;
 use crate::refusal::Refusal;
 use crate::reply::Rows;
 use hyper::body::Incoming;
@@ -128,7 +129,8 @@ async fn scrape(
     let making = tokio::task::spawn_blocking(move || {
         let rows = Scrape {
             started: Instant::now(),
-            page: page(&exporters, endpoint, query),
+            page: page(&exporters, endpoint, query.clone()),
+            query,
             exporter: Arc::clone(exporters.first()),
             endpoint,
             bytes: 0,
@@ -139,7 +141,11 @@ async fn scrape(
         drop(place);
         (long, has_more)
     });
-    let Ok((mut long, Ok(has_more))) = making.await else { return interrupted() };
+    let Ok((mut long, has_more)) = making.await else { return interrupted() };
+    let has_more = match has_more {
+        Ok(has_more) => has_more,
+        Err(why) => return plain(StatusCode::BAD_REQUEST, &why.to_string()),
+    };
     let mut answer = empty(StatusCode::OK);
     answer.headers_mut().insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
     if is_gzip {
@@ -157,6 +163,7 @@ async fn scrape(
 struct Scrape {
     exporter: Arc<Exporter>,
     endpoint: Endpoint,
+    query: Query,
     page: Page,
     text: Text,
     started: Instant,
@@ -166,6 +173,9 @@ struct Scrape {
 impl Rows for Scrape {
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let has_more = self.page.write_some(&mut self.text);
+        if self.query.has_given_up() {
+            return Err(io::Error::other(TOO_LONG));
+        }
         out.extend_from_slice(self.text.0.as_bytes());
         self.bytes += self.text.0.len() as u64;
         self.text.0.clear();

@@ -6,6 +6,7 @@ mod bodies;
 mod browsers;
 mod connections;
 mod conventions;
+mod costly_expressions;
 mod definitions;
 mod direct;
 mod documented;

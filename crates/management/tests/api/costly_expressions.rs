@@ -1,0 +1,43 @@
+//! Regular expressions that take long for each name.
+
+use crate::support::Broker;
+use courser_broker::admin::NewQueue;
+
+/// Takes some milliseconds for each long name.
+const COSTLY: &str = "(?:%5Bab%5D{0,60}a){0,30}%5Bab%5D{0,60}z";
+const TOO_LONG: &str = "the regular expression takes too long to be looked for in all names";
+
+/// A broker with queues whose names have 250 bytes, none like another, and one `alpha`.
+async fn with_long_names() -> Broker {
+    let broker = Broker::start().await;
+    let declare = |name: &str| {
+        broker.admin().declare_queue("/", name, NewQueue::default()).expect("a queue");
+    };
+    let mut state: u64 = 1;
+    for nth in 0..1000 {
+        let mut name = format!("{nth:05}");
+        while name.len() < 250 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            name.push(if state >> 63 == 0 { 'a' } else { 'b' });
+        }
+        declare(&name);
+    }
+    declare("alpha");
+    broker
+}
+
+#[tokio::test]
+async fn an_expression_that_takes_long_for_each_name_is_given_up() {
+    let broker = with_long_names().await;
+    for order in ["", "&sort=name", "&sort=consumer_details"] {
+        let path = format!("/api/queues?page=1&use_regex=true&name={COSTLY}{order}");
+        let refused = broker.get(&path).await;
+        assert_eq!((refused.status, refused.refusal().1), (400, TOO_LONG.into()), "{order}");
+    }
+    let path = format!("/metrics/detailed?family=queue_consumer_count&queue={COSTLY}");
+    let refused = broker.metrics(&path).await;
+    assert_eq!((refused.status, &*refused.body), (400, TOO_LONG.as_bytes()));
+    let usual = broker.get("/api/queues?page=1&use_regex=true&name=%5E(alpha%7C%5Bab%5D*q)").await;
+    let usual = usual.json();
+    assert_eq!((&usual["items"][0]["name"], &usual["item_count"]), (&"alpha".into(), &1.into()));
+}
