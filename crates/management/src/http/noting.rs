@@ -3,11 +3,10 @@
 
 use super::request::Connected;
 use crate::Api;
-use crate::audit::Entry;
+use crate::audit::{Entry, Written};
 use hyper::{Method, Request, StatusCode, Uri};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
 
 /// What is noted of a request whose client has left: whether it was done is not known.
 const LEFT: u16 = 499;
@@ -35,21 +34,20 @@ impl Noting {
 
     /// Notes what has come of it.
     pub async fn end(mut self, status: StatusCode) {
-        if let Some(writing) = self.note(status.as_u16()) {
+        if let Some((api, line)) = self.note(status.as_u16())
+            && let Some(audit) = &api.audit
+        {
             // What fails is said in the log, and what is done is done.
-            drop(writing.await);
+            audit.wait_for(line).await;
         }
     }
 
-    fn note(&mut self, status: u16) -> Option<JoinHandle<()>> {
+    fn note(&mut self, status: u16) -> Option<(Arc<Api>, Written)> {
         let api = self.api.take()?;
-        let (at_ms, user, peer) = (api.now_ms(), self.user.take(), self.peer);
-        let (method, path) = (self.method.clone(), std::mem::take(&mut self.path));
-        Some(tokio::task::spawn_blocking(move || {
-            let Some(audit) = &api.audit else { return };
-            let (user, method, path) = (user.as_deref(), method.as_str(), &*path);
-            audit.note(&Entry { at_ms, user, peer, method, path, status });
-        }))
+        let (at_ms, user, peer) = (api.now_ms(), self.user.as_deref(), self.peer);
+        let (method, path) = (self.method.as_str(), &*self.path);
+        let line = api.audit.as_ref()?.note(&Entry { at_ms, user, peer, method, path, status })?;
+        Some((api, line))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::support::Broker;
 use courser::Management;
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 use serde_json::{Value, json};
+use std::io::Write;
 
 /// Method, path, user and status of a line.
 fn line(line: &Value) -> (&Value, &Value, &Value, &Value) {
@@ -122,4 +124,21 @@ async fn what_the_broker_has_not_is_empty_or_refused() {
     assert_eq!(broker.get("/api/queues/quorum/%2F/q/status").await.status, 400);
     let add = broker.send("POST", "/api/queues/quorum/%2F/q/replicas/add", "{}").await;
     assert_eq!(add.status, 400);
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_no_line_keeps_no_request_from_its_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("audit.log");
+    mkfifoat(CWD, &path, Mode::from_raw_mode(0o600)).expect("a pipe");
+    let pipe = open(&path, OFlags::RDWR | OFlags::NONBLOCK, Mode::empty()).expect("it is opened");
+    let mut pipe = std::fs::File::from(pipe);
+    let management = Management { audit_log: path, ..Management::default() };
+    let broker = Broker::start_with(management).await;
+    while pipe.write(&[b'x'; 4096]).is_ok() {}
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/q", "{}").await.status, 201);
+    let attention = broker.get("/api/attention").await.json();
+    let kinds = attention.as_array().expect("a list").iter().map(|finding| &finding["kind"]);
+    assert!(kinds.into_iter().any(|kind| kind == "audit_log"), "{attention}");
+    assert_eq!(broker.get("/api/overview").await.status, 200);
 }
