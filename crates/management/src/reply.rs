@@ -8,7 +8,9 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Serialize;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use tokio::sync::mpsc;
 
 /// Makes a body that may be too large for memory.
@@ -60,6 +62,9 @@ impl Work for Once {
     }
 }
 
+/// What comes of a change that others decide on, as the disk.
+pub(crate) type Awaited = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
 /// What the body of an answer is.
 pub(crate) enum Body {
     Empty,
@@ -69,6 +74,8 @@ pub(crate) enum Body {
     Text(Bytes, &'static str),
     /// What is still to be done for it.
     Work(Box<dyn Work>),
+    /// What is still to be waited for. No thread does, and none of the places for requests is taken meanwhile.
+    Awaited(Awaited),
     /// What somebody else sends, for as long as that goes on.
     Live(mpsc::Receiver<io::Result<Bytes>>, &'static str),
 }
@@ -117,6 +124,11 @@ impl Reply {
     /// What `work` comes to, which needs so many bytes at most.
     pub fn once(room: usize, work: fn(&Call) -> Outcome) -> Self {
         Reply::work(Once { room, work })
+    }
+
+    /// What `outcome` comes to. It ends when its client has gone.
+    pub fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -> Self {
+        Reply::new(StatusCode::OK, Body::Awaited(Box::pin(outcome)))
     }
 
     /// 200 with what `pieces` brings.

@@ -13,7 +13,7 @@ use courser_broker::admin::{Fault, GetMode, MESSAGES_MAX, MessageView, NewMessag
 use courser_codec::{ContentHeader, OwnedProperties, Properties, ShortString};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::time::error::Elapsed;
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -77,9 +77,10 @@ fn publish(call: &Call) -> Outcome {
         None => call.admin().publish(caller.name(), vhost, &message),
     };
     let publishing = publishing.map_err(refused)?;
-    // The timer belongs to the runtime, which has to be entered before it is made.
-    let published = Handle::current()
-        .block_on(async { tokio::time::timeout(CONFIRM_TIMEOUT, publishing).await });
+    Ok(Reply::awaited(async { published(tokio::time::timeout(CONFIRM_TIMEOUT, publishing).await) }))
+}
+
+fn published(published: Result<Result<Published, Fault>, Elapsed>) -> Outcome {
     match published {
         Ok(Ok(Published::Routed)) => Ok(Reply::json(&json!({ "routed": true }))),
         Ok(Ok(Published::Unroutable)) => Ok(Reply::json(&json!({ "routed": false }))),

@@ -13,7 +13,7 @@ use crate::fetches::{Fetch, no_room};
 use crate::listener::Listener;
 use crate::portions::portions;
 use crate::refusal::Refusal;
-use crate::reply::{Body, Reply, Work};
+use crate::reply::{Awaited, Body, Reply, Work};
 use crate::routes::{Needs, Route, check_tags, check_vhost};
 use bytes::Bytes;
 use hyper::body::Body as _;
@@ -51,6 +51,8 @@ enum Handled {
     Made(Made),
     /// There is more to do.
     Working(Call, Box<dyn Work>),
+    /// Others decide what comes of it.
+    Waiting(Call, Awaited),
     /// A change, which has to become durable.
     Changed(Call, Outcome),
 }
@@ -97,6 +99,9 @@ impl Answer {
                 Ok(Reply { body: Body::Work(work), .. }) => {
                     Handled::Working(call.unlimited(), work)
                 }
+                Ok(Reply { body: Body::Awaited(outcome), .. }) => {
+                    Handled::Waiting(call.unlimited(), outcome)
+                }
                 done if is_question(&call) => {
                     Handled::Made(within_room(&call, None, self.hand_out(done)))
                 }
@@ -108,6 +113,7 @@ impl Answer {
         let (call, done, fetch) = match handling.await.ok()? {
             Handled::Made(made) => return Some(made),
             Handled::Changed(call, done) => (call, done, None),
+            Handled::Waiting(call, outcome) => (call, outcome.await, None),
             // A move goes on asking.
             Handled::Working(call, work) => self.work(call, work, user).await?,
         };
@@ -180,7 +186,7 @@ impl Answer {
         let (content_type, bytes) = match reply.body {
             Body::Empty => return Made::Whole(head),
             // It is done before its answer goes out.
-            Body::Work(_) => return Made::Whole(interrupted()),
+            Body::Work(_) | Body::Awaited(_) => return Made::Whole(interrupted()),
             Body::Json(bytes) => ("application/json", bytes),
             Body::Text(bytes, content_type) => (content_type, bytes),
             Body::Live(pieces, content_type) => {

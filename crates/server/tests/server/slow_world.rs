@@ -4,6 +4,7 @@ use crate::support::{
     AuthProgram, Client, Heard, HeldDisk, Process, TestServer, short, wait_until,
 };
 use courser::HttpListen;
+use courser_auth::{PasswordHash, Permission, Tags, User};
 use courser_codec::{FieldTable, Table, confirm, queue};
 use courser_connection::client::Config;
 use std::net::SocketAddr;
@@ -189,6 +190,60 @@ async fn publishers_that_give_up_and_come_again_hold_up_no_other_client() {
     drop(hold);
     witness.publish_persistent("lasting", b"m").await;
     assert_eq!(witness.next().await, Heard::Confirm { first: 1, last: 1 });
+    server.stop().await;
+}
+
+/// Publishes a message that lasts, to a queue of [`confirming`].
+async fn publish_over_http(address: SocketAddr, user: &str) -> Vec<u8> {
+    let body = r#"{"routing_key":"lasting","properties":{"delivery_mode":2},"payload":"m","payload_encoding":"string"}"#;
+    let request = format!(
+        "POST /api/exchanges/%2F/amq.default/publish HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+         authorization: Basic {user}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
+    // As many as are answered at the same time.
+    const PUBLISHES: usize = 32;
+    let disk = HeldDisk::default();
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    let with_http =
+        |config: &mut courser::Config| config.management.listen = HttpListen::At(vec![any_port]);
+    let server = TestServer::start_on(disk.clone(), with_http).await;
+    let _declared = confirming(&server).await;
+    let admin = server.admin();
+    for name in ["alice", "bob"] {
+        let mut user = User::new(name, PasswordHash::quick(b"s3cret").expect("a hash"));
+        user.tags = Tags::parse("management").expect("tags");
+        admin.create_user(user).expect("a user");
+        admin.set_permission(name, "/", Permission::all()).expect("a permission");
+    }
+    for user in [ALICE, BOB, GUEST] {
+        assert_eq!(status(&server, "/api/whoami", user).await, "200");
+    }
+    let hold = disk.hold();
+    let mut publishes = JoinSet::new();
+    for user in [ALICE, BOB].into_iter().cycle().take(PUBLISHES) {
+        publishes.spawn(publish_over_http(server.http_addresses()[0], user));
+    }
+    let ready = || admin.queue("/", b"lasting").expect("the queue").ready;
+    wait_until("all are published", async || ready() == PUBLISHES).await;
+    for path in ["/api/overview", "/api/attention"] {
+        assert_eq!(status(&server, path, GUEST).await, "200");
+    }
+    assert!(publishes.try_join_next().is_none(), "they were answered before one that comes behind");
+    drop(hold);
+    while let Some(answer) = publishes.join_next().await {
+        let answer = answer.expect("an answer");
+        assert!(answer.ends_with(br#"{"routed":true}"#), "{}", String::from_utf8_lossy(&answer));
+    }
     server.stop().await;
 }
 
