@@ -16,8 +16,8 @@ use tokio::sync::Mutex;
 pub(super) struct Jwks {
     issuer: Issuer,
     current: ArcSwap<Known>,
-    /// Held by who asks.
-    asked: Mutex<Asked>,
+    /// Held while they are asked for.
+    asked: Arc<Mutex<Asked>>,
     kept: Duration,
     retry: Duration,
 }
@@ -43,7 +43,7 @@ impl Jwks {
         Ok(Some(Arc::new(Jwks {
             issuer,
             current: ArcSwap::default(),
-            asked: Mutex::default(),
+            asked: Arc::default(),
             kept: Duration::from_secs(settings.keys_cache_seconds),
             retry: Duration::from_secs(settings.keys_retry_seconds),
         })))
@@ -54,16 +54,22 @@ impl Jwks {
         self.current.load_full()
     }
 
-    /// Asks for others than `seen`, unless they were asked for just now.
+    /// Asks for others than `seen`, unless they were asked for just now. The question goes on when its client has gone: it
+    /// counts for all.
     ///
     /// # Errors
     /// Why there are none, if the last question was in vain.
-    pub async fn newer_than(&self, seen: &Known) -> Result<(), String> {
-        let mut asked = self.asked.lock().await;
+    pub async fn newer_than(self: &Arc<Self>, seen: &Known) -> Result<(), String> {
+        let mut asked = Arc::clone(&self.asked).lock_owned().await;
         let is_newer = self.current.load().at != seen.at;
         let is_too_soon = asked.last.is_some_and(|last| last.elapsed() < self.retry);
         if !is_newer && !is_too_soon {
-            self.ask(&mut asked).await;
+            let own = Arc::clone(self);
+            let asking = tokio::spawn(async move {
+                own.ask(&mut asked).await;
+                asked
+            });
+            asked = asking.await.map_err(|error| error.to_string())?;
         }
         asked.failure.clone().map_or(Ok(()), Err)
     }
@@ -90,9 +96,7 @@ impl Jwks {
     }
 
     async fn ask(&self, asked: &mut Asked) {
-        // Counts also if nobody waits for the end.
         asked.last = Some(Instant::now());
-        asked.failure = Some("the question was given up".to_owned());
         let had = self.issuer.keys().await;
         let issuer = self.issuer.address();
         match had {

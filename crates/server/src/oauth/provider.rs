@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::OwnedMutexGuard;
 use zeroize::Zeroizing;
 
 /// Bytes of a token that renews others.
@@ -31,7 +32,8 @@ pub(super) struct Provider {
     issuer_address: String,
     kept: Duration,
     retry: Duration,
-    found: tokio::sync::Mutex<Found>,
+    /// Held while it is asked.
+    found: Arc<tokio::sync::Mutex<Found>>,
     /// For who needs no more than what is known.
     known: Mutex<Option<(Places, Instant)>>,
 }
@@ -76,7 +78,7 @@ pub(crate) fn client(settings: &OAuth) -> Result<Option<OAuthClient>, HttpsError
         issuer_address: settings.issuer.clone(),
         kept: Duration::from_secs(settings.keys_cache_seconds),
         retry: Duration::from_secs(settings.keys_retry_seconds),
-        found: tokio::sync::Mutex::default(),
+        found: Arc::default(),
         known: Mutex::default(),
     });
     Ok(Some(OAuthClient {
@@ -111,7 +113,7 @@ impl TokenProvider for Handle {
 
 impl Provider {
     /// Where everything is: as the settings say, and for the rest as the provider does.
-    async fn places(&self) -> Result<Places, String> {
+    async fn places(self: &Arc<Self>) -> Result<Places, String> {
         let needs_no_more = [&self.given.authorization, &self.given.token];
         if needs_no_more.iter().all(|address| !address.is_empty()) && self.issuer_address.is_empty()
         {
@@ -120,7 +122,15 @@ impl Provider {
         if let Some(known) = self.fresh() {
             return Ok(known);
         }
-        let mut found = self.found.lock().await;
+        let found = Arc::clone(&self.found).lock_owned().await;
+        // It goes on when the client has gone: what is found counts for all.
+        let own = Arc::clone(self);
+        let finding = tokio::spawn(async move { own.find(found).await });
+        finding.await.map_err(|error| error.to_string())?
+    }
+
+    /// Finds it out, unless another has meanwhile, or the provider could not be asked just now.
+    async fn find(&self, mut found: OwnedMutexGuard<Found>) -> Result<Places, String> {
         if let Some(known) = self.fresh() {
             return Ok(known);
         }
@@ -128,9 +138,7 @@ impl Provider {
         if is_too_soon && let Some(failure) = &found.failure {
             return self.old().ok_or_else(|| failure.clone());
         }
-        // Counts also if nobody waits for the end.
         found.at = Some(Instant::now());
-        found.failure = Some("the question was given up".to_owned());
         match self.ask().await {
             Ok(places) => {
                 found.failure = None;
@@ -183,7 +191,7 @@ impl Provider {
         Ok(if is_good { places } else { Places { end_session: String::new(), ..places } })
     }
 
-    async fn tokens(&self, grant: TokenGrant) -> Result<Issued, ProviderError> {
+    async fn tokens(self: &Arc<Self>, grant: TokenGrant) -> Result<Issued, ProviderError> {
         let places = self.places().await.map_err(ProviderError::Unreachable)?;
         let form = self.form(&grant, places.secret_in_form);
         let authorization =

@@ -1,16 +1,18 @@
 //! Tokens at the HTTP API: as Bearer and as passwords.
 
-use crate::support::{Issuer, PATIENCE, Signer, TestServer, now_s};
+use crate::support::{Answers, Issuer, PATIENCE, Signer, TestServer, now_s, wait_until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser::HttpListen;
 use serde_json::json;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 async fn broker(issuer: &Issuer) -> TestServer {
     issuer
         .broker(|config| {
+            config.oauth.keys_retry_seconds = 2;
             let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
             config.management.listen = HttpListen::At(vec![any_port]);
         })
@@ -104,5 +106,32 @@ async fn without_settings_for_tokens_a_bearer_is_nobody() {
     let said = ask(&server, "/api/whoami", &format!("Bearer {token}")).await;
     assert!(said.starts_with("HTTP/1.1 401"), "{said}");
     assert!(ask(&server, "/api/auth", "").await.ends_with(r#"{"oauth_enabled":false}"#));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_for_keys_and_leaves_keeps_nobody_from_having_them() {
+    let (old, new, stranger) = (Signer::new("old"), Signer::new("new"), Signer::new("strange"));
+    let issuer = Issuer::start(&[&old]).await;
+    let server = broker(&issuer).await;
+    let bearer = |signer: &Signer| {
+        format!("Bearer {}", signer.token(&json!({ "scope": "mq.tag:management" })))
+    };
+    assert!(ask(&server, "/api/whoami", &bearer(&old)).await.starts_with("HTTP/1.1 200"));
+    issuer.rotate(&[&new]);
+    issuer.answers(Answers::Later);
+    // Until they may be asked for again.
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let asked = issuer.asked_for_keys();
+    let stranger = bearer(&stranger);
+    let leaving = ask(&server, "/api/whoami", &stranger);
+    tokio::select! {
+        _ = leaving => panic!("nobody has answered"),
+        () = wait_until("they are asked for", async || issuer.asked_for_keys() > asked) => {}
+    }
+    // It is noticed that the client is gone.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    issuer.answers(Answers::Well);
+    assert!(ask(&server, "/api/whoami", &bearer(&new)).await.starts_with("HTTP/1.1 200"));
     server.stop().await;
 }

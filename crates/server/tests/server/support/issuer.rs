@@ -10,7 +10,7 @@ use rcgen::{KeyPair, PublicKeyData as _};
 use rustls::ServerConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +24,8 @@ pub enum Answers {
     WithRedirect,
     WithError,
     Never,
+    /// When it is said to answer otherwise.
+    Later,
 }
 
 pub struct Issuer {
@@ -209,15 +211,19 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, state: Arc<Mutex<State
             return;
         }
     }
-    let (answers, keys, grant, methods) = {
+    let (keys, grant, methods) = {
         let mut state = state.lock();
         state.asked.push(path.clone());
         let grant = if path == "/token" { state.grants.pop() } else { None };
         if path == "/token" {
             state.brought.push(format!("{head}{}", String::from_utf8_lossy(&form)));
         }
-        (state.answers, json!({ "keys": state.keys }), grant, state.methods.clone())
+        (json!({ "keys": state.keys }), grant, state.methods.clone())
     };
+    while state.lock().answers == Answers::Later {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let answers = state.lock().answers;
     let at = format!("https://localhost:{port}");
     let (granted, body) = match (&*path, grant) {
         ("/keys", _) => (200, keys.to_string()),
@@ -241,7 +247,7 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, state: Arc<Mutex<State
         Answers::WithTooMuch => ("200 OK", String::new(), " ".repeat(300 * 1024) + &body),
         Answers::WithRedirect => ("302 Found", format!("location: {at}/keys\r\n"), body),
         Answers::WithError => ("500 Internal Server Error", String::new(), String::new()),
-        Answers::Never => std::future::pending().await,
+        Answers::Never | Answers::Later => std::future::pending().await,
     };
     let length = body.len();
     let said = format!(
