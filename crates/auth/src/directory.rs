@@ -9,7 +9,6 @@ use crate::permission::{Permission, TopicPermission};
 use crate::record::{self, Record};
 use crate::user::{Origin, User};
 use imbl::OrdMap;
-use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,9 +31,9 @@ struct Account {
     /// No other account has had it since this process was started.
     number: u64,
     /// By vhost.
-    permissions: Arc<BTreeMap<String, Permission>>,
+    permissions: OrdMap<String, Permission>,
     /// By vhost and exchange.
-    topics: Arc<BTreeMap<(String, String), TopicPermission>>,
+    topics: OrdMap<(String, String), TopicPermission>,
 }
 
 impl Directory {
@@ -80,8 +79,13 @@ impl Directory {
     /// The topic permissions of a user in a vhost, with their exchanges.
     pub fn topic_permissions(&self, user: &str, vhost: &str) -> Vec<(&str, &TopicPermission)> {
         let Some(account) = self.users.get(user) else { return Vec::new() };
-        let in_vhost = account.topics.iter().filter(|((at, _), _)| at == vhost);
-        in_vhost.map(|((_, exchange), permission)| (exchange.as_str(), permission)).collect()
+        account.topics_in(vhost, None).collect()
+    }
+
+    /// Whether a user has topic permissions in a vhost.
+    pub fn has_topic_permissions(&self, user: &str, vhost: &str) -> bool {
+        let account = self.users.get(user);
+        account.is_some_and(|account| account.topics_in(vhost, None).next().is_some())
     }
 
     /// All permissions that are kept, by user and vhost.
@@ -249,14 +253,11 @@ impl Directory {
         exchange: Option<&str>,
     ) -> Result<Vec<Record>, AccountError> {
         let account = self.changeable(user)?;
-        let meant = account
-            .topics
-            .keys()
-            .filter(|(at, of)| at == vhost && exchange.is_none_or(|exchange| of == exchange));
-        let records = meant.map(|(vhost, exchange)| Record::TopicPermission {
+        let meant = account.topics_in(vhost, exchange);
+        let records = meant.map(|(exchange, _)| Record::TopicPermission {
             user: user.to_owned(),
-            vhost: vhost.clone(),
-            exchange: exchange.clone(),
+            vhost: vhost.to_owned(),
+            exchange: exchange.to_owned(),
             permission: None,
         });
         Ok(records.collect())
@@ -305,7 +306,7 @@ impl Directory {
             }
             Record::Permission { user, vhost, permission } => {
                 let Some(account) = self.users.get_mut(&user) else { return };
-                let permissions = Arc::make_mut(&mut account.permissions);
+                let permissions = &mut account.permissions;
                 let before = permissions.len();
                 match permission {
                     Some(permission) => drop(permissions.insert(vhost, permission)),
@@ -315,7 +316,7 @@ impl Directory {
             }
             Record::TopicPermission { user, vhost, exchange, permission } => {
                 let Some(account) = self.users.get_mut(&user) else { return };
-                let topics = Arc::make_mut(&mut account.topics);
+                let topics = &mut account.topics;
                 let before = topics.len();
                 match permission {
                     Some(permission) => drop(topics.insert((vhost, exchange), permission)),
@@ -336,7 +337,20 @@ impl Directory {
 impl Account {
     fn of(user: Arc<User>) -> Self {
         let number = NEXT_ACCOUNT.fetch_add(1, Ordering::Relaxed);
-        Account { user, number, permissions: Arc::default(), topics: Arc::default() }
+        Account { user, number, permissions: OrdMap::new(), topics: OrdMap::new() }
+    }
+
+    /// Its topic permissions in a vhost, by exchange; or that of one exchange.
+    fn topics_in(
+        &self,
+        vhost: &str,
+        only: Option<&str>,
+    ) -> impl Iterator<Item = (&str, &TopicPermission)> {
+        let first = (vhost.to_owned(), only.unwrap_or_default().to_owned());
+        let meant = self.topics.range(first..).take_while(move |((at, exchange), _)| {
+            at == vhost && only.is_none_or(|only| exchange == only)
+        });
+        meant.map(|((_, exchange), permission)| (exchange.as_str(), permission))
     }
 }
 

@@ -170,7 +170,7 @@ impl Admin {
         let mut is_first = false;
         self.change(|all| {
             self.vhost_is_there(vhost)?;
-            is_first = all.topic_permissions(user, vhost).is_empty();
+            is_first = !all.has_topic_permissions(user, vhost);
             Ok(vec![all.set_topic_permission(user, vhost, exchange, permission)?])
         })?;
         Ok(is_first)

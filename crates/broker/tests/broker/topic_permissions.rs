@@ -1,7 +1,7 @@
 //! Rights to routing keys of topic exchanges.
 
 use crate::permissions::world;
-use crate::support::{Message, World, short};
+use crate::support::{Message, World, short, taken_bytes};
 use courser_auth::{Permission, TopicPermission};
 use courser_codec::{FieldTable, FieldValue, exchange, queue};
 
@@ -55,4 +55,26 @@ fn topic_permissions_hold_for_binding_keys() {
     let routing_key = short("bad");
     let bind = exchange::Bind { source, destination, routing_key, ..Default::default() };
     assert_eq!(client.refused(bind), topic_text("read", "bad"));
+}
+
+#[test]
+fn a_change_copies_few_of_the_permissions_that_a_user_has() {
+    const PERMISSIONS: usize = 2000;
+    let world = world();
+    let admin = world.broker.admin();
+    let set = |nth: usize| {
+        let before = taken_bytes();
+        let any = || ".*".to_owned();
+        let (name, topic) = (format!("x-{nth:06}"), TopicPermission { write: any(), read: any() });
+        admin.set_topic_permission("u", "/", &name, topic).expect("a permission");
+        taken_bytes() - before
+    };
+    let (few, many) = ((0..10).map(set).max(), (10..PERMISSIONS).map(set).max());
+    assert!(many < few.map(|bytes| bytes + 100_000), "{many:?} bytes for one, {few:?} at first");
+    let before = taken_bytes();
+    admin.clear_topic_permissions("u", "/", Some("x-000007")).expect("it is there");
+    assert!(taken_bytes() - before < 100_000);
+    let left = admin.accounts();
+    assert_eq!(left.topic_permissions("u", "/").len(), PERMISSIONS - 1);
+    assert!(left.has_topic_permissions("u", "/") && !left.has_topic_permissions("u", ""));
 }

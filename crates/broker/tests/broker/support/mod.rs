@@ -13,7 +13,7 @@ mod message;
 mod methods;
 mod on_disk;
 
-pub use allocated::allocated_bytes;
+pub use allocated::{allocated_bytes, taken_bytes};
 pub use client::{Client, Step};
 pub use dead::{deaths, declare_with, headers};
 pub use heard::{Delivery, Heard};
