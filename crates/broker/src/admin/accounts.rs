@@ -47,6 +47,18 @@ impl Admin {
         self.broker.accounts().directory()
     }
 
+    /// Looks whether the user on whose behalf it changes things is there still, with the same password and tags, for what
+    /// goes on for long. Only home knows: elsewhere there is nothing to look at.
+    ///
+    /// # Errors
+    /// If the user has been changed or deleted by another meanwhile.
+    pub fn check_author(&self) -> Result<(), AccountsError> {
+        match &self.author {
+            Some(author) if self.broker.group() == 0 => author.check(&self.accounts()),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes a user.
     ///
     /// # Errors

@@ -114,7 +114,10 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
         return tell_plan(call, &now);
     }
     let done = import_into(call, file, vhost);
-    let done = done.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    let done = done.map_err(|error| match call.admin().check_author() {
+        Ok(()) => Refusal::bad_request(error.to_string()),
+        Err(not_permitted) => not_permitted.into(),
+    })?;
     tracing::info!(
         user = call.caller()?.name(),
         users = done.users,

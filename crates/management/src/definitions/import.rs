@@ -20,6 +20,9 @@ use courser_codec::FieldTable;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+#[cfg(test)]
+mod tests;
+
 /// Why definitions are not all made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError(String);
@@ -155,7 +158,11 @@ impl Import<'_> {
         list: &str,
         mut make: impl FnMut(&mut Self, &Value) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
-        rows(document, list)?.into_iter().try_for_each(|row| make(self, row))
+        rows(document, list)?.into_iter().try_for_each(|row| {
+            // A file may be long, and the right to import it taken meanwhile.
+            self.admin.check_author().map_err(|error| ImportError(error.to_string()))?;
+            make(self, row)
+        })
     }
 
     /// A name that begins with `amq.` is the broker's own.

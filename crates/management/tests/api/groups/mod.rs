@@ -1,6 +1,7 @@
 //! A cluster with several groups answers as one broker that has all of it.
 
 mod changes;
+mod cut_short;
 mod late;
 mod lists;
 mod metrics;

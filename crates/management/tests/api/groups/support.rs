@@ -38,6 +38,8 @@ pub struct Known {
     pub late_s: AtomicU64,
     pub connections: AtomicUsize,
     version: AtomicU64,
+    /// What is done at home when the others next learn what it has.
+    pub meanwhile: Mutex<Option<fn(&Admin)>>,
     stop: Mutex<watch::Sender<bool>>,
 }
 
@@ -70,6 +72,9 @@ impl Groups for Known {
     }
 
     fn changed(&self) -> Later<()> {
+        if let Some(meanwhile) = self.meanwhile.lock().take() {
+            meanwhile(&self.brokers[usize::from(HOME)].admin());
+        }
         self.copy();
         Box::pin(async {})
     }
@@ -197,6 +202,7 @@ impl World {
             late_s: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             version: AtomicU64::new(0),
+            meanwhile: Mutex::default(),
             stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
