@@ -131,6 +131,7 @@ const PERMISSION: &[&str] = &["configure", "write", "read"];
 const TOPIC_PERMISSION: &[&str] = &["exchange", "write", "read"];
 const USER: &[&str] =
     &["password", "password_hash", "hashing_algorithm", "tags", "limits", "permissions"];
+const PASSWORD: &[&str] = &["password", "password_hash", "hashing_algorithm"];
 const VHOST: &[&str] = &[
     "description",
     "tags",
@@ -182,6 +183,7 @@ pub(crate) const BODIES: &[Body] = &[
     body(Put, "/api/operator-policies/{vhost}/{name}", POLICY, NAMED),
     body(Put, "/api/users/{user}", USER, &["name", "username", "password_confirm", "vhost"]),
     body(Put, "/api/users/{user}/tags", &["tags"], &["name"]),
+    body(Put, "/api/users/{user}/password", PASSWORD, &["name"]),
     body(Post, "/api/users/bulk-delete", &["users"], &[]),
     body(Put, "/api/permissions/{vhost}/{user}", PERMISSION, WHOSE),
     body(Put, "/api/topic-permissions/{vhost}/{user}", TOPIC_PERMISSION, WHOSE),

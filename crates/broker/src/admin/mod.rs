@@ -69,9 +69,7 @@ pub use crate::monitor::{
     PeerCertificate, TlsSession, TrafficCounts,
 };
 pub use crate::persistence::GroupDefinitions;
-pub use crate::policy::{
-    ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys,
-};
+pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys};
 pub use crate::queue::{Amount, QueueContents, QueueStatus};
 pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};

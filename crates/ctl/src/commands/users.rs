@@ -10,7 +10,7 @@ use crate::spec::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 const USER: crate::spec::Argument = required("user", "The user's name");
@@ -56,7 +56,13 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER, PASSWORD],
         examples: &["change_password alice < password.txt"],
         intent: "Changing password for user \"{user}\" ...",
-        action: Action::Run(change_password),
+        action: Action::Change(Change {
+            method: "PUT",
+            path: "/api/users/{user}/password",
+            body: Body::Made(|input| Ok(json!({ "password": input.password()? }))),
+            refusals: &[refused(404, NO_USER, "User \"{user}\" does not exist")],
+            done: "",
+        }),
     },
     Spec {
         name: "clear_password",
@@ -64,7 +70,13 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER],
         examples: &["clear_password alice"],
         intent: "Clearing password for user \"{user}\" ...",
-        action: Action::Run(clear_password),
+        action: Action::Change(Change {
+            method: "PUT",
+            path: "/api/users/{user}/password",
+            body: Body::Made(|_| Ok(json!({ "password_hash": "" }))),
+            refusals: &[refused(404, NO_USER, "User \"{user}\" does not exist")],
+            done: "",
+        }),
     },
     Spec {
         name: "set_user_tags",
@@ -98,12 +110,11 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
 ];
 
-/// What is at the user's path; a failure if there is no such user.
-pub(super) fn known(session: &mut Session, input: &Input) -> Result<(String, Value), Failure> {
+/// Fails if there is no such user.
+pub(super) fn known(session: &mut Session, input: &Input) -> Result<(), Failure> {
     let name = input.text("user");
-    let path = format!("/api/users/{}", segment(name));
-    match session.client.find(&path)? {
-        Some(user) => Ok((path, user)),
+    match session.client.find(&format!("/api/users/{}", segment(name)))? {
+        Some(_) => Ok(()),
         None => Err(Failure::error(NO_USER, format!("User \"{name}\" does not exist"))),
     }
 }
@@ -116,40 +127,26 @@ pub(super) fn refuse_unknown(session: &mut Session, name: &str) -> Result<(), Fa
     }
 }
 
-fn put(session: &mut Session, path: &str, user: &Value) -> Result<(), Failure> {
-    good(session.client.call(Method::PUT, path, body(user))?).map(drop)
-}
-
 fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let name = input.text("user");
     let path = format!("/api/users/{}", segment(name));
     let password = input.password()?;
-    if session.client.find(&path)?.is_some() {
-        return Err(Failure::error(SOFTWARE, format!("User \"{name}\" already exists")));
-    }
     let user = match input.has("pre-hashed-password") {
         true => json!({ "tags": [], "password_hash": password }),
         false => json!({ "tags": [], "password": password }),
     };
-    put(session, &path, &user)?;
+    // Another may make it at the same time.
+    let only_new = [("if-none-match", "*")];
+    let answer = session.client.call_with(Method::PUT, &path, body(&user), &only_new)?;
+    if answer.status == 412 {
+        return Err(Failure::error(SOFTWARE, format!("User \"{name}\" already exists")));
+    }
+    good(answer)?;
     Ok(Output::Text(
         "Done. Don't forget to grant the user permissions to some virtual hosts! See 'courser ctl help \
          set_permissions' to learn more."
             .to_owned(),
     ))
-}
-
-fn change_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let password = input.password()?;
-    let (path, user) = known(session, input)?;
-    put(session, &path, &json!({ "tags": user["tags"], "password": password }))?;
-    Ok(Output::Nothing)
-}
-
-fn clear_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
-    let (path, user) = known(session, input)?;
-    put(session, &path, &json!({ "tags": user["tags"], "password_hash": "" }))?;
-    Ok(Output::Nothing)
 }
 
 fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure> {

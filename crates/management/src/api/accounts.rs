@@ -8,6 +8,8 @@ use courser_auth::{
     AccountError, PasswordHash, Permission, TAGS_MAX, Tags, TopicPermission, UserLimits,
 };
 use courser_broker::admin::AccountsError;
+use hyper::StatusCode;
+use hyper::header::IF_NONE_MATCH;
 use serde_json::{Map, Value, json};
 
 /// All of them are for administrators.
@@ -18,6 +20,12 @@ const fn route(method: Verb, pattern: &'static str, handler: Handler, doc: &'sta
 pub(crate) const ROUTES: &[Route] = &[
     route(Verb::Put, "/api/users/{user}", put_user, "Makes or replaces a user."),
     route(Verb::Put, "/api/users/{user}/tags", put_tags, "Gives a user other tags, and no more."),
+    route(
+        Verb::Put,
+        "/api/users/{user}/password",
+        put_password,
+        "Gives a user another password, and no more.",
+    ),
     route(Verb::Delete, "/api/users/{user}", delete_user, "Deletes a user."),
     route(Verb::Post, "/api/users/bulk-delete", delete_users, "Deletes several users."),
     route(
@@ -79,7 +87,12 @@ fn put_user(call: &Call) -> Outcome {
         Err(refused) if call.admin().accounts().user(name).is_none() => return Err(refused),
         read => read.unwrap_or_default(),
     };
+    let only_new = call.headers.get(IF_NONE_MATCH).is_some_and(|tag| tag == "*");
     let put = call.admin().put_user(name, &permissions, |user| {
+        // Nothing else is changed meanwhile.
+        if only_new && call.admin().accounts().user(name).is_some() {
+            return Err(AccountError::UserExists(name.to_owned()));
+        }
         (user.password, user.tags) = (password, tags);
         // What is not said stays as it is.
         user.limits = limits.unwrap_or(user.limits);
@@ -109,6 +122,20 @@ fn put_tags(call: &Call) -> Outcome {
     let tags = tags(&call.object()?)?;
     call.admin().change_user(call.text("user")?, |user| {
         user.tags = tags;
+        Ok(())
+    })?;
+    Ok(Reply::done())
+}
+
+/// Everything else of the user stays, its tags among it.
+fn put_password(call: &Call) -> Outcome {
+    let body = call.object()?;
+    if !body.contains_key("password") && !body.contains_key("password_hash") {
+        return Err(Refusal::key_missing(&["password"]));
+    }
+    let password = password(call, &body)?;
+    call.admin().change_user(call.text("user")?, |user| {
+        user.password = password;
         Ok(())
     })?;
     Ok(Reply::done())
@@ -198,6 +225,10 @@ fn known_pair(error: AccountsError) -> Refusal {
     match error {
         AccountsError::NoVhost(_) | AccountsError::Refused(AccountError::NoUser(_)) => {
             Refusal::bad_request("vhost_or_user_not_found")
+        }
+        AccountsError::Refused(error @ AccountError::UserExists(_)) => {
+            let (status, reason) = (StatusCode::PRECONDITION_FAILED, error.to_string());
+            Refusal::new(status, "precondition_failed", reason)
         }
         other => other.into(),
     }

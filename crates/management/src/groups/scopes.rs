@@ -149,6 +149,7 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Post, "/api/access/check", VhostOfBody),
     (Put, "/api/users/{user}", Shared),
     (Put, "/api/users/{user}/tags", Shared),
+    (Put, "/api/users/{user}/password", Shared),
     (Delete, "/api/users/{user}", Shared),
     (Post, "/api/users/bulk-delete", Shared),
     (Put, "/api/permissions/{vhost}/{user}", Shared),

@@ -175,6 +175,37 @@ async fn tags_are_changed_and_the_password_stays() {
 }
 
 #[tokio::test]
+async fn the_password_is_changed_and_the_tags_stay() {
+    let broker = Broker::start().await;
+    broker.add_user("mia", "management", &["/"]);
+    let path = "/api/users/mia/password";
+    assert_eq!(broker.send("PUT", path, r#"{"password":"other"}"#).await.status, 204);
+    let whoami = broker.call_with("GET", "/api/whoami", Some("mia:other"), &[], b"").await;
+    assert_eq!(whoami.json()["tags"], json!(["management"]));
+    assert_eq!(broker.send("PUT", path, r#"{"password_hash":""}"#).await.status, 204);
+    let refused = broker.call_with("GET", "/api/whoami", Some("mia:other"), &[], b"").await;
+    assert_eq!(refused.status, 401);
+    assert_eq!(broker.send("PUT", path, r#"{"tags":""}"#).await.status, 400);
+    let unknown = broker.send("PUT", "/api/users/nobody/password", r#"{"password":"x"}"#).await;
+    assert_eq!(unknown.status, 404);
+}
+
+#[tokio::test]
+async fn a_user_that_is_to_be_new_takes_no_other_over() {
+    let broker = Broker::start().await;
+    let new = async |name: &str| {
+        let (path, body) = (format!("/api/users/{name}"), br#"{"password":"new","tags":""}"#);
+        broker.call_with("PUT", &path, Some("guest:guest"), &[("if-none-match", "*")], body).await
+    };
+    broker.add_user("mia", "management", &["/"]);
+    let refused = new("mia").await;
+    assert_eq!(refused.status, 412);
+    assert_eq!(refused.refusal().1, "user 'mia' exists already");
+    assert_eq!(broker.call("GET", "/api/whoami", Some("mia"), "").await.status, 200);
+    assert_eq!(new("leo").await.status, 201);
+}
+
+#[tokio::test]
 async fn what_is_not_said_of_a_user_stays_as_it_is() {
     let direct = Direct::new();
     direct.add_user("root", "administrator");

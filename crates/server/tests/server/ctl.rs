@@ -145,6 +145,8 @@ fn users_and_permissions_are_changed_and_shown() {
     broker.quiet(&["change_password", "ada", "other"]);
     assert_eq!(broker.quiet(&["authenticate_user", "ada", "other"]), "Success\n");
     assert_eq!(broker.json(&["list_users"])[0]["tags"], json!(["management", "monitoring"]));
+    let changes = broker.json(&["audit_log", "--contains", "/api/users/ada/password"]);
+    assert_eq!(changes.as_array().map(Vec::len), Some(1), "no tags go with it: {changes}");
     broker.refused(67, &["change_password", "nobody", "x"]);
 
     broker.quiet(&["set_permissions", "ada", "^c", ".*", ""]);

@@ -48,6 +48,7 @@ const OF_USER: &[Write] = &[
         ),
     ),
     ("PUT", "/api/users/u/tags", r#"{"tags":"protected"}"#),
+    ("PUT", "/api/users/u/password", concat!("{", hash!(new), "}")),
     ("PUT", "/api/user-limits/u/max-connections", r#"{"value":5}"#),
     ("PUT", "/api/user-limits/u/max-channels", r#"{"value":6}"#),
     ("DELETE", "/api/user-limits/u/all", ""),

@@ -118,6 +118,14 @@ pub fn trials() -> Vec<Trial> {
             json!({ "tags": "monitoring" }),
         ),
         trial(
+            "PUT",
+            "/api/users/{user}/password",
+            json!({ "password_hash": hash }),
+            json!({
+                "password": "both", "password_hash": other_hash, "hashing_algorithm": "rabbit_password_hashing_sha512",
+            }),
+        ),
+        trial(
             "POST",
             "/api/users/bulk-delete",
             json!({ "users": [] }),
