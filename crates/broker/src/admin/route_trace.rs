@@ -2,7 +2,7 @@
 
 use super::{Admin, BindingView, NewMessage, bindings};
 use crate::exchange::delay::delay_ms;
-use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, topic_matches};
+use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, Steps, topic_matches};
 use crate::fault::Fault;
 use crate::memory::table_bytes;
 use crate::queue::Queue;
@@ -19,6 +19,8 @@ const SHOWN_BINDINGS_MAX: usize = 100;
 const SHOWN_BYTES_MAX: usize = 256 << 10;
 /// Bindings of one step to one destination that are looked at.
 const LOOKED_AT_MAX: usize = 1 << 16;
+/// Words of keys that are compared with words of patterns to find the bindings to show.
+const COMPARED_MAX: usize = 1 << 22;
 /// Steps and queues that are shown; how many there are is said.
 const SHOWN_STEPS_MAX: usize = 200;
 const SHOWN_QUEUES_MAX: usize = 1000;
@@ -84,7 +86,7 @@ impl Admin {
     /// choose by chance may choose otherwise next time.
     ///
     /// # Errors
-    /// When there is no such exchange, or it takes no messages from clients.
+    /// When there is no such exchange, or it takes no messages from clients, or none with so many keys.
     pub fn trace_route(&self, vhost: &str, message: &NewMessage) -> Result<RouteTrace, Fault> {
         let vhost = self.known_vhost(vhost)?;
         let mut header = Vec::new();
@@ -96,10 +98,17 @@ impl Admin {
             b"" => vhost.exchange_or_fault(b"")?,
             name => vhost.published_to(name)?,
         };
-        let trace = RouteTrace::default();
-        let mut tracing =
-            Tracing { vhost: &vhost, envelope, trace, queues: Vec::new(), shown_bytes: 0 };
+        let mut tracing = Tracing {
+            vhost: &vhost,
+            envelope,
+            trace: RouteTrace::default(),
+            queues: Vec::new(),
+            shown_bytes: 0,
+            steps: Steps::of_one_message(),
+            compared: Steps::at_most(COMPARED_MAX),
+        };
         tracing.follow(exchange);
+        tracing.steps.check()?;
         let Tracing { mut trace, mut queues, .. } = tracing;
         queues.sort_unstable_by_key(|queue| queue.id);
         queues.dedup_by_key(|queue| queue.id);
@@ -127,6 +136,9 @@ struct Tracing<'a> {
     queues: Vec<Arc<Queue>>,
     /// Bytes of the arguments of the bindings that are shown.
     shown_bytes: usize,
+    /// What is left for its way, and for the bindings to show.
+    steps: Steps,
+    compared: Steps,
 }
 
 impl Tracing<'_> {
@@ -134,6 +146,9 @@ impl Tracing<'_> {
         let mut seen = FxHashSet::default();
         let mut pending = vec![(first, None)];
         while let Some((exchange, alternate_of)) = pending.pop() {
+            if self.steps.is_over() {
+                break;
+            }
             if seen.insert(exchange.id) {
                 let step = self.step(&exchange, alternate_of, &seen, &mut pending);
                 self.trace.is_delayed |= step.delayed_ms.is_some();
@@ -191,13 +206,14 @@ impl Tracing<'_> {
     }
 
     /// Where an exchange sends the message, each place once.
-    fn destinations(&self, exchange: &Exchange) -> Vec<Destination> {
+    fn destinations(&mut self, exchange: &Exchange) -> Vec<Destination> {
         let mut found = Vec::new();
         if exchange.name.is_empty() {
-            let queues = self.envelope.keys.iter().filter_map(|name| self.vhost.queue(name));
+            let keys = self.envelope.keys.iter().take_while(|_| self.steps.take(1));
+            let queues = keys.filter_map(|name| self.vhost.queue(name));
             found.extend(queues.map(Destination::Queue));
         } else {
-            exchange.matches(&self.envelope, &mut |one| found.push(one.clone()));
+            exchange.matches(&self.envelope, &mut self.steps, &mut |one| found.push(one.clone()));
         }
         found.sort_by_key(Destination::id);
         found.dedup_by_key(|one| one.id());
@@ -228,14 +244,17 @@ impl Tracing<'_> {
         let mut each = |destination: &Destination, key: &ShortString, arguments: &FieldTable| {
             let has_room = shown.len() + found.len() < SHOWN_BINDINGS_MAX
                 && self.shown_bytes < SHOWN_BYTES_MAX
-                && looked_at < LOOKED_AT_MAX;
+                && looked_at < LOOKED_AT_MAX
+                && !self.compared.is_over();
             if !has_room {
                 return ControlFlow::Break(());
             }
             looked_at += 1;
             // Of those that look at more than the routing key, all that lead to where it goes.
             let may_let_through = match routes_as {
-                ExchangeKind::Topic => keys.iter().any(|one| topic_matches(key.as_bytes(), one)),
+                ExchangeKind::Topic => {
+                    keys.iter().any(|one| topic_matches(key.as_bytes(), one, &mut self.compared))
+                }
                 _ => true,
             };
             if may_let_through {

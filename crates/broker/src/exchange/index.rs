@@ -6,7 +6,7 @@ use super::fanout::FanoutIndex;
 use super::headers::HeadersIndex;
 use super::spread::{ModulusIndex, RandomIndex};
 use super::topic::TopicIndex;
-use super::{BindingKey, Destination, Envelope, ExchangeKind};
+use super::{BindingKey, Destination, Envelope, ExchangeKind, Steps};
 use courser_codec::FieldTable;
 
 pub(super) enum Index {
@@ -52,13 +52,19 @@ impl Index {
         }
     }
 
-    /// Calls `found` for every destination that a message goes to, perhaps more than once.
-    pub fn matches(&self, envelope: &Envelope<'_>, found: &mut dyn FnMut(&Destination)) {
+    /// Calls `found` for every destination that a message goes to, perhaps more than once, as far as there are `steps`.
+    pub fn matches(
+        &self,
+        envelope: &Envelope<'_>,
+        steps: &mut Steps,
+        found: &mut dyn FnMut(&Destination),
+    ) {
         match self {
             Index::Direct(index) => {
-                envelope.keys.iter().for_each(|key| index.matches(key, found));
+                let keys = envelope.keys.iter().take_while(|_| steps.take(1));
+                keys.for_each(|key| index.matches(key, found));
             }
-            Index::Topic(index) => index.matches(envelope.keys, found),
+            Index::Topic(index) => index.matches(envelope.keys, steps, found),
             Index::Fanout(index) => index.matches(found),
             Index::Headers(index) => index.matches(envelope.headers(), found),
             Index::ConsistentHash(index) => index.matches(envelope, found),

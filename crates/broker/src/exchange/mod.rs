@@ -15,6 +15,7 @@ mod portions;
 mod retention;
 mod sources;
 mod spread;
+mod steps;
 mod topic;
 mod variants;
 
@@ -24,6 +25,7 @@ pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;
 pub(crate) use retention::{Arrival, Context, Retention};
 pub(crate) use sources::Sources;
+pub(crate) use steps::Steps;
 pub(crate) use topic::topic_matches;
 
 use crate::arguments::ALTERNATE_EXCHANGE;
@@ -239,9 +241,14 @@ impl Exchange {
         matches!(self.retention, Retention::Nothing) && self.bindings.read().index.by_key_alone()
     }
 
-    /// Calls `found` for every destination that a message goes to, perhaps more than once.
-    pub(crate) fn matches(&self, envelope: &Envelope<'_>, found: &mut dyn FnMut(&Destination)) {
-        self.bindings.read().index.matches(envelope, found);
+    /// Calls `found` for every destination that a message goes to, perhaps more than once, as far as there are `steps`.
+    pub(crate) fn matches(
+        &self,
+        envelope: &Envelope<'_>,
+        steps: &mut Steps,
+        found: &mut dyn FnMut(&Destination),
+    ) {
+        self.bindings.read().index.matches(envelope, steps, found);
     }
 
     /// Adds a binding unless the same exists. Returns whether it is new.

@@ -4,7 +4,7 @@
 //! patterns are long, not how many patterns there are.
 
 use super::destinations::Destinations;
-use super::{Destination, shrink};
+use super::{Destination, Steps, shrink};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Default)]
@@ -82,18 +82,21 @@ impl Words {
 
 impl TopicIndex {
     /// Calls `found` with the destinations of every pattern that matches one of the keys, once for each
-    /// pattern.
-    pub fn matches(&self, keys: &[&[u8]], found: &mut dyn FnMut(&Destination)) {
+    /// pattern, as far as there are steps: one for each word at a node.
+    pub fn matches(&self, keys: &[&[u8]], steps: &mut Steps, found: &mut dyn FnMut(&Destination)) {
         let mut ends = (keys.len() > 1).then(FxHashSet::default);
         for key in keys {
             // A key has at most 255 bytes, so at most 256 words, mostly few.
             let words: Vec<&[u8]> = words(key).collect();
-            let mut matching = Matching { words: &words, seen: FxHashSet::default() };
+            let mut matching = Matching { words: &words, seen: FxHashSet::default(), steps };
             matching.descend(&self.root, 0, &mut |end| {
                 if ends.as_mut().is_none_or(|ends| ends.insert(&raw const *end)) {
                     end.destinations.as_slice().iter().for_each(&mut *found);
                 }
             });
+            if steps.is_over() {
+                break;
+            }
         }
     }
 
@@ -115,9 +118,12 @@ impl TopicIndex {
     }
 }
 
-/// Whether a routing key matches a pattern.
-pub(crate) fn topic_matches(pattern: &[u8], routing_key: &[u8]) -> bool {
+/// Whether a routing key matches a pattern; not if there are not enough steps to find out.
+pub(crate) fn topic_matches(pattern: &[u8], routing_key: &[u8], steps: &mut Steps) -> bool {
     let (pattern, key): (Vec<_>, Vec<_>) = (words(pattern).collect(), words(routing_key).collect());
+    if !steps.take((pattern.len() + 1) * (key.len() + 1)) {
+        return false;
+    }
     // For each number of words of the key: whether the pattern so far matches them.
     let mut reaches = vec![false; key.len() + 1];
     reaches[0] = true;
@@ -145,11 +151,15 @@ struct Matching<'k> {
     /// Where the walk has been below a `#`, which can be reached in many ways: without this, a
     /// pattern of many `#` would cost exponential time.
     seen: FxHashSet<(*const Node, usize)>,
+    steps: &'k mut Steps,
 }
 
 impl Matching<'_> {
     /// Calls `found` with the ends of the patterns that match.
     fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Node)) {
+        if !self.steps.take(1) {
+            return;
+        }
         if let Some(many) = &node.many {
             for next in at..=self.words.len() {
                 if !self.seen.insert((&raw const **many, next)) {

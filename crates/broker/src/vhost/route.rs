@@ -4,7 +4,7 @@ use super::Vhost;
 use crate::direct_reply::is_reply_name;
 use crate::exchange::delay::delay_ms;
 use crate::exchange::history::is_remembered;
-use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind};
+use crate::exchange::{Destination, Envelope, Exchange, ExchangeKind, Steps};
 use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
 use crate::routing::{Namespace, Route, Screen};
@@ -58,7 +58,7 @@ impl Vhost {
         let is_traced = self.is_traced();
         let mut route = Route { by_key_alone: true, is_traced, ..Route::default() };
         route.exchange = Some(Arc::clone(&exchange));
-        self.route_from(exchange, envelope, without, &mut route);
+        self.route_from(exchange, envelope, without, &mut route).check()?;
         route.finish()
     }
 
@@ -76,8 +76,8 @@ impl Vhost {
     }
 
     /// The default exchange: every queue by its name.
-    fn route_by_name(&self, envelope: &Envelope<'_>, route: &mut Route) {
-        for name in envelope.keys {
+    fn route_by_name(&self, envelope: &Envelope<'_>, steps: &mut Steps, route: &mut Route) {
+        for name in envelope.keys.iter().take_while(|_| steps.take(1)) {
             let direct = is_reply_name(name);
             route.answers |= direct;
             route.queues.extend(if direct { self.replies.get(name) } else { self.queue(name) });
@@ -86,14 +86,15 @@ impl Vhost {
 
     /// Follows the bindings from exchange to exchange, each of which is passed through once, but for those
     /// of the numbers in `without`. What finds no destination at one of them goes on to its alternate
-    /// exchange.
+    /// exchange. Returns the steps left: where there were not enough, only a part of the queues was found.
     fn route_from(
         &self,
         exchange: Arc<Exchange>,
         envelope: &Envelope<'_>,
         without: &[u64],
         route: &mut Route,
-    ) {
+    ) -> Steps {
+        let mut steps = Steps::of_one_message();
         let mut seen: FxHashSet<u64> = without.iter().copied().collect();
         // By several keys a queue may be found very often.
         let mut queues_seen = (envelope.keys.len() > 1).then(FxHashSet::default);
@@ -103,7 +104,7 @@ impl Vhost {
                 continue;
             }
             if exchange.name.is_empty() {
-                self.route_by_name(envelope, route);
+                self.route_by_name(envelope, &mut steps, route);
                 continue;
             }
             route.by_key_alone &= exchange.routes_by_key_alone();
@@ -120,7 +121,7 @@ impl Vhost {
                 route.keepers.push(Arc::clone(&exchange));
             }
             let mut found_any = false;
-            exchange.matches(envelope, &mut |destination| {
+            exchange.matches(envelope, &mut steps, &mut |destination| {
                 found_any = true;
                 match destination {
                     Destination::Queue(queue) => {
@@ -134,10 +135,14 @@ impl Vhost {
                     Destination::Exchange(_) => {}
                 }
             });
+            if steps.is_over() {
+                break;
+            }
             if !found_any && let Some(alternate) = exchange.alternate() {
                 pending.extend(self.exchange(alternate.as_bytes()));
             }
         }
+        steps
     }
 }
 

@@ -1,7 +1,8 @@
 //! The headers CC and BCC: further routing keys that a publisher names.
 
-use crate::support::{Client, Heard, Message, World, owned, processor_time};
-use courser_codec::{FieldTable, FieldValue, tx};
+use crate::frame_costs::cost;
+use crate::support::{Client, Heard, Message, World, declare_with, owned, processor_time};
+use courser_codec::{FieldTable, FieldValue, basic, tx};
 use std::time::Duration;
 
 fn array(keys: &[&str]) -> FieldValue {
@@ -143,4 +144,49 @@ fn keys_that_lead_to_the_same_queues_cost_next_to_nothing() {
     let limit = Duration::from_secs(1);
     assert!(publish_to_2000_queues("direct", "a", equal) < limit);
     assert!(publish_to_2000_queues("topic", "#", different) < limit);
+}
+
+/// An exchange with every pattern of `#` and eight words that are `a` or `*`, and a message for it with so many keys that each of
+/// their words comes to each part of each pattern.
+fn tangled(client: &mut Client, (exchange, key): (&str, &str), keys: usize) -> Message {
+    client.declare("to");
+    client.declare_exchange("x", "topic");
+    for nth in 0..1 << 8 {
+        let words = (0..8).map(|bit| if nth >> bit & 1 == 0 { ".a" } else { ".*" });
+        client.bind("to", "x", &format!("#{}", words.collect::<String>()));
+    }
+    let keys: Vec<String> = (0..keys).map(|nth| format!("{}x{nth}", "a.".repeat(120))).collect();
+    let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
+    copied(exchange, key, "tangled", &[("CC", array(&keys))])
+}
+
+#[test]
+fn a_message_whose_keys_take_too_long_to_route_is_refused() {
+    let world = World::new();
+    let mut client = world.connect();
+    let message = tangled(&mut client, ("x", "k"), 300);
+    let taken = cost(|| client.send(message.clone()));
+    assert!(taken <= 300_000, "{taken}");
+    let heard = client.heard();
+    let is_refused =
+        matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 "));
+    assert!(is_refused, "{heard:?}");
+    let mut client = world.connect();
+    let few = tangled(&mut client, ("x", "k"), 3);
+    client.send(few);
+    assert_eq!(client.pop_all("to"), ["tangled"]);
+}
+
+#[test]
+fn a_letter_whose_keys_take_too_long_to_route_goes_where_it_has_come_to() {
+    let world = World::new();
+    let mut client = world.connect();
+    let letters = FieldTable::new().with("x-dead-letter-exchange", "x");
+    declare_with(&mut client, "from", false, &letters);
+    let message = tangled(&mut client, ("", "from"), 300);
+    client.send(message);
+    let tag = client.get("from").expect("it waits").tag;
+    let taken = cost(|| client.tell(basic::Reject { delivery_tag: tag, requeue: false }));
+    assert!(taken <= 300_000, "{taken}");
+    assert_eq!(client.pop_all("to"), ["tangled"]);
 }
