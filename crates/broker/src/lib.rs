@@ -22,6 +22,7 @@ mod direct_reply;
 mod exchange;
 mod fault;
 mod gate;
+mod kept_reader;
 mod limits;
 mod members;
 mod memory;

@@ -35,9 +35,11 @@ pub(crate) enum Use {
     Incomplete,
     /// Messages that are taken in when the disk has caught up.
     Unread,
+    /// What has been read ahead of the messages that are handed out next.
+    Readers,
 }
 
-const USES: usize = 8;
+const USES: usize = 9;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
@@ -61,6 +63,8 @@ pub(crate) struct Memory {
     share_max: u64,
     /// The most that what has come in part may use.
     incomplete_max: u64,
+    /// The most that what has been read ahead may use.
+    readers_max: u64,
 }
 
 impl Memory {
@@ -73,6 +77,7 @@ impl Memory {
             high_bytes,
             definitions_max: (high_bytes / 4).max(DEFINITIONS_MAX_LEAST),
             share_max: high_bytes / 4,
+            readers_max: high_bytes / 8,
             // A connection that is alone may use half of it: enough for one of the largest messages.
             incomplete_max: (high_bytes / 2)
                 .max(2 * (limits.message_max_bytes + INCOMPLETE_AT_ANY_TIME as u64)),
@@ -140,6 +145,11 @@ impl Memory {
     /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
     pub fn admits_deduplication(&self, bytes: usize) -> bool {
         self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max
+    }
+
+    /// Whether what has been read ahead may grow by `bytes`, all together.
+    pub fn admits_reader(&self, bytes: usize) -> bool {
+        self.used(Use::Readers).saturating_add(bytes as u64) <= self.readers_max
     }
 
     fn admit(&self, by: Use, bytes: usize, most: u64, what: &str) -> Result<(), Fault> {

@@ -30,6 +30,8 @@ pub(crate) enum TimerKind {
     Age,
     /// Messages of a delayed exchange are due.
     Delayed,
+    /// What a queue has read ahead may not be needed any more.
+    ReadAhead,
 }
 
 /// Something that wants to be called at a certain time.

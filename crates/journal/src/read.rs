@@ -37,6 +37,11 @@ impl ReadCache {
         *self = Self::default();
     }
 
+    /// Bytes that it takes, however many of them are valid.
+    pub fn held_bytes(&self) -> usize {
+        self.octets.len()
+    }
+
     /// What is cached from `position` on.
     fn cached_from(&self, position: Lsn) -> &[u8] {
         let offset = position.0.checked_sub(self.start.0).and_then(|o| usize::try_from(o).ok());

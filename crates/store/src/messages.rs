@@ -44,4 +44,9 @@ pub trait Reader: Send + std::fmt::Debug {
     /// When it can't be read: [`StoreError::Lost`] if it never will be, [`StoreError::Unread`] if
     /// another try may succeed.
     fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError>;
+
+    /// Bytes that it has read ahead, or keeps of the last message, until the next one is read or it goes.
+    fn held_bytes(&self) -> usize {
+        0
+    }
 }

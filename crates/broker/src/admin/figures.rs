@@ -78,6 +78,8 @@ pub struct MemoryUses {
     pub incomplete: u64,
     /// Messages that are taken in when the disk has caught up.
     pub unread: u64,
+    /// What has been read ahead of the messages that are handed out next.
+    pub readers: u64,
 }
 
 /// Memory that counts as used until this goes.
@@ -150,6 +152,7 @@ impl Admin {
             answers: used(Use::Answers),
             incomplete: used(Use::Incomplete),
             unread: used(Use::Unread),
+            readers: used(Use::Readers),
         }
     }
 

@@ -5,6 +5,7 @@ use super::expiry::read;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
+use crate::kept_reader::KeptReader;
 use crate::posting::PublishRun;
 use crate::wakes::Wakes;
 use crate::work;
@@ -140,7 +141,7 @@ impl Queue {
     /// them. Until all have been read, only the bytes of the others are bounded.
     #[cold]
     pub(super) fn read_sizes(state: &mut State, store: &dyn Store) {
-        let mut reader = None;
+        let mut reader = KeptReader::default();
         let read = state.ready.read_sizes(SIZES_READ_AT_ONCE, &mut |location| {
             // One that can't be read is found out when its turn comes.
             read(location, &mut reader, store).map_or(0, |message| message.body.len() as u32)

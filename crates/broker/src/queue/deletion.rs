@@ -43,7 +43,8 @@ impl Queue {
         self.end_expiry(&mut state);
         self.timers.disarm(&mut state.serving, (self.id, TimerKind::Serve));
         let dying = self.take_dying(&mut state);
-        state.reader = None;
+        self.timers.disarm(&mut state.read_ahead, (self.id, TimerKind::ReadAhead));
+        state.reader.close();
         state.notes = None;
         let messages = state.ready.take_all();
         let unacked = state.unacked.take_all();

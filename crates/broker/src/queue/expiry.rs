@@ -9,10 +9,11 @@
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
+use crate::kept_reader::KeptReader;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, Properties};
-use courser_store::{Location, MessageRef, Reader, Store, StoreError};
+use courser_store::{Location, MessageRef, Store, StoreError};
 use std::sync::Arc;
 
 /// Messages that one section under the lock lets expire; the next section follows at once.
@@ -77,12 +78,12 @@ fn expiration_ms(message: &MessageRef<'_>) -> Option<u64> {
 /// The message at a place, wherever that is.
 pub(super) fn read<'a>(
     location: &'a Location,
-    reader: &'a mut Option<Box<dyn Reader>>,
+    reader: &'a mut KeptReader,
     store: &dyn Store,
 ) -> Result<MessageRef<'a>, StoreError> {
     match location.in_memory() {
         Some(message) => Ok(message),
-        None => reader.get_or_insert_with(|| store.reader()).read(location),
+        None => reader.open(store).read(location),
     }
 }
 
@@ -118,7 +119,7 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<bool, StoreError> {
-        let had_reader = state.reader.is_some();
+        let had_reader = state.reader.is_open();
         let leaving_max = if wakes.is_posting() { 0 } else { EXPIRED_AT_ONCE };
         for left in 0..=leaving_max {
             let State { ready, reader, expiry, notes, .. } = state;
@@ -148,7 +149,7 @@ impl Queue {
                     self.watch_until(state, deadline_ms);
                 }
                 if !had_reader {
-                    state.reader = None;
+                    state.reader.close();
                 }
                 return Ok(false);
             }
@@ -166,7 +167,7 @@ impl Queue {
 
     /// The queue is empty: nothing has to be watched for now.
     fn rest(&self, state: &mut State) {
-        state.reader = None;
+        state.reader.close();
         state.expiry.seen = None;
         let has_ttl = state.traits.as_ref().is_some_and(|traits| traits.message_ttl_ms.is_some());
         state.expiry.watching = has_ttl || !state.unacked.is_empty();

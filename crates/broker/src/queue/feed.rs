@@ -295,10 +295,9 @@ impl Queue {
         }
         let moment = self.moment(state);
         let State { ready, reader, consumers, unacked, notes, counts, .. } = state;
-        let open = reader.get_or_insert_with(|| store.reader());
         let mut waiting = Waiting {
             ready,
-            reader: &mut **open,
+            reader: reader.open(store),
             moment,
             expired: Vec::new(),
             unconsumed: 0,
@@ -309,7 +308,7 @@ impl Queue {
         let fed = self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes);
         let expired = waiting.expired;
         if ready.is_empty() {
-            *reader = None;
+            reader.close();
         }
         for one in expired {
             self.bury(state, one, Reason::Expired, settling, wakes);

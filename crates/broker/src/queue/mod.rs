@@ -67,6 +67,7 @@ use crate::counts::{self, QueueCounts, VhostCounts};
 use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
 use crate::fault::{Fault, store_fault};
+use crate::kept_reader::KeptReader;
 use crate::memory::{Charge, Memory, Use, named_bytes};
 use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
@@ -75,7 +76,7 @@ use crate::timers::{Timed, Timer, Timers};
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::{Reader, StoreError};
+use courser_store::StoreError;
 use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
@@ -155,7 +156,9 @@ pub struct Queue {
 struct State {
     ready: Ready,
     /// Reads what waits in the store; there only while something waits.
-    reader: Option<Box<dyn Reader>>,
+    reader: KeptReader,
+    /// Armed while something is kept that has been read ahead.
+    read_ahead: Timer,
     consumers: Consumers,
     unacked: HandedOut,
     had_consumer: bool,
@@ -250,6 +253,7 @@ impl Queue {
             },
             state: Mutex::new(State {
                 ready,
+                reader: KeptReader::new(memory),
                 consumers,
                 traits,
                 notes,

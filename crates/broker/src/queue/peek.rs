@@ -82,7 +82,7 @@ impl Queue {
                 taken.push(Settled { sequence, freed: Freed::Nothing });
             });
             if state.ready.is_empty() {
-                state.reader = None;
+                state.reader.close();
             }
             self.backlog.store(state.ready.len(), Ordering::Relaxed);
             left = &left[done..];

@@ -79,7 +79,7 @@ impl Queue {
         }
         let popped = self.pop_for(holder.0, state, settling, store)?;
         let Some((sequence, mut location, bytes)) = popped else {
-            state.reader = None;
+            state.reader.close();
             self.count_got_empty(state, wakes);
             return Ok(Poll::Empty);
         };
@@ -122,7 +122,7 @@ impl Queue {
             got.add_got(taking == Taking::ForGood, redelivered, size_bytes);
             self.count_deliveries(&mut state.counts, &got, wakes);
             if left == 0 {
-                state.reader = None;
+                state.reader.close();
             }
         }
         // It may return, or has not gone.

@@ -119,6 +119,7 @@ impl Timed for Queue {
                     stream.watch_age(wait_ms, &self.timers, self.timed());
                 }
             }
+            TimerKind::ReadAhead => self.release_unused_reader(fired_ms),
             TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),
         }
     }

@@ -9,6 +9,7 @@ use super::consumers::address;
 use super::settle::Settling;
 use super::unread::READ_AGAIN_MS;
 use super::{Queue, State};
+use crate::kept_reader::UNUSED_MS;
 use crate::outbox::Outbox;
 use crate::timers::TimerKind;
 use crate::wakes::Wakes;
@@ -64,6 +65,27 @@ impl Queue {
             self.serve_in(state, 0);
         } else if state.unread.is_some() {
             self.serve_in(state, READ_AGAIN_MS);
+        }
+        if state.reader.is_open() {
+            self.keep_reader(state);
+        }
+    }
+
+    /// Keeps what has been read ahead for the next section, as far as memory allows and as long as that is used.
+    fn keep_reader(&self, state: &mut State) {
+        if state.reader.count(0) && state.read_ahead.deadline_ms().is_none() {
+            let (deadline_ms, key) = (self.now_ms() + UNUSED_MS, (self.id, TimerKind::ReadAhead));
+            self.timers.arm(&mut state.read_ahead, deadline_ms, key, self.timed());
+        }
+    }
+
+    /// The timer for `fired_ms` has fired: gives back what has been read ahead, if nothing has been read since it was armed.
+    pub(super) fn release_unused_reader(&self, fired_ms: u64) {
+        let mut state = self.state.lock();
+        state.read_ahead.fired(fired_ms);
+        match state.reader.take_used() {
+            true => self.keep_reader(&mut state),
+            false => state.reader.close(),
         }
     }
 

@@ -198,7 +198,7 @@ impl Queue {
         if let Some(notes) = &mut state.notes {
             purged.for_each(&mut |location| notes.leave(location));
         }
-        state.reader = None;
+        state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
         let mut settling = Settling::default();

@@ -11,9 +11,10 @@ use super::returns::{count_of, put_count};
 use super::settle::Settling;
 use super::source::Source;
 use super::{Queue, State};
+use crate::kept_reader::KeptReader;
 use crate::outbox::Outbox;
 use crate::outbox::wire::WireBuffer;
-use courser_store::{Location, Reader, Store, StoreError};
+use courser_store::{Location, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -147,7 +148,7 @@ impl Queue {
 /// Bytes of the content header that a message is delivered with.
 fn header_len(
     location: &Location,
-    reader: &mut Option<Box<dyn Reader>>,
+    reader: &mut KeptReader,
     notes: Option<&MessageNotes>,
     store: &dyn Store,
 ) -> Result<usize, StoreError> {

@@ -92,7 +92,7 @@ impl State {
         let is_read = matches!(found, Ok(_) | Err(StoreError::Lost(_)));
         if !is_read {
             // The next try opens the file anew.
-            self.reader = None;
+            self.reader.close();
         }
         is_read
     }
@@ -102,7 +102,7 @@ impl Queue {
     /// Notes that the head, or what a reader of the stream comes to, can't be read.
     #[cold]
     pub(super) fn note_unread(&self, state: &mut State, error: &StoreError) {
-        state.reader = None;
+        state.reader.close();
         let now_ms = self.timers.now_ms();
         let unread = state.unread.get_or_insert_with(|| {
             Box::new(Unreadable {
@@ -203,7 +203,7 @@ impl Queue {
                 unread.offsets.push_back(offset);
             }
         }
-        state.reader = None;
+        state.reader.close();
         let was_held_up = unread.held_up_since_ms.take().is_some();
         (was_held_up || !unread.offsets.is_empty()).then_some(unread)
     }

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::fault::{Fault, Resource};
+use crate::kept_reader::KeptReader;
 use crate::queue::Queue;
 use crate::stream::{self, Filter, Start, StreamReader};
 use crate::work;
@@ -50,7 +51,8 @@ impl Session {
             Some((number, index, slot.consumer_key))
         });
         let Some(place) = place else { return };
-        let reader = StreamReader::new(id, queue, place, offset, filter);
+        let reader = KeptReader::new(&self.broker.memory);
+        let reader = StreamReader::new(id, queue, place, offset, filter, reader);
         self.stream_readers.insert(id, reader);
     }
 

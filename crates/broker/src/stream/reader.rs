@@ -3,10 +3,11 @@
 use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
+use crate::kept_reader::{KeptReader, UNUSED_MS};
 use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
-use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
+use courser_store::{Location, MessageRef, Position, Store, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -28,7 +29,9 @@ pub(crate) struct StreamReader {
     filter: Option<Filter>,
     /// The places of the messages from `offset` on.
     ahead: VecDeque<Location>,
-    reader: Option<Box<dyn Reader>>,
+    reader: KeptReader,
+    /// When it has read last.
+    read_ms: u64,
     /// The stream wakes this reader's connection when there is a message with this offset.
     asleep_until: Option<u64>,
     /// The position of a message whose durability it waits for.
@@ -57,6 +60,7 @@ impl StreamReader {
         (channel, slot, key): (u16, u32, u32),
         offset: u64,
         filter: Option<Filter>,
+        reader: KeptReader,
     ) -> Self {
         StreamReader {
             id,
@@ -67,7 +71,8 @@ impl StreamReader {
             offset,
             filter,
             ahead: VecDeque::new(),
-            reader: None,
+            reader,
+            read_ms: 0,
             asleep_until: None,
             awaited: None,
             header: Vec::new(),
@@ -78,9 +83,22 @@ impl StreamReader {
 
     /// Gives back the memory that reading ahead has taken.
     pub fn release_memory(&mut self) {
-        self.reader = None;
+        self.reader.close();
         self.ahead = VecDeque::new();
         self.header = Vec::new();
+    }
+
+    /// Counts what it keeps for its next turn; or gives it back, where memory is short or it has read nothing for a while.
+    fn keep_memory(&mut self) {
+        let now_ms = self.queue.now_ms();
+        if self.reader.take_used() {
+            self.read_ms = now_ms;
+        }
+        let places = self.ahead.capacity() * size_of::<Location>();
+        let is_used = now_ms < self.read_ms.saturating_add(UNUSED_MS);
+        if !is_used || !self.reader.count(places + self.header.capacity()) {
+            self.release_memory();
+        }
     }
 
     /// Hands its consumer everything that it can take and that is durable, and sees to it that the
@@ -89,7 +107,7 @@ impl StreamReader {
         if self.reads_at_ms > self.queue.now_ms() {
             return self.is_alive(&mut outbox.lock());
         }
-        self.pump_now(outbox, store, wakes).unwrap_or_else(|error| {
+        let goes_on = self.pump_now(outbox, store, wakes).unwrap_or_else(|error| {
             // The queue wakes this connection when it is to be tried again.
             self.release_memory();
             let since_ms = *self.held_up_since_ms.get_or_insert(self.queue.now_ms());
@@ -97,7 +115,9 @@ impl StreamReader {
             self.reads_at_ms = reads_at_ms;
             self.offset += u64::from(goes_on);
             true
-        })
+        });
+        self.keep_memory();
+        goes_on
     }
 
     fn pump_now(
@@ -190,7 +210,7 @@ impl StreamReader {
     ) -> Result<Stop, StoreError> {
         let Some(stream) = self.queue.stream() else { return Ok(Stop::Blocked) };
         let durable = store.durable();
-        let reader = self.reader.get_or_insert_with(|| store.reader());
+        let reader = self.reader.open(store);
         let high_bytes = outbox.high_bytes();
         let (mut stop, mut failed) = (Stop::Ahead, None);
         let mut handed = Handed::default();

@@ -63,6 +63,7 @@ mod prefetch;
 mod priority;
 mod publish;
 mod quorum;
+mod read_ahead;
 mod recent_history;
 mod requeue;
 mod single_active;

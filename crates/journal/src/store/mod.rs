@@ -365,4 +365,8 @@ impl Reader for LogReader {
         };
         message_of(record).ok_or_else(|| lost(&MalformedRecord(position)))
     }
+
+    fn held_bytes(&self) -> usize {
+        self.cache.held_bytes()
+    }
 }

@@ -115,6 +115,10 @@ impl Reader for WatchedReader {
         }
         self.reader.read(location)
     }
+
+    fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
+    }
 }
 
 impl fmt::Debug for WatchedReader {

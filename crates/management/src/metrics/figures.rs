@@ -173,6 +173,8 @@ impl NodeFigures {
             (&mut memory.deduplication, more.memory.deduplication),
             (&mut memory.answers, more.memory.answers),
             (&mut memory.incomplete, more.memory.incomplete),
+            (&mut memory.unread, more.memory.unread),
+            (&mut memory.readers, more.memory.readers),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
             (&mut self.memory_limit_bytes, more.memory_limit_bytes),
             (&mut self.connections, more.connections),

@@ -17,6 +17,7 @@ pub const BATCH_BYTES: u64 = 8 << 20;
 /// A [`World`] that survives.
 pub struct WorldOnDisk {
     disk: FakeDisk,
+    limits: Limits,
     /// The group of a cluster that the broker is of.
     group: u16,
     /// The log is one copy of a replicated one.
@@ -40,6 +41,13 @@ impl WorldOnDisk {
         world
     }
 
+    /// With these limits.
+    pub fn with(limits: Limits) -> Self {
+        let mut world = WorldOnDisk { limits, ..WorldOnDisk::stopped(0, false) };
+        world.start();
+        world
+    }
+
     /// On a replicated log.
     pub fn on_copy() -> Self {
         let mut world = WorldOnDisk::stopped(0, true);
@@ -49,7 +57,15 @@ impl WorldOnDisk {
 
     fn stopped(group: u16, is_copy: bool) -> Self {
         let disk = FakeDisk::new(7);
-        WorldOnDisk { disk, group, is_copy, running: None, watched: None, forgets_sizes: false }
+        WorldOnDisk {
+            disk,
+            limits: Limits::default(),
+            group,
+            is_copy,
+            running: None,
+            watched: None,
+            forgets_sizes: false,
+        }
     }
 
     /// With these changes in the log, as another version may have written them.
@@ -264,7 +280,7 @@ impl WorldOnDisk {
         let log = Arc::new(log);
         let watched = Arc::new(WatchedStore::new(log.store()));
         let shared = Arc::clone(&watched) as Arc<dyn Store>;
-        let broker = Broker::of_group(self.group, shared, gauge, Limits::default(), 7);
+        let broker = Broker::of_group(self.group, shared, gauge, self.limits.clone(), 7);
         broker.restore(recovered).expect("what was written can be read");
         let world = World { broker, log: Some(Arc::clone(&log)) };
         self.running = Some((world, log));

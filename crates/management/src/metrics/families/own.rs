@@ -132,6 +132,7 @@ pub(crate) fn add(
         ("answers", uses.answers),
         ("incomplete", uses.incomplete),
         ("unread", uses.unread),
+        ("readers", uses.readers),
     ];
     let used = uses.map(|(name, bytes)| (Labels::default().with("use", name), bytes));
     page.rows(PREFIX, MEMORY, &used);
