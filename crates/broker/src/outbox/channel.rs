@@ -28,6 +28,8 @@ pub(crate) struct ChannelOut {
     /// `basic.qos` with global=false: the limit for each consumer made from now on.
     pub prefetch_each: u16,
     slots: Vec<Option<Slot>>,
+    /// Tags that the slots have room for.
+    tag_places: usize,
     /// Slots that were in use and are not.
     free: Vec<u32>,
     /// The slots of consumers by their tags.
@@ -53,6 +55,8 @@ pub(crate) struct ChannelOut {
 const CHANNEL_BYTES: usize = 1280;
 /// What a consumer uses here and in its queue, its tag not counted.
 const CONSUMER_BYTES: usize = 256;
+/// Room for so many tags of a consumer's deliveries is kept once they are settled.
+const KEPT_TAGS: usize = 1024;
 
 impl ChannelOut {
     pub(super) fn new(unacked_max: u32, charge: Charge) -> Self {
@@ -67,6 +71,7 @@ impl ChannelOut {
             transactional: false,
             prefetch_each: 0,
             slots: Vec::new(),
+            tag_places: 0,
             free: Vec::new(),
             by_tag: FxHashMap::default(),
             polled: FxHashMap::default(),
@@ -85,7 +90,8 @@ impl ChannelOut {
     pub(super) fn count_memory(&mut self) {
         let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
         let waiting = self.starved.capacity() * 4 * size_of::<u64>();
-        self.charge.set(CHANNEL_BYTES + slots + waiting + self.unacked.used_bytes());
+        let tags = self.tag_places * size_of::<u64>();
+        self.charge.set(CHANNEL_BYTES + slots + waiting + tags + self.unacked.used_bytes());
     }
 
     /// Where to count what happens on it.
@@ -176,6 +182,14 @@ impl ChannelOut {
             if slot.consumer_tag.is_some() {
                 self.in_flight += 1;
             }
+            if let Some(tags) = &mut slot.tags {
+                let places = tags.capacity();
+                tags.push(tag);
+                if tags.capacity() != places {
+                    self.tag_places += tags.capacity() - places;
+                    self.count_memory();
+                }
+            }
         }
     }
 
@@ -197,6 +211,7 @@ impl ChannelOut {
         if slot.consumer_tag.is_some() {
             self.in_flight -= 1;
         }
+        let has_old_tags = slot.has_old_tags();
         let freed = match slot.consumer_tag.is_some() && !slot.ended {
             true if !shares => Freed::MayHaveMore(slot.consumer_key),
             true if was_used_up => Freed::MayHaveTurn(slot.consumer_key),
@@ -206,20 +221,47 @@ impl ChannelOut {
             let queue = Arc::clone(&slot.queue);
             self.starve(queue);
         }
+        if has_old_tags {
+            self.sweep_tags(slot_index);
+        }
         Some((&self.slot(slot_index)?.queue, freed))
+    }
+
+    /// Drops the tags of a slot's deliveries that are settled.
+    #[cold]
+    fn sweep_tags(&mut self, index: u32) {
+        let tags = self.slot_mut(index).and_then(|slot| slot.tags.take());
+        let Some(mut tags) = tags else { return };
+        let places = tags.capacity();
+        work::count(tags.len());
+        let oldest = self.unacked.oldest();
+        tags.retain(|tag| {
+            oldest.is_some_and(|oldest| *tag >= oldest) && self.unacked.contains(*tag)
+        });
+        if tags.capacity() > KEPT_TAGS + 4 * tags.len() {
+            tags.shrink_to(2 * tags.len());
+            self.tag_places -= places - tags.capacity();
+            self.count_memory();
+        }
+        if let Some(slot) = self.slot_mut(index) {
+            slot.tags = Some(tags);
+        }
     }
 
     /// What came through some slots returns to its queue, and its numbers there are added to `sequences`. Until the
     /// client settles it, without effect, it counts for the limit of the whole channel.
     pub(crate) fn take_away(&mut self, indexes: &FxHashSet<u32>, sequences: &mut Vec<u64>) {
-        let Self { unacked, slots, .. } = self;
-        unacked.take_away(indexes, |index, sequence| {
-            sequences.push(sequence);
-            if let Some(Some(slot)) = slots.get_mut(index as usize) {
-                slot.in_flight -= 1;
-            }
-        });
-        indexes.iter().for_each(|index| self.free_if_done(*index));
+        for index in indexes {
+            let Some(Some(slot)) = self.slots.get_mut(*index as usize) else { continue };
+            let tags = slot.tags.replace(Vec::new()).unwrap_or_default();
+            self.tag_places -= tags.capacity();
+            let taken = tags.iter().filter_map(|tag| self.unacked.take_away(*tag, *index));
+            let before = sequences.len();
+            sequences.extend(taken);
+            slot.in_flight -= (sequences.len() - before) as u32;
+            self.free_if_done(*index);
+        }
+        self.count_memory();
     }
 
     /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
@@ -238,6 +280,7 @@ impl ChannelOut {
         if slot.consumer_tag.is_none() {
             self.polled.remove(&slot.queue.id);
         }
+        self.tag_places -= slot.tags.map_or(0, |tags| tags.capacity());
         self.free.push(index);
         if self.free.len() == self.slots.len() {
             self.free = Vec::new();
@@ -294,6 +337,7 @@ impl ChannelOut {
             stream_reader: None,
             prefetch: if no_ack { 0 } else { prefetch },
             in_flight: 0,
+            tags: (!no_ack && queue.takes_away()).then(Vec::new),
             ended: false,
         });
         self.by_tag.insert(tag, index);
@@ -313,6 +357,7 @@ impl ChannelOut {
             stream_reader: None,
             prefetch: 0,
             in_flight: 0,
+            tags: None,
             ended: true,
         });
         self.polled.insert(queue.id, index);

@@ -4,6 +4,9 @@ use crate::queue::Queue;
 use courser_codec::ShortString;
 use std::sync::Arc;
 
+/// So many tags of deliveries that are settled are not worth sweeping.
+const OLD_TAGS: usize = 64;
+
 /// A queue that this channel takes from: one for each consumer, and one for each queue polled.
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -18,6 +21,9 @@ pub(crate) struct Slot {
     pub stream_reader: Option<u64>,
     pub(super) prefetch: u32,
     pub(super) in_flight: u32,
+    /// The tags of deliveries that wait for an acknowledgement, ascending, and of some that no longer do; there if they may be
+    /// taken away.
+    pub(super) tags: Option<Vec<u64>>,
     /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
     pub(super) ended: bool,
 }
@@ -32,6 +38,13 @@ impl Slot {
     /// Deliveries that wait for an acknowledgement.
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    /// Whether most of the tags are of deliveries that are settled.
+    #[inline]
+    pub(super) fn has_old_tags(&self) -> bool {
+        let most = 2 * self.in_flight as usize + OLD_TAGS;
+        self.tags.as_ref().is_some_and(|tags| tags.len() > most)
     }
 
     /// Deliveries that may wait for one, 0 for any number.

@@ -1,7 +1,6 @@
 //! The deliveries of a channel that wait for an acknowledgement, by delivery tag.
 
 use crate::work;
-use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
 /// A slot that no channel has.
@@ -108,15 +107,13 @@ impl UnackedList {
         self.trim();
     }
 
-    /// Marks those of some slots as returned, and calls `each` with the slot and the number in the queue of each.
-    pub fn take_away(&mut self, slots: &FxHashSet<u32>, mut each: impl FnMut(u32, u64)) {
-        work::count(self.entries.len());
-        for unacked in self.entries.iter_mut().filter_map(|(_, unacked)| unacked.as_mut()) {
-            if slots.contains(&unacked.slot) {
-                each(unacked.slot, unacked.sequence);
-                unacked.slot = NO_SLOT;
-            }
-        }
+    /// Marks the delivery with this tag as returned if it waits and came through this slot: its number in the queue.
+    pub fn take_away(&mut self, tag: u64, slot: u32) -> Option<u64> {
+        work::count(1);
+        let index = self.entries.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
+        let unacked = self.entries[index].1.as_mut().filter(|unacked| unacked.slot == slot)?;
+        unacked.slot = NO_SLOT;
+        Some(unacked.sequence)
     }
 
     /// How many deliveries wait.

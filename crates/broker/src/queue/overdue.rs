@@ -12,6 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 impl Queue {
+    /// Whether it takes back what a consumer has had for too long, and cancels that.
+    pub(crate) fn takes_away(&self) -> bool {
+        QueueType::of(&self.settings.arguments) == QueueType::Quorum
+    }
+
     /// Ends who is overdue: in a quorum queue the consumer, if its client hears of it, and else the channel.
     pub(super) fn end_overdue(
         self: &Arc<Self>,
@@ -20,7 +25,7 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        let cancels = QueueType::of(&self.settings.arguments) == QueueType::Quorum;
+        let cancels = self.takes_away();
         // The slots of each channel whose consumers are cancelled.
         let mut slots: FxHashMap<_, (Arc<Outbox>, FxHashSet<u32>)> = FxHashMap::default();
         let mut state = self.state.lock();

@@ -1,7 +1,7 @@
 //! `x-consumer-timeout` in quorum queues: a consumer that keeps a message for too long is cancelled.
 
 use crate::consumer_timeout::{TIMEOUT_MS, tick, timed_out};
-use crate::frame_costs::cost;
+use crate::frame_costs::{cost, fill, large};
 use crate::support::{
     Client, Heard, Message, Step, World, WorldOnDisk, declare_with, guest, short,
 };
@@ -141,6 +141,54 @@ fn many_consumers_of_a_channel_that_are_overdue_at_once_are_looked_for_once() {
     assert!(taken <= 16 * CONSUMERS as u64, "{taken} steps");
     assert_eq!(client.heard().len(), CONSUMERS);
     assert_eq!(world.counts("q"), (CONSUMERS, 0, 0));
+}
+
+#[test]
+fn the_end_of_an_overdue_consumer_costs_no_look_at_what_else_its_channel_has() {
+    const OTHERS: usize = 50_000;
+    let world = large();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    client.declare("classic");
+    declare_quorum(&mut client, "q");
+    client.consume("classic");
+    fill(&mut client, "classic", OTHERS / 2);
+    consume_within(&mut client, "q", TIMEOUT_MS as i64);
+    fill(&mut client, "q", 10);
+    fill(&mut client, "classic", OTHERS / 2);
+    client.heard();
+    let taken = cost(|| {
+        tick(&world, 11_000);
+    });
+    assert!(taken <= 100, "{taken} steps");
+    assert!(matches!(client.heard()[..], [Heard::Cancelled(_)]));
+    assert_eq!((world.counts("q"), world.counts("classic")), ((10, 0, 0), (0, OTHERS, 1)));
+}
+
+#[test]
+fn what_an_overdue_consumer_has_settled_does_not_return_and_all_else_does() {
+    const MESSAGES: u64 = 1000;
+    let world = World::new();
+    tick(&world, 10_000);
+    let mut client = world.connect();
+    declare_quorum(&mut client, "q");
+    let memory = world.broker.memory_used_bytes();
+    consume_within(&mut client, "q", TIMEOUT_MS as i64);
+    for turn in 0..3 {
+        fill(&mut client, "q", MESSAGES as usize);
+        // One of ten stays, and of the next turn all that are left of the last.
+        let first = turn * MESSAGES + 1;
+        (first..first + MESSAGES).rev().filter(|tag| tag % 10 != 3).for_each(|tag| client.ack(tag));
+    }
+    client.heard();
+    assert_eq!(world.counts("q"), (0, 300, 1));
+    tick(&world, 11_000);
+    assert_eq!(world.counts("q"), (300, 0, 0));
+    client.ack_through(0);
+    client.purge("q");
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    let left = world.broker.memory_used_bytes() as i64 - memory as i64;
+    assert!(left < 400_000, "{left}");
 }
 
 #[test]
