@@ -4,6 +4,8 @@ use super::Broker;
 use crate::monitor::{Event, EventKind};
 use crate::outbox::Outbox;
 use crate::shard::Shard;
+use crate::work;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
@@ -41,10 +43,14 @@ impl Broker {
         self.alarm()?;
         let mut held_back = self.held_back.lock();
         let reason = self.alarm()?;
-        if !held_back.iter().any(|known| Arc::ptr_eq(known, outbox)) {
-            held_back.push(Arc::clone(outbox));
-        }
+        work::count(1);
+        held_back.entry(Arc::as_ptr(outbox).addr()).or_insert_with(|| Arc::clone(outbox));
         Some(reason)
+    }
+
+    /// Forgets a connection that is over.
+    pub(crate) fn let_go(&self, outbox: &Arc<Outbox>) {
+        self.held_back.lock().remove(&Arc::as_ptr(outbox).addr());
     }
 
     /// Raises or ends the alarms by what is used now.
@@ -66,7 +72,7 @@ impl Broker {
 
     #[cold]
     fn set_alarms(&self) {
-        let mut woken = Vec::new();
+        let mut woken = FxHashMap::default();
         let (before, without_room) = {
             let mut held_back = self.held_back.lock();
             // Read again under the lock, so that the last to come here leaves the truth behind.
@@ -80,7 +86,7 @@ impl Broker {
             }
             (before, without_room)
         };
-        for outbox in woken {
+        for outbox in woken.into_values() {
             outbox.wake();
         }
         if !before.disk

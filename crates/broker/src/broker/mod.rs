@@ -68,7 +68,7 @@ pub struct Broker {
     /// Queues whose publishers wait for their consumers.
     pub(crate) queues_behind: AtomicUsize,
     /// Connections that wait for the end of the alarm.
-    held_back: Mutex<Vec<Arc<Outbox>>>,
+    held_back: Mutex<FxHashMap<usize, Arc<Outbox>>>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) members: Arc<Members>,
     /// Last, as whoever follows the types from here comes to everything else.

@@ -260,6 +260,7 @@ impl Session {
         }
         self.wakes.wake_all();
         self.broker.monitor.forget(&self.outbox, self.broker.now_ms());
+        self.broker.let_go(&self.outbox);
         self.incomplete.set(0);
         self.unread.set(0);
         self.broker.check_alarms();

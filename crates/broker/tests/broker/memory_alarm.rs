@@ -1,5 +1,6 @@
 //! Too many waiting messages: publishers are held back until there is room.
 
+use crate::frame_costs::cost;
 use crate::support::{Client, World};
 use courser_broker::{Broker, Limits};
 use courser_journal::testing::WatchedStore;
@@ -178,4 +179,28 @@ fn an_alarm_of_the_disk_raises_none_of_the_memory() {
     assert_eq!(world.broker.alarm(), Some("low on disk"));
     home.set_full(false);
     assert_eq!(world.broker.alarm(), None);
+}
+
+#[test]
+fn who_is_held_back_is_not_looked_for_among_all_others_and_is_forgotten_at_its_end() {
+    const PUBLISHERS: usize = 500;
+    let world = World::with(Limits { memory_high_bytes: 8 << 20, ..Limits::default() });
+    let mut first = world.connect();
+    first.declare("q");
+    let mut publishers: Vec<_> = (0..PUBLISHERS).map(|_| world.connect()).collect();
+    while world.broker.alarm().is_none() {
+        publish(&mut first, 1_000_000);
+    }
+    for publisher in &mut publishers {
+        publish(publisher, 0);
+        assert!(publisher.session().hold_back().is_some());
+    }
+    for publisher in &mut publishers {
+        let taken = cost(|| assert!(publisher.session().hold_back().is_some()));
+        assert!(taken < 10, "{taken}");
+    }
+    publishers.iter_mut().for_each(|publisher| publisher.session().close());
+    let outbox = Arc::downgrade(publishers[0].session().outbox());
+    drop(publishers);
+    assert!(outbox.upgrade().is_none(), "nothing keeps what it had to send");
 }
