@@ -6,6 +6,7 @@ use courser_broker::Broker;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
 /// How long to sleep at most where nothing is due at any time.
@@ -18,7 +19,7 @@ pub(crate) fn start(broker: &Arc<Broker>, clock: Clock, stopping: watch::Receive
     let earlier = Arc::new(Notify::new());
     let notified = Arc::clone(&earlier);
     broker.on_timer(move || earlier.notify_one());
-    Watchdog::new(broker, clock.clone()).start(stopping.clone());
+    Watchdog::new(broker, clock.clone(), Handle::current()).start(stopping.clone());
     tokio::spawn(run(Arc::clone(broker), clock, notified, stopping));
 }
 

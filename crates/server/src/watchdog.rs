@@ -1,11 +1,13 @@
-//! Looks, on a thread of its own, whether what is due gets done: whatever keeps the runtime from it, the log and the
-//! operator are told.
+//! Looks, on a thread of its own, whether what is due gets done, and whether tasks get their turns at all: whatever keeps the
+//! runtime from it, the log and the operator are told.
 
 use crate::clock::Clock;
 use courser_broker::Broker;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// How often it looks.
@@ -13,19 +15,24 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// So many looks in a row find something due, and nothing done since the last one, before that is said.
 const LOOKS: u32 = 5;
 
-/// Looks after the timers of a broker.
+/// Looks after the timers of a broker, and its runtime.
 pub(crate) struct Watchdog {
     broker: Weak<Broker>,
     clock: Clock,
     /// How many turns timers had had at the last look; nothing if none was due.
     turns: Option<u64>,
+    runtime: Handle,
+    /// The task that the last look has given the runtime has had its turn.
+    had_turn: Arc<AtomicBool>,
     /// Looks in a row that found the same.
     same: u32,
 }
 
 impl Watchdog {
-    pub fn new(broker: &Arc<Broker>, clock: Clock) -> Self {
-        Watchdog { broker: Arc::downgrade(broker), clock, turns: None, same: 0 }
+    /// For a broker whose tasks run on `runtime`.
+    pub fn new(broker: &Arc<Broker>, clock: Clock, runtime: Handle) -> Self {
+        let had_turn = Arc::new(AtomicBool::new(true));
+        Watchdog { broker: Arc::downgrade(broker), clock, turns: None, runtime, had_turn, same: 0 }
     }
 
     /// Begins to look, until the broker stops or is gone.
@@ -46,15 +53,21 @@ impl Watchdog {
         let Some(broker) = self.broker.upgrade() else { return };
         let now_ms = self.clock.now_ms();
         let turns = broker.turns_if_due(now_ms);
-        if turns.is_some() && turns == self.turns {
+        let has_turns = self.has_turns();
+        if !has_turns || turns.is_some() && turns == self.turns {
             self.same += 1;
             if self.same == LOOKS {
                 let since_ms =
                     now_ms.saturating_sub(LOOK_INTERVAL.as_millis() as u64 * u64::from(LOOKS));
                 broker.note_unserved(Some(since_ms));
-                tracing::error!(
-                    "what is due has not been done for {LOOKS} s: times to live, delays and the like stand still"
-                );
+                match has_turns {
+                    true => tracing::error!(
+                        "what is due has not been done for {LOOKS} s: times to live, delays and the like stand still"
+                    ),
+                    false => tracing::error!(
+                        "no task has had its turn for {LOOKS} s: all threads are busy, and clients wait"
+                    ),
+                }
             }
             return;
         }
@@ -63,6 +76,16 @@ impl Watchdog {
             tracing::info!(seconds = self.same, "what is due is done again");
         }
         (self.turns, self.same) = (turns, 0);
+    }
+
+    /// Whether the runtime has had a turn for a task since the last look. Gives it another one then.
+    fn has_turns(&self) -> bool {
+        if !self.had_turn.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let had_turn = Arc::clone(&self.had_turn);
+        drop(self.runtime.spawn(async move { had_turn.store(true, Ordering::Relaxed) }));
+        true
     }
 }
 
@@ -73,7 +96,8 @@ mod tests {
     use courser_broker::admin::NewQueue;
     use courser_codec::FieldTable;
     use courser_store::{MemoryGauge, MemoryStore};
-    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::atomic::AtomicI64;
+    use tokio::runtime::{Builder, Runtime};
 
     const TTL_MS: i64 = 1000;
 
@@ -89,14 +113,45 @@ mod tests {
         broker
     }
 
+    /// A runtime that does something only when it is told to.
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().build().expect("a runtime")
+    }
+
+    fn serve(runtime: &Runtime) {
+        runtime.block_on(async { tokio::spawn(async {}).await.expect("its turn") });
+    }
+
+    #[test]
+    fn that_no_task_has_its_turn_is_said_and_so_is_its_end() {
+        let clock = Clock::shifted(Arc::default());
+        let (broker, runtime) = (broker_with_a_timer(&clock), runtime());
+        let mut watchdog = Watchdog::new(&broker, clock, runtime.handle().clone());
+        let mut looks = |count: u32| {
+            (0..count).for_each(|_| watchdog.look());
+            broker.admin().timers_unserved_since_ms().is_some()
+        };
+        assert!(!looks(LOOKS), "not for long enough");
+        assert!(looks(1));
+        serve(&runtime);
+        assert!(!looks(1));
+        serve(&runtime);
+        assert!(!looks(LOOKS), "it has begun anew");
+        assert!(looks(1));
+    }
+
     #[test]
     fn what_is_due_and_not_done_is_said_and_so_is_its_end() {
         let ahead_ms = Arc::new(AtomicI64::new(0));
         let clock = Clock::shifted(Arc::clone(&ahead_ms));
         let broker = broker_with_a_timer(&clock);
-        let mut watchdog = Watchdog::new(&broker, clock.clone());
+        let runtime = runtime();
+        let mut watchdog = Watchdog::new(&broker, clock.clone(), runtime.handle().clone());
         let mut looks = |count: u32| {
-            (0..count).for_each(|_| watchdog.look());
+            for _ in 0..count {
+                watchdog.look();
+                serve(&runtime);
+            }
             broker.admin().timers_unserved_since_ms().is_some()
         };
         assert!(!looks(2 * LOOKS), "nothing is due");
