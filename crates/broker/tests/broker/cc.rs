@@ -146,9 +146,9 @@ fn keys_that_lead_to_the_same_queues_cost_next_to_nothing() {
     assert!(publish_to_2000_queues("topic", "#", different) < limit);
 }
 
-/// An exchange with every pattern of `#` and eight words that are `a` or `*`, and a message for it with so many keys that each of
-/// their words comes to each part of each pattern.
-fn tangled(client: &mut Client, (exchange, key): (&str, &str), keys: usize) -> Message {
+/// Makes an exchange with every pattern of `#` and eight words that are `a` or `*`. Its name, and headers with so many keys,
+/// each word of which comes to each part of each pattern.
+pub fn tangled(client: &mut Client, keys: usize) -> (&'static str, FieldTable) {
     client.declare("to");
     client.declare_exchange("x", "topic");
     for nth in 0..1 << 8 {
@@ -157,23 +157,24 @@ fn tangled(client: &mut Client, (exchange, key): (&str, &str), keys: usize) -> M
     }
     let keys: Vec<String> = (0..keys).map(|nth| format!("{}x{nth}", "a.".repeat(120))).collect();
     let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
-    copied(exchange, key, "tangled", &[("CC", array(&keys))])
+    ("x", table(&[("CC", array(&keys))]))
 }
 
 #[test]
 fn a_message_whose_keys_take_too_long_to_route_is_refused() {
     let world = World::new();
     let mut client = world.connect();
-    let message = tangled(&mut client, ("x", "k"), 300);
-    let taken = cost(|| client.send(message.clone()));
+    let (exchange, headers) = tangled(&mut client, 300);
+    let message = Message::new(exchange, "k", "tangled").headers(headers);
+    let taken = cost(|| client.send(message));
     assert!(taken <= 300_000, "{taken}");
     let heard = client.heard();
     let is_refused =
         matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 "));
     assert!(is_refused, "{heard:?}");
     let mut client = world.connect();
-    let few = tangled(&mut client, ("x", "k"), 3);
-    client.send(few);
+    let (exchange, headers) = tangled(&mut client, 3);
+    client.send(Message::new(exchange, "k", "tangled").headers(headers));
     assert_eq!(client.pop_all("to"), ["tangled"]);
 }
 
@@ -183,8 +184,8 @@ fn a_letter_whose_keys_take_too_long_to_route_goes_where_it_has_come_to() {
     let mut client = world.connect();
     let letters = FieldTable::new().with("x-dead-letter-exchange", "x");
     declare_with(&mut client, "from", false, &letters);
-    let message = tangled(&mut client, ("", "from"), 300);
-    client.send(message);
+    let (_, headers) = tangled(&mut client, 300);
+    client.send(Message::new("", "from", "tangled").headers(headers));
     let tag = client.get("from").expect("it waits").tag;
     let taken = cost(|| client.tell(basic::Reject { delivery_tag: tag, requeue: false }));
     assert!(taken <= 300_000, "{taken}");

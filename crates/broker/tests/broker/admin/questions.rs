@@ -1,5 +1,6 @@
 //! Where a message would go, what a policy would change, and who has what is not acknowledged.
 
+use crate::cc::tangled;
 use crate::support::{Message, World, declare_with, owned};
 use courser_broker::admin::{
     ApplyTo, ExchangeKind, ExchangeSettings, NewBinding, NewMessage, Policy, PolicyKind,
@@ -87,6 +88,21 @@ fn a_trace_says_which_binding_let_it_through_and_what_came_of_nothing() {
     assert!(trace.steps[0].alternate_is_missing);
     assert_eq!(admin.trace_route("/", &message("none", "z")).expect_err("none").code, 404);
     assert_eq!(world.counts("q"), (0, 0, 0), "nothing has been published");
+}
+
+#[test]
+fn the_way_of_a_message_whose_keys_take_too_long_to_route_is_not_told() {
+    let world = World::new();
+    let mut client = world.connect();
+    let (exchange, headers) = tangled(&mut client, 300);
+    let properties = OwnedProperties { headers: Some(headers), ..OwnedProperties::default() };
+    let message = NewMessage { properties, ..message(exchange, "k") };
+    let before = steps();
+    let refused = world.broker.admin().trace_route("/", &message);
+    assert_eq!(refused.expect_err("too many steps").code, 506);
+    // The way, and the patterns that are shown besides.
+    let taken = steps() - before;
+    assert!(taken < 5_000_000, "{taken}");
 }
 
 #[test]
