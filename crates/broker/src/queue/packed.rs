@@ -24,7 +24,7 @@ pub(crate) struct Packed {
 
 #[derive(Clone, Debug)]
 enum Places {
-    /// Unmarked messages in the log.
+    /// Messages in the log whose marks are the same.
     Logged(Logged),
     /// Anything else, as it is.
     Plain(Arc<[Location]>),
@@ -36,24 +36,30 @@ struct Logged {
     bytes: Arc<[u8]>,
     /// The size of all bodies, if they have one size: then only positions are coded.
     size: Option<BodySize>,
+    marks: u16,
 }
 
 impl Logged {
-    fn of(places: &[(Position, BodySize)]) -> Self {
-        let first = places.first().map_or(BodySize::UNKNOWN, |(_, size)| *size);
-        let size = places.iter().all(|(_, size)| *size == first).then_some(first);
+    /// None where marks differ.
+    fn of(places: &[Entry]) -> Option<Self> {
+        let (marks, first) =
+            places.first().map_or((0, BodySize::UNKNOWN), |(_, marks, size)| (*marks, *size));
+        if places.iter().any(|(_, of_this, _)| *of_this != marks) {
+            return None;
+        }
+        let size = places.iter().all(|(.., size)| *size == first).then_some(first);
         let mut bytes = Vec::with_capacity(places.len() * 3);
         let (mut position_before, mut size_before) = (0, 0);
-        for (position, of_this) in places {
+        for (position, _, of_this) in places {
             put_difference(&mut bytes, &mut position_before, position.0 as i64);
             if size.is_none() {
                 put_difference(&mut bytes, &mut size_before, of_this.coded().into());
             }
         }
-        Logged { bytes: bytes.into(), size }
+        Some(Logged { bytes: bytes.into(), size, marks })
     }
 
-    fn iter(&self) -> impl Iterator<Item = (Position, BodySize)> {
+    fn iter(&self) -> impl Iterator<Item = Entry> {
         let (mut bytes, mut position, mut size) = (&*self.bytes, 0, 0);
         std::iter::from_fn(move || {
             take_difference(&mut bytes, &mut position)?;
@@ -64,7 +70,7 @@ impl Logged {
                     BodySize::from_coded(size as u32)
                 }
             };
-            Some((Position(position as u64), of_this))
+            Some((Position(position as u64), self.marks, of_this))
         })
     }
 }
@@ -91,19 +97,15 @@ impl Packed {
             let held = slots.iter().zip(0..).filter(|(location, _)| location.is_some());
             held.map(|(_, slot)| slot).collect()
         });
-        let unmarked = |location: &Location| match location {
-            Location::Log { position, body, marks: 0 } => Some((*position, *body)),
-            _ => None,
-        };
-        let logged: Option<Vec<_>> = slots.iter().flatten().map(unmarked).collect();
-        let Some(logged) = logged else {
+        let entries: Option<Vec<_>> = slots.iter().flatten().map(logged).collect();
+        let Some(logged) = entries.and_then(|entries| Logged::of(&entries)) else {
             // How many there are is not known to the iterator, which would grow step by step.
             let mut plain = Vec::with_capacity(slots.len());
             plain.extend(slots.drain(..).flatten());
             return Packed { held, places: Places::Plain(plain.into()) };
         };
         slots.clear();
-        Packed { held, places: Places::Logged(Logged::of(&logged)) }
+        Packed { held, places: Places::Logged(logged) }
     }
 
     /// How many locations it holds.
@@ -139,9 +141,11 @@ impl Packed {
         let held = self.held.as_deref();
         let mut slots = (0..self.len()).map(|nth| held.map_or(nth, |held| usize::from(held[nth])));
         match &self.places {
-            Places::Logged(logged) => slots.zip(logged.iter()).all(|(slot, (position, body))| {
-                each(slot, &Location::Log { position, body, marks: 0 })
-            }),
+            Places::Logged(logged) => {
+                slots.zip(logged.iter()).all(|(slot, (position, marks, body))| {
+                    each(slot, &Location::Log { position, body, marks })
+                })
+            }
             Places::Plain(plain) => {
                 plain.iter().all(|location| slots.next().is_some_and(|slot| each(slot, location)))
             }
@@ -151,10 +155,40 @@ impl Packed {
     /// Calls `each` with every message that is in the log.
     pub fn for_each_logged(&self, each: &mut dyn FnMut(Entry)) {
         match &self.places {
-            Places::Logged(logged) => logged.iter().for_each(|(at, body)| each((at, 0, body))),
-            Places::Plain(plain) => {
-                plain.iter().filter_map(logged).for_each(each);
-            }
+            Places::Logged(logged) => logged.iter().for_each(each),
+            Places::Plain(plain) => plain.iter().filter_map(logged).for_each(each),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(marks: impl Fn(usize) -> u16) -> Slots {
+        let location = |nth: usize| Location::Log {
+            position: Position(1000 + 300 * nth as u64),
+            body: BodySize::of(100),
+            marks: marks(nth),
+        };
+        (0..PAGE_LOCATIONS).map(|nth| (nth % 7 != 0).then(|| location(nth))).collect()
+    }
+
+    fn entries(slots: &Slots) -> Vec<Option<Entry>> {
+        slots.iter().map(|slot| slot.as_ref().and_then(logged)).collect()
+    }
+
+    #[test]
+    fn messages_that_are_marked_alike_are_packed_as_well_as_those_without_marks() {
+        let size = |marks: &dyn Fn(usize) -> u16| {
+            let mut slots = page(marks);
+            let before = entries(&slots);
+            let packed = Packed::pack(&mut slots);
+            packed.unpack(&mut slots);
+            assert_eq!(entries(&slots), before);
+            packed.size_bytes()
+        };
+        assert_eq!(size(&|_| 5), size(&|_| 0));
+        assert!(size(&|_| 5) < size(&|nth| nth as u16 % 2) / 2);
     }
 }
