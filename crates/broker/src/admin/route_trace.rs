@@ -209,7 +209,7 @@ impl Tracing<'_> {
     fn destinations(&mut self, exchange: &Exchange) -> Vec<Destination> {
         let mut found = Vec::new();
         if exchange.name.is_empty() {
-            let keys = self.envelope.keys.iter().take_while(|_| self.steps.take(1));
+            let keys = self.envelope.keys.iter().take_while(|_| self.steps.step());
             let queues = keys.filter_map(|name| self.vhost.queue(name));
             found.extend(queues.map(Destination::Queue));
         } else {

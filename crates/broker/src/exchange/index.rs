@@ -61,7 +61,7 @@ impl Index {
     ) {
         match self {
             Index::Direct(index) => {
-                let keys = envelope.keys.iter().take_while(|_| steps.take(1));
+                let keys = envelope.keys.iter().take_while(|_| steps.step());
                 keys.for_each(|key| index.matches(key, found));
             }
             Index::Topic(index) => index.matches(envelope.keys, steps, found),

@@ -24,10 +24,16 @@ impl Steps {
         Steps { left: steps, is_over: false }
     }
 
+    /// Takes one: a key is looked up, or a word is compared with all that may follow a part of a pattern.
+    #[inline]
+    pub fn step(&mut self) -> bool {
+        work::count(1);
+        self.take(1)
+    }
+
     /// Takes so many. Returns false once there are not enough left: the way ends there.
     #[inline]
     pub fn take(&mut self, steps: usize) -> bool {
-        work::count(steps);
         match self.left.checked_sub(steps) {
             Some(left) if !self.is_over => self.left = left,
             _ => self.is_over = true,

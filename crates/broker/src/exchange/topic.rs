@@ -157,7 +157,7 @@ struct Matching<'k> {
 impl Matching<'_> {
     /// Calls `found` with the ends of the patterns that match.
     fn descend(&mut self, node: &Node, at: usize, found: &mut dyn FnMut(&Node)) {
-        if !self.steps.take(1) {
+        if !self.steps.step() {
             return;
         }
         if let Some(many) = &node.many {

@@ -77,7 +77,7 @@ impl Vhost {
 
     /// The default exchange: every queue by its name.
     fn route_by_name(&self, envelope: &Envelope<'_>, steps: &mut Steps, route: &mut Route) {
-        for name in envelope.keys.iter().take_while(|_| steps.take(1)) {
+        for name in envelope.keys.iter().take_while(|_| steps.step()) {
             let direct = is_reply_name(name);
             route.answers |= direct;
             route.queues.extend(if direct { self.replies.get(name) } else { self.queue(name) });
