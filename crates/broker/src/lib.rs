@@ -58,5 +58,6 @@ pub use queue::{
 };
 pub use session::{Batch, Inbound, Pace, Session};
 pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};
+pub use work::Budget;
 #[doc(hidden)]
 pub use work::steps;

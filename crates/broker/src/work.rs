@@ -1,7 +1,14 @@
-//! Counts the steps of loops that a client can make long, where debug assertions are on, so that tests
-//! can tell what a frame costs on any machine.
+//! The steps of loops that a client can make long. They are counted, so that a connection lets others
+//! have their turn when it has taken many, and so that tests can tell what a frame costs on any machine.
 
 use std::cell::Cell;
+
+/// Steps that a connection may take at once: some hundred microseconds.
+const BUDGET_STEPS: u64 = 16_384;
+/// What a request counts for besides what it looks at.
+const STEPS_PER_REQUEST: u64 = 64;
+/// Bytes that are read, checked and looked at in the time of a step.
+const BYTES_PER_STEP: usize = 64;
 
 thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
@@ -10,12 +17,45 @@ thread_local! {
 /// Notes `steps` more: entries of a list, a table or a queue that were visited.
 #[inline(always)]
 pub(crate) fn count(steps: usize) {
-    if cfg!(debug_assertions) {
-        STEPS.set(STEPS.get() + steps as u64);
-    }
+    STEPS.set(STEPS.get().wrapping_add(steps as u64));
 }
 
-/// The steps that this thread has taken so far; 0 in a build without debug assertions.
+/// Notes that so many bytes of a message have been read, whatever becomes of it.
+#[inline]
+pub(crate) fn count_read(bytes: usize) {
+    count(1 + bytes / BYTES_PER_STEP);
+}
+
+/// The steps that this thread has taken so far.
 pub fn steps() -> u64 {
     STEPS.get()
+}
+
+/// What a connection may do before others get their turn, in steps of the thread that it began on.
+///
+/// What can't be left half done is done all the same: a budget is spent when its steps have been taken,
+/// however many the last thing took.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    ends_at: u64,
+}
+
+impl Budget {
+    /// A whole one, from now on and on this thread.
+    #[must_use]
+    pub fn begin() -> Self {
+        Budget { ends_at: steps().saturating_add(BUDGET_STEPS) }
+    }
+
+    /// Whether others should have their turn now.
+    #[inline]
+    pub fn is_spent(&self) -> bool {
+        steps() >= self.ends_at
+    }
+
+    /// Notes a request, which costs something however little it looks at.
+    #[inline]
+    pub fn note_request(&mut self) {
+        self.ends_at = self.ends_at.saturating_sub(STEPS_PER_REQUEST);
+    }
 }

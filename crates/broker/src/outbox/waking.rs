@@ -17,6 +17,11 @@ impl Outbox {
         self.waker.wake();
     }
 
+    /// Has the connection's task run once more, to go on with what it has left: nothing new has come.
+    pub(crate) fn wake_to_go_on(&self) {
+        self.waker.wake();
+    }
+
     /// Whether it has been woken since this was asked last.
     pub(crate) fn take_woken(&self) -> bool {
         self.has_woken.swap(false, Ordering::AcqRel)

@@ -5,6 +5,7 @@ use crate::counts::PublishCounts;
 use crate::fault::Fault;
 use crate::outbox::wire::WireBuffer;
 use crate::outbox::{Outbox, OutboxState};
+use crate::work::Budget;
 use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
@@ -208,7 +209,7 @@ impl Session {
     /// whenever the connection's task runs.
     pub fn confirm_durable(&mut self) {
         if !self.stream_readers.is_empty() {
-            self.pump_streams();
+            self.pump_streams(&Budget::begin());
             self.wakes.wake_all();
         }
         if self.confirms.awaiting.is_empty() && !self.confirms.holds_answers {

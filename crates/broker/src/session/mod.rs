@@ -38,6 +38,7 @@ use crate::shard::Shard;
 use crate::stream::StreamReader;
 use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
+use crate::work::Budget;
 use acknowledge::Runs;
 use confirm::{Confirm, Confirms};
 use courser_codec::ShortString;
@@ -65,6 +66,9 @@ pub struct Session {
     stream_readers: BTreeMap<u64, StreamReader>,
     /// The client has done something that may let one of them go on.
     readers_due: bool,
+    /// How many of them are still to be looked at since, and the number from which on.
+    readers_left: usize,
+    next_reader: u64,
     /// How many consumers there are at most: some may have gone unnoticed since they were counted.
     consumers_at_most: usize,
     /// Bytes that its open transactions hold.
@@ -133,6 +137,8 @@ impl Session {
             exclusive: ExclusiveQueues::default(),
             stream_readers: BTreeMap::new(),
             readers_due: false,
+            readers_left: 0,
+            next_reader: 0,
             consumers_at_most: 0,
             pending_bytes: 0,
             routes: RouteCache::new(charge),
@@ -274,33 +280,48 @@ impl Session {
         self.close();
     }
 
-    /// What [`Outbox::take`] named gets the chance to send more, in its order until there is no room: the
-    /// next turn begins where this one ends.
+    /// What [`Outbox::take`] named gets the chance to send more, in its order until there is no room or a
+    /// budget is spent: the next turn begins where this one ends.
     pub fn resume(&mut self, mut stalled: Stalled) {
         let shard = Arc::clone(&self.shard);
-        let _gate = shard.gate.read();
+        let budget = Budget::begin();
+        let mut gate = None;
         for _ in 0..RESUMED_AT_ONCE {
-            if self.outbox.is_full() {
+            if self.outbox.is_full() || budget.is_spent() {
                 break;
             }
-            match stalled.pop() {
+            let Some(next) = stalled.pop() else { break };
+            if let Turn::Reader(id) = next {
+                // What reads for long has no checkpoint wait, and all others behind it.
+                shard.post_dead_letters(&mut self.wakes);
+                gate = None;
+                self.pump_stream(id, &budget);
+                continue;
+            }
+            gate.get_or_insert_with(|| shard.gate.read());
+            match next {
                 // What fails is an append: the store is of no use any more, and its owner ends the broker.
-                Some(Turn::Queue(queue)) => {
+                Turn::Queue(queue) => {
                     drop(queue.resume(&self.outbox, &*shard.store, &mut self.wakes));
                 }
-                Some(Turn::Reader(id)) => self.pump_stream(id),
-                Some(Turn::Channel(number)) => self.resume_starved(number),
-                None => break,
+                Turn::Channel(number) => self.resume_starved(number),
+                Turn::Reader(_) => {}
             }
         }
-        if !stalled.is_empty() {
-            self.outbox.lock().stall_first(stalled);
-            self.wakes.push(&self.outbox);
-        }
         shard.post_dead_letters(&mut self.wakes);
+        drop(gate);
+        if !stalled.is_empty() {
+            self.resume_later(stalled);
+        }
         self.readers_due = true;
-        self.pump_streams();
+        self.pump_streams(&budget);
         self.wakes.wake_all();
+    }
+
+    /// As [`Session::resume`], when others have had their turn.
+    pub fn resume_later(&self, stalled: Stalled) {
+        self.outbox.lock().stall_first(stalled);
+        self.outbox.wake();
     }
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {

@@ -12,6 +12,7 @@ use crate::routing::cache::{LastRoute, RouteCache};
 use crate::routing::{Namespace, Route, lock_streams};
 use crate::trace::Traced;
 use crate::vhost::{Vhost, clean_name};
+use crate::work::Budget;
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
@@ -349,7 +350,7 @@ impl Session {
         let flushed = self.flush_publishes(batch);
         self.count_published(batch);
         self.settle_acknowledged();
-        self.pump_streams();
+        self.pump_streams(&Budget::begin());
         if flushed.is_ok() {
             self.confirm();
         }

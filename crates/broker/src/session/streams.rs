@@ -4,8 +4,8 @@ use super::Session;
 use crate::fault::{Fault, Resource};
 use crate::kept_reader::KeptReader;
 use crate::queue::Queue;
-use crate::stream::{self, Filter, Start, StreamReader};
-use crate::work;
+use crate::stream::{self, Filter, Pumped, Start, StreamReader};
+use crate::work::{self, Budget};
 use courser_codec::{FieldTable, basic};
 use std::sync::Arc;
 
@@ -57,25 +57,37 @@ impl Session {
     }
 
     /// Hands consumers of streams what they can take, if something has happened since that was done last
-    /// that lets one of them take more: there may be many.
-    pub(super) fn pump_streams(&mut self) {
-        let Session { stream_readers, outbox, shard, wakes, readers_due, .. } = self;
-        if stream_readers.is_empty() || !(outbox.take_woken() | std::mem::take(readers_due)) {
+    /// that lets one of them take more. There may be many, with much to read: when the budget is spent, the
+    /// next turn goes on where this one ends.
+    pub(super) fn pump_streams(&mut self, budget: &Budget) {
+        if self.stream_readers.is_empty() {
             return;
         }
-        stream_readers.retain(|_, reader| {
+        if self.outbox.take_woken() | std::mem::take(&mut self.readers_due) {
+            self.readers_left = self.stream_readers.len();
+        }
+        while self.readers_left > 0 && !budget.is_spent() {
+            self.readers_left -= 1;
+            let mut later = self.stream_readers.range(self.next_reader..);
+            let next = later.next().or_else(|| self.stream_readers.first_key_value());
+            let Some((&id, _)) = next else { break };
+            self.next_reader = id + 1;
             work::count(1);
-            reader.pump(outbox, &*shard.store, wakes)
-        });
+            self.pump_stream(id, budget);
+        }
+        if self.readers_left > 0 {
+            self.outbox.wake_to_go_on();
+        }
     }
 
-    /// Hands the consumer of one reader what it can take.
-    pub(super) fn pump_stream(&mut self, id: u64) {
+    /// Hands the consumer of one reader what it can take. `pump_streams` is to be called afterwards.
+    pub(super) fn pump_stream(&mut self, id: u64, budget: &Budget) {
         let Session { stream_readers, outbox, shard, wakes, .. } = self;
-        if let Some(reader) = stream_readers.get_mut(&id)
-            && !reader.pump(outbox, &*shard.store, wakes)
-        {
-            stream_readers.remove(&id);
+        let Some(reader) = stream_readers.get_mut(&id) else { return };
+        match reader.pump(outbox, &*shard.store, wakes, budget) {
+            Pumped::Waits => {}
+            Pumped::HasMore => self.readers_left = stream_readers.len(),
+            Pumped::Gone => drop(stream_readers.remove(&id)),
         }
     }
 

@@ -20,7 +20,7 @@ mod start;
 
 pub(crate) use arguments::{check_consumer, check_sizes, parse_interval_ms};
 pub(crate) use content::{FILTER, Filter, MATCH_UNFILTERED};
-pub(crate) use reader::StreamReader;
+pub(crate) use reader::{Pumped, StreamReader};
 pub(crate) use start::OFFSET;
 pub use start::Start;
 

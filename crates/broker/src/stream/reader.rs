@@ -3,17 +3,22 @@
 use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
+use crate::gate;
 use crate::kept_reader::{KeptReader, UNUSED_MS};
 use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
+use crate::work::{self, Budget};
 use courser_store::{Location, MessageRef, Position, Store, StoreError};
+use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
 /// Messages that a reader looks at before others on its connection get their turn.
 const MESSAGES_PER_TURN: usize = 1024;
+/// What it costs to look up the places of messages, and to come to the first of them.
+const LOOK_UP_STEPS: usize = 64;
 
 /// Reads a stream for one consumer. While it has seen everything it holds next to nothing; while it
 /// is behind, the places of up to a page of messages and a block of the log.
@@ -42,6 +47,17 @@ pub(crate) struct StreamReader {
     reads_at_ms: u64,
     /// Since when it has not been able to read anything.
     held_up_since_ms: Option<u64>,
+}
+
+/// How things stand with a reader after its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pumped {
+    /// Its consumer is gone.
+    Gone,
+    /// It is woken when it can go on.
+    Waits,
+    /// It could go on at once, if it were not the turn of others.
+    HasMore,
 }
 
 /// Where a turn ended.
@@ -101,23 +117,31 @@ impl StreamReader {
         }
     }
 
-    /// Hands its consumer everything that it can take and that is durable, and sees to it that the
-    /// connection is woken when there is more. Returns false if the consumer is gone.
-    pub fn pump(&mut self, outbox: &Arc<Outbox>, store: &dyn Store, wakes: &mut Wakes) -> bool {
+    /// Hands its consumer what it can take and what is durable, until its turn is over or the
+    /// `budget` of its connection is spent. Sees to it that the connection is woken when there is more to come.
+    pub fn pump(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+        budget: &Budget,
+    ) -> Pumped {
+        // A checkpoint waits for no reader.
+        gate::assert_outside("a stream is read");
         if self.reads_at_ms > self.queue.now_ms() {
-            return self.is_alive(&mut outbox.lock());
+            return self.waits(outbox);
         }
-        let goes_on = self.pump_now(outbox, store, wakes).unwrap_or_else(|error| {
+        let pumped = self.pump_now(outbox, store, wakes, budget).unwrap_or_else(|error| {
             // The queue wakes this connection when it is to be tried again.
             self.release_memory();
             let since_ms = *self.held_up_since_ms.get_or_insert(self.queue.now_ms());
             let (reads_at_ms, goes_on) = self.queue.read_again(self.offset, since_ms, &error);
             self.reads_at_ms = reads_at_ms;
             self.offset += u64::from(goes_on);
-            true
+            Pumped::Waits
         });
         self.keep_memory();
-        goes_on
+        pumped
     }
 
     fn pump_now(
@@ -125,40 +149,41 @@ impl StreamReader {
         outbox: &Arc<Outbox>,
         store: &dyn Store,
         wakes: &mut Wakes,
-    ) -> Result<bool, StoreError> {
+        budget: &Budget,
+    ) -> Result<Pumped, StoreError> {
         let queue = Arc::clone(&self.queue);
-        let Some(stream) = queue.stream() else { return Ok(false) };
+        let Some(stream) = queue.stream() else { return Ok(Pumped::Gone) };
         let mut left = MESSAGES_PER_TURN;
         loop {
             if self.asleep_until.is_some_and(|offset| offset == stream.next_offset()) {
-                return Ok(self.is_alive(&mut outbox.lock()));
+                return Ok(self.waits(outbox));
             }
             self.asleep_until = None;
             match self.check(outbox) {
                 Ok(()) => {}
-                Err(Blocked::Gone) => return Ok(false),
-                Err(_) => return Ok(true),
+                Err(Blocked::Gone) => return Ok(Pumped::Gone),
+                Err(_) => return Ok(Pumped::Waits),
             }
             if queue.is_paused() {
-                return Ok(true);
+                return Ok(Pumped::Waits);
             }
             if self.ahead.is_empty() {
                 self.asleep_until = stream.sleep(self.id, self.offset, outbox);
                 if self.asleep_until.is_some() {
                     self.release_memory();
-                    return Ok(true);
+                    return Ok(Pumped::Waits);
                 }
                 self.offset = stream.look_up(self.offset, &mut self.ahead);
+                work::count(LOOK_UP_STEPS);
             }
             if !self.is_durable(outbox, store) {
-                return Ok(true);
+                return Ok(Pumped::Waits);
             }
-            if left == 0 {
-                wakes.push(outbox);
-                return Ok(true);
+            if left == 0 || budget.is_spent() {
+                return Ok(Pumped::HasMore);
             }
-            if let Stop::Blocked = self.hand_out(&mut left, outbox, store, wakes)? {
-                return Ok(true);
+            if let Stop::Blocked = self.hand_out(&mut left, outbox, store, wakes, budget)? {
+                return Ok(Pumped::Waits);
             }
         }
     }
@@ -175,6 +200,11 @@ impl StreamReader {
             state.stall(Turn::Reader(self.id));
         }
         checked
+    }
+
+    /// How things stand while nothing is to be read.
+    fn waits(&self, outbox: &Outbox) -> Pumped {
+        if self.is_alive(&mut outbox.lock()) { Pumped::Waits } else { Pumped::Gone }
     }
 
     fn is_alive(&self, outbox: &mut OutboxState) -> bool {
@@ -200,26 +230,31 @@ impl StreamReader {
         false
     }
 
-    /// Hands out what it has looked up, as far as it is durable and the consumer can take it.
+    /// Hands out what it has looked up, as far as it is durable and the consumer can take it. The outbox is
+    /// locked while one message after the other is handed out, and not while none passes the filter.
     fn hand_out(
         &mut self,
         left: &mut usize,
         outbox: &Arc<Outbox>,
         store: &dyn Store,
         wakes: &mut Wakes,
+        budget: &Budget,
     ) -> Result<Stop, StoreError> {
         let Some(stream) = self.queue.stream() else { return Ok(Stop::Blocked) };
         let durable = store.durable();
         let reader = self.reader.open(store);
         let high_bytes = outbox.high_bytes();
-        let (mut stop, mut failed) = (Stop::Ahead, None);
+        let mut stop = Ok(Stop::Ahead);
         let mut handed = Handed::default();
-        let mut out = outbox.lock();
+        let mut locked = None;
         while *left > 0
+            && !budget.is_spent()
             && let Some(place) = self.ahead.front()
             && place.position().is_none_or(|position| position.is_before(durable))
         {
-            if out.check(self.channel, self.slot, high_bytes).is_err() {
+            let can_take =
+                |out: &mut OutboxState| out.check(self.channel, self.slot, high_bytes).is_ok();
+            if locked.as_deref_mut().is_some_and(|out| !can_take(out)) {
                 // The caller finds out why.
                 break;
             }
@@ -228,49 +263,58 @@ impl StreamReader {
                 break;
             }
             *left -= 1;
-            let message = match place.in_memory() {
-                Some(message) => message,
-                None => match reader.read(place) {
-                    Ok(message) => message,
-                    Err(StoreError::Lost(_)) => {
-                        // It must not stop those behind it.
-                        self.ahead.pop_front();
-                        self.offset += 1;
-                        continue;
-                    }
-                    Err(error) => {
-                        failed = Some(error);
+            match read_wanted(reader, place, self.filter.as_ref()) {
+                Err(error) => {
+                    stop = Err(error);
+                    break;
+                }
+                Ok(None) => locked = None,
+                Ok(Some(message)) => {
+                    let was_locked = locked.is_some();
+                    let out = locked.get_or_insert_with(|| outbox.lock());
+                    if !was_locked && !can_take(out) {
                         break;
                     }
-                },
-            };
-            self.held_up_since_ms = None;
-            if self.filter.as_ref().is_none_or(|filter| filter.wants(message.header)) {
-                put_offset(message.header, self.offset, &mut self.header);
-                let message = MessageRef { header: &self.header, ..message };
-                let header_len = message.header.len();
-                if out.deliver(self.channel, self.slot, &message, false) {
-                    if let Some(channel) = out.channel(self.channel) {
-                        channel.await_ack(self.slot, self.offset, self.queue.now_ms());
+                    put_offset(message.header, self.offset, &mut self.header);
+                    let message = MessageRef { header: &self.header, ..message };
+                    if out.deliver(self.channel, self.slot, &message, false) {
+                        if let Some(channel) = out.channel(self.channel) {
+                            channel.await_ack(self.slot, self.offset, self.queue.now_ms());
+                        }
+                        handed.add(message.body.len(), false);
+                    } else if out.fits(self.header.len()) {
+                        stop = Ok(Stop::Blocked);
+                        break;
+                    } else {
+                        // It must not stop those behind it either.
+                        self.queue.count_unfit();
+                        locked = None;
                     }
-                    handed.add(message.body.len(), false);
-                } else if out.fits(header_len) {
-                    stop = Stop::Blocked;
-                    break;
-                } else {
-                    // It must not stop those behind it either.
-                    self.queue.count_unfit();
                 }
             }
+            self.held_up_since_ms = None;
             self.ahead.pop_front();
             self.offset += 1;
         }
+        let out = locked.unwrap_or_else(|| outbox.lock());
+        self.note_handed(&handed, out, outbox, wakes);
+        stop
+    }
+
+    /// Notes how far it has come, and has the connection send what it was handed.
+    fn note_handed(
+        &self,
+        handed: &Handed,
+        mut out: MutexGuard<'_, OutboxState>,
+        outbox: &Arc<Outbox>,
+        wakes: &mut Wakes,
+    ) {
         if let Some(channel) = out.channel(self.channel) {
             if let Some(slot) = channel.slot_mut(self.slot) {
                 slot.stream_offset = self.offset;
             }
             if handed.messages > 0 {
-                channel.counts().deliveries.add_handed(false, &handed);
+                channel.counts().deliveries.add_handed(false, handed);
             }
         }
         if out.has_news() && out.claim_wake() {
@@ -278,10 +322,28 @@ impl StreamReader {
         }
         drop(out);
         if handed.messages > 0 {
-            self.queue.count_read(&handed, wakes);
+            self.queue.count_read(handed, wakes);
         }
-        failed.map_or(Ok(stop), Err)
     }
+}
+
+/// The message at a place, if it passes the filter and has not been lost.
+fn read_wanted<'r>(
+    reader: &'r mut dyn Reader,
+    place: &'r Location,
+    filter: Option<&Filter>,
+) -> Result<Option<MessageRef<'r>>, StoreError> {
+    let message = match place.in_memory() {
+        Some(message) => message,
+        None => match reader.read(place) {
+            Ok(message) => message,
+            // It must not stop those behind it.
+            Err(StoreError::Lost(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        },
+    };
+    work::count_read(message.header.len() + message.body.len());
+    Ok(filter.is_none_or(|filter| filter.wants(message.header)).then_some(message))
 }
 
 impl Drop for StreamReader {

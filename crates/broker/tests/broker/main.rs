@@ -83,4 +83,5 @@ mod topology_restarts;
 mod tracing;
 mod traits;
 mod transactions;
+mod turns;
 mod vhosts;

@@ -1,0 +1,98 @@
+//! What a connection does before others get their turn: counted in steps.
+
+use crate::frame_costs::{ask, cost};
+use crate::streams;
+use crate::support::{Client, Message, Step, World, WorldOnDisk, short};
+use courser_codec::{FieldTable, Method, Table, basic};
+use courser_journal::testing::Call;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const READERS: usize = 20;
+/// The steps of a turn, and of the last thing in it.
+const TURN: u64 = 20_000;
+
+fn large_message() -> Message {
+    Message::new("", "s", vec![7; 20_000])
+}
+
+/// A message that passes the filter of the readers.
+fn wanted() -> Message {
+    large_message().headers(FieldTable::new().with("x-stream-filter-value", "wanted"))
+}
+
+/// A stream `s` of 2 MB, and one connection that reads all of it many times over and wants none of it.
+fn filled(world: &World) -> (Client, Client) {
+    let (mut publisher, mut client) = (world.connect(), world.connect());
+    streams::stream(&mut publisher, "s");
+    publisher.read(&vec![Step::Publish(1, large_message()); 100]);
+    client.qos(1);
+    let entries = FieldTable::new()
+        .with("x-stream-offset", "first")
+        .with("x-stream-filter", "wanted")
+        .to_entries();
+    let tags: Vec<String> = (0..READERS).map(|nth| nth.to_string()).collect();
+    let consume = |tag| basic::Consume {
+        queue: short("s"),
+        consumer_tag: short(tag),
+        nowait: true,
+        arguments: Table::from_entries(&entries),
+        ..Default::default()
+    };
+    let all: Vec<Method<'_>> = tags.iter().map(|tag| consume(tag).into()).collect();
+    let taken = cost(|| ask(&mut client, &all));
+    assert!(taken <= TURN, "the read that brings them: {taken}");
+    (publisher, client)
+}
+
+#[test]
+fn readers_that_want_nothing_read_no_more_in_a_turn_than_others_can_wait_for() {
+    let world = World::new();
+    let (mut publisher, mut client) = filled(&world);
+    let mut turns = 0;
+    loop {
+        let taken = cost(|| client.session().confirm_durable());
+        assert!(taken <= TURN, "{taken}");
+        if taken == 0 {
+            break;
+        }
+        turns += 1;
+    }
+    assert!((30..60).contains(&turns), "{turns}");
+    publisher.send(wanted());
+    assert_eq!(client.deliveries().len(), READERS, "all have come to the end");
+}
+
+#[test]
+fn readers_that_want_nothing_keep_nothing_from_their_connection_while_they_read() {
+    let world = WorldOnDisk::new();
+    let (mut publisher, mut client) = filled(&world);
+    world.flush();
+    let (outbox, reads) = (Arc::clone(client.session().outbox()), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&reads);
+    world.store().set_faults(move |call| {
+        if call == Call::Read {
+            count.fetch_add(1, Relaxed);
+            let shown = format!("{outbox:?}");
+            assert!(!shown.starts_with("Outbox { state: Mutex { data: <locked>"), "others wait");
+        }
+        None
+    });
+    while cost(|| client.session().confirm_durable()) > 0 {}
+    assert!(reads.load(Relaxed) >= 100, "{reads:?}");
+    world.store().heal();
+    publisher.send(wanted());
+    world.flush();
+    assert_eq!(client.deliveries().len(), READERS);
+}
+
+#[test]
+fn a_reader_that_has_waited_for_room_reads_outside_the_gate() {
+    let world = World::new();
+    let (_publisher, _) = filled(&world);
+    let mut client = world.connect();
+    client.qos(u16::MAX);
+    streams::read(&mut client, "s", "first");
+    // More than its outbox takes at once; that debug builds look at the gate.
+    assert_eq!(client.deliveries().len(), 100);
+}
