@@ -28,6 +28,8 @@ pub struct Limits {
     pub unacked_per_channel_max: u32,
     /// Bytes of publishes that the open transactions of one connection may hold until their commits.
     pub transaction_max_bytes: usize,
+    /// Publishes that the transaction of one channel may hold until its commit: they have effect in one go.
+    pub transaction_publishes_max: usize,
     /// Publishers into a queue with this many messages waiting are slowed down to the pace of its
     /// consumers, but not below 10,000 messages a second, nor for consumers that take hardly any. Several
     /// queues whose publishers are slowed share them.
@@ -72,6 +74,7 @@ impl Default for Limits {
             consumers_per_queue_max: 100_000,
             unacked_per_channel_max: 1_000_000,
             transaction_max_bytes: 128 * 1024 * 1024,
+            transaction_publishes_max: 65_536,
             pace_backlog: 4096,
             header_max_bytes: 131_072 - Frame::OVERHEAD,
             message_max_bytes: 16 * 1024 * 1024,

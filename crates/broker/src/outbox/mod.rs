@@ -275,6 +275,11 @@ impl OutboxState {
         channels.map(|(_, channel)| channel.consumer_count()).sum()
     }
 
+    /// The deliveries on all channels that wait for an acknowledgement.
+    pub(crate) fn unacked_count(&mut self) -> usize {
+        self.channels.iter_mut().map(|(_, channel)| channel.unacked.len()).sum()
+    }
+
     pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
         let closed = self.channels.remove(number)?;
         let counted = closed.counted();

@@ -13,11 +13,32 @@ const MESSAGES: usize = 300_000;
 const REMEMBERED: u64 = 100;
 /// So many copies of messages take that long to put into queues.
 const COPIES: usize = 100_000;
+/// So many consumers take that long to end.
+const CONSUMERS: usize = 5_000;
+/// So many deliveries take that long to settle, whatever becomes of them.
+const DELIVERIES: usize = 50_000;
+/// So many publishes of a transaction take that long to have effect.
+const PENDING: usize = 10_000;
 
 impl Session {
     /// Whether this request takes long, as far as that can be told beforehand.
     pub fn takes_long(&mut self, number: u16, method: &Method<'_>) -> bool {
+        match method {
+            Method::BasicAck(ack) => return ack.multiple && self.has_much_unacked(number),
+            // Comes behind the acknowledgements of the same batch.
+            _ if self.has_much_to_settle() => return true,
+            _ => {}
+        }
         let queue = match method {
+            Method::BasicNack(nack) => return nack.multiple && self.has_much_unacked(number),
+            Method::BasicRecover(_) | Method::BasicRecoverAsync(_) => {
+                return self.has_much_unacked(number);
+            }
+            Method::TxCommit(_) | Method::TxRollback(_) => {
+                let pending = self.transaction(number).map(|transaction| transaction.pending());
+                let (publishes, settled) = pending.unwrap_or_default();
+                return publishes > PENDING || settled > DELIVERIES;
+            }
             Method::ExchangeDelete(delete) => {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());
                 return exchange.is_some_and(|exchange| exchange.binding_count() > BINDINGS);
@@ -31,6 +52,28 @@ impl Session {
         let Ok(name) = self.queue_name(number, clean_name(queue)) else { return false };
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return false };
         queue.status().ready > MESSAGES || self.vhost.bindings_to(&queue) > BINDINGS
+    }
+
+    /// Whether it takes long to settle all that is unacknowledged on a channel.
+    pub fn has_much_unacked(&self, number: u16) -> bool {
+        let mut outbox = self.outbox.lock();
+        outbox.channel(number).is_some_and(|channel| channel.unacked.len() > DELIVERIES)
+    }
+
+    /// Whether it takes long to settle what has been acknowledged since the last time.
+    #[must_use]
+    pub fn has_much_to_settle(&self) -> bool {
+        let settled = self.acknowledged.iter().map(|(_, settled)| settled.len());
+        settled.sum::<usize>() > DELIVERIES
+    }
+
+    /// Whether it takes long to close all channels: what is unacknowledged on them returns to the queues.
+    #[must_use]
+    pub fn takes_long_to_end(&self) -> bool {
+        let mut outbox = self.outbox.lock();
+        self.has_much_to_settle()
+            || outbox.unacked_count() > DELIVERIES
+            || self.consumers_at_most > CONSUMERS
     }
 
     /// Whether what is bound to this exchange is sent many messages at once.

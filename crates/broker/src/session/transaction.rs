@@ -70,6 +70,14 @@ impl Session {
 
     /// Keeps a publish, which has been found good, until the commit.
     pub(super) fn publish_later(&mut self, inbound: &Inbound<'_>) -> Result<(), Fault> {
+        let most = self.broker.limits.transaction_publishes_max;
+        let held = self.transaction(inbound.channel).map_or(0, |held| held.publishes.len());
+        if held >= most {
+            return Err(Fault::precondition_failed(format_args!(
+                "transaction limit ({most} publishes) of channel {} reached",
+                inbound.channel
+            )));
+        }
         let most = self.broker.limits.transaction_max_bytes;
         let pending = Pending {
             address: Bytes::copy_from_slice(inbound.address),
@@ -252,6 +260,11 @@ impl Session {
 }
 
 impl Transaction {
+    /// How many publishes and settlements wait for the commit.
+    pub fn pending(&self) -> (usize, usize) {
+        (self.publishes.len(), self.settled.len())
+    }
+
     /// Notes settlements that wait for the commit.
     pub fn settle(&mut self, settled: impl Iterator<Item = (u64, Unacked, Settlement)>) {
         let capacity = self.settled.capacity();

@@ -276,6 +276,27 @@ fn a_transaction_holds_no_more_than_it_may() {
 }
 
 #[test]
+fn a_transaction_holds_no_more_publishes_than_it_may() {
+    let limits = Limits { transaction_publishes_max: 2, ..Limits::default() };
+    let world = World::with(limits);
+    let mut client = transactional(&world);
+    client.fill("q", &["1", "2"]);
+    assert_eq!(
+        client.refused_publish(Message::new("", "q", "3")),
+        "406 PRECONDITION_FAILED - transaction limit (2 publishes) of channel 1 reached"
+    );
+    client.tx_select();
+    client.open_channel(2);
+    client.call_on(2, tx::Select {});
+    let one = |channel| Step::Publish(channel, Message::new("", "q", "x"));
+    client.read(&[one(1), one(1), one(2), one(2)]);
+    client.commit();
+    client.read(&[one(1), one(1)]);
+    client.commit();
+    assert_eq!(world.counts("q"), (4, 0, 0), "each channel has its own, and a commit makes room");
+}
+
+#[test]
 fn a_commit_is_answered_when_its_rejections_are_durable() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();

@@ -1,9 +1,9 @@
 //! What a connection does before others get their turn: counted in steps.
 
-use crate::frame_costs::{ask, cost};
+use crate::frame_costs::{ask, consume, cost, fill, large};
 use crate::streams;
 use crate::support::{Client, Message, Step, World, WorldOnDisk, short};
-use courser_codec::{FieldTable, Method, Table, basic};
+use courser_codec::{FieldTable, Method, Table, basic, tx};
 use courser_journal::testing::Call;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -95,4 +95,51 @@ fn a_reader_that_has_waited_for_room_reads_outside_the_gate() {
     streams::read(&mut client, "s", "first");
     // More than its outbox takes at once; that debug builds look at the gate.
     assert_eq!(client.deliveries().len(), 100);
+}
+
+#[test]
+fn what_settles_very_many_deliveries_takes_long_and_nothing_else_does() {
+    let world = large();
+    let (mut publisher, mut client) = (world.connect(), world.connect());
+    publisher.declare("q");
+    client.consume("q");
+    let all = |delivery_tag| basic::Ack { delivery_tag, multiple: true };
+    let one = basic::Ack { delivery_tag: 1, multiple: false };
+    let nack = basic::Nack { delivery_tag: 0, multiple: true, requeue: true };
+    let recover = basic::Recover { requeue: true };
+    fill(&mut publisher, "q", 1000);
+    client.heard();
+    assert!(!client.takes_long(all(0)) && !client.takes_long(nack) && !client.takes_long(recover));
+    assert!(!client.session().takes_long_to_end());
+    fill(&mut publisher, "q", 60_000);
+    client.heard();
+    assert!(client.takes_long(all(0)) && client.takes_long(nack) && client.takes_long(recover));
+    assert!(client.session().takes_long_to_end() && client.session().has_much_unacked(1));
+    assert!(!client.takes_long(one) && !client.takes_long(basic::Qos::default()));
+    let mut batch = courser_broker::Batch::default();
+    client.session().request(&mut batch, 1, &all(0).into()).expect("a good method");
+    assert!(client.session().has_much_to_settle() && client.takes_long(basic::Qos::default()));
+    client.session().flush(&mut batch).expect("nothing fails");
+    assert!(!client.session().has_much_to_settle() && !client.session().takes_long_to_end());
+    consume(&mut client, "q", 6000);
+    assert!(client.session().takes_long_to_end());
+}
+
+#[test]
+fn the_end_of_a_long_transaction_takes_long() {
+    let world = large();
+    let mut client = world.connect();
+    client.declare("q");
+    client.tx_select();
+    fill(&mut client, "q", 100);
+    assert!(!client.takes_long(tx::Commit {}) && !client.takes_long(tx::Rollback {}));
+    fill(&mut client, "q", 10_000);
+    assert!(client.takes_long(tx::Commit {}) && client.takes_long(tx::Rollback {}));
+    client.commit();
+    assert!(!client.takes_long(tx::Commit {}));
+    client.consume("q");
+    fill(&mut world.connect(), "q", 60_000);
+    client.heard();
+    client.tell(basic::Ack { delivery_tag: 0, multiple: true });
+    assert!(client.takes_long(tx::Commit {}) && client.takes_long(tx::Rollback {}));
 }

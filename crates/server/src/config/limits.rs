@@ -34,6 +34,8 @@ pub struct LimitSettings {
     pub unacked_per_channel_max: u32,
     /// Bytes of publishes in the open transactions of a connection.
     pub transaction_max_bytes: usize,
+    /// Publishes in the transaction of a channel.
+    pub transaction_publishes_max: usize,
     /// Waiting messages from which on a queue's publishers are slowed to the pace of its consumers.
     pub pace_backlog: usize,
 }
@@ -92,6 +94,7 @@ impl Config {
             consumers_per_queue_max: limits.consumers_per_queue_max,
             unacked_per_channel_max: limits.unacked_per_channel_max,
             transaction_max_bytes: limits.transaction_max_bytes,
+            transaction_publishes_max: limits.transaction_publishes_max,
             pace_backlog: limits.pace_backlog,
             message_max_bytes: self.amqp.max_message_bytes,
             header_max_bytes: self.amqp.frame_max as usize - Frame::OVERHEAD,

@@ -186,6 +186,7 @@ impl Default for Config {
                 consumers_per_queue_max: limits.consumers_per_queue_max,
                 unacked_per_channel_max: limits.unacked_per_channel_max,
                 transaction_max_bytes: limits.transaction_max_bytes,
+                transaction_publishes_max: limits.transaction_publishes_max,
                 pace_backlog: limits.pace_backlog,
             },
             vhosts: Vec::new(),

@@ -218,9 +218,12 @@ impl<S: ClientStream> Driver<S> {
 
     fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
-        // What was published before the close still counts; what fails now fails with the channel.
-        let _ = session.flush(batch);
-        session.close_channel(channel);
+        let takes_long = batch.takes_long() || session.has_much_unacked(channel);
+        aside(takes_long, || {
+            // What was published before the close still counts; what fails now fails with the channel.
+            let _ = session.flush(batch);
+            session.close_channel(channel);
+        });
     }
 
     /// Closes the channel, or the connection, for a fault.

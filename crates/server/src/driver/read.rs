@@ -86,7 +86,8 @@ impl<S: ClientStream> Driver<S> {
         gather::note_read(events, is_awaited);
         self.collect_output();
         if let Some(session) = &mut self.session {
-            match aside(batch.takes_long(), || session.flush(&mut batch)) {
+            let takes_long = batch.takes_long() || session.has_much_to_settle();
+            match aside(takes_long, || session.flush(&mut batch)) {
                 Ok(pace) => {
                     self.is_deferred = deferred.is_some();
                     if let Some(pace) = deferred.or(pace) {

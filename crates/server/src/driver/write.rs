@@ -1,6 +1,6 @@
 //! The way out: what the outbox holds, to the socket.
 
-use super::{BUFFERS_KEPT, ClientStream, Driver};
+use super::{BUFFERS_KEPT, ClientStream, Driver, aside};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -112,7 +112,7 @@ impl<S: ClientStream> Driver<S> {
     /// Ends the session; what it still had to say is sent.
     pub(super) fn end_session(&mut self) {
         let Some(mut session) = self.session.take() else { return };
-        session.close_quietly(&mut self.tail);
+        aside(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
         self.paced = None;
         self.held_back = false;
         self.hang_up_at = None;

@@ -119,6 +119,7 @@ fn a_limit_that_lets_nobody_do_anything_is_refused() {
     }
     // Nobody may declare exchanges, or use transactions: the broker is of use all the same.
     loaded("limits: {exchanges_max: 0, bindings_max: 0, transaction_max_bytes: 0}");
+    loaded("limits: {transaction_publishes_max: 0}");
 }
 
 #[test]
