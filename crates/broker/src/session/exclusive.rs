@@ -31,8 +31,18 @@ impl ExclusiveQueues {
         self.by_number.remove(&queue.id);
     }
 
-    /// Takes out all that are there, the first first.
-    pub fn take(&mut self) -> impl Iterator<Item = Arc<Queue>> + use<> {
-        std::mem::take(&mut self.by_number).into_values().filter_map(|queue| queue.upgrade())
+    /// Takes out the first that is there.
+    pub fn take_first(&mut self) -> Option<Arc<Queue>> {
+        loop {
+            let (_, queue) = self.by_number.pop_first()?;
+            if let Some(queue) = queue.upgrade() {
+                return Some(queue);
+            }
+        }
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.by_number.is_empty()
     }
 }

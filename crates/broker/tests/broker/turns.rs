@@ -3,7 +3,8 @@
 use crate::frame_costs::{ask, consume, cost, fill, large};
 use crate::streams;
 use crate::support::{Client, Message, Step, World, WorldOnDisk, short};
-use courser_codec::{FieldTable, Method, Table, basic, tx};
+use courser_broker::Budget;
+use courser_codec::{FieldTable, Method, Table, basic, queue, tx};
 use courser_journal::testing::Call;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -95,6 +96,30 @@ fn a_reader_that_has_waited_for_room_reads_outside_the_gate() {
     streams::read(&mut client, "s", "first");
     // More than its outbox takes at once; that debug builds look at the gate.
     assert_eq!(client.deliveries().len(), 100);
+}
+
+#[test]
+fn the_exclusive_queues_of_a_connection_that_ends_go_a_few_in_a_turn() {
+    const QUEUES: usize = 1000;
+    let world = World::new();
+    let mut client = world.connect();
+    let names: Vec<String> = (0..QUEUES).map(|nth| format!("q{nth}")).collect();
+    for name in &names {
+        let queue = short(name);
+        client.call(queue::Declare { queue, exclusive: true, ..Default::default() });
+    }
+    client.session().close_quietly(&mut Vec::new());
+    let (mut left, mut turns) = (QUEUES, 0);
+    loop {
+        let is_done = client.session().end(&mut Budget::begin());
+        let now = world.vhost().queues().len();
+        assert!(now < left && left - now <= 300, "{} at once", left - now);
+        (left, turns) = (now, turns + 1);
+        if is_done {
+            break;
+        }
+    }
+    assert!(left == 0 && turns >= 4, "{left} {turns}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod token;
+mod turns;
 mod write;
 
 use crate::clock::Clock;
@@ -23,7 +24,7 @@ use crate::throttle::{Allowance, Throttles};
 use courser_auth::Grant;
 use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
 use courser_broker::wire::{Cursor, WireBuffer};
-use courser_broker::{Broker, Session};
+use courser_broker::{Broker, Budget, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
 use paced::Paced;
 use parking_lot::Mutex;
@@ -34,9 +35,9 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 pub(crate) use stream::ClientStream;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 use tokio::time::Sleep;
+use turns::aside;
 
 /// How long a connection keeps its buffers after it has fallen silent.
 const BUFFERS_KEPT: Duration = Duration::from_secs(2);
@@ -73,6 +74,12 @@ struct Driver<S> {
     shared: Arc<Shared>,
     machine: Connection,
     session: Option<Session>,
+    /// A session that has ended, with much left to be removed.
+    ending: Option<Session>,
+    /// Nothing is left to be done but to end it.
+    is_over: bool,
+    /// What it may do before others get their turn.
+    budget: Budget,
     user: Option<courser_codec::ShortString>,
     /// What the user may do, if it is somebody else than the accounts who says it.
     grant: Option<Arc<Grant>>,
@@ -115,13 +122,6 @@ struct Driver<S> {
     is_broken: bool,
 }
 
-/// Does some work; if it takes long, another thread looks after this one's connections meanwhile,
-/// and after the sockets of all, which an idle thread does not wake up for.
-fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
-    let several = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-    if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
-}
-
 /// Serves a connection until its end, and returns its place. `name` is what the operator sees it by.
 pub(crate) async fn serve<S: ClientStream>(
     stream: S,
@@ -150,6 +150,9 @@ pub(crate) async fn serve<S: ClientStream>(
             shared,
             machine,
             session: None,
+            ending: None,
+            is_over: false,
+            budget: Budget::begin(),
             user: None,
             grant: None,
             login: None,
@@ -212,6 +215,7 @@ impl<S: ClientStream> Task<S> {
 
     fn shut_down(&self) {
         let driver = &mut *self.0.lock();
+        driver.budget = Budget::begin();
         let text = "broker forced connection closure with reason 'shutdown'";
         driver.machine.shutdown(text, Instant::now());
         driver.end_session();
@@ -222,14 +226,14 @@ impl<S: ClientStream> Task<S> {
 impl<S> Drop for Task<S> {
     fn drop(&mut self) {
         // Whoever else has the driver now must not be the one to end its session.
-        let session = self.0.lock().session.take();
-        drop(session);
+        let sessions = self.0.lock().take_sessions();
+        drop(sessions);
     }
 }
 
 impl<S: ClientStream> Driver<S> {
-    /// Does everything that can be done now. Ready when the connection is over.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Does what can be done now, as far as it is not the turn of others. Ready when the connection is over.
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_broken {
             return self.lost(&std::io::Error::other("a fault of the broker, see its log"));
         }
@@ -246,6 +250,9 @@ impl<S: ClientStream> Driver<S> {
             }
         }
         for _ in 0..ROUNDS_MAX {
+            if self.ending.is_some() {
+                break;
+            }
             let sent_all = match self.poll_send(cx) {
                 Ok(sent_all) => sent_all,
                 Err(error) => return self.lost(&error),

@@ -1,6 +1,6 @@
 //! The way out: what the outbox holds, to the socket.
 
-use super::{BUFFERS_KEPT, ClientStream, Driver, aside};
+use super::{BUFFERS_KEPT, ClientStream, Driver};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -107,14 +107,5 @@ impl<S: ClientStream> Driver<S> {
             None => self.tail.extend_from_slice(output),
         }
         *output = Vec::new();
-    }
-
-    /// Ends the session; what it still had to say is sent.
-    pub(super) fn end_session(&mut self) {
-        let Some(mut session) = self.session.take() else { return };
-        aside(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
-        self.paced = None;
-        self.held_back = false;
-        self.hang_up_at = None;
     }
 }

@@ -1,0 +1,55 @@
+//! The turns of a connection: how much it does before others on the same thread have theirs.
+
+use super::{ClientStream, Driver};
+use courser_broker::{Budget, Session};
+use std::task::{Context, Poll};
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// Does some work; if it takes long, another thread looks after this one's connections meanwhile,
+/// and after the sockets of all, which an idle thread does not wake up for.
+pub(super) fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
+    let several = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+    if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
+}
+
+impl<S> Driver<S> {
+    /// Its sessions, to be ended with nothing locked: the one that goes on, and the one that is ending.
+    pub(super) fn take_sessions(&mut self) -> [Option<Session>; 2] {
+        [self.session.take(), self.ending.take()]
+    }
+}
+
+impl<S: ClientStream> Driver<S> {
+    /// A turn. Ready when the connection is over.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.budget = Budget::begin();
+        if self.go_on_ending() && !self.is_over {
+            self.is_over = self.poll_open(cx).is_ready();
+        }
+        if self.ending.is_some() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        if self.is_over { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Ends the session; what it still had to say is sent when nothing is left of it.
+    pub(super) fn end_session(&mut self) {
+        let Some(mut session) = self.session.take() else { return };
+        aside(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
+        self.ending = Some(session);
+        self.paced = None;
+        self.held_back = false;
+        self.hang_up_at = None;
+        self.go_on_ending();
+    }
+
+    /// Removes what is left of a session that has ended, as far as the budget goes. Returns whether nothing is.
+    fn go_on_ending(&mut self) -> bool {
+        let is_done = self.ending.as_mut().is_none_or(|session| session.end(&mut self.budget));
+        if is_done {
+            self.ending = None;
+        }
+        is_done
+    }
+}
