@@ -7,6 +7,7 @@
 //! names count, a restart changes nothing.
 
 use super::{Destination, Envelope};
+use crate::work;
 use courser_codec::{FieldTable, FieldValue, ShortString, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -124,6 +125,7 @@ impl ConsistentHashIndex {
 
     pub fn matches(&self, envelope: &Envelope<'_>, found: &mut dyn FnMut(&Destination)) {
         let hash = self.hashed.hash(envelope);
+        work::count(self.weighted.len());
         let best = self.weighted.iter().max_by(|a, b| a.lot(hash).total_cmp(&b.lot(hash)));
         best.into_iter().for_each(|best| found(&best.destination));
     }

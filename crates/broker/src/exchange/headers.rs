@@ -59,7 +59,10 @@ impl Exact {
 
 impl HeadersIndex {
     pub fn matches(&self, headers: Table<'_>, found: &mut dyn FnMut(&Destination)) {
-        let known = |number: &u64| self.bindings.get(number);
+        let known = |number: &u64| {
+            work::count(1);
+            self.bindings.get(number)
+        };
         for binding in self.always.iter().filter_map(known) {
             found(&binding.destination);
         }

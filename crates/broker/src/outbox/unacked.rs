@@ -95,6 +95,7 @@ impl UnackedList {
 
     /// Takes all deliveries up to and with `tag` (all there are, for tag 0), oldest first.
     pub fn take_through(&mut self, tag: u64, mut each: impl FnMut(u64, Unacked)) {
+        let before = self.entries.len();
         while let Some((front, _)) = self.entries.front() {
             if tag != 0 && *front > tag {
                 break;
@@ -104,6 +105,7 @@ impl UnackedList {
                 each(tag, unacked);
             }
         }
+        work::count(before - self.entries.len());
         self.trim();
     }
 

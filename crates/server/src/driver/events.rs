@@ -31,6 +31,9 @@ impl<S: ClientStream> Driver<S> {
             Event::Request { channel: 0, method } => self.request_of_connection(&method, now),
             Event::Request { channel, method } => {
                 let Some(session) = &mut self.session else { return };
+                if !is_settlement(&method) {
+                    self.budget.note_request();
+                }
                 let takes_long = batch.takes_long() || session.takes_long(channel, &method);
                 let done = aside(takes_long, || session.request(batch, channel, &method));
                 if let Err(fault) = done {
@@ -40,6 +43,7 @@ impl<S: ClientStream> Driver<S> {
             }
             Event::ChannelOpened { channel } => {
                 let Some(session) = &mut self.session else { return };
+                self.budget.note_request();
                 match session.admit_channel() {
                     Ok(()) => session.open_channel(channel),
                     Err(fault) => self.fault(0, &fault, CHANNEL_OPEN, batch, now),
@@ -218,6 +222,7 @@ impl<S: ClientStream> Driver<S> {
 
     fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
+        self.budget.note_request();
         let takes_long = batch.takes_long() || session.has_much_unacked(channel);
         aside(takes_long, || {
             // What was published before the close still counts; what fails now fails with the channel.
@@ -265,4 +270,9 @@ impl<S: ClientStream> Driver<S> {
         self.end_session();
         self.collect_output();
     }
+}
+
+/// Whether a method settles deliveries, as clients do all the time: it costs what it looks at.
+fn is_settlement(method: &Method<'_>) -> bool {
+    matches!(method, Method::BasicAck(_) | Method::BasicNack(_) | Method::BasicReject(_))
 }

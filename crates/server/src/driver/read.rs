@@ -5,7 +5,7 @@ use super::paced::Paced;
 use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
 use crate::gather;
 use courser_broker::admin::ConnectionState;
-use courser_broker::{Batch, Pace, Session};
+use courser_broker::{Batch, Budget, Pace, Session};
 use courser_codec::Method;
 use courser_connection::server::Event;
 use std::cell::{Cell, RefCell};
@@ -64,17 +64,18 @@ impl<S: ClientStream> Driver<S> {
     /// Acts on everything complete in `input` and keeps the rest.
     pub(super) fn receive(&mut self, input: &[u8]) {
         let now = Instant::now();
+        self.budget = Budget::begin();
         self.shared.broker.set_time(self.shared.clock.now_ms());
         let mut rest = input;
         let mut batch = BATCH.take().unwrap_or_default().recycle();
-        let (mut events, mut is_awaited) = (0, false);
+        let (mut events, mut is_awaited, mut is_cut) = (0, false, false);
         let may_defer = self.session.as_ref().is_some_and(Session::store_is_behind);
         let mut deferred = None;
         loop {
             if may_defer {
                 deferred = self.pace_before(rest);
             }
-            if deferred.is_some() {
+            if deferred.is_some() || is_cut {
                 break;
             }
             let Some(event) = self.machine.next(&mut rest, now) else { break };
@@ -82,14 +83,17 @@ impl<S: ClientStream> Driver<S> {
             is_awaited |= self.is_awaited(&event);
             self.handle(event, &mut batch, now);
             self.collect_output();
+            // What has come is dear: others get their turn before the rest of it.
+            is_cut = self.budget.is_spent() && !rest.is_empty();
         }
+        self.is_deferred = is_cut;
         gather::note_read(events, is_awaited);
         self.collect_output();
         if let Some(session) = &mut self.session {
             let takes_long = batch.takes_long() || session.has_much_to_settle();
             match aside(takes_long, || session.flush(&mut batch)) {
                 Ok(pace) => {
-                    self.is_deferred = deferred.is_some();
+                    self.is_deferred |= deferred.is_some();
                     if let Some(pace) = deferred.or(pace) {
                         self.stop_reading(pace, now);
                     }

@@ -83,8 +83,10 @@ impl<S: ClientStream> Driver<S> {
                 break;
             };
             let taken = session.outbox().take(&mut self.sending);
-            if !taken.stalled.is_empty() {
-                session.resume(taken.stalled);
+            match taken.stalled {
+                stalled if stalled.is_empty() => {}
+                stalled if self.budget.is_spent() => session.resume_later(stalled),
+                stalled => session.resume(stalled),
             }
         }
         if self.sending.is_empty() && !self.tail.is_empty() {

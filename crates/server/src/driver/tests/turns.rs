@@ -4,8 +4,9 @@ use crate::Server;
 use crate::driver::serve;
 use crate::inside::INSIDE;
 use crate::testing::start;
-use courser_client::{Connection, Options, QueueOptions};
+use courser_client::{Connection, ConsumeOptions, Options, QueueOptions};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::Poll;
 
 /// A client whose pipe takes a lot at once.
@@ -34,6 +35,33 @@ async fn most_at_once(all: usize, done: impl Fn() -> usize + Send + 'static) -> 
         .await
     });
     looking.await.expect("no panic")
+}
+
+#[tokio::test]
+async fn methods_that_look_at_many_consumers_are_carried_out_a_few_in_a_turn() {
+    const METHODS: usize = 400;
+    let (server, _folder) = start().await;
+    let connection = connect(&server).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", QueueOptions::default()).await.expect("a queue");
+    let mut consumers = Vec::new();
+    for _ in 0..1000 {
+        let consumer = channel.consume("q", ConsumeOptions::auto_ack()).await;
+        consumers.push(consumer.expect("a consumer"));
+    }
+    let answered = Arc::new(AtomicUsize::new(0));
+    let channel = Arc::new(channel);
+    for _ in 0..METHODS {
+        let (channel, answered) = (Arc::clone(&channel), Arc::clone(&answered));
+        tokio::spawn(async move {
+            channel.qos_shared(10).await.expect("an answer");
+            answered.fetch_add(1, Relaxed);
+        });
+    }
+    let most = most_at_once(METHODS, move || answered.load(Relaxed)).await;
+    assert!(most < 100, "{most} in a turn");
+    drop(consumers);
+    server.stop().await.expect("a clean stop");
 }
 
 #[tokio::test]
