@@ -9,7 +9,7 @@ use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use crate::work::{self, Budget};
-use courser_store::{Location, MessageRef, Position, Store, StoreError};
+use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -174,6 +174,15 @@ impl Suite {
     }
 }
 
+fn state(state: ConnectionState) -> &'static str {
+    match state {
+        ConnectionState::Running => "running",
+        ConnectionState::Blocked => "blocked",
+        ConnectionState::Flow => "flow",
+        ConnectionState::Closing => "closing",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,14 +202,5 @@ mod tests {
                 suite.as_ref().map(|one| [&*one.protocol, &*one.key_exchange, &*one.cipher]);
             assert_eq!(named, parts, "{session}");
         }
-    }
-}
-
-fn state(state: ConnectionState) -> &'static str {
-    match state {
-        ConnectionState::Running => "running",
-        ConnectionState::Blocked => "blocked",
-        ConnectionState::Flow => "flow",
-        ConnectionState::Closing => "closing",
     }
 }
