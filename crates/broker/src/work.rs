@@ -44,7 +44,13 @@ impl Budget {
     /// A whole one, from now on and on this thread.
     #[must_use]
     pub fn begin() -> Self {
-        Budget { ends_at: steps().saturating_add(BUDGET_STEPS) }
+        Self::of_steps(BUDGET_STEPS)
+    }
+
+    /// One of so many steps, as [`Budget::begin`].
+    #[must_use]
+    pub(crate) fn of_steps(most: u64) -> Self {
+        Budget { ends_at: steps().saturating_add(most) }
     }
 
     /// Whether others should have their turn now.

@@ -20,6 +20,7 @@ use crate::routing::cc;
 use crate::routing::{Namespace, Route, Screening};
 use crate::shard::Shard;
 use crate::wakes::Wakes;
+use crate::work::Budget;
 use courser_codec::ContentHeader;
 use courser_store::{Reader, Record, StoreError, Sync};
 use letter::Rewritten;
@@ -29,6 +30,10 @@ const LETTERS_PER_APPEND: usize = 256;
 const APPEND_BYTES: usize = 1 << 20;
 /// Letters that are posted in one go, while others wait; timers of their queues go on with the rest.
 const LETTERS_AT_ONCE: usize = 4096;
+
+/// Steps that their routes take in one go, and for one append: some milliseconds. One route more may be begun.
+const STEPS_AT_ONCE: u64 = 1 << 21;
+const STEPS_PER_APPEND: u64 = 1 << 20;
 
 /// A letter that leaves its queue.
 struct Outgoing {
@@ -71,7 +76,7 @@ impl Shard {
     /// anything to publish.
     #[inline]
     pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) -> bool {
-        let (mut any, mut left) = (false, LETTERS_AT_ONCE);
+        let (mut any, mut left) = (false, (LETTERS_AT_ONCE, Budget::of_steps(STEPS_AT_ONCE)));
         loop {
             while let Some(queues) = wakes.take_lettered() {
                 gate::assert_inside("dead letters are posted");
@@ -87,22 +92,26 @@ impl Shard {
     }
 
     #[cold]
-    fn post_letters(&self, queue: &Queue, left: &mut usize, wakes: &mut Wakes) {
+    fn post_letters(&self, queue: &Queue, (left, budget): &mut (usize, Budget), wakes: &mut Wakes) {
         // Another thread may be posting what left before. One of the two posts everything.
         let _order = queue.lock_posting();
         loop {
-            let letters = queue.take_letters(LETTERS_PER_APPEND.min(*left));
+            let mut letters = queue.take_letters(LETTERS_PER_APPEND.min(*left));
             *left -= letters.len();
-            let mut rest = &letters[..];
-            if rest.is_empty() {
+            if letters.is_empty() {
                 return queue.post_more_soon();
             }
-            while !rest.is_empty() {
-                match self.post_some(queue, rest, wakes) {
-                    Ok(posted) => rest = &rest[posted..],
+            while !letters.is_empty() {
+                if budget.is_spent() {
+                    *left = 0;
+                    queue.leave_letters(letters);
+                    break;
+                }
+                match self.post_some(queue, &letters, wakes) {
+                    Ok(posted) => drop(letters.drain(..posted)),
                     Err(_) => {
                         // No room on the disk, if it is not the end of the broker.
-                        let numbers: Vec<u64> = rest.iter().map(|letter| letter.number).collect();
+                        let numbers: Vec<u64> = letters.iter().map(|one| one.number).collect();
                         queue.strand_dead(&numbers);
                         break;
                     }
@@ -127,6 +136,7 @@ impl Shard {
         let mut reader = self.store.reader();
         let (mut outgoing, mut stranded) = (Vec::new(), Vec::new());
         let (mut bytes, mut taken, mut is_last) = (0, 0, false);
+        let budget = Budget::of_steps(STEPS_PER_APPEND);
         for letter in letters {
             taken += 1;
             let rewritten = match self.rewrite(queue, letter, &to, &mut *reader) {
@@ -152,7 +162,7 @@ impl Shard {
                     outgoing.push(Outgoing { number: letter.number, departure: Some(departure) });
                 }
             }
-            if is_last || bytes >= APPEND_BYTES {
+            if is_last || bytes >= APPEND_BYTES || budget.is_spent() {
                 break;
             }
         }
@@ -234,7 +244,9 @@ fn find_route(
 ) -> Option<Route> {
     let mut route = route_letter(vhost, to, rewritten, &[]).unwrap_or_default();
     // One that is larger than the room that is left is taken: it might wait forever.
-    let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full(0));
+    let is_stuck = route.is_nowhere()
+        || route.is_cut_short
+        || route.queues.iter().any(|queue| queue.is_full(0));
     if to.at_least_once && is_stuck {
         return None;
     }

@@ -159,6 +159,12 @@ impl Queue {
         letters
     }
 
+    /// Leaves letters that were taken for the next time, the first first.
+    pub(crate) fn leave_letters(&self, letters: Vec<Letter>) {
+        let mut state = self.state.lock();
+        letters.into_iter().rev().for_each(|letter| state.dying.unposted.push_front(letter));
+    }
+
     /// The ascending positions of dead letters that are in the log.
     pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<Position> {
         let state = self.state.lock();

@@ -12,11 +12,15 @@ use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::outbox::Unacked;
 use crate::queue::Queue;
+use crate::work::Budget;
 use bytes::Bytes;
 use courser_codec::{ContentHeader, Method, ShortStr, basic};
 use courser_store::{Position, Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Steps that the routes of what a transaction publishes may take: some hundred milliseconds. Ordinary ones take some ten for each message.
+const COMMIT_STEPS_MAX: u64 = 1 << 24;
 
 /// What a transactional channel has done since its last commit.
 #[derive(Default)]
@@ -178,7 +182,15 @@ impl Session {
         publishes: &'p [Pending],
         charge: &mut Charge,
     ) -> Result<Vec<Addressed<'p>>, Fault> {
+        let budget = Budget::of_steps(COMMIT_STEPS_MAX);
         let address = |pending: &'p Pending| {
+            if budget.is_spent() {
+                let text = format_args!(
+                    "the publishes of a transaction take more than {COMMIT_STEPS_MAX} steps to route: commit fewer at once, name \
+                     fewer keys in CC and BCC, or use fewer patterns with '#'"
+                );
+                return Err(Fault::new(506, text));
+            }
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;
             let addressed = self.address(inbound, properties)?;

@@ -166,7 +166,8 @@ impl Namespace for Vhost {
         without: &[u64],
     ) -> Option<Route> {
         let mut route = Route { by_key_alone: true, ..Route::default() };
-        self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
+        let steps = self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
+        route.is_cut_short = steps.is_over();
         Some(route.finish_in_part())
     }
 
@@ -177,7 +178,8 @@ impl Namespace for Vhost {
         without: &[u64],
     ) -> Option<Route> {
         let mut route = Route::default();
-        self.route_from(Arc::clone(exchange), envelope, without, &mut route);
+        let steps = self.route_from(Arc::clone(exchange), envelope, without, &mut route);
+        route.is_cut_short = steps.is_over();
         Some(route.finish_in_part())
     }
 

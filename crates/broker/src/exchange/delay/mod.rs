@@ -18,6 +18,7 @@ use crate::posting::{InternalPublish, post};
 use crate::queue::SPILLED;
 use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
+use crate::work::Budget;
 use courser_codec::ContentHeader;
 use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError};
 use parking_lot::Mutex;
@@ -30,6 +31,8 @@ const PER_APPEND: usize = 128;
 const APPEND_BYTES: usize = 1 << 20;
 /// Messages that one call moves from coarse to fine.
 const MOVED_AT_ONCE: usize = 1 << 15;
+/// Steps that the routes of messages take that go into one append; one route more may be begun.
+const STEPS_PER_APPEND: u64 = 1 << 20;
 /// How long to wait when the disk is full, or a message can't be read.
 const RETRY_MS: u64 = 1000;
 /// Pairs handed to a checkpoint at once.
@@ -207,6 +210,7 @@ impl Delay {
         let mut reader = self.context.store.reader();
         let mut publishes = Vec::new();
         let (mut gone, mut bytes) = (0, 0);
+        let budget = Budget::of_steps(STEPS_PER_APPEND);
         for (_, location) in due {
             let read = match location.in_memory() {
                 Some(message) => Ok(message),
@@ -222,7 +226,7 @@ impl Delay {
                 Err(_) => break,
             };
             bytes += message.header.len() + message.body.len();
-            if gone > 0 && bytes > APPEND_BYTES {
+            if gone > 0 && (bytes > APPEND_BYTES || budget.is_spent()) {
                 break;
             }
             gone += 1;
