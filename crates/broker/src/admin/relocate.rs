@@ -333,11 +333,15 @@ impl Moving<'_> {
                     return Ok(None);
                 }
                 let envelope = Envelope { keys: &keys, properties };
-                let route = self.relocation.vhost.route(exchange.as_bytes(), &envelope, &[])?;
-                if route.is_nowhere() {
+                // One that takes too long to route stays as well, and holds up no other.
+                let route = match self.relocation.vhost.route(exchange.as_bytes(), &envelope, &[]) {
+                    Err(fault) if fault.code != 506 => return Err(fault),
+                    route => route.ok().filter(|route| !route.is_nowhere()),
+                };
+                let Some(route) = route else {
                     self.relocation.done.without_place += 1;
                     return Ok(None);
-                }
+                };
                 address.clear();
                 for part in [exchange.as_bytes(), key] {
                     // A short string has 255 bytes at most.

@@ -237,6 +237,9 @@ impl Tracing<'_> {
             }
             return;
         }
+        if shown.len() >= SHOWN_BINDINGS_MAX || self.shown_bytes >= SHOWN_BYTES_MAX {
+            return;
+        }
         let (keys, routes_as) = (self.envelope.keys, exchange.routes_as());
         let mut looked_at = 0;
         let mut found = Vec::new();

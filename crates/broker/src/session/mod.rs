@@ -69,6 +69,8 @@ pub struct Session {
     /// How many of them are still to be looked at since, and the number from which on.
     readers_left: usize,
     next_reader: u64,
+    /// When it is looked again at what they all keep.
+    readers_looked_at_ms: u64,
     /// How many consumers there are at most: some may have gone unnoticed since they were counted.
     consumers_at_most: usize,
     /// Bytes that its open transactions hold.
@@ -137,6 +139,7 @@ impl Session {
             exclusive: ExclusiveQueues::default(),
             stream_readers: BTreeMap::new(),
             readers_due: false,
+            readers_looked_at_ms: 0,
             readers_left: 0,
             next_reader: 0,
             consumers_at_most: 0,

@@ -9,6 +9,9 @@ use crate::work::{self, Budget};
 use courser_codec::{FieldTable, basic};
 use std::sync::Arc;
 
+/// How often it is looked at what readers keep that read nothing.
+const READERS_LOOKED_AT_MS: u64 = 1000;
+
 /// Where and how a stream is to be read.
 pub(super) type Reading = (Start, Option<Filter>);
 
@@ -63,6 +66,7 @@ impl Session {
         if self.stream_readers.is_empty() {
             return;
         }
+        self.give_back_unused();
         if self.outbox.take_woken() | std::mem::take(&mut self.readers_due) {
             self.readers_left = self.stream_readers.len();
         }
@@ -77,6 +81,16 @@ impl Session {
         }
         if self.readers_left > 0 {
             self.outbox.wake_to_go_on();
+        }
+    }
+
+    /// Gives back what readers keep that read nothing any more, while their connection does other things.
+    fn give_back_unused(&mut self) {
+        let now_ms = self.broker.now_ms();
+        if now_ms >= self.readers_looked_at_ms {
+            self.readers_looked_at_ms = now_ms + READERS_LOOKED_AT_MS;
+            work::count(self.stream_readers.len());
+            self.stream_readers.values_mut().for_each(StreamReader::keep_memory);
         }
     }
 

@@ -105,7 +105,7 @@ impl StreamReader {
     }
 
     /// Counts what it keeps for its next turn; or gives it back, where memory is short or it has read nothing for a while.
-    fn keep_memory(&mut self) {
+    pub fn keep_memory(&mut self) {
         let now_ms = self.queue.now_ms();
         if self.reader.take_used() {
             self.read_ms = now_ms;

@@ -122,7 +122,7 @@ fn what_consumers_of_a_stream_have_read_ahead_counts_until_it_is_not_used_any_mo
     // Its connection is never silent for long.
     for second in 2..=6 {
         world.tick_all(second * 1000);
-        client.qos(1);
+        client.send(Message::new("amq.fanout", "", "to no queue"));
     }
     assert_eq!(readers(&world), 0);
     let freed = allocated - allocated_bytes();

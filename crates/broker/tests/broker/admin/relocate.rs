@@ -1,5 +1,6 @@
 //! Moving chosen messages, and moving them back to where they died.
 
+use crate::cc::tangled;
 use crate::support::{Message, World, WorldOnDisk, declare_with, owned};
 use courser_broker::Broker;
 use courser_broker::admin::{MessageView, MoveTo, NewQueue, Relocated, Selection, WriteTarget};
@@ -147,6 +148,22 @@ fn what_may_not_go_there_or_has_no_way_there_stays() {
         let refused = admin.relocate("/", b"from", &all, &to, &anywhere, false);
         assert_eq!(refused.expect_err("it is not there").code, 404);
     }
+}
+
+#[test]
+fn a_message_that_takes_too_long_to_route_stays_and_holds_up_no_other() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("from");
+    let (exchange, headers) = tangled(&mut client, 300);
+    client.bind("to", exchange, "plain");
+    client.send(Message::new("", "from", "tangled").headers(headers));
+    client.fill("from", &["plain"]);
+    let elsewhere = MoveTo::Exchange(owned(exchange), Some(owned("plain")));
+    let done = relocate(&world.broker, "from", &Selection::default(), &elsewhere);
+    assert_eq!((done.moved, done.without_place), (1, 1));
+    assert_eq!(client.pop_all("from"), ["tangled"]);
+    assert_eq!(client.pop_all("to"), ["plain"]);
 }
 
 #[test]
