@@ -39,7 +39,7 @@ impl Admin {
         self.broker.vhost(name).map(VhostHandle)
     }
 
-    /// Has a vhost stand still for a move: its clients are told to go (320), nobody gets in, nothing in it is changed
+    /// Has a vhost stand still for a move: its clients are told to go (320), no client gets in, nothing in it is changed
     /// and nothing comes of its timers; what is there can be looked at. A restart ends that, unless [`Export::hold`]
     /// was called. Returns how many connections and requests are still in it: to be called again until there are none.
     /// Of two moves the later one has the greater number, and has the vhost.
@@ -77,7 +77,7 @@ impl Admin {
         Export::begin(&self.broker, &self.known_vhost(name)?)
     }
 
-    /// Begins to take in a vhost that another broker reads out, by the move of this number. Nobody finds it before it is accepted.
+    /// Begins to take in a vhost that another broker reads out, by the move of this number. It can be found only once it is accepted.
     ///
     /// # Errors
     /// When there is a vhost of this name, one is arriving, or that can't be kept.

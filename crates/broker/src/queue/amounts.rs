@@ -19,7 +19,7 @@ pub(crate) struct Amounts {
     in_memory: Amount,
     /// In the log, as they are persistent.
     in_log: Amount,
-    /// In the log for want of memory.
+    /// In the log, as memory was short.
     spilled: Amount,
     /// In the log, with bodies of unknown size.
     of_unknown_size: Amount,

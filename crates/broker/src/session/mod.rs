@@ -69,7 +69,7 @@ pub struct Session {
     /// How many of them are still to be looked at since, and the number from which on.
     readers_left: usize,
     next_reader: u64,
-    /// When it is looked again at what they all keep.
+    /// When the next look at what they keep is due.
     readers_looked_at_ms: u64,
     /// How many consumers there are at most: some may have gone unnoticed since they were counted.
     consumers_at_most: usize,

@@ -9,7 +9,7 @@ use crate::work::{self, Budget};
 use courser_codec::{FieldTable, basic};
 use std::sync::Arc;
 
-/// How often it is looked at what readers keep that read nothing.
+/// The time between looks at what readers keep.
 const READERS_LOOKED_AT_MS: u64 = 1000;
 
 /// Where and how a stream is to be read.

@@ -56,7 +56,7 @@ impl Arrivals {
 }
 
 impl Broker {
-    /// A vhost that nobody finds, and that stands still, made for one that is being moved here by a move of this number.
+    /// A vhost that can not be found yet and stands still, made for one that is being moved here by a move of this number.
     pub(crate) fn expect_vhost(&self, name: &str, number: u64) -> Arc<Vhost> {
         let vhost = Vhost::new(name, &self.limits, &self.home(), &self.monitor);
         vhost.stop(number);

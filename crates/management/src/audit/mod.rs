@@ -47,7 +47,7 @@ const NO_PROGRESS: &str = "the disk takes nothing";
 /// A request for a change, and what came of it.
 pub(crate) struct Entry<'a> {
     pub at_ms: u64,
-    /// Who asks; nobody without good credentials.
+    /// The user who asks; none without good credentials.
     pub user: Option<&'a str>,
     pub peer: SocketAddr,
     pub method: &'a str,

@@ -14,7 +14,7 @@ pub(crate) struct Metric<T: 'static> {
     pub name: &'static str,
     pub kind: Kind,
     pub help: &'static str,
-    /// What nobody counts has none, and no rows.
+    /// What is not counted has none, and no rows.
     pub value: Option<fn(&T) -> Value>,
 }
 
@@ -120,7 +120,7 @@ impl Page {
         each: Each<V, R>,
     ) {
         let fresh = metrics.iter().filter(|metric| self.is_new(prefix, metric.name));
-        // What nobody counts is told once, on the page of sums.
+        // What is not counted is told once, on the page of sums.
         let metrics: Vec<&'static Metric<R>> =
             fresh.filter(|metric| metric.value.is_some()).collect();
         let (at, list, rank) = (0, 0, 0);

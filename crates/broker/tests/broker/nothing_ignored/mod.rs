@@ -1,7 +1,7 @@
 //! Every argument and every policy key that the broker knows: what it asks for is seen, or it is refused, or it stands on
 //! the list of docs/features.md.
 //!
-//! Which there are, the tables say by which declarations are checked: whoever adds one to these has to say here how its
+//! The tables by which declarations are checked say which there are: one that is added to these needs a trial here that shows how its
 //! effect is seen.
 
 mod trials;

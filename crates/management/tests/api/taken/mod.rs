@@ -7,7 +7,7 @@ use crate::support::{Answer, Broker};
 use serde_json::{Map, Value, json};
 use trials::{Trial, trials};
 
-/// Those that need a cluster or somebody who issues tokens: what they may have is read by tests of these.
+/// Those that need a cluster or an issuer of tokens: what they may have is read by tests of these.
 const ELSEWHERE: [&str; 5] = [
     "/api/cluster/nodes",
     "/api/cluster/leader",
@@ -219,7 +219,7 @@ async fn members_that_a_request_does_not_know_are_refused_and_nothing_is_done() 
         assert!(said, "{method} {pattern}: {reason}");
         let (_, again) = attempts.attempt(&trial, &unknown).await;
         assert_eq!(seen, again);
-        // What says nothing, and what is somebody's note, may be there.
+        // What says nothing, and notes, may be there.
         let (_, plain) = attempts.attempt(&trial, &trial.body).await;
         let noted = with(&with(&trial.body, "other", Value::Null), "_note", json!(1));
         assert_eq!(attempts.attempt(&trial, &noted).await.1, plain, "{method} {pattern}");
