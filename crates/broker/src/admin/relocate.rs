@@ -9,6 +9,7 @@ use crate::posting::InternalPublish;
 use crate::queue::{Cursor, Peeked, Queue, Seen};
 use crate::routing::{Route, cc};
 use crate::vhost::{Vhost, WriteTarget};
+use crate::work::Budget;
 use courser_codec::{ContentHeader, ShortString};
 use courser_store::MessageRef;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,6 +24,8 @@ const PORTION_BYTES_MAX: usize = 4 << 20;
 /// Messages, and bytes of their bodies, that go into one append.
 const AT_ONCE: usize = 256;
 const BYTES_AT_ONCE: usize = 1 << 20;
+/// Steps that their routes take; one route more may be begun.
+const STEPS_AT_ONCE: u64 = 1 << 20;
 
 /// Which messages are meant: those that all of this lets through, the first ones first.
 #[derive(Default)]
@@ -229,6 +232,7 @@ impl Moving<'_> {
         let (vhost, source) =
             (Arc::clone(&self.relocation.vhost), Arc::clone(&self.relocation.source));
         let mut batch = Batch::default();
+        let budget = Budget::of_steps(STEPS_AT_ONCE);
         let (mut failed, mut seen) = (None, 0);
         let store = &*vhost.shard().store;
         let (cursor, seen_before) = (self.relocation.cursor, self.relocation.seen_bytes);
@@ -251,6 +255,7 @@ impl Moving<'_> {
             }
             let is_enough = batch.count >= room
                 || batch.bytes >= BYTES_AT_ONCE
+                || budget.is_spent()
                 || self.relocation.seen_bytes - seen_before >= PORTION_BYTES_MAX;
             failed.is_none() && !is_enough && !batch.is_full
         });

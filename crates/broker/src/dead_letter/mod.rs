@@ -31,7 +31,7 @@ const APPEND_BYTES: usize = 1 << 20;
 /// Letters that are posted in one go, while others wait; timers of their queues go on with the rest.
 const LETTERS_AT_ONCE: usize = 4096;
 
-/// Steps that their routes take in one go, and for one append: some milliseconds. One route more may be begun.
+/// Steps that their routes take in one go, and for one append: some ten milliseconds. One route more may be begun.
 const STEPS_AT_ONCE: u64 = 1 << 21;
 const STEPS_PER_APPEND: u64 = 1 << 20;
 
@@ -244,9 +244,7 @@ fn find_route(
 ) -> Option<Route> {
     let mut route = route_letter(vhost, to, rewritten, &[]).unwrap_or_default();
     // One that is larger than the room that is left is taken: it might wait forever.
-    let is_stuck = route.is_nowhere()
-        || route.is_cut_short
-        || route.queues.iter().any(|queue| queue.is_full(0));
+    let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full(0));
     if to.at_least_once && is_stuck {
         return None;
     }

@@ -162,6 +162,9 @@ impl Queue {
     /// Leaves letters that were taken for the next time, the first first.
     pub(crate) fn leave_letters(&self, letters: Vec<Letter>) {
         let mut state = self.state.lock();
+        if state.deleted {
+            return;
+        }
         letters.into_iter().rev().for_each(|letter| state.dying.unposted.push_front(letter));
     }
 

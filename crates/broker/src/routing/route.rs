@@ -27,8 +27,6 @@ pub(crate) struct Route {
     /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
     /// that the one who answers wants to hear of.
     pub answers: bool,
-    /// To find all of it takes more than one message may take; then some of it is missing.
-    pub is_cut_short: bool,
     /// The exchange that it begins at, if clients publish to that.
     pub exchange: Option<Arc<Exchange>>,
     /// Exchanges on the way that keep the message, besides.

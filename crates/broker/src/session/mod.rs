@@ -343,7 +343,7 @@ impl Session {
     /// As [`Session::resume`], when others have had their turn.
     pub fn resume_later(&self, stalled: Stalled) {
         self.outbox.lock().stall_first(stalled);
-        self.outbox.wake();
+        self.outbox.wake_to_go_on();
     }
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {

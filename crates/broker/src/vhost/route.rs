@@ -166,8 +166,7 @@ impl Namespace for Vhost {
         without: &[u64],
     ) -> Option<Route> {
         let mut route = Route { by_key_alone: true, ..Route::default() };
-        let steps = self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
-        route.is_cut_short = steps.is_over();
+        self.route_from(self.exchange(exchange)?, envelope, without, &mut route);
         Some(route.finish_in_part())
     }
 
@@ -178,8 +177,7 @@ impl Namespace for Vhost {
         without: &[u64],
     ) -> Option<Route> {
         let mut route = Route::default();
-        let steps = self.route_from(Arc::clone(exchange), envelope, without, &mut route);
-        route.is_cut_short = steps.is_over();
+        self.route_from(Arc::clone(exchange), envelope, without, &mut route);
         Some(route.finish_in_part())
     }
 

@@ -1,8 +1,8 @@
 //! The headers CC and BCC: further routing keys that a publisher names.
 
 use crate::frame_costs::cost;
-use crate::support::{Client, Heard, Message, World, declare_with, owned, processor_time, short};
-use courser_codec::{FieldTable, FieldValue, basic, exchange, tx};
+use crate::support::{Client, Heard, Message, World, declare_with, owned, processor_time};
+use courser_codec::{FieldTable, FieldValue, basic, tx};
 use std::time::Duration;
 
 fn array(keys: &[&str]) -> FieldValue {
@@ -214,28 +214,6 @@ fn letters_whose_keys_take_long_to_route_are_posted_in_portions() {
         });
         assert!((1..=4_000_000).contains(&taken), "{taken}");
     }
-}
-
-#[test]
-fn a_letter_that_has_to_arrive_waits_while_it_takes_too_long_to_route() {
-    let world = World::new();
-    let mut client = world.connect();
-    let letters = FieldTable::new()
-        .with("x-queue-type", "quorum")
-        .with("x-overflow", "reject-publish")
-        .with("x-dead-letter-strategy", "at-least-once")
-        .with("x-dead-letter-exchange", "x");
-    declare_with(&mut client, "from", true, &letters);
-    let (_, headers) = tangled(&mut client, 300);
-    client.send(Message::new("", "from", "tangled").headers(headers));
-    let tag = client.get("from").expect("it waits").tag;
-    client.tell(basic::Reject { delivery_tag: tag, requeue: false });
-    assert_eq!(world.counts("to").0, 0);
-    client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
-    client.declare_exchange("x", "fanout");
-    client.bind("to", "x", "");
-    world.broker.tick(world.broker.now_ms() + 1000);
-    assert_eq!(client.pop_all("to"), ["tangled"]);
 }
 
 #[test]

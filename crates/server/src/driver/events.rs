@@ -65,10 +65,7 @@ impl<S: ClientStream> Driver<S> {
                 {
                     tracing::info!(peer = %self.peer, %reason, suppressed, "handshake failed");
                 }
-                if let Some(session) = &mut self.session {
-                    // Whatever goes wrong here has nobody left to be told.
-                    let _ = session.flush(batch);
-                }
+                self.flush_for_good(batch);
                 self.end_session();
             }
         }
@@ -220,10 +217,18 @@ impl<S: ClientStream> Driver<S> {
         tracing::debug!(peer = %self.peer, vhost = name, "connection open");
     }
 
+    /// Has what came so far take effect on a connection that ends: no one is left to be told what goes wrong.
+    fn flush_for_good(&mut self, batch: &mut Batch<'_>) {
+        let Some(session) = &mut self.session else { return };
+        let takes_long = batch.takes_long() || session.has_much_to_settle();
+        aside(takes_long, || drop(session.flush(batch)));
+    }
+
     fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
         self.budget.note_request();
-        let takes_long = batch.takes_long() || session.has_much_unacked(channel);
+        let takes_long =
+            batch.takes_long() || session.has_much_to_settle() || session.has_much_unacked(channel);
         aside(takes_long, || {
             // What was published before the close still counts; what fails now fails with the channel.
             let _ = session.flush(batch);
@@ -242,9 +247,7 @@ impl<S: ClientStream> Driver<S> {
     ) {
         self.note_refused(channel, fault, now);
         if fault.closes_connection() {
-            if let Some(session) = &mut self.session {
-                let _ = session.flush(batch);
-            }
+            self.flush_for_good(batch);
             return self.connection_fault(fault, method, now);
         }
         self.close_channel(channel, batch);

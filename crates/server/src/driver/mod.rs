@@ -80,6 +80,8 @@ struct Driver<S> {
     is_over: bool,
     /// What it may do before others get their turn.
     budget: Budget,
+    /// In this turn, what had stopped for want of room has gone on.
+    has_resumed: bool,
     user: Option<courser_codec::ShortString>,
     /// What the user may do, if it is somebody else than the accounts who says it.
     grant: Option<Arc<Grant>>,
@@ -153,6 +155,7 @@ pub(crate) async fn serve<S: ClientStream>(
             ending: None,
             is_over: false,
             budget: Budget::begin(),
+            has_resumed: false,
             user: None,
             grant: None,
             login: None,

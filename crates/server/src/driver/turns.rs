@@ -23,6 +23,7 @@ impl<S: ClientStream> Driver<S> {
     /// A turn. Ready when the connection is over.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.budget = Budget::begin();
+        self.has_resumed = false;
         if self.go_on_ending() && !self.is_over {
             self.is_over = self.poll_open(cx).is_ready();
         }

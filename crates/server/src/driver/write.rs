@@ -85,8 +85,13 @@ impl<S: ClientStream> Driver<S> {
             let taken = session.outbox().take(&mut self.sending);
             match taken.stalled {
                 stalled if stalled.is_empty() => {}
-                stalled if self.budget.is_spent() => session.resume_later(stalled),
-                stalled => session.resume(stalled),
+                stalled if self.has_resumed && self.budget.is_spent() => {
+                    session.resume_later(stalled);
+                }
+                stalled => {
+                    self.has_resumed = true;
+                    session.resume(stalled);
+                }
             }
         }
         if self.sending.is_empty() && !self.tail.is_empty() {
