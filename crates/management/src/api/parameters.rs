@@ -103,6 +103,11 @@ const COMPONENTS: [(&str, Fate); 7] = [
     ("federation-upstream-set", Fate::Kept(&[])),
 ];
 
+/// Whether there are parameters of a component.
+pub(crate) fn is_component(component: &str) -> bool {
+    COMPONENTS.iter().any(|(known, _)| *known == component)
+}
+
 /// Refuses a parameter whose component there is not, or whose value its component could make nothing of.
 pub(crate) fn check_parameter(component: &str, name: &str, value: &Value) -> Result<(), Refusal> {
     let failed = |why| Refusal::bad_request(format!("Validation failed\n\n{why}\n"));

@@ -3,7 +3,7 @@
 use super::ImportError;
 use super::around::{DefaultTypes, Ends};
 use super::check::{check, unknown_keys};
-use super::foreign::strip;
+use super::foreign::{leave_out_parameters, strip};
 use super::users::{protected, user_of};
 use super::vhosts::wanted_group;
 use courser_auth::AccountError;
@@ -73,6 +73,7 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
     let unknown: Vec<String> = unknown_keys(document).take(KEYS_MAX).map(str::to_owned).collect();
     let mut plan = Plan::default();
     plan.strip_policies(document);
+    plan.leave_out_parameters(document);
     let (vhosts, users) = (names(now, &wanted, "vhosts"), names(now, &wanted, "users"));
     let (ends, types) = (Ends::new(now, &wanted), DefaultTypes::new(now, &wanted));
     let protected = protected(now);
@@ -148,6 +149,15 @@ impl Plan {
             let row = shown(policy.row, key);
             let one = || json!({ "list": list, "row": row, "because": policy.because() });
             if policy.is_empty { self.skip.push(one) } else { self.strip.push(one) }
+        });
+    }
+
+    /// Takes parameters out of the file whose components there are not.
+    fn leave_out_parameters(&mut self, document: &mut Map<String, Value>) {
+        leave_out_parameters(document, |component, row| {
+            let why = format!("there is no component '{component}' here");
+            let row = shown(row, &["vhost", "component", "name"]);
+            self.skip.push(|| json!({ "list": "parameters", "row": row, "because": why }));
         });
     }
 

@@ -1,5 +1,8 @@
-//! Keys of policies that are RabbitMQ's and do nothing here: an import takes the policies without them.
+//! What files have that is another program's and does nothing here: an import takes policies without such keys, and leaves out
+//! parameters of such components.
 
+use super::compare::text_of;
+use crate::api::is_component;
 use courser_broker::admin::is_rabbitmq_only;
 use serde_json::{Map, Value};
 
@@ -31,6 +34,22 @@ pub(super) fn strip(document: &mut Map<String, Value>, mut tell: impl FnMut(&Str
             !is_empty
         });
     }
+}
+
+/// Takes parameters of components that there are not out of the file. RabbitMQ's nodes keep notes in such ones, and its exports have
+/// them.
+pub(super) fn leave_out_parameters(
+    document: &mut Map<String, Value>,
+    mut tell: impl FnMut(&str, &Value),
+) {
+    let Some(Value::Array(rows)) = document.get_mut("parameters") else { return };
+    rows.retain(|row| match text_of(row, "component") {
+        Some(component) if !is_component(component) => {
+            tell(component, row);
+            false
+        }
+        _ => true,
+    });
 }
 
 /// The settings of a policy, if a row is one.

@@ -5,7 +5,7 @@
 //! transaction: what comes before a mistake stays.
 
 use super::check::unknown_keys;
-use super::foreign::strip;
+use super::foreign::{leave_out_parameters, strip};
 use super::skipped::Skipped;
 use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
@@ -55,7 +55,8 @@ pub struct Imported {
     pub vhosts: usize,
     /// Exchanges, queues and bindings.
     pub topology: usize,
-    /// Rows whose names are reserved, bindings whose ends are not there, and policies whose keys are all RabbitMQ's.
+    /// Rows whose names are reserved, bindings whose ends are not there, parameters whose components are not, and
+    /// policies whose keys are all RabbitMQ's.
     pub skipped: usize,
     /// What was left out and why, a line for each reason, with the first 20 of each. The log has them too.
     pub warnings: Vec<String>,
@@ -129,6 +130,7 @@ impl Import<'_> {
             self.skipped.unknown.push(key.to_owned());
         }
         strip(&mut document, |policy| self.skipped.strip(policy));
+        leave_out_parameters(&mut document, |component, row| self.skipped.parameter(component, row));
         let made = self.all(&document);
         self.skipped.tell();
         (self.done.skipped, self.done.warnings) = (self.skipped.rows(), self.skipped.warnings());

@@ -1,6 +1,8 @@
 //! What an import leaves out and goes on, and says so.
 
+use super::compare::text_of;
 use super::foreign::Stripped;
+use serde_json::Value;
 
 /// Rows that a warning names.
 const NAMED_MAX: usize = 20;
@@ -14,6 +16,8 @@ pub(super) struct Skipped {
     pub reserved: Rows,
     /// They are bindings of what there is not: exports of RabbitMQ have those of exclusive queues without the queues.
     pub without_end: Rows,
+    /// Parameters of components that there are not.
+    without_component: Rows,
     /// Policies that are imported without some of their keys.
     stripped: Rows,
     /// Policies that have no other keys.
@@ -51,9 +55,17 @@ impl Skipped {
         rows.push(policy.named());
     }
 
+    /// A parameter that was left out. In a file of one vhost it names none.
+    pub fn parameter(&mut self, component: &str, row: &Value) {
+        let place = text_of(row, "vhost").map(|vhost| format!(" in vhost '{vhost}'"));
+        let (place, name) = (place.unwrap_or_default(), text_of(row, "name").unwrap_or_default());
+        self.without_component.push(format!("'{name}' of component '{component}'{place}"));
+    }
+
     /// Rows that were left out whole.
     pub fn rows(&self) -> usize {
-        self.reserved.count + self.without_end.count + self.emptied.count
+        let left_out = [&self.reserved, &self.without_end, &self.without_component, &self.emptied];
+        left_out.into_iter().map(|rows| rows.count).sum()
     }
 
     /// However many rows there were, there is one warning for each reason.
@@ -64,6 +76,10 @@ impl Skipped {
             (
                 "bindings not imported: their queues or exchanges are neither here nor in the file",
                 &self.without_end,
+            ),
+            (
+                "parameters not imported: there are no such components here",
+                &self.without_component,
             ),
             (
                 "policies imported without keys that are RabbitMQ's and do nothing here",

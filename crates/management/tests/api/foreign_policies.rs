@@ -1,6 +1,7 @@
-//! Policies of RabbitMQ that say what does nothing here.
+//! Policies of RabbitMQ that say what does nothing here, and parameters of components that are not here.
 
 use crate::support::{Answer, Broker};
+use courser_broker::admin::Parameter;
 use serde_json::{Value, json};
 
 async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
@@ -91,4 +92,48 @@ async fn keys_that_no_broker_knows_are_refused_and_so_is_a_policy_by_itself() {
         let part = format!("{key} is RabbitMQ's and does nothing here; there are ");
         assert!(refused.status == 400 && reason.contains(&part), "{reason}");
     }
+}
+
+fn parameter(component: &str, name: &str) -> Value {
+    json!({ "vhost": "/", "component": component, "name": name, "value": { "a": 1 } })
+}
+
+#[tokio::test]
+async fn parameters_of_components_that_are_not_here_are_left_out_of_an_import() {
+    let broker = Broker::start().await;
+    // Notes that RabbitMQ's nodes keep for themselves, and its exports have.
+    let foreign = ["exchange-delete-in-progress", "imported_definition_hash_value"];
+    let mut rows: Vec<Value> = foreign.map(|component| parameter(component, "n")).to_vec();
+    rows.push(parameter("federation-upstream-set", "kept"));
+    let queue = json!({ "name": "q", "vhost": "/", "durable": true, "arguments": {} });
+    let document = json!({ "parameters": rows, "queues": [queue] });
+    let plan = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
+    assert_eq!((&plan["refuse_count"], &plan["create_count"]), (&json!(0), &json!(2)), "{plan}");
+    let row = json!({ "vhost": "/", "component": foreign[0], "name": "n" });
+    let why = "there is no component 'exchange-delete-in-progress' here";
+    assert_eq!(plan["skip"][0], json!({ "list": "parameters", "row": row, "because": why }));
+    assert_eq!(plan["skipped_count"], 2, "{plan}");
+    let told = import(&broker, "/api/definitions?warnings=true", &document).await;
+    let warning = "parameters not imported: there are no such components here: 'n' of component \
+                   'exchange-delete-in-progress' in vhost '/', 'n' of component 'imported_definition_hash_value' in vhost '/'";
+    assert_eq!((told.status, &told.json()["warnings"][0]), (200, &json!(warning)));
+    assert_eq!(broker.get("/api/queues/%2F/q").await.status, 200);
+    let parameters = broker.get("/api/parameters").await.json();
+    assert_eq!(parameters, json!([parameter("federation-upstream-set", "kept")]));
+}
+
+#[tokio::test]
+async fn a_broker_imports_its_own_export_whatever_parameters_it_has_kept() {
+    let broker = Broker::start().await;
+    let kept = Parameter {
+        vhost: "/".to_owned(),
+        component: "a-tool".to_owned(),
+        name: "n".to_owned(),
+        value: "1".to_owned(),
+    };
+    broker.admin().set_parameter(&kept).expect("a vhost");
+    let document = broker.get("/api/definitions").await.json();
+    assert_eq!(document["parameters"][0]["component"], "a-tool");
+    assert_eq!(import(&broker, "/api/definitions", &document).await.status, 204);
+    assert_eq!(broker.get("/api/parameters/a-tool/%2F/n").await.status, 200, "it stays");
 }
