@@ -10,7 +10,7 @@ use crate::spec::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 const USER: crate::spec::Argument = required("user", "The user's name");
@@ -56,13 +56,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER, PASSWORD],
         examples: &["change_password alice < password.txt"],
         intent: "Changing password for user \"{user}\" ...",
-        action: Action::Change(Change {
-            method: "PUT",
-            path: "/api/users/{user}/password",
-            body: Body::Made(|input| Ok(json!({ "password": input.password()? }))),
-            refusals: &[refused(404, NO_USER, "User \"{user}\" does not exist")],
-            done: "",
-        }),
+        action: Action::Run(change_password),
     },
     Spec {
         name: "clear_password",
@@ -70,13 +64,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         arguments: &[USER],
         examples: &["clear_password alice"],
         intent: "Clearing password for user \"{user}\" ...",
-        action: Action::Change(Change {
-            method: "PUT",
-            path: "/api/users/{user}/password",
-            body: Body::Made(|_| Ok(json!({ "password_hash": "" }))),
-            refusals: &[refused(404, NO_USER, "User \"{user}\" does not exist")],
-            done: "",
-        }),
+        action: Action::Run(clear_password),
     },
     Spec {
         name: "set_user_tags",
@@ -131,6 +119,10 @@ fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let name = input.text("user");
     let path = format!("/api/users/{}", segment(name));
     let password = input.password()?;
+    // A broker of an earlier version ignores the header, and would replace the user.
+    if session.client.find(&path)?.is_some() {
+        return Err(already_exists(name));
+    }
     let user = match input.has("pre-hashed-password") {
         true => json!({ "tags": [], "password_hash": password }),
         false => json!({ "tags": [], "password": password }),
@@ -139,7 +131,7 @@ fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let only_new = [("if-none-match", "*")];
     let answer = session.client.call_with(Method::PUT, &path, body(&user), &only_new)?;
     if answer.status == 412 {
-        return Err(Failure::error(SOFTWARE, format!("User \"{name}\" already exists")));
+        return Err(already_exists(name));
     }
     good(answer)?;
     Ok(Output::Text(
@@ -147,6 +139,32 @@ fn add(session: &mut Session, input: &Input) -> Result<Output, Failure> {
          set_permissions' to learn more."
             .to_owned(),
     ))
+}
+
+fn already_exists(name: &str) -> Failure {
+    Failure::error(SOFTWARE, format!("User \"{name}\" already exists"))
+}
+
+fn change_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    let password = input.password()?;
+    set_password(session, input, &json!({ "password": password }))
+}
+
+fn clear_password(session: &mut Session, input: &Input) -> Result<Output, Failure> {
+    set_password(session, input, &json!({ "password_hash": "" }))
+}
+
+/// Sets only the password of a user.
+fn set_password(session: &mut Session, input: &Input, sent: &Value) -> Result<Output, Failure> {
+    let path = format!("/api/users/{}/password", segment(input.text("user")));
+    let answer = session.client.call(Method::PUT, &path, body(sent))?;
+    if answer.status == 404 {
+        known(session, input)?;
+        let why = "this broker can't set the password of a user alone: it is of an earlier version";
+        return Err(Failure::error(UNAVAILABLE, why));
+    }
+    good(answer)?;
+    Ok(Output::Nothing)
 }
 
 fn authenticate(session: &mut Session, input: &Input) -> Result<Output, Failure> {

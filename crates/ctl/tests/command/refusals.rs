@@ -21,6 +21,32 @@ fn a_list_of_a_vhost_that_does_not_exist_is_no_empty_list() {
 }
 
 #[test]
+fn users_of_a_broker_of_an_earlier_version_are_neither_replaced_nor_denied() {
+    // It takes no notice of If-None-Match, and has no path for passwords.
+    let broker = Server::start(|method, path| match (method, path) {
+        ("GET", "/api/users/alice" | "/api/whoami") => {
+            (200, "application/json", r#"{"name":"alice","tags":["administrator"]}"#)
+        }
+        ("PUT", "/api/users/alice" | "/api/users/bob") => (204, "", ""),
+        _ => NOT_FOUND,
+    });
+    let failure = broker.ctl(&["add_user", "alice", "secret"]).expect_err("there is one");
+    assert_eq!((failure.code, failure.text.contains("already exists")), (70, true), "{failure}");
+    for command in [&["change_password", "alice", "secret"][..], &["clear_password", "alice"]] {
+        let failure = broker.ctl(command).expect_err("it can't");
+        assert_eq!(failure.code, 69, "{failure}");
+        assert!(failure.text.contains("it is of an earlier version"), "{failure}");
+    }
+    let failure = broker.ctl(&["clear_password", "carol"]).expect_err("no such user");
+    let text = "User \"carol\" does not exist";
+    assert_eq!((failure.code, failure.text.contains(text)), (67, true), "{failure}");
+    let has_put = |path: &str| broker.asked().contains(&format!("PUT {path}"));
+    assert!(!has_put("/api/users/alice"), "{:?}", broker.asked());
+    broker.ctl(&["add_user", "bob", "secret"]).expect("there is none");
+    assert!(has_put("/api/users/bob"), "{:?}", broker.asked());
+}
+
+#[test]
 fn a_password_is_good_only_where_the_broker_says_so() {
     type Answer = (u16, &'static str, &'static str);
     type Case = (fn(&str, &str) -> Answer, Option<u8>);
