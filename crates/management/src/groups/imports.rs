@@ -11,7 +11,7 @@ use crate::api::vhost_limits::COMPONENT;
 use crate::api::{definitions_file, imported_with, tell_plan};
 use crate::call::Call;
 use crate::definitions::ImportError;
-use crate::http::answer::{Answer, interrupted, refusal};
+use crate::http::answer::{Answer, interrupted, look_again, refusal};
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -31,7 +31,7 @@ const PART: &str = "/api/definitions";
 
 /// Imports definitions, or says what that would change.
 pub(super) async fn answered(
-    call: Call,
+    mut call: Call,
     answer: Answer,
     groups: Arc<dyn Groups>,
 ) -> Response<Outgoing> {
@@ -39,6 +39,10 @@ pub(super) async fn answered(
         Ok(place) => place,
         Err(refused) => return refusal(&refused),
     };
+    // The place may have been long in coming.
+    if let Err(refused) = look_again(&mut call, answer.route.needs) {
+        return refusal(&refused);
+    }
     let call = Arc::new(call);
     let done = match call.is_trial() {
         Ok(true) => tried(&call, answer).await,
@@ -75,15 +79,16 @@ async fn imported(
 ) -> Result<Response<Outgoing>, Refusal> {
     let reading = aside(call, |call| {
         let mut document = read(definitions_file(call)?)?;
-        let shared = Value::Object(shared(&mut document)).to_string();
-        Ok((document, shared))
+        let shared = shared(&mut document);
+        let is_in_file = names_user(&shared, call.user());
+        Ok((document, Value::Object(shared).to_string(), is_in_file))
     });
-    let (document, shared) = reading.await?;
+    let (document, shared, is_in_file) = reading.await?;
     let mut warnings = match sent(call, HOME, shared).await? {
         Sent::Done(warnings) => warnings,
         Sent::Refused(refused) => return Ok(refused),
     };
-    let asker = asker(call)?;
+    let asker = asker(call, is_in_file)?;
     groups.changed().await;
     let known = all(call);
     let dividing = aside(call, |call| {
@@ -104,12 +109,19 @@ async fn imported(
     Ok(answer.hand_out_whole(Ok(imported_with(call, &warnings))))
 }
 
-/// Changes things at home on behalf of who asks, as the import of users has left that user.
-fn asker(call: &Call) -> Result<Admin, Refusal> {
+/// Changes things at home on behalf of who asks: as that user was let in, or as the import of users has left it.
+fn asker(call: &Call, is_in_file: bool) -> Result<Admin, Refusal> {
+    let author = call.caller()?.author().filter(|_| is_in_file);
+    let Some(author) = author else { return Ok(call.admin().clone()) };
     let admin = &call.api.admin;
-    let Some(author) = call.caller()?.author() else { return Ok(admin.clone()) };
     let user = admin.accounts().user(&author.name).cloned().ok_or_else(Refusal::challenge)?;
     Ok(admin.on_behalf_of(user))
+}
+
+/// Whether a file has a row of this user.
+fn names_user(document: &Map<String, Value>, user: &str) -> bool {
+    let rows = document.get("users").and_then(Value::as_array);
+    rows.is_some_and(|rows| rows.iter().any(|row| row["name"].as_str() == Some(user)))
 }
 
 /// Works on a file, which may be long, away from the threads that serve connections.

@@ -231,7 +231,7 @@ impl Answer {
 
 /// Looks whether the sender may still ask: a request waits for its place, and work between its portions. What another
 /// program knows is asked where the request comes in, and what home passes on is asked there.
-fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
+pub(crate) fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
     let is_asked_here = |caller: &&Caller| call.inside.is_none() && !caller.is_known_elsewhere();
     let Some(caller) = call.caller.as_ref().filter(is_asked_here) else { return Ok(()) };
     let caller = caller.again(call.api.now_ms())?;

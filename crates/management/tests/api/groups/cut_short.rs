@@ -1,15 +1,94 @@
 //! Imports whose user loses the right to them meanwhile.
 
 use super::support::World;
+use courser_auth::Tags;
+use courser_broker::admin::Admin;
+use courser_management::HOME;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// More than one user has places for.
+const IMPORTS: usize = 40;
+
+/// How long the groups take to answer.
+const LATE: Duration = Duration::from_secs(5);
+
+async fn import(world: &World, file: &str) -> u16 {
+    let json = [("content-type", "application/json")];
+    world.call(&world.home, "POST", "/api/definitions", "guest", &json, file).await.status
+}
+
+/// Takes the right to import from the user.
+fn demote(admin: &Admin) {
+    let change = |user: &mut courser_auth::User| {
+        user.tags = Tags::parse("management").expect("tags");
+        Ok(())
+    };
+    admin.change_user("guest", change).expect("it is there");
+}
+
+/// How many queues a vhost has.
+fn queues(world: &World, vhost: &str) -> usize {
+    let group = world.group_of(vhost).expect("it is there");
+    world.admin_of(group).queues(Some(vhost)).expect("its queues").len()
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_import_nothing_for_who_is_deleted_meanwhile() {
     let world = World::start().await;
     *world.known.meanwhile.lock() = Some(|admin| admin.delete_user("guest").expect("it is there"));
     let file = r#"{"vhosts":[{"name":"new"}],"queues":[{"name":"q","vhost":"a"}]}"#;
-    let json = [("content-type", "application/json")];
-    let refused = world.call(&world.home, "POST", "/api/definitions", "guest", &json, file).await;
-    assert_eq!(refused.status, 401);
+    assert_eq!(import(&world, file).await, 401);
     assert!(world.group_of("new").is_some(), "what came before stays");
-    assert!(world.admin_of(1).queues(Some("a")).expect("its queues").is_empty());
+    assert_eq!(queues(&world, "a"), 0);
+}
+
+#[tokio::test]
+async fn who_is_in_the_file_goes_on_importing_as_the_file_has_made_it() {
+    let world = World::start().await;
+    let file = r#"{"users":[{"name":"guest","password_hash":"","tags":["administrator","other"]}],
+                   "queues":[{"name":"q","vhost":"a"}]}"#;
+    assert_eq!(import(&world, file).await, 204);
+    assert_eq!(queues(&world, "a"), 1);
+}
+
+// No time passes but for what waits for the groups.
+#[tokio::test(start_paused = true)]
+async fn who_loses_the_right_while_an_import_waits_for_its_place_imports_nothing() {
+    let world = Arc::new(World::start().await);
+    world.known.late_s.store(LATE.as_secs(), Ordering::Relaxed);
+    let mut imports = JoinSet::new();
+    for nth in 0..IMPORTS {
+        let world = Arc::clone(&world);
+        let file = format!(r#"{{"queues":[{{"name":"q{nth}","vhost":"a"}}]}}"#);
+        imports.spawn(async move { import(&world, &file).await });
+    }
+    tokio::time::sleep(LATE / 5).await;
+    demote(&world.admin_of(HOME));
+    let mut done = 0;
+    while let Some(status) = imports.join_next().await {
+        let status = status.expect("no panic");
+        assert!(status == 204 || status == 401, "{status}");
+        done += usize::from(status == 204);
+    }
+    assert!(done > 0 && done < IMPORTS, "{done} had a place");
+    assert_eq!(queues(&world, "a"), done);
+}
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn the_part_that_a_group_makes_is_the_last_one_for_who_is_deleted_meanwhile() {
+    let world = Arc::new(World::start().await);
+    world.known.late_s.store(LATE.as_secs(), Ordering::Relaxed);
+    let importing = Arc::clone(&world);
+    let importing = tokio::spawn(async move {
+        let file = r#"{"queues":[{"name":"q","vhost":"a"},{"name":"q","vhost":"b"}]}"#;
+        import(&importing, file).await
+    });
+    tokio::time::sleep(LATE / 5).await;
+    world.admin_of(HOME).delete_user("guest").expect("it is there");
+    assert_eq!(importing.await.expect("no panic"), 401);
+    assert_eq!([queues(&world, "a"), queues(&world, "b")], [1, 0]);
 }
