@@ -6,8 +6,9 @@ use crate::backoff::{Backoff, Tried};
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 use crate::directory::Directory;
 use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
-use crate::password::Hashing;
+use crate::password::{Hashing, PasswordHash};
 use crate::record::Record;
+use crate::rehashed::Rehashed;
 use crate::user::{Origin, User};
 use crate::verified::VerifiedCache;
 use crate::view::View;
@@ -40,6 +41,7 @@ pub struct Accounts {
     settings: ArcSwap<Settings>,
     backoff: Mutex<Backoff>,
     verified: Mutex<VerifiedCache>,
+    rehashed: Mutex<Rehashed>,
 }
 
 impl Accounts {
@@ -53,6 +55,7 @@ impl Accounts {
             settings: ArcSwap::from_pointee(settings),
             backoff: Mutex::default(),
             verified: Mutex::new(VerifiedCache::new()),
+            rehashed: Mutex::default(),
         })
     }
 
@@ -257,25 +260,32 @@ impl Accounts {
         self.backoff.lock().failed(from, tried, now_ms);
     }
 
-    /// The record that keeps a stronger hash, if the user still has the password that it is of.
-    pub fn rehash(directory: &Directory, login: &Login) -> Option<Record> {
+    /// The record that keeps a stronger hash, if the user still has the password that it is of: for a [`Accounts::change`].
+    pub fn rehash(&self, directory: &Directory, login: &Login) -> Option<Record> {
         let hash = login.rehashed.clone()?;
         let user = directory.user(&login.user.name)?;
         if user.password != login.user.password {
             return None;
         }
         let change = |user: &mut User| {
-            user.password = hash;
+            user.password = hash.clone();
             Ok(())
         };
-        directory.change_user(&login.user.name, change).ok()
+        let record = directory.change_user(&login.user.name, change).ok()?;
+        self.rehashed.lock().note(directory, login, hash);
+        Some(record)
+    }
+
+    /// Whether a user has the password that this hash is of, which a login may have replaced by a stronger one meanwhile.
+    pub fn has_password(&self, user: &User, hash: &PasswordHash) -> bool {
+        user.password == *hash || self.rehashed.lock().is_same(&user.name, hash, &user.password)
     }
 
     fn admit(
         &self,
         user: &Arc<User>,
         from: IpAddr,
-        rehashed: Option<crate::PasswordHash>,
+        rehashed: Option<PasswordHash>,
     ) -> Result<Login, LoginRefused> {
         self.come_from(user, from)?;
         Ok(Login { user: Arc::clone(user), rehashed, grant: None })

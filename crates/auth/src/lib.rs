@@ -20,6 +20,7 @@ mod password;
 mod pattern;
 mod permission;
 pub mod record;
+mod rehashed;
 mod scopes;
 mod tags;
 mod user;

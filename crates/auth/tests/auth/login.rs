@@ -105,14 +105,14 @@ fn an_imported_hash_is_replaced_at_the_first_good_login() {
     let accounts = with_user("a", "secret", Hashing::RabbitSha256);
     assert!(log_in(&accounts, "a", "wrong", THERE, 0).is_err());
     let login = log_in(&accounts, "a", "secret", THERE, 0).expect("let in");
-    let rehash = |all: &Directory| Ok(Accounts::rehash(all, &login).into_iter().collect());
+    let rehash = |all: &Directory| Ok(accounts.rehash(all, &login).into_iter().collect());
     assert_eq!(change(&accounts, rehash).expect("kept").len(), 1);
     let directory = accounts.directory();
     let hash = &directory.user("a").expect("a user").password;
     assert_eq!(hash.algorithm(), Some("argon2id"));
     assert!(hash.verify(b"secret"));
     // It is not done twice, nor over a password that was changed since.
-    assert!(Accounts::rehash(&directory, &login).is_none());
+    assert!(accounts.rehash(&directory, &login).is_none());
     let again = log_in(&accounts, "a", "secret", THERE, 1).expect("let in");
     assert!(again.rehashed.is_none());
 }

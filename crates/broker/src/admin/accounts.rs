@@ -19,10 +19,12 @@ impl Author {
         Author(Mutex::new(user))
     }
 
-    /// Refuses changes of a user who has been deleted or changed meanwhile.
-    fn check(&self, all: &Directory) -> Result<(), AccountsError> {
+    /// Refuses changes of a user who has been deleted or changed meanwhile. A login that replaces the hash of the password
+    /// changes nothing.
+    fn check(&self, accounts: &Accounts, all: &Directory) -> Result<(), AccountsError> {
         let known = self.0.lock();
-        let is_same = |now: &Arc<User>| now.password == known.password && now.tags == known.tags;
+        let is_same =
+            |now: &Arc<User>| accounts.has_password(now, &known.password) && now.tags == known.tags;
         match all.user(&known.name).is_some_and(is_same) {
             true => Ok(()),
             false => Err(AccountsError::NotPermitted),
@@ -54,7 +56,9 @@ impl Admin {
     /// If the user has been changed or deleted by another meanwhile.
     pub fn check_author(&self) -> Result<(), AccountsError> {
         match &self.author {
-            Some(author) if self.broker.group() == 0 => author.check(&self.accounts()),
+            Some(author) if self.broker.group() == 0 => {
+                author.check(self.broker.accounts(), &self.accounts())
+            }
             _ => Ok(()),
         }
     }
@@ -235,9 +239,9 @@ impl Admin {
             return Ok(());
         }
         // The password stays what it was: nobody needs to hear of it.
-        let kept = self
-            .broker
-            .change_accounts(|all| Ok(Accounts::rehash(all, login).into_iter().collect()));
+        let kept = self.broker.change_accounts(|all| {
+            Ok(self.broker.accounts().rehash(all, login).into_iter().collect())
+        });
         kept.map(drop)
     }
 
@@ -262,7 +266,8 @@ impl Admin {
         self.broker.check_is_home("a user or permission").map_err(AccountsError::NotHome)?;
         let mut before = None;
         let changed = self.broker.change_accounts(|all| {
-            self.author.as_ref().map_or(Ok(()), |author| author.check(all))?;
+            let check = |author: &Arc<Author>| author.check(self.broker.accounts(), all);
+            self.author.as_ref().map_or(Ok(()), check)?;
             before = Some(self.accounts());
             decide(all)
         })?;

@@ -1,7 +1,7 @@
 //! Users of the broker: who gets in, how much of it, and what a restart leaves.
 
 use super::support::{Heard, World, WorldOnDisk};
-use courser_auth::{PasswordHash, Permission, Tags, TopicPermission, User};
+use courser_auth::{Login, PasswordHash, Permission, Tags, TopicPermission, User};
 use courser_broker::AccountsError;
 use courser_broker::admin::Admin;
 use std::sync::Arc;
@@ -143,6 +143,33 @@ fn a_change_in_a_users_name_is_made_as_long_as_the_user_is_as_it_was() {
     admin.delete_user("boss").expect("deleted");
     assert_eq!(made(&asked, "four"), Err(gone.to_owned()));
     assert_eq!(admin.accounts().user_count(), 2);
+}
+
+#[test]
+fn a_login_that_makes_the_hash_stronger_changes_no_user() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    let hash = || PasswordHash::quick(b"secret").expect("a hash");
+    let mut boss = User::new("boss", hash());
+    boss.tags = Tags::administrator();
+    admin.create_user(boss).expect("a user");
+    let boss = || Arc::clone(admin.accounts().user("boss").expect("a user"));
+    let (before, asked) = (boss(), admin.on_behalf_of(boss()));
+    let login =
+        |user: &Arc<User>| Login { user: Arc::clone(user), rehashed: Some(hash()), grant: None };
+    admin.keep_rehashed(&login(&before)).expect("kept");
+    assert_ne!(boss().password, before.password);
+    asked.check_author().expect("the password is the same");
+    // Those of others are noted besides.
+    admin.create_user(User::new("other", hash())).expect("a user");
+    admin.keep_rehashed(&login(admin.accounts().user("other").expect("a user"))).expect("kept");
+    asked.create_user(User::new("made", PasswordHash::none())).expect("the password is the same");
+    let password = |user: &mut User| {
+        user.password = hash();
+        Ok(())
+    };
+    admin.change_user("boss", password).expect("another password");
+    asked.check_author().expect_err("the password is another one");
 }
 
 #[test]
