@@ -46,7 +46,7 @@ pub(crate) use definitions::{definitions_file, exported, imported_with, tell_pla
 pub(crate) use diagnosis::QUEUES_MAX;
 pub(crate) use health::reply_alarms;
 pub(crate) use nodes::{NODE_COUNTERS, memory_parts};
-pub(crate) use parameters::{check_parameter, is_component, keep as keep_parameter, name_of_cluster};
+pub(crate) use parameters::{check_parameter, is_component, name_of_cluster};
 pub(crate) use settings::policy;
 pub(crate) use vhost_changes::{Said, change_placed};
 

@@ -201,14 +201,18 @@ fn put_parameter(call: &Call) -> Outcome {
     Ok(Reply::put(keep(call.admin(), &parameter).map_err(refused)?))
 }
 
-/// Keeps a parameter that nothing comes of, and says so in the log. Returns whether it is new.
-pub(crate) fn keep(admin: &Admin, parameter: &Parameter) -> Result<bool, Fault> {
+/// Keeps a parameter that nothing comes of, and says so in the log unless it is there with the same value. Returns whether
+/// it is new.
+fn keep(admin: &Admin, parameter: &Parameter) -> Result<bool, Fault> {
+    let Parameter { vhost, component, name, value } = parameter;
+    let before = admin.parameter(vhost, component, name).ok();
     let is_new = admin.set_parameter(parameter)?;
-    let Parameter { component, name, vhost, .. } = parameter;
-    tracing::warn!(
-        %component, %name, %vhost,
-        "a parameter is kept and nothing comes of it: there are no shovels and no federation"
-    );
+    if before.as_ref() != Some(value) {
+        tracing::warn!(
+            %component, %name, %vhost,
+            "a parameter is kept and nothing comes of it: there are no shovels and no federation"
+        );
+    }
     Ok(is_new)
 }
 

@@ -130,7 +130,9 @@ impl Import<'_> {
             self.skipped.unknown.push(key.to_owned());
         }
         strip(&mut document, |policy| self.skipped.strip(policy));
-        leave_out_parameters(&mut document, |component, row| self.skipped.parameter(component, row));
+        leave_out_parameters(&mut document, |component, row| {
+            self.skipped.parameter(component, row)
+        });
         let made = self.all(&document);
         self.skipped.tell();
         (self.done.skipped, self.done.warnings) = (self.skipped.rows(), self.skipped.warnings());
@@ -301,8 +303,10 @@ impl Import<'_> {
                     name: name.to_owned(),
                     value: value.to_string(),
                 };
-                let set = crate::api::keep_parameter(self.admin, &parameter);
-                set.map(drop).map_err(|error| refused("parameter", name, error.explanation))
+                let set = self.admin.set_parameter(&parameter);
+                set.map_err(|error| refused("parameter", name, error.explanation))?;
+                self.skipped.kept(component, row);
+                Ok(())
             }
         }
     }

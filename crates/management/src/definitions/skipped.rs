@@ -1,4 +1,4 @@
-//! What an import leaves out and goes on, and says so.
+//! What an import leaves out and goes on, and what it takes though nothing comes of it, and says so.
 
 use super::compare::text_of;
 use super::foreign::Stripped;
@@ -18,6 +18,8 @@ pub(super) struct Skipped {
     pub without_end: Rows,
     /// Parameters of components that there are not.
     without_component: Rows,
+    /// Parameters that are kept, and nothing comes of them.
+    kept: Rows,
     /// Policies that are imported without some of their keys.
     stripped: Rows,
     /// Policies that have no other keys.
@@ -49,17 +51,27 @@ impl Rows {
     }
 }
 
+/// A parameter in a line that names several. A file of one vhost names none.
+fn parameter(component: &str, row: &Value) -> String {
+    let place = text_of(row, "vhost").map(|vhost| format!(" in vhost '{vhost}'"));
+    let (place, name) = (place.unwrap_or_default(), text_of(row, "name").unwrap_or_default());
+    format!("'{name}' of component '{component}'{place}")
+}
+
 impl Skipped {
     pub fn strip(&mut self, policy: &Stripped<'_>) {
         let rows = if policy.is_empty { &mut self.emptied } else { &mut self.stripped };
         rows.push(policy.named());
     }
 
-    /// A parameter that was left out. In a file of one vhost it names none.
+    /// A parameter that was left out.
     pub fn parameter(&mut self, component: &str, row: &Value) {
-        let place = text_of(row, "vhost").map(|vhost| format!(" in vhost '{vhost}'"));
-        let (place, name) = (place.unwrap_or_default(), text_of(row, "name").unwrap_or_default());
-        self.without_component.push(format!("'{name}' of component '{component}'{place}"));
+        self.without_component.push(parameter(component, row));
+    }
+
+    /// A parameter that was kept.
+    pub fn kept(&mut self, component: &str, row: &Value) {
+        self.kept.push(parameter(component, row));
     }
 
     /// Rows that were left out whole.
@@ -77,9 +89,10 @@ impl Skipped {
                 "bindings not imported: their queues or exchanges are neither here nor in the file",
                 &self.without_end,
             ),
+            ("parameters not imported: there are no such components here", &self.without_component),
             (
-                "parameters not imported: there are no such components here",
-                &self.without_component,
+                "parameters kept, and nothing comes of them: there are no shovels and no federation",
+                &self.kept,
             ),
             (
                 "policies imported without keys that are RabbitMQ's and do nothing here",

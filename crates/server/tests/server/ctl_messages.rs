@@ -245,6 +245,29 @@ fn an_import_says_which_policies_have_keys_that_do_nothing_here() {
 }
 
 #[test]
+fn parameters_that_do_nothing_are_warned_of_once_in_an_import_and_when_they_change() {
+    let broker = Operated::start();
+    let set = "federation-upstream-set";
+    let row = |nth: usize| json!({ "vhost": "/", "component": set, "name": format!("n{nth}"), "value": [nth] });
+    let definitions = json!({ "parameters": (0..30).map(row).collect::<Vec<_>>() });
+    std::fs::write(broker.folder.path().join("all"), definitions.to_string()).expect("a file");
+    let imported = broker.ctl(&["-q", "import_definitions", "all"]);
+    let first = "'n0' of component 'federation-upstream-set' in vhost '/'";
+    let said = &imported.error;
+    assert!(said.contains(first) && said.ends_with(" and 10 more\n"), "{said}");
+    let warned = || {
+        let lines = broker.quiet(&["log_tail", "--level", "warn"]);
+        lines.lines().filter(|line| line.contains("there are no shovels")).count()
+    };
+    assert_eq!((said.lines().count(), warned()), (1, 1), "{said}");
+    broker.quiet(&["set_parameter", set, "n0", "[0]"]);
+    assert_eq!(warned(), 1, "it was there");
+    broker.quiet(&["set_parameter", set, "n0", "[1]"]);
+    broker.quiet(&["set_parameter", set, "new", "[1]"]);
+    assert_eq!(warned(), 3);
+}
+
+#[test]
 fn an_export_for_rabbitmq_leaves_out_hashes_that_it_can_not_read() {
     let broker = Operated::start();
     let hash = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR";
