@@ -10,6 +10,7 @@
 //! A vhost that stands still, or has arrived, when the lead of home changed, is found by the next node that leads home: as no move is
 //! going on then, what home says of it decides.
 
+mod answers;
 mod request;
 
 use super::carrying::{blocking, give, take};
@@ -207,10 +208,12 @@ impl Front {
         let (messages, _alone) = match moved.await {
             Ok(moved) => moved,
             Err(why) => {
-                for group in [to, from] {
+                // Where it is, one that home has said to be there may not be adopted yet.
+                for (group, keeps_arrival) in [(to, false), (from, true)] {
                     let vhost = known.name().to_owned();
+                    let request = Request::GiveUp { vhost, group, number, keeps_arrival };
                     // If the node is away, this is done once it is back.
-                    drop(self.ask_leader(group, Request::GiveUp { vhost, group, number }).await);
+                    drop(self.ask_leader(group, request).await);
                 }
                 return Err(why);
             }
@@ -266,61 +269,6 @@ impl Front {
         self.ask(leader, &Question::Move(request)).await.map_err(|error| error.to_string())
     }
 
-    /// Answers the node that leads home.
-    pub(super) fn answer_move(&self, request: Request) -> Result<String, String> {
-        match request {
-            Request::Take { vhost, from, to, number } => {
-                let admin = self.admin_of(to)?;
-                note(&mut self.moves.taking.lock(), (vhost.clone(), number), Progress::Running);
-                let front = self.moves.front.upgrade().ok_or("this node ends")?;
-                tokio::spawn(async move {
-                    let taken = front.take_vhost(admin, (&vhost, number), (from, to)).await;
-                    let progress = taken.map_or_else(Progress::Failed, Progress::Done);
-                    note(&mut front.moves.taking.lock(), (vhost, number), progress);
-                });
-                Ok(String::new())
-            }
-            Request::Taking { vhost, number } => {
-                let progress = self.moves.taking.lock().get(&(vhost, number)).cloned();
-                let unknown = || Progress::Failed("another node leads the group now".into());
-                let progress = progress.unwrap_or_else(unknown);
-                serde_json::to_string(&progress).map_err(|error| error.to_string())
-            }
-            Request::Open { group } => {
-                let admin = self.admin_of(group)?;
-                let arrived = admin.arrivals().into_iter().map(|arrival| arrival.name).collect();
-                let open = Open { held: admin.still_vhosts(), arrived };
-                serde_json::to_string(&open).map_err(|error| error.to_string())
-            }
-            Request::GiveUp { vhost, group, number } => {
-                let admin = self.admin_of(group)?;
-                tokio::spawn(async move {
-                    let name = vhost.clone();
-                    let given_up = blocking(move || {
-                        admin.forget_arrival(&name, number)?;
-                        // Also before it stands still: it shall not begin to.
-                        match admin.vhost(&name).is_some_and(|vhost| vhost.group == group.0) {
-                            true => admin.start_vhost(&name, number).map(drop),
-                            false => Ok(()),
-                        }
-                    });
-                    if let Err(why) = given_up.await {
-                        tracing::warn!(vhost, why, "a move can't be given up yet");
-                    }
-                });
-                Ok(String::new())
-            }
-        }
-    }
-
-    /// The broker of a group, if this node leads it.
-    fn admin_of(&self, group: GroupNumber) -> Result<Admin, String> {
-        match self.groups.get(group).map(|group| group.serves()) {
-            Some(Serves::Here(service)) => Ok(service.shared.broker.admin()),
-            _ => Err(format!("this node does not lead group {group}")),
-        }
-    }
-
     /// Takes a vhost in from the node that leads the group that has it, which may be this one.
     async fn take_vhost(
         &self,
@@ -374,13 +322,12 @@ impl Front {
             let Ok(Open { held, arrived }) = serde_json::from_str(&answer) else { continue };
             let is_in = |vhost: &String| home.vhost(vhost).map(|view| view.group) == Some(group.0);
             // The others are as home says, and the group is about to hear of it.
-            let given_up = held
-                .into_iter()
-                .filter(is_in)
-                .chain(arrived.into_iter().filter(|vhost| !is_in(vhost)));
-            for vhost in given_up {
+            let held = held.into_iter().filter(is_in).map(|vhost| (vhost, true));
+            let arrived = arrived.into_iter().filter(|vhost| !is_in(vhost));
+            for (vhost, keeps_arrival) in held.chain(arrived.map(|vhost| (vhost, false))) {
                 tracing::info!(vhost, %group, "a move that was left in the middle is given up");
-                drop(self.ask_leader(group, Request::GiveUp { vhost, group, number }).await);
+                let request = Request::GiveUp { vhost, group, number, keeps_arrival };
+                drop(self.ask_leader(group, request).await);
             }
         }
     }

@@ -30,6 +30,9 @@ pub(in super::super) enum Request {
         group: GroupNumber,
         #[serde(default)]
         number: u64,
+        /// What has arrived of it is not forgotten: as this is where the vhost is, it may be all there is of it.
+        #[serde(default)]
+        keeps_arrival: bool,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::testing::{PATIENCE, Three, wait_until};
 use super::*;
+use crate::Node;
 use crate::accounts::let_guest_into;
 use courser_broker::admin::NewQueue;
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
@@ -233,7 +234,8 @@ async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() 
     // It is read out for a node that takes nothing.
     admin.stop_vhost(V, number).expect("it is there");
     let mut export = admin.export_vhost(V).expect("nobody is in it");
-    let given_up = Request::GiveUp { vhost: V.into(), group: GroupNumber::HOME, number };
+    let (vhost, group) = (V.to_owned(), GroupNumber::HOME);
+    let given_up = Request::GiveUp { vhost, group, number, keeps_arrival: true };
     home.answer_move(given_up).expect("it leads");
     goes_on().await;
     export.next_piece().expect_err("it may have changed");
@@ -243,6 +245,38 @@ async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() 
     drop(turn);
     goes_on().await;
     drop((admin, home));
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_fails_forgets_nothing_of_a_vhost_whose_group_has_not_adopted_it_yet() {
+    let three = start().await;
+    three.move_to(1).await;
+    let connection = three.connect(0).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("kept", QueueOptions::durable()).await.expect("a queue");
+    connection.close().await.expect("a good end");
+    let group = |node: &Node| node.inner.groups.get(GroupNumber(2)).expect("it is there");
+    let groups: Vec<_> = three.nodes.iter().map(group).collect();
+    let mut late = Vec::new();
+    for group in &groups {
+        late.push(group.adopting.lock().await);
+    }
+    three.move_to(2).await;
+    let home = three.home().await;
+    home.begin_move(V, 0).expect("home knows where it is");
+    wait_until("the end of the next move", async || {
+        let how = home.moved(V).expect("begun");
+        assert!(!matches!(how, Progress::Done(_)), "moved from where it was not adopted");
+        how != Progress::Running
+    })
+    .await;
+    drop(late);
+    let connection = three.connect(0).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    assert!(channel.get("kept", true).await.expect("it is still there").is_none());
+    connection.close().await.expect("a good end");
+    drop(home);
     three.stop().await;
 }
 
