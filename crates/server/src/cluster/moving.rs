@@ -20,14 +20,13 @@ use super::tunnel::Note;
 use courser_broker::admin::{Admin, VhostHandle};
 use courser_cluster::{GroupNumber, Leadership};
 use courser_management::{ClusterError, Settled};
-use parking_lot::Mutex;
 use request::Open;
 pub(super) use request::{Progress, Request};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
 
 /// How long the node that takes a vhost in looks for the one that has it.
 const GIVER_PATIENCE: Duration = Duration::from_secs(5);
@@ -41,6 +40,8 @@ const SILENCES_MAX: u32 = 10;
 const SAID_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long who looks at the vhosts of all groups, and who changes where one is, wait for each other.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a move waits until those before it are settled.
+const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often it is looked whether an earlier node that led home has left a move in the middle.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Moves that are remembered.
@@ -56,25 +57,16 @@ type All = BTreeMap<(String, u64), Progress>;
 pub(super) struct Moves {
     front: Weak<Front>,
     /// As home: how far they are.
-    own: Mutex<All>,
+    own: parking_lot::Mutex<All>,
     /// As the node that takes them in.
-    taking: Mutex<All>,
+    taking: parking_lot::Mutex<All>,
     /// How many numbers this node has given to moves.
     numbers: AtomicU32,
-    /// One is going on, or it is looked for those that stopped in the middle: only one of all this at a time.
-    is_busy: AtomicBool,
-    settled: Mutex<Option<Instant>>,
+    /// Held while one is going on, and while it is looked for those that stopped in the middle.
+    turn: Mutex<()>,
+    settled: parking_lot::Mutex<Option<Instant>>,
     /// Held for writing while a vhost changes its group, and for reading by who looks at the vhosts of all groups.
     changes: Arc<RwLock<()>>,
-}
-
-/// The turn of whoever moves vhosts.
-struct Turn<'a>(&'a AtomicBool);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
 }
 
 impl Moves {
@@ -86,10 +78,6 @@ impl Moves {
     pub async fn settled(&self) -> Settled {
         let waiting = Arc::clone(&self.changes).read_owned();
         tokio::time::timeout(CHANGE_TIMEOUT, waiting).await.ok()
-    }
-
-    fn turn(&self) -> Option<Turn<'_>> {
-        (!self.is_busy.swap(true, Ordering::AcqRel)).then_some(Turn(&self.is_busy))
     }
 }
 
@@ -192,7 +180,8 @@ impl Front {
         to: GroupNumber,
     ) -> Result<u64, String> {
         let busy = "the move before is just being settled: try again in a few seconds";
-        let _turn = self.moves.turn().ok_or(busy)?;
+        let turn = tokio::time::timeout(TURN_TIMEOUT, self.moves.turn.lock());
+        let _turn = turn.await.map_err(|_| busy)?;
         let moved = async {
             let messages = self.have_it_taken((known.name(), number), from, to).await?;
             // Who lists all vhosts meanwhile would find it twice, or not at all.
@@ -310,7 +299,7 @@ impl Front {
         if !is_time || !self.groups.are_several() {
             return;
         }
-        let Some(_turn) = self.moves.turn() else { return };
+        let Ok(_turn) = self.moves.turn.try_lock() else { return };
         // Of moves before this; the next one has a greater number.
         let Ok(number) = self.next_number() else { return };
         for group in self.groups.all() {

@@ -203,7 +203,7 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     let three = start().await;
     let home = three.home().await;
     // As if the leader had gone before it said where the vhost is.
-    let turn = home.moves.turn().expect("nobody else moves");
+    let turn = home.moves.turn.lock().await;
     let number = home.next_number().expect("it leads");
     let taken = home.have_it_taken((V, number), GroupNumber::HOME, GroupNumber(1)).await;
     assert_eq!(taken, Ok(0));
@@ -229,7 +229,7 @@ async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() 
     let home = three.home().await;
     let admin = home.home_admin().expect("it leads");
     let goes_on = async || wait_until("it goes on", async || admin.still_vhosts().is_empty()).await;
-    let turn = home.moves.turn().expect("nobody else moves");
+    let turn = home.moves.turn.lock().await;
     let number = home.next_number().expect("it leads");
     // It is read out for a node that takes nothing.
     admin.stop_vhost(V, number).expect("it is there");
@@ -276,6 +276,20 @@ async fn a_move_that_fails_forgets_nothing_of_a_vhost_whose_group_has_not_adopte
     let channel = connection.open_channel().await.expect("a channel");
     assert!(channel.get("kept", true).await.expect("it is still there").is_none());
     connection.close().await.expect("a good end");
+    drop(home);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_waits_while_those_before_it_are_settled() {
+    let three = start().await;
+    let home = three.home().await;
+    let turn = home.moves.turn.lock().await;
+    home.begin_move(V, 1).expect("begun");
+    tokio::time::sleep(2 * ASK_INTERVAL).await;
+    assert_eq!(home.moved(V).expect("begun"), Progress::Running);
+    drop(turn);
+    wait_until("the move", async || matches!(home.moved(V), Ok(Progress::Done(_)))).await;
     drop(home);
     three.stop().await;
 }
