@@ -1,7 +1,8 @@
 //! Takes the connections of other nodes.
 //!
-//! Anyone can connect who reaches the port. As long as it has not proven that it belongs here, the oldest makes room for a
-//! newcomer, and no more than some lines in the log tell of it.
+//! Anyone can connect who reaches the port. One that takes long to prove that it belongs here makes room for a newcomer, and no
+//! more than some lines in the log tell of it. Those that have only just begun do not: of many nodes' connections at once, each
+//! would end the work of another, and all would come again.
 
 use super::about::About;
 use super::ask::answer;
@@ -25,6 +26,8 @@ use tokio::time::Instant;
 
 /// Connections that have not proven yet that they are nodes'.
 const HANDSHAKES_MAX: usize = 128;
+/// How long one of them has its place for itself.
+const PLACE_TIME: Duration = Duration::from_millis(300);
 /// Lines in the log that tell of those that were not let in, in an interval.
 const LINES_MAX: u32 = 10;
 const LINES_INTERVAL: Duration = Duration::from_secs(10);
@@ -81,7 +84,7 @@ pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Ar
             Some(_) = tasks.join_next() => continue,
         };
         match accepted {
-            Ok((stream, address)) => handshakes.begin(stream, address, &endpoint),
+            Ok(accepted) => handshakes.begin(Instant::now(), accepted, &endpoint),
             Err(error) => {
                 tracing::debug!(%error, "a node's connection could not be accepted");
                 tokio::time::sleep(RETRY_INTERVAL).await;
@@ -94,16 +97,23 @@ pub async fn listen(listener: TcpListener, endpoint: Arc<Endpoint>, incoming: Ar
 #[derive(Default)]
 struct Handshakes {
     tasks: JoinSet<(SocketAddr, Result<Accepted, HandshakeError>)>,
-    /// The oldest first.
-    order: VecDeque<AbortHandle>,
+    /// When they have begun, the oldest first.
+    order: VecDeque<(Instant, AbortHandle)>,
 }
 
 impl Handshakes {
-    /// Begins one, for which the oldest makes room if there are too many.
-    fn begin(&mut self, stream: TcpStream, address: SocketAddr, endpoint: &Arc<Endpoint>) {
-        if self.order.len() >= HANDSHAKES_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
+    /// Begins one. If there are too many, the oldest makes room for it once it has had its time; before, the newcomer is refused.
+    fn begin(
+        &mut self,
+        now: Instant,
+        (stream, address): (TcpStream, SocketAddr),
+        endpoint: &Arc<Endpoint>,
+    ) {
+        if self.order.len() >= HANDSHAKES_MAX {
+            let oldest = self.order.pop_front_if(|(begun, _)| now >= *begun + PLACE_TIME);
+            let Some((_, oldest)) = oldest else {
+                return tracing::debug!(peer = %address, "refused: too many nodes introduce themselves at once");
+            };
             tracing::debug!(
                 "too many nodes introduce themselves at once: the first one makes room"
             );
@@ -111,7 +121,7 @@ impl Handshakes {
         }
         let endpoint = Arc::clone(endpoint);
         let task = self.tasks.spawn(async move { (address, endpoint.accept(stream).await) });
-        self.order.push_back(task);
+        self.order.push_back((now, task));
     }
 
     /// How the next one ends that is not aborted; none if there is none.
@@ -121,7 +131,7 @@ impl Handshakes {
                 Ok((id, ended)) => (id, Some(ended)),
                 Err(error) => (error.id(), None),
             };
-            self.order.retain(|task| task.id() != id);
+            self.order.retain(|(_, task)| task.id() != id);
             if ended.is_some() {
                 return ended;
             }
