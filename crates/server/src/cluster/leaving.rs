@@ -72,15 +72,17 @@ impl Members {
         self.is_leaving.load(Relaxed)
     }
 
-    /// Refuses to remove a node without which the members that are left would be no majority in a group.
-    pub(super) fn may_remove(&self, node: &Node) -> Result<(), ClusterError> {
+    /// Refuses to remove a node from these members of home, if those that are left would be no majority in a group.
+    pub(super) fn may_remove(
+        &self,
+        home: &courser_cluster::Members,
+        node: &Node,
+    ) -> Result<(), ClusterError> {
         for group in self.groups.all() {
-            let has_majority = group.status().is_some_and(|status| {
-                let others = status.members.voters.iter().filter(|id| **id != node.id);
-                let there = others.clone().filter(|id| self.takes_part(&group, **id)).count();
-                there > others.count() / 2
+            let keeps = group.status().is_some_and(|status| {
+                keeps_majority(home, &status.members, node.id, |id| self.takes_part(&group, id))
             });
-            if !has_majority {
+            if !keeps {
                 let Node { name, .. } = node;
                 return Err(ClusterError::Refused(format!(
                     "without node '{name}' group {} has no majority: start the other nodes first, or wait until those have \
@@ -112,5 +114,39 @@ impl Members {
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
+    }
+}
+
+/// Whether a group has a majority once a node is removed from these members of home: those that home has removed before count no
+/// more, as the group is about to follow.
+fn keeps_majority(
+    home: &courser_cluster::Members,
+    group: &courser_cluster::Members,
+    removed: NodeId,
+    takes_part: impl Fn(NodeId) -> bool,
+) -> bool {
+    let is_left = |id: &&NodeId| **id != removed && home.contains(**id);
+    let left = group.voters.iter().filter(is_left);
+    let there = left.clone().filter(|id| takes_part(**id)).count();
+    there > left.count() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_a_group_is_about_to_remove_count_for_no_majority() {
+        let of = |ids: &[u64]| courser_cluster::Members {
+            voters: ids.iter().copied().map(NodeId).collect(),
+            ..Default::default()
+        };
+        let all = of(&[1, 2, 3, 4]);
+        let keeps = |home: &[u64], removed| {
+            keeps_majority(&of(home), &all, NodeId(removed), |id| id != NodeId(4))
+        };
+        assert!(keeps(&[1, 2, 3, 4], 2));
+        assert!(!keeps(&[1, 3, 4], 3), "1 and 4 are left, and 4 is not there");
+        assert!(keeps(&[1, 3, 4], 4));
     }
 }

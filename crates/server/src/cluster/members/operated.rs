@@ -116,7 +116,7 @@ impl Cluster for Members {
                 "node '{name}' leads: have another one lead first (transfer-leader)"
             )));
         }
-        self.may_remove(&node)?;
+        self.may_remove(&status.members, &node)?;
         proposed(member.change_members(status.members_index, &[Change::Remove(node.id)]))?;
         self.wait_until_left(&node)
     }
