@@ -69,6 +69,14 @@ impl Admin {
         self.broker.start_vhost(&*self.known_vhost(name)?, number)
     }
 
+    /// The number of the move that a vhost stands still for, or stood still for last.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn vhost_mover(&self, name: &str) -> Result<u64, Fault> {
+        Ok(self.known_vhost(name)?.mover())
+    }
+
     /// Begins to read out a vhost that stands still.
     ///
     /// # Errors

@@ -59,6 +59,7 @@ impl Front {
     }
 }
 
+/// Number 0 is of a version that has none, and means any move.
 fn give_up(
     admin: &Admin,
     (vhost, number): (&str, u64),
@@ -66,10 +67,12 @@ fn give_up(
     keeps_arrival: bool,
 ) -> Result<(), Fault> {
     if !keeps_arrival {
-        admin.forget_arrival(vhost, number)?;
+        admin.forget_arrival(vhost, if number == 0 { u64::MAX } else { number })?;
     }
     // Also before it stands still: it shall not begin to.
     if admin.vhost(vhost).is_some_and(|vhost| vhost.group == group.0) {
+        // Moves to come have not ended.
+        let number = if number == 0 { admin.vhost_mover(vhost)? } else { number };
         admin.start_vhost(vhost, number)?;
     }
     Ok(())

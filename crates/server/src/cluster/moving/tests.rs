@@ -4,7 +4,7 @@ use super::super::testing::{PATIENCE, Three, wait_until};
 use super::*;
 use crate::Node;
 use crate::accounts::let_guest_into;
-use courser_broker::admin::NewQueue;
+use courser_broker::admin::{NewQueue, VhostSettings};
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
 use std::sync::atomic::AtomicBool;
@@ -291,6 +291,34 @@ async fn a_move_waits_while_those_before_it_are_settled() {
     drop(turn);
     wait_until("the move", async || matches!(home.moved(V), Ok(Progress::Done(_)))).await;
     drop(home);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_knows_no_numbers_gives_up_any_move() {
+    let three = start().await;
+    let home = three.home().await;
+    let turn = home.moves.turn.lock().await;
+    let give_up = |group: u16| {
+        let text = format!(r#"{{"give_up":{{"vhost":"{V}","group":{group}}}}}"#);
+        serde_json::from_str::<Request>(&text).expect("a request")
+    };
+    let number = home.next_number().expect("it leads");
+    let admin = home.home_admin().expect("it leads");
+    admin.stop_vhost(V, number).expect("it is there");
+    home.answer_move(give_up(0)).expect("it leads");
+    wait_until("it goes on", async || admin.still_vhosts().is_empty()).await;
+    admin.stop_vhost(V, number).expect_err("that move has ended");
+    let next = home.next_number().expect("it leads");
+    admin.stop_vhost(V, next).expect("the next one has not");
+    let front = three.front(three.leader(GroupNumber(1)).await);
+    let other = front.admin_of(GroupNumber(1)).expect("it leads");
+    let import = other.import_vhost(V, number, &VhostSettings::default()).expect("it begins");
+    front.answer_move(give_up(1)).expect("it leads");
+    wait_until("it is forgotten", async || other.arrivals().is_empty()).await;
+    tokio::task::spawn_blocking(move || drop(import)).await.expect("no panic");
+    drop(turn);
+    drop((admin, other, home));
     three.stop().await;
 }
 
