@@ -1,7 +1,7 @@
 //! What a client and the node that leads say to each other, in both directions.
 //!
 //! Only this node sees the client's socket: one that takes nothing is given up here, as it is where clients are served, and so is
-//! one that has gone while the node that leads reads nothing of it.
+//! one that has gone while the node that leads reads nothing of it; of a WebSocket, that is noticed only when it is read again.
 //! And here it is seen when the node that leads has let the client in, which keeps its place from then on.
 
 use super::drain::FAREWELL;
