@@ -190,6 +190,10 @@ fn management_sees_of_the_broker_what_is_for_its_operator() {
                 pending.push(path);
                 continue;
             }
+            // Those begin brokers of their own.
+            if path.ends_with("tests.rs") {
+                continue;
+            }
             looked_at += 1;
             let text = fs::read_to_string(&path).expect("text");
             let names = text.split("courser_broker").skip(1);
