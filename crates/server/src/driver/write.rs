@@ -115,4 +115,27 @@ impl<S: ClientStream> Driver<S> {
         }
         *output = Vec::new();
     }
+
+    /// When a socket that takes nothing has done so for too long.
+    pub(super) fn stalled_until(&self) -> Option<Instant> {
+        Some(self.stalled_at? + self.send_timeout?)
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled_until().is_some_and(|until| Instant::now() >= until)
+    }
+
+    #[cold]
+    pub(super) fn lost_stalled(&mut self) -> Poll<()> {
+        if let Some(suppressed) = self.shared.throttles.connections.allow(Instant::now()) {
+            let timeout_ms = self.send_timeout.map(|timeout| timeout.as_millis() as u64);
+            tracing::warn!(
+                peer = %self.peer,
+                timeout_ms,
+                suppressed,
+                "disconnected: the client does not read what it is sent"
+            );
+        }
+        self.lost(&io::ErrorKind::TimedOut.into())
+    }
 }
