@@ -20,7 +20,7 @@ const BUFFER_KEPT_BYTES: usize = 1 << 20;
 /// order, or the largest record read if that is more. Costs no memory before the first read.
 #[derive(Default)]
 pub struct ReadCache {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Position of the first byte.
     start: Lsn,
     /// How many bytes are valid.
@@ -39,13 +39,13 @@ impl ReadCache {
 
     /// Bytes that it takes, however many of them are valid.
     pub fn held_bytes(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
     /// What is cached from `position` on.
     fn cached_from(&self, position: Lsn) -> &[u8] {
         let offset = position.0.checked_sub(self.start.0).and_then(|o| usize::try_from(o).ok());
-        offset.and_then(|offset| self.octets[..self.len].get(offset..)).unwrap_or_default()
+        offset.and_then(|offset| self.bytes[..self.len].get(offset..)).unwrap_or_default()
     }
 
     /// Where the bytes of the record at `position` are, if all of it is cached.
@@ -58,8 +58,8 @@ impl ReadCache {
 
     fn make_room(&mut self, len: usize) {
         self.len = 0;
-        if self.octets.len() < len || self.octets.len() > BUFFER_KEPT_BYTES {
-            self.octets = vec![0; len.max(self.block_bytes)];
+        if self.bytes.len() < len || self.bytes.len() > BUFFER_KEPT_BYTES {
+            self.bytes = vec![0; len.max(self.block_bytes)];
         }
     }
 
@@ -74,18 +74,18 @@ impl ReadCache {
     }
 }
 
-/// Bytes of the record that `octets` starts with, its head included.
-fn record_len(octets: &[u8]) -> Option<usize> {
-    (octets.len() >= RECORD_HEAD_LEN).then(|| RECORD_HEAD_LEN + u32_at(octets, 0) as usize)
+/// Bytes of the record that `bytes` starts with, its head included.
+fn record_len(bytes: &[u8]) -> Option<usize> {
+    (bytes.len() >= RECORD_HEAD_LEN).then(|| RECORD_HEAD_LEN + u32_at(bytes, 0) as usize)
 }
 
 impl Core {
     /// See [`Journal::read`](crate::Journal::read).
     pub fn read<'c>(&self, position: Lsn, cache: &'c mut ReadCache) -> Result<&'c [u8], ReadError> {
         let range = self.locate(position, cache)?;
-        let check = u32_at(&cache.octets, range.start - 4);
-        if record_is_valid(&cache.octets[range.clone()], check, position, self.id) {
-            return Ok(&cache.octets[range]);
+        let check = u32_at(&cache.bytes, range.start - 4);
+        if record_is_valid(&cache.bytes[range.clone()], check, position, self.id) {
+            return Ok(&cache.bytes[range]);
         }
         // The next try shall look at the disk again.
         cache.len = 0;
@@ -130,7 +130,7 @@ impl Core {
         let Some(rest) = log.buffer.find(position).or_else(gathered) else { return false };
         let Some(len) = record_len(rest).filter(|len| *len <= rest.len()) else { return false };
         cache.make_room(len);
-        cache.octets[..len].copy_from_slice(&rest[..len]);
+        cache.bytes[..len].copy_from_slice(&rest[..len]);
         cache.start = position;
         cache.len = len;
         true
@@ -152,7 +152,7 @@ impl Core {
         cache.make_room(len);
         let offset = position.0 - segment.start.0;
         let before = Instant::now();
-        let found = read_up_to(&*file, &mut cache.octets[..len], offset).map_err(failed)?;
+        let found = read_up_to(&*file, &mut cache.bytes[..len], offset).map_err(failed)?;
         self.done.read(before.elapsed(), found);
         if found == BLOCK_BYTES_MAX {
             file.will_need(offset + found as u64, found as u64);

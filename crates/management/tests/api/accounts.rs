@@ -170,7 +170,7 @@ async fn tags_are_changed_and_the_password_stays() {
     assert_eq!(answer.status, 204);
     let whoami = broker.call("GET", "/api/whoami", Some("mia"), "").await;
     assert_eq!(whoami.json()["tags"], json!(["management", "x"]));
-    let answer = broker.send("PUT", "/api/users/nobody/tags", r#"{"tags":[]}"#).await;
+    let answer = broker.send("PUT", "/api/users/unknown/tags", r#"{"tags":[]}"#).await;
     assert_eq!(answer.status, 404);
 }
 
@@ -186,7 +186,7 @@ async fn the_password_is_changed_and_the_tags_stay() {
     let refused = broker.call_with("GET", "/api/whoami", Some("mia:other"), &[], b"").await;
     assert_eq!(refused.status, 401);
     assert_eq!(broker.send("PUT", path, r#"{"tags":""}"#).await.status, 400);
-    let unknown = broker.send("PUT", "/api/users/nobody/password", r#"{"password":"x"}"#).await;
+    let unknown = broker.send("PUT", "/api/users/unknown/password", r#"{"password":"x"}"#).await;
     assert_eq!(unknown.status, 404);
 }
 

@@ -133,7 +133,7 @@ fn persistent(exchange: &str, key: &str, body: &str) -> Message {
 /// Has the vhost stand still, with nobody in it, and begins to read it out.
 fn export(world: &World) -> Export {
     let admin = world.broker.admin();
-    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0, "somebody is in it");
+    assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0, "a client is in it");
     admin.export_vhost(V).expect("nothing in it that can't be carried")
 }
 

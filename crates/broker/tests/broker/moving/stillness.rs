@@ -48,11 +48,11 @@ fn what_somebody_had_is_back_before_it_is_read_out() {
     let mut client = enter(&world);
     let delivery = client.get("plain").expect("a message");
     assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 1);
-    let refused = admin.export_vhost(V).expect_err("somebody is in it");
+    let refused = admin.export_vhost(V).expect_err("a client is in it");
     assert!(refused.explanation.contains("1 connections"), "{refused}");
     client.disconnect();
     assert!(delivery.text() == "for all");
-    admin.export_vhost(V).expect("nobody is in it");
+    admin.export_vhost(V).expect("no client is in it");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn one_that_went_on_meanwhile_is_not_held() {
 
 /// Reads a vhost to its end.
 fn read_out(world: &WorldOnDisk) -> Export {
-    let mut export = world.broker.admin().export_vhost(V).expect("nobody is in it");
+    let mut export = world.broker.admin().export_vhost(V).expect("no client is in it");
     while export.next_piece().expect("it can be read").is_some() {}
     export
 }
@@ -167,7 +167,7 @@ fn of_two_moves_the_later_one_has_the_vhost() {
     let mut world = world();
     let admin = world.broker.admin();
     assert_eq!(admin.stop_vhost(V, 1).expect("it is there"), 0);
-    let mut earlier = admin.export_vhost(V).expect("nobody is in it");
+    let mut earlier = admin.export_vhost(V).expect("no client is in it");
     assert_eq!(admin.stop_vhost(V, 2).expect("it is a later one"), 0);
     earlier.next_piece().expect_err("it has no right to it any more");
     admin.stop_vhost(V, 1).expect_err("a later one has it");

@@ -56,7 +56,7 @@ pub const TRIALS: &[Trial] = &[
     trial(Queue, "x-message-ttl", none, || 5_000.into(), of_queue),
     trial(Queue, "x-dead-letter-exchange", none, || "letters".into(), of_queue),
     trial(Queue, "x-dead-letter-routing-key", letters, || "other".into(), of_queue),
-    trial(Queue, "x-dead-letter-strategy", to_nobody, || "at-least-once".into(), of_queue),
+    trial(Queue, "x-dead-letter-strategy", to_no_queue, || "at-least-once".into(), of_queue),
     trial(Queue, "x-max-length", none, || 2.into(), of_queue),
     trial(Queue, "x-max-length-bytes", none, || 8.into(), of_queue),
     trial(Queue, "x-max-priority", none, || 5.into(), of_queue),
@@ -136,7 +136,7 @@ pub const TRIALS: &[Trial] = &[
 ];
 
 /// To a queue that comes later.
-fn to_nobody() -> FieldTable {
+fn to_no_queue() -> FieldTable {
     none().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", "late")
 }
 

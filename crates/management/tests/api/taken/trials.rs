@@ -61,7 +61,7 @@ pub fn trials() -> Vec<Trial> {
             "POST",
             "/api/exchanges/{vhost}/{exchange}/publish",
             message,
-            json!({ "routing_key": "nobody's", "properties": { "type": "t" }, "payload": "Yg==", "payload_encoding": "base64" }),
+            json!({ "routing_key": "bound-nowhere", "properties": { "type": "t" }, "payload": "Yg==", "payload_encoding": "base64" }),
         ),
         trial(
             "POST",

@@ -233,7 +233,7 @@ async fn a_vhost_goes_on_once_its_move_is_given_up_though_it_is_just_read_out() 
     let number = home.next_number().expect("it leads");
     // It is read out for a node that takes nothing.
     admin.stop_vhost(V, number).expect("it is there");
-    let mut export = admin.export_vhost(V).expect("nobody is in it");
+    let mut export = admin.export_vhost(V).expect("no client is in it");
     let (vhost, group) = (V.to_owned(), GroupNumber::HOME);
     let given_up = Request::GiveUp { vhost, group, number, keeps_arrival: true };
     home.answer_move(given_up).expect("it leads");
