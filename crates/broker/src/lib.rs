@@ -23,6 +23,7 @@ mod exchange;
 mod fault;
 mod gate;
 mod kept_reader;
+mod keyed;
 mod limits;
 mod members;
 mod memory;

@@ -4,6 +4,7 @@ mod consumer;
 mod exchange;
 mod known;
 mod queue;
+mod tables;
 mod value;
 
 pub(crate) use consumer::{check_consumer, consumer_priority, consumer_timeout_ms};
@@ -13,10 +14,11 @@ pub(crate) use queue::{
     DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QueueType, check_equivalent_queue, check_given, check_queue,
     ranks, single_active, takes,
 };
+pub(crate) use tables::{digest, same_table};
 pub(crate) use value::MAX_EXPIRY_MS;
 
 use crate::fault::{Fault, Resource};
-use courser_codec::{FieldTable, FieldValue, ShortString};
+use courser_codec::{FieldTable, FieldValue};
 
 /// Why an argument is refused that asks for what this broker does not do.
 const NOT_SUPPORTED: &str = "not supported by this broker";
@@ -50,32 +52,6 @@ pub(crate) fn inequivalent(
     Fault::precondition_failed(format_args!(
         "inequivalent arg '{name}' for {resource}: received {received} but current is {current}"
     ))
-}
-
-/// Whether two tables hold the same, in whatever order: clients that keep them in hash tables send
-/// another order each time.
-pub(crate) fn same_table(a: &FieldTable, b: &FieldTable) -> bool {
-    fn sorted(table: &FieldTable) -> Vec<(&ShortString, &FieldValue)> {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
-        entries
-    }
-    let same = |((name, value), (other_name, other)): ((&_, &_), (&_, &_))| {
-        name == other_name
-            && match (value, other) {
-                (FieldValue::Table(value), FieldValue::Table(other)) => same_table(value, other),
-                _ => value == other,
-            }
-    };
-    // Most tables differ in some value, which is found without putting them into order.
-    let may_agree = || {
-        let mut entries = a.iter();
-        entries.all(|(name, value)| match (value, b.get(name.as_bytes())) {
-            (FieldValue::Table(_), Some(FieldValue::Table(_))) => true,
-            (value, other) => other == Some(value) || a.get(name.as_bytes()) != Some(value),
-        })
-    };
-    a.len() == b.len() && (a == b || may_agree() && sorted(a).into_iter().zip(sorted(b)).all(same))
 }
 
 /// Integers agree by value, whatever their width.

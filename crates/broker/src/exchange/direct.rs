@@ -2,11 +2,11 @@
 
 use super::destinations::Destinations;
 use super::{Destination, shrink};
+use crate::keyed::KeyedMap;
 use courser_codec::ShortString;
-use rustc_hash::FxHashMap;
 
 #[derive(Default)]
-pub(super) struct DirectIndex(FxHashMap<ShortString, Destinations>);
+pub(super) struct DirectIndex(KeyedMap<ShortString, Destinations>);
 
 impl DirectIndex {
     pub fn matches(&self, routing_key: &[u8], found: &mut dyn FnMut(&Destination)) {

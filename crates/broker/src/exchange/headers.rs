@@ -3,8 +3,9 @@
 //! A binding lies where a header that it needs would be looked for: by name and value, so that a
 //! message meets only those bindings that have something in common with it.
 
-use super::variants::digest;
-use super::{BindingKey, Destination, shrink, shrink_set};
+use super::{BindingKey, Destination, Steps, shrink, shrink_set};
+use crate::arguments::{digest, same_table};
+use crate::keyed::KeyedMap;
 use crate::work;
 use courser_codec::{FieldTable, FieldValue, ShortString, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +19,7 @@ pub(super) struct HeadersIndex {
     bindings: FxHashMap<u64, HeadersBinding>,
     next_number: u64,
     /// Which bindings may match a message with such a header.
-    by_header: FxHashMap<Landmark, FxHashSet<u64>>,
+    by_header: KeyedMap<Landmark, FxHashSet<u64>>,
     /// Those that match every message.
     always: FxHashSet<u64>,
     /// The numbers of those to a destination that have arguments with this digest.
@@ -57,29 +58,72 @@ impl Exact {
     }
 }
 
+/// The headers of a message, of which bindings ask for some: the first of each name.
+enum Headers<'t> {
+    Few(&'t FieldTable),
+    Many(KeyedMap<&'t [u8], &'t FieldValue>),
+}
+
+/// So many headers are looked through one by one.
+const FEW: usize = 16;
+
+impl<'t> Headers<'t> {
+    fn of(table: &'t FieldTable) -> Self {
+        if table.len() <= FEW {
+            return Headers::Few(table);
+        }
+        let mut by_name = KeyedMap::default();
+        for (name, value) in table.iter() {
+            by_name.entry(name.as_bytes()).or_insert(value);
+        }
+        Headers::Many(by_name)
+    }
+
+    fn get(&self, name: &ShortString) -> Option<&'t FieldValue> {
+        match self {
+            Headers::Few(table) => table.get(name.as_bytes()),
+            Headers::Many(by_name) => by_name.get(name.as_bytes()).copied(),
+        }
+    }
+}
+
 impl HeadersIndex {
-    pub fn matches(&self, headers: Table<'_>, found: &mut dyn FnMut(&Destination)) {
-        let known = |number: &u64| {
-            work::count(1);
-            self.bindings.get(number)
-        };
-        for binding in self.always.iter().filter_map(known) {
+    /// Calls `found` for every destination that a message with these headers goes to, perhaps more than once, as far as there
+    /// are steps: one for each header, for each binding that may match, and for each header that this asks for.
+    pub fn matches(
+        &self,
+        headers: Table<'_>,
+        steps: &mut Steps,
+        found: &mut dyn FnMut(&Destination),
+    ) {
+        for binding in self.always.iter().filter_map(|number| self.bindings.get(number)) {
+            if !steps.step() {
+                return;
+            }
             found(&binding.destination);
         }
         if self.by_header.is_empty() {
             return;
         }
         // Headers that can't be decoded match nothing that asks for a header.
-        let headers = headers.to_owned().unwrap_or_default();
-        for (name, value) in headers.iter() {
+        let table = headers.to_owned().unwrap_or_default();
+        let headers = Headers::of(&table);
+        for (name, value) in table.iter() {
+            if !steps.step() {
+                return;
+            }
             let exact = Exact::of(value);
             let by_value = exact.and_then(|exact| self.by_header.get(&(name.clone(), Some(exact))));
             let by_name = self.by_header.get(&(name.clone(), None));
             let candidates = by_value.into_iter().chain(by_name).flatten();
-            candidates
-                .filter_map(known)
-                .filter(|binding| binding.matches(&headers))
-                .for_each(|binding| found(&binding.destination));
+            for binding in candidates.filter_map(|number| self.bindings.get(number)) {
+                if !steps.step() {
+                    return;
+                }
+                if binding.matches(&headers, steps) {
+                    found(&binding.destination);
+                }
+            }
         }
     }
 
@@ -108,7 +152,8 @@ impl HeadersIndex {
         let is_it = |number: &u64| {
             work::count(1);
             self.bindings.get(number).is_some_and(|binding| {
-                binding.key.routing_key == key.routing_key && binding.key.arguments == key.arguments
+                binding.key.routing_key == key.routing_key
+                    && same_table(&binding.key.arguments, &key.arguments)
             })
         };
         let Entry::Occupied(mut alike) = self.numbers.entry(place(destination, key)) else {
@@ -148,14 +193,18 @@ impl HeadersBinding {
         }
     }
 
-    fn matches(&self, headers: &FieldTable) -> bool {
+    /// Whether a message with these headers is wanted; not if there are not enough steps to find out.
+    fn matches(&self, headers: &Headers<'_>, steps: &mut Steps) -> bool {
         let agrees = |(name, wanted): &(ShortString, FieldValue)| {
-            headers.get(name.as_bytes()).is_some_and(|value| {
-                // A wanted header without a value asks only that it is there.
-                matches!(wanted, FieldValue::Void) || same(wanted, value)
-            })
+            steps.step()
+                && headers.get(name).is_some_and(|value| {
+                    // A wanted header without a value asks only that it is there.
+                    matches!(wanted, FieldValue::Void) || same(wanted, value)
+                })
         };
-        if self.any { self.wanted.iter().any(agrees) } else { self.wanted.iter().all(agrees) }
+        let matches =
+            if self.any { self.wanted.iter().any(agrees) } else { self.wanted.iter().all(agrees) };
+        matches && !steps.is_over()
     }
 
     /// The headers that it is found by: each of them if any is enough, otherwise one.

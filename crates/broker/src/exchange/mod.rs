@@ -30,6 +30,7 @@ pub(crate) use topic::topic_matches;
 
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
+use crate::keyed::KeyedMap;
 use crate::memory::{Charge, Use, named_bytes};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
@@ -41,9 +42,10 @@ use delay::Delay;
 use history::History;
 use index::Index;
 use parking_lot::RwLock;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Weak};
 use variants::Variants;
 
@@ -96,14 +98,14 @@ pub(crate) struct BindingKey {
 }
 
 /// Gives back memory of a map that had many more entries.
-fn shrink<K: Eq + Hash, V>(map: &mut FxHashMap<K, V>) {
+fn shrink<K: Eq + Hash, V, S: BuildHasher>(map: &mut HashMap<K, V, S>) {
     if map.capacity() > 64 && map.len() < map.capacity() / 4 {
         map.shrink_to(2 * map.len());
     }
 }
 
 /// The same for a set.
-fn shrink_set<K: Eq + Hash>(set: &mut FxHashSet<K>) {
+fn shrink_set<K: Eq + Hash, S: BuildHasher>(set: &mut HashSet<K, S>) {
     if set.capacity() > 64 && set.len() < set.capacity() / 4 {
         set.shrink_to(2 * set.len());
     }
@@ -120,7 +122,7 @@ struct Bindings {
 /// All bindings that lead to one destination, by routing key.
 struct Bound {
     destination: Destination,
-    keys: FxHashMap<ShortString, Variants>,
+    keys: KeyedMap<ShortString, Variants>,
 }
 
 /// What the removal of bindings came to.
@@ -257,7 +259,7 @@ impl Exchange {
         let Bindings { by_destination, index, count } = &mut *bindings;
         let bound = by_destination.entry(destination.id()).or_insert_with(|| Bound {
             destination: destination.clone(),
-            keys: FxHashMap::default(),
+            keys: KeyedMap::default(),
         });
         let arguments = bound.keys.entry(key.routing_key.clone()).or_default();
         if arguments.contains(&key.arguments) {

@@ -6,8 +6,9 @@ use crate::work;
 /// What one message may take. Real ones take some ten for each of their keys and exchanges.
 const STEPS_MAX: usize = 1 << 18;
 
-/// The steps on the way of one message: keys that are looked up, and words that are compared with those of patterns. By CC and
-/// BCC a message has very many keys, and each of them may have to be compared with very many patterns.
+/// The steps on the way of one message: keys that are looked up, words that are compared with those of patterns, headers that
+/// bindings ask for. By CC and BCC a message has very many keys, and each of them may have to be compared with very many patterns;
+/// and it may have thousands of headers, which thousands of bindings ask for.
 pub(crate) struct Steps {
     left: usize,
     is_over: bool,
@@ -24,7 +25,7 @@ impl Steps {
         Steps { left: steps, is_over: false }
     }
 
-    /// Takes one: a key is looked up, or a word is compared with all that may follow a part of a pattern.
+    /// Takes one: a key or a header is looked up, or a word is compared with all that may follow a part of a pattern.
     #[inline]
     pub fn step(&mut self) -> bool {
         work::count(1);
@@ -52,7 +53,8 @@ impl Steps {
             return Ok(());
         }
         let text = format_args!(
-            "a message that takes more than {STEPS_MAX} steps to route: name fewer keys in CC and BCC, or use fewer patterns with '#'"
+            "a message that takes more than {STEPS_MAX} steps to route: name fewer keys in CC and BCC, use fewer patterns with '#', or \
+             bind fewer queues by the same headers"
         );
         Err(Fault::new(506, text))
     }

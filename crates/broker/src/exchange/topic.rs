@@ -5,7 +5,8 @@
 
 use super::destinations::Destinations;
 use super::{Destination, Steps, shrink};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::keyed::KeyedMap;
+use rustc_hash::FxHashSet;
 
 #[derive(Default)]
 pub(super) struct TopicIndex {
@@ -26,7 +27,7 @@ struct Node {
 struct Words {
     first: Option<Box<(Box<[u8]>, Node)>>,
     /// Others than the first; empty where there is none.
-    others: Option<Box<FxHashMap<Box<[u8]>, Node>>>,
+    others: Option<Box<KeyedMap<Box<[u8]>, Node>>>,
 }
 
 impl Words {

@@ -2,11 +2,10 @@
 //! of a kind; a headers exchange has thousands, which are not to be compared one by one.
 
 use super::shrink;
-use crate::arguments::same_table;
+use crate::arguments::{digest, same_table};
 use crate::work;
-use courser_codec::{FieldTable, FieldValue};
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::Hasher;
+use courser_codec::FieldTable;
+use rustc_hash::FxHashMap;
 
 /// So many are found by comparing them all.
 const FEW: usize = 16;
@@ -107,27 +106,5 @@ impl Variants {
                 .inspect(|_| work::count(1))
                 .find(is_it),
         }
-    }
-}
-
-/// The same number for tables that are the same, in whatever order.
-pub(super) fn digest(table: &FieldTable) -> u64 {
-    table.iter().fold(0, |sum, (name, value)| {
-        let mut hasher = FxHasher::default();
-        hasher.write(name.as_bytes());
-        write(value, &mut hasher);
-        sum.wrapping_add(hasher.finish())
-    })
-}
-
-/// Only what tells most values apart: what is left out, [`same_table`] compares.
-fn write(value: &FieldValue, hasher: &mut FxHasher) {
-    match value {
-        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => hasher.write(bytes),
-        FieldValue::Bool(flag) => hasher.write_u8(u8::from(*flag)),
-        FieldValue::Timestamp(seconds) => hasher.write_u64(*seconds),
-        FieldValue::Array(elements) => elements.iter().for_each(|element| write(element, hasher)),
-        FieldValue::Table(table) => hasher.write_u64(digest(table)),
-        other => hasher.write_i64(other.as_integer().unwrap_or_default()),
     }
 }

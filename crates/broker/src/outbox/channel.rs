@@ -3,6 +3,7 @@
 use super::{Blocked, DeliveryTimes, NO_SLOT, Slot, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
+use crate::keyed::KeyedMap;
 use crate::memory::Charge;
 use crate::queue::{Freed, Queue};
 use crate::work;
@@ -33,7 +34,7 @@ pub(crate) struct ChannelOut {
     /// Slots that were in use and are not.
     free: Vec<u32>,
     /// The slots of consumers by their tags.
-    by_tag: FxHashMap<ShortString, u32>,
+    by_tag: KeyedMap<ShortString, u32>,
     /// The slots of queues that were polled, by their numbers.
     polled: FxHashMap<u64, u32>,
     /// Queues whose consumers were given nothing while a limit for the whole channel held, each once, in the
@@ -73,7 +74,7 @@ impl ChannelOut {
             slots: Vec::new(),
             tag_places: 0,
             free: Vec::new(),
-            by_tag: FxHashMap::default(),
+            by_tag: KeyedMap::default(),
             polled: FxHashMap::default(),
             starved: VecDeque::new(),
             starving: FxHashSet::default(),
@@ -288,7 +289,7 @@ impl ChannelOut {
             self.starved = VecDeque::new();
             self.starving = FxHashSet::default();
             self.polled = FxHashMap::default();
-            self.by_tag = FxHashMap::default();
+            self.by_tag = KeyedMap::default();
             self.count_memory();
         }
     }

@@ -1,8 +1,8 @@
 //! The routes that a connection remembers: the next message mostly goes where one went before.
 
 use super::Route;
+use crate::keyed::KeyedMap;
 use crate::memory::Charge;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The last route of a channel.
@@ -15,7 +15,7 @@ pub(crate) struct LastRoute {
 /// Routes by exchange and routing key, for one generation of the vhost.
 pub(crate) struct RouteCache {
     generation: u64,
-    by_address: FxHashMap<Box<[u8]>, Arc<Route>>,
+    by_address: KeyedMap<Box<[u8]>, Arc<Route>>,
     /// What they use.
     charge: Charge,
 }
@@ -28,7 +28,7 @@ const ROUTES_MAX_BYTES: usize = 4 << 20;
 impl RouteCache {
     /// An empty one, whose memory counts in `charge`.
     pub fn new(charge: Charge) -> Self {
-        RouteCache { generation: 0, by_address: FxHashMap::default(), charge }
+        RouteCache { generation: 0, by_address: KeyedMap::default(), charge }
     }
 
     /// Of which generation of the vhost its routes are.

@@ -1,10 +1,10 @@
 //! What a stream's reader looks at in a message, and what it adds to it.
 
 use crate::fault::{Fault, Resource};
+use crate::keyed::KeyedSet;
 use crate::memory::{Charge, Memory, Use};
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
 use courser_codec::{ContentHeader, FieldTable, FieldValue, Properties, Table, TableWriter, Value};
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 const OFFSET: &str = "x-stream-offset";
@@ -19,7 +19,7 @@ pub(crate) const MATCH_UNFILTERED: &str = "x-stream-match-unfiltered";
 /// Which messages a consumer wants.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    values: FxHashSet<Vec<u8>>,
+    values: KeyedSet<Vec<u8>>,
     unfiltered_too: bool,
     _charge: Charge,
 }
@@ -52,7 +52,7 @@ impl Filter {
         let text = |value: &FieldValue| {
             value.as_long_str().map(<[u8]>::to_vec).ok_or_else(|| refused(FILTER, value))
         };
-        let values: FxHashSet<Vec<u8>> = several.iter().map(text).collect::<Result<_, _>>()?;
+        let values: KeyedSet<Vec<u8>> = several.iter().map(text).collect::<Result<_, _>>()?;
         // Place and control byte, in a table of which an eighth stays free.
         let table_bytes = values.capacity() * (size_of::<Vec<u8>>() + 1) * 8 / 7;
         let bytes = values.iter().map(|value| value.len() + VALUE_BYTES).sum::<usize>();

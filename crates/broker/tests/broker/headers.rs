@@ -1,5 +1,6 @@
 //! Headers exchanges.
 
+use crate::frame_costs::cost;
 use crate::support::{Client, Heard, Message, World, short};
 use courser_codec::{FieldTable, FieldValue, Table, queue};
 
@@ -268,4 +269,50 @@ fn a_thousand_bindings_that_differ_by_their_arguments_are_each_found_and_removed
         unbind(&mut client, "q", &turned(nth));
     }
     assert!((0..1000).all(|nth| takes(&mut client, nth) == 0));
+}
+
+#[test]
+fn what_is_bound_with_no_number_is_bound_once_and_unbound() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let arguments = table().with("n", f64::NAN);
+    (0..2).for_each(|_| bind(&mut client, "q", &arguments));
+    let bound =
+        || world.broker.admin().bindings_to_queue("/", b"q", &mut |_| true).expect("a queue").len();
+    assert_eq!(bound(), 2, "the default exchange's and one more");
+    unbind(&mut client, "q", &arguments);
+    assert_eq!(bound(), 1);
+}
+
+/// So many headers, of short names, that few fit a frame.
+fn many_headers(count: usize) -> FieldTable {
+    (0..count)
+        .fold(FieldTable::with_capacity(count), |table, n| table.with(&format!("{n:x}"), true))
+}
+
+#[test]
+fn many_headers_and_bindings_that_want_as_many_cost_no_more_than_one_message_may() {
+    let world = World::new();
+    let mut client = world.connect();
+    let headers = many_headers(1000);
+    for (at, mode) in ["all", "any"].iter().cycle().take(20).enumerate() {
+        let queue = at.to_string();
+        client.declare(&queue);
+        bind(&mut client, &queue, &headers.clone().with("x-match", *mode));
+    }
+    let send = |client: &mut Client, headers: FieldTable| {
+        let taken = cost(|| client.send(Message::new("amq.headers", "", "m").headers(headers)));
+        assert!(taken <= 300_000, "{taken}");
+        client.heard()
+    };
+    assert_eq!(send(&mut client, headers.clone()), []);
+    assert!((0..20).all(|at| client.pop(&at.to_string()).is_some()));
+    for at in 20..400 {
+        bind(&mut client, "0", &headers.clone().with("x-match", "any").with("n", at));
+    }
+    let heard = send(&mut client, headers);
+    let is_refused =
+        matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 "));
+    assert!(is_refused, "{heard:?}");
 }
