@@ -103,8 +103,11 @@ impl World {
                 self.model.leave_open(&before);
                 Ok(())
             }
-            // It may wait at its exchange still, and the queue may have had no room for it but has after the start.
-            (Ok(()), Err(_), Operation::Publish(batch)) if batch.path == Path::Later => {
+            // It may wait at its exchange still, and the queue may have had no room for it but has after the start. Or it is
+            // refused, its letter is not sent for good, and after the start it dies once more, of something else.
+            (Ok(()), Err(_), Operation::Publish(batch))
+                if batch.path == Path::Later || self.features.has(Feature::AtLeastOnce) =>
+            {
                 let publishes = self.late_publishes(batch, first_id);
                 let come = self.have_come(&publishes, &(before, hashed), now_ms);
                 let come = come.map(|()| std::mem::replace(&mut self.model, Model::new(now_ms)));
