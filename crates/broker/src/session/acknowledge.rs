@@ -212,6 +212,8 @@ impl Session {
             drop(queue.resume_channel(channel, &*self.shard.store, &mut self.wakes));
         }
         self.outbox.lock().stall(Turn::Channel(number));
+        // What has been asked may have had nothing, so that nothing that is sent brings the next turn.
+        self.outbox.wake_to_go_on();
     }
 
     /// Ends deliveries that are refused for good.

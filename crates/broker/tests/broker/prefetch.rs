@@ -1,7 +1,7 @@
 //! `basic.qos`: how much is delivered ahead of acknowledgements.
 
 use crate::support::{Client, Delivery, Heard, World, short};
-use courser_codec::basic;
+use courser_codec::{basic, queue};
 
 const SIX: [&str; 6] = ["1", "2", "3", "4", "5", "6"];
 
@@ -289,4 +289,24 @@ fn a_consumer_without_acknowledgements_stays_within_a_global_limit() {
     assert_eq!(client.bodies(), ["q1"]);
     client.ack(1);
     assert_eq!(client.bodies(), ["r1", "r2"], "what needs no acknowledgement uses up nothing");
+}
+
+#[test]
+fn a_channel_goes_on_when_all_that_had_their_turn_with_a_global_limit_have_become_empty() {
+    const QUEUES: usize = 600;
+    let world = World::new();
+    let (mut publisher, mut client) = (world.connect(), world.connect());
+    client.qos_global(1);
+    let names: Vec<String> = (0..QUEUES).map(|nth| nth.to_string()).collect();
+    for name in &names {
+        publisher.declare(name);
+        client.consume(name);
+    }
+    names.iter().for_each(|name| publisher.publish("", name, name));
+    assert_eq!(client.bodies(), ["0"]);
+    for name in &names[1..QUEUES - 1] {
+        publisher.call(queue::Purge { queue: short(name), ..Default::default() });
+    }
+    client.ack(1);
+    assert_eq!(client.bodies(), [names[QUEUES - 1].as_str()]);
 }

@@ -147,32 +147,44 @@ impl Client {
         self.inbox.push_back(Heard::ConnectionClosed(fault.to_string()));
     }
 
-    /// Takes what is to be sent, and lets the queues that waited for that go on.
+    /// Takes what is to be sent, and lets the queues that waited for that go on, as the driver does it: while there is
+    /// something to send, and when it has been woken.
     fn take(&mut self) {
+        loop {
+            self.await_wake();
+            if let Some(session) = &mut self.session {
+                session.confirm_durable();
+            }
+            for (number, fault) in self.outbox.take_faults() {
+                self.fail(number, &fault, &mut Batch::default());
+            }
+            // What has had its turn while nothing was to be sent is taken at once.
+            let sends = self.take_some() || self.take_some();
+            if self.session.is_none() || !sends && !self.woken.0.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what is to be sent now. Returns whether there was anything.
+    fn take_some(&mut self) -> bool {
+        let Some(session) = &mut self.session else { return false };
+        let mut wire = WireBuffer::default();
+        let taken = self.outbox.take(&mut wire);
+        let mut bytes = Vec::new();
+        wire.append_to(&mut bytes);
+        assert_eq!(bytes.len(), wire.len());
+        if !taken.stalled.is_empty() {
+            session.resume(taken.stalled);
+        }
+        self.inbox.extend(decode(&bytes, self.frame_max));
+        !bytes.is_empty()
+    }
+
+    fn await_wake(&self) {
         // A wake uses up what was registered.
         self.woken.0.store(false, Ordering::SeqCst);
         self.outbox.register(&Waker::from(Arc::clone(&self.woken)));
-        if let Some(session) = &mut self.session {
-            session.confirm_durable();
-        }
-        for (number, fault) in self.outbox.take_faults() {
-            self.fail(number, &fault, &mut Batch::default());
-        }
-        let mut wire = WireBuffer::default();
-        while self.session.is_some() {
-            let taken = self.outbox.take(&mut wire);
-            let mut bytes = Vec::new();
-            wire.append_to(&mut bytes);
-            assert_eq!(bytes.len(), wire.len());
-            wire.clear();
-            self.inbox.extend(decode(&bytes, self.frame_max));
-            if bytes.is_empty() && taken.stalled.is_empty() {
-                break;
-            }
-            if let Some(session) = &mut self.session {
-                session.resume(taken.stalled);
-            }
-        }
     }
 
     /// Everything sent to this client that no test has looked at yet.
