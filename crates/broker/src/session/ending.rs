@@ -36,7 +36,7 @@ impl Session {
         while let Some(queue) = self.exclusive.take_first() {
             self.delete_queue(&queue);
             budget.note_request();
-            if budget.is_spent() {
+            if budget.is_spent() || self.takes_long_to_go_on() {
                 break;
             }
         }

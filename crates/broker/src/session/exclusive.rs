@@ -31,6 +31,11 @@ impl ExclusiveQueues {
         self.by_number.remove(&queue.id);
     }
 
+    /// The first that is there.
+    pub fn first(&self) -> Option<Arc<Queue>> {
+        self.by_number.values().find_map(Weak::upgrade)
+    }
+
     /// Takes out the first that is there.
     pub fn take_first(&mut self) -> Option<Arc<Queue>> {
         loop {

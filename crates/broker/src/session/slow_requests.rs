@@ -2,8 +2,11 @@
 //! else do it meanwhile: some ten milliseconds or more.
 
 use super::{Batch, Session};
+use crate::outbox::Slot;
+use crate::queue::Queue;
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString};
+use std::sync::Arc;
 
 /// So many bindings take that long to remove.
 const BINDINGS: usize = 5_000;
@@ -17,6 +20,8 @@ const COPIES: usize = 100_000;
 const CONSUMERS: usize = 5_000;
 /// So many deliveries take that long to settle, whatever becomes of them.
 const DELIVERIES: usize = 50_000;
+/// So many messages take that long to expire.
+const EXPIRED: usize = 5_000;
 /// So many publishes of a transaction take that long to have effect.
 const PENDING: usize = 10_000;
 
@@ -43,6 +48,19 @@ impl Session {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());
                 return exchange.is_some_and(|exchange| exchange.binding_count() > BINDINGS);
             }
+            Method::BasicGet(get) => {
+                let queue = self.named_queue(number, clean_name(get.queue));
+                return queue.is_ok_and(|queue| queue.has_many_to_expire(EXPIRED));
+            }
+            Method::BasicCancel(cancel) => {
+                let mut outbox = self.outbox.lock();
+                let queue = outbox.channel(number).and_then(|channel| {
+                    let index = channel.find_consumer(cancel.consumer_tag.as_bytes())?;
+                    channel.slot(index).and_then(auto_deleted)
+                });
+                drop(outbox);
+                return queue.is_some_and(|queue| self.takes_long_to_delete(&queue));
+            }
             Method::QueueBind(bind) => return self.sends_history(&clean_name(bind.exchange)),
             Method::ExchangeBind(bind) => return self.sends_history(&clean_name(bind.source)),
             Method::QueueDelete(delete) => delete.queue,
@@ -51,11 +69,43 @@ impl Session {
         };
         let Ok(name) = self.queue_name(number, clean_name(queue)) else { return false };
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return false };
-        queue.status().ready > MESSAGES || self.vhost.bindings_to(&queue) > BINDINGS
+        self.takes_long_to_delete(&queue)
+    }
+
+    fn takes_long_to_delete(&self, queue: &Queue) -> bool {
+        let status = queue.status();
+        status.ready > MESSAGES
+            || status.consumers > CONSUMERS
+            || self.vhost.bindings_to(queue) > BINDINGS
+    }
+
+    /// Whether some queue that goes with the last consumer on these channels takes long to go.
+    fn leaves_much(&self, numbers: &[u16]) -> bool {
+        let mut outbox = self.outbox.lock();
+        let mut queues = Vec::new();
+        for number in numbers {
+            let channel = outbox.channel(*number);
+            let slots = channel.iter().flat_map(|channel| channel.consumers());
+            queues.extend(slots.filter_map(auto_deleted));
+        }
+        drop(outbox);
+        queues.iter().any(|queue| self.takes_long_to_delete(queue))
+    }
+
+    /// Whether it takes long to close a channel: what is unacknowledged returns, and queues go with their last consumers.
+    #[must_use]
+    pub fn takes_long_to_close(&self, number: u16) -> bool {
+        self.has_much_to_settle() || self.has_much_unacked(number) || self.leaves_much(&[number])
+    }
+
+    /// Whether the next turn of [`Session::end`] takes long.
+    #[must_use]
+    pub fn takes_long_to_go_on(&self) -> bool {
+        self.exclusive.first().is_some_and(|queue| self.takes_long_to_delete(&queue))
     }
 
     /// Whether it takes long to settle all that is unacknowledged on a channel.
-    pub fn has_much_unacked(&self, number: u16) -> bool {
+    fn has_much_unacked(&self, number: u16) -> bool {
         let mut outbox = self.outbox.lock();
         outbox.channel(number).is_some_and(|channel| channel.unacked.len() > DELIVERIES)
     }
@@ -70,10 +120,10 @@ impl Session {
     /// Whether it takes long to close all channels: what is unacknowledged on them returns to the queues.
     #[must_use]
     pub fn takes_long_to_end(&self) -> bool {
-        let mut outbox = self.outbox.lock();
         self.has_much_to_settle()
-            || outbox.unacked_count() > DELIVERIES
+            || self.outbox.lock().unacked_count() > DELIVERIES
             || self.consumers_at_most > CONSUMERS
+            || self.leaves_much(&self.channels.numbers())
     }
 
     /// Whether what is bound to this exchange is sent many messages at once.
@@ -84,6 +134,11 @@ impl Session {
             history.is_some_and(|numbers| numbers.end - numbers.start > REMEMBERED)
         })
     }
+}
+
+/// The queue of a consumer, if it goes with the last one.
+fn auto_deleted(slot: &Slot) -> Option<Arc<Queue>> {
+    slot.queue.settings.auto_delete.then(|| Arc::clone(&slot.queue))
 }
 
 impl Batch<'_> {

@@ -171,7 +171,7 @@ fn what_settles_very_many_deliveries_takes_long_and_nothing_else_does() {
     fill(&mut publisher, "q", 60_000);
     client.heard();
     assert!(client.takes_long(all(0)) && client.takes_long(nack) && client.takes_long(recover));
-    assert!(client.session().takes_long_to_end() && client.session().has_much_unacked(1));
+    assert!(client.session().takes_long_to_end() && client.session().takes_long_to_close(1));
     assert!(!client.takes_long(one) && !client.takes_long(basic::Qos::default()));
     let mut batch = courser_broker::Batch::default();
     client.session().request(&mut batch, 1, &all(0).into()).expect("a good method");
@@ -199,4 +199,57 @@ fn the_end_of_a_long_transaction_takes_long() {
     client.heard();
     client.tell(basic::Ack { delivery_tag: 0, multiple: true });
     assert!(client.takes_long(tx::Commit {}) && client.takes_long(tx::Rollback {}));
+}
+
+#[test]
+fn a_poll_behind_which_very_many_have_expired_takes_long() {
+    let world = large();
+    world.broker.set_time(1_000_000);
+    let mut client = world.connect();
+    client.declare("q");
+    let get = || basic::Get { queue: short("q"), no_ack: true, ..Default::default() };
+    let brief = || Message::new("", "q", "brief").expiration("1");
+    for (count, takes_long) in [(1000, false), (6000, true)] {
+        client.publish("", "q", "lasting");
+        client.read(&vec![Step::Publish(1, brief()); count]);
+        world.broker.tick(world.broker.now_ms() + 10);
+        assert!(!client.takes_long(get()), "the first has not expired");
+        assert_eq!(client.pop("q").as_deref(), Some("lasting"));
+        assert_eq!(client.takes_long(get()), takes_long, "{count}");
+        assert_eq!(client.pop("q"), None);
+        assert!(!client.takes_long(get()));
+    }
+}
+
+#[test]
+fn the_end_of_what_takes_a_large_queue_along_takes_long() {
+    let world = large();
+    let mut client = world.connect();
+    client.declare_exchange("x", "topic");
+    let declare = |queue, exclusive, auto_delete| queue::Declare {
+        queue: short(queue),
+        exclusive,
+        auto_delete,
+        ..Default::default()
+    };
+    client.call(declare("unused", false, true));
+    client.call(declare("own", true, false));
+    client.call(declare("small", true, false));
+    let tag = client.consume("unused");
+    let cancel = || basic::Cancel { consumer_tag: short(&tag), ..Default::default() };
+    assert!(!client.takes_long(cancel()) && !client.session().takes_long_to_close(1));
+    assert!(!client.session().takes_long_to_end());
+    for queue in ["unused", "own"] {
+        (0..6000).for_each(|key| client.bind(queue, "x", &key.to_string()));
+    }
+    assert!(client.takes_long(cancel()) && client.session().takes_long_to_close(1));
+    assert!(client.session().takes_long_to_end());
+    client.cancel(&tag);
+    assert!(!client.session().takes_long_to_end() && !client.session().takes_long_to_close(1));
+    client.session().close_quietly(&mut Vec::new());
+    assert!(client.session().takes_long_to_go_on(), "its exclusive queue");
+    let mut budget = Budget::begin();
+    while !client.session().end(&mut budget) {}
+    assert!(!client.session().takes_long_to_go_on());
+    assert_eq!(world.broker.admin().queues(Some("/")).expect("a vhost").len(), 0);
 }

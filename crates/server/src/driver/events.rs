@@ -227,8 +227,7 @@ impl<S: ClientStream> Driver<S> {
     fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
         self.budget.note_request();
-        let takes_long =
-            batch.takes_long() || session.has_much_to_settle() || session.has_much_unacked(channel);
+        let takes_long = batch.takes_long() || session.takes_long_to_close(channel);
         aside(takes_long, || {
             // What was published before the close still counts; what fails now fails with the channel.
             let _ = session.flush(batch);

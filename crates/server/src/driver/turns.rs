@@ -47,7 +47,9 @@ impl<S: ClientStream> Driver<S> {
 
     /// Removes what is left of a session that has ended, as far as the budget goes. Returns whether nothing is.
     fn go_on_ending(&mut self) -> bool {
-        let is_done = self.ending.as_mut().is_none_or(|session| session.end(&mut self.budget));
+        let is_done = self.ending.as_mut().is_none_or(|session| {
+            aside(session.takes_long_to_go_on(), || session.end(&mut self.budget))
+        });
         if is_done {
             self.ending = None;
         }
