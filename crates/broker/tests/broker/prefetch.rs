@@ -293,7 +293,7 @@ fn a_consumer_without_acknowledgements_stays_within_a_global_limit() {
 
 #[test]
 fn a_channel_goes_on_when_all_that_had_their_turn_with_a_global_limit_have_become_empty() {
-    const QUEUES: usize = 600;
+    const QUEUES: usize = 3000;
     let world = World::new();
     let (mut publisher, mut client) = (world.connect(), world.connect());
     client.qos_global(1);
