@@ -12,7 +12,7 @@ pub(crate) use exchange::{ALTERNATE_EXCHANGE, check_equivalent_exchange, check_e
 pub use known::{ArgumentOf, Effect, KnownArgument, known_arguments};
 pub(crate) use queue::{
     DEAD_LETTER_EXCHANGE, QUEUE_TYPE, QueueType, check_equivalent_queue, check_given, check_queue,
-    ranks, single_active, takes,
+    names_type, ranks, single_active, takes,
 };
 pub(crate) use tables::{digest, same_table};
 pub(crate) use value::MAX_EXPIRY_MS;

@@ -42,8 +42,8 @@ const fn known(name: &'static str, check: Check, types: u8) -> Known {
     Known { name, check, types, effect: Effect::Done }
 }
 
-/// What is so by itself, or has no meaning here: every durable queue is on all nodes of a cluster, and there is one kind
-/// of classic queue and of stream filter.
+/// What is so by itself, or has no meaning here: every durable queue is on all nodes of a cluster, there is one kind
+/// of classic queue and of stream filter, and what waits in memory is bounded for all queues together.
 const fn without_effect(name: &'static str, check: Check, types: u8) -> Known {
     Known { name, check, types, effect: Effect::None }
 }
@@ -55,7 +55,7 @@ const fn refused(name: &'static str, types: u8) -> Known {
 
 /// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
 /// works with any queue here to one type, all that it makes sense for take it.
-const KNOWN: [Known; 30] = [
+const KNOWN: [Known; 32] = [
     known("x-expires", value::expiry, C | Q),
     known("x-message-ttl", value::time_to_live, C | Q),
     known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q),
@@ -76,6 +76,8 @@ const KNOWN: [Known; 30] = [
     known(deduplication::CACHE_TTL, value::expiry, C | Q),
     without_effect("x-quorum-initial-group-size", value::positive, Q),
     without_effect("x-quorum-target-group-size", value::positive, Q),
+    without_effect("x-max-in-memory-length", value::not_negative, Q),
+    without_effect("x-max-in-memory-bytes", value::not_negative, Q),
     known("x-max-age", value::max_age, S),
     known("x-stream-max-segment-size-bytes", value::not_negative, S),
     without_effect("x-stream-filter-size-bytes", value::not_negative, S),
@@ -183,6 +185,7 @@ fn check_type(arguments: &FieldTable, queue: &Resource<'_>) -> Result<(), Fault>
     let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok(()) };
     let why = match value.as_long_str() {
         None => format!("{{unacceptable_type,{}}}", value.type_name()),
+        Some(b"") => return Ok(()),
         Some(text) if TYPES.iter().any(|(name, _)| name.as_bytes() == text) => return Ok(()),
         Some(text) => {
             format!("\"unsupported queue type '{}'\"", String::from_utf8_lossy(text))
@@ -210,17 +213,24 @@ fn invalid(name: &str, queue: &Resource<'_>, why: &str) -> Fault {
     Fault::precondition_failed(format_args!("invalid arg '{name}' for {queue}: {why}"))
 }
 
-/// Checks a redeclaration of a queue against the arguments it has. Only arguments that mean
-/// something count; no type means `classic`.
+/// Whether arguments name a type: an empty text names none.
+pub(crate) fn names_type(arguments: &FieldTable) -> bool {
+    arguments.get(QUEUE_TYPE).is_some_and(|value| value.as_long_str() != Some(b""))
+}
+
+/// Checks a redeclaration of a queue against the arguments it has. Only arguments that queues of its
+/// type take count; no type means `classic`.
 pub(crate) fn check_equivalent_queue(
     current: &FieldTable,
     received: &FieldTable,
     queue: Resource<'_>,
 ) -> Result<(), Fault> {
-    let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+    let queue_type = QueueType::of(current);
+    let taken = KNOWN.iter().filter(|known| known.types & queue_type as u8 != 0);
+    let mut names: Vec<&str> = taken.map(|known| known.name).collect();
     let is_type = |value: &FieldValue| TYPES.iter().any(|(name, _)| Some(*name) == value.as_str());
-    let no_type = received.get(QUEUE_TYPE).is_some_and(|value| !is_type(value));
-    if no_type || QueueType::of(current) != QueueType::of(received) {
+    let names_unknown = names_type(received) && !received.get(QUEUE_TYPE).is_some_and(is_type);
+    if names_unknown || queue_type != QueueType::of(received) {
         names.push(QUEUE_TYPE);
     }
     super::check_equivalent(current, received, names.into_iter(), queue)

@@ -85,7 +85,7 @@ pub(crate) fn check_sizes(arguments: &FieldTable) -> Result<(), Fault> {
         ));
     }
     if number("x-stream-filter-size-bytes").is_some_and(|bytes| !(16..=255).contains(&bytes)) {
-        return Err(Fault::precondition_failed("Invalid value for  x-stream-filter-size-bytes"));
+        return Err(Fault::precondition_failed("Invalid value for x-stream-filter-size-bytes"));
     }
     Ok(())
 }

@@ -15,7 +15,8 @@ use courser_store::Lsn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-const RESERVED_PREFIX: &[u8] = b"amq.";
+/// How names begin that the broker alone gives.
+pub(super) const RESERVED_PREFIX: &[u8] = b"amq.";
 
 /// A `queue.declare` that is not passive.
 pub(crate) struct QueueRequest {

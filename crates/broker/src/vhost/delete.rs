@@ -34,10 +34,10 @@ impl Vhost {
         self.forget(gone)
     }
 
-    /// Refuses to delete an exchange that every vhost has.
+    /// Refuses to delete an exchange whose name is reserved, as those that every vhost has are, there or not.
     pub(crate) fn refuse_system_exchange(&self, name: &ShortString) -> Result<(), Fault> {
         super::declare::refuse_default_exchange(name.as_bytes())?;
-        if super::is_predefined(name) {
+        if name.as_bytes().starts_with(super::declare::RESERVED_PREFIX) {
             return Err(Fault::access_refused(format_args!(
                 "deletion of system {} not allowed",
                 self.exchange_resource(name)

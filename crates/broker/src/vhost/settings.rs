@@ -1,7 +1,7 @@
 //! What an operator has said of a vhost.
 
 use super::{Vhost, VhostLimits};
-use crate::arguments::{QUEUE_TYPE, QueueType};
+use crate::arguments::{QUEUE_TYPE, QueueType, names_type};
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use crate::shard::Shard;
@@ -118,7 +118,7 @@ impl Vhost {
         if !request.durable || request.exclusive || request.auto_delete {
             return;
         }
-        if request.arguments.get(QUEUE_TYPE).is_some() {
+        if names_type(&request.arguments) {
             return;
         }
         let settings = self.settings.lock();

@@ -109,6 +109,8 @@ fn an_argument_of_another_type_of_queue_is_refused() {
         ("x-max-age", FieldValue::from("1D")),
         ("x-stream-max-segment-size-bytes", FieldValue::from(1000)),
         ("x-quorum-initial-group-size", FieldValue::from(3)),
+        ("x-max-in-memory-length", FieldValue::from(3)),
+        ("x-max-in-memory-bytes", FieldValue::from("many")),
     ] {
         let text = format!(
             "406 PRECONDITION_FAILED - invalid arg '{name}' for queue 'q' in vhost '/' of queue \
@@ -128,4 +130,19 @@ fn no_type_is_classic() {
     assert!(matches!(declare(&mut client, "named", &FieldTable::new()), Heard::DeclareOk { .. }));
     client.declare("unnamed");
     assert!(matches!(declare(&mut client, "unnamed", &classic), Heard::DeclareOk { .. }));
+}
+
+#[test]
+fn an_empty_type_is_none() {
+    let world = World::new();
+    let mut client = world.connect();
+    let empty = FieldTable::new().with("x-queue-type", "");
+    for arguments in
+        [&empty, &FieldTable::new(), &FieldTable::new().with("x-queue-type", "classic")]
+    {
+        let answer = declare(&mut client, "q", arguments);
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{arguments:?}: {answer:?}");
+        let answer = declare(&mut client, "q", &empty);
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{arguments:?}: {answer:?}");
+    }
 }

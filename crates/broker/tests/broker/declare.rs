@@ -201,6 +201,29 @@ fn a_known_argument_that_differs_is_refused_with_both_values() {
 }
 
 #[test]
+fn an_argument_that_the_type_of_a_queue_does_not_take_is_not_compared() {
+    let world = World::new();
+    let mut client = world.connect();
+    for (queue_type, name, value) in [
+        ("classic", "x-max-age", "1D"),
+        ("quorum", "x-queue-mode", "lazy"),
+        ("stream", "x-overflow", "drop-head"),
+    ] {
+        let of_type = FieldTable::new().with("x-queue-type", queue_type);
+        let (plain, more) = (of_type.to_entries(), of_type.with(name, value).to_entries());
+        let with = |entries| queue::Declare {
+            arguments: Table::from_entries(entries),
+            durable: true,
+            ..named(queue_type)
+        };
+        assert_eq!(client.call(with(&plain)), declared(queue_type, 0, 0));
+        assert_eq!(client.call(with(&more)), declared(queue_type, 0, 0), "{name}");
+        let anew = queue::Declare { queue: short("new"), ..with(&more) };
+        assert!(client.refused(anew).contains(&format!("invalid arg '{name}'")), "{name}");
+    }
+}
+
+#[test]
 fn integers_in_arguments_agree_by_value_whatever_their_width() {
     let world = World::new();
     let mut client = world.connect();

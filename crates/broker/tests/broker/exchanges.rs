@@ -107,6 +107,17 @@ fn predefined_exchanges_cannot_be_deleted() {
 }
 
 #[test]
+fn a_reserved_name_cannot_be_deleted_though_no_exchange_has_it() {
+    let world = World::new();
+    let mut client = world.connect();
+    assert_eq!(
+        client.refused(delete("amq.missing")),
+        "403 ACCESS_REFUSED - deletion of system exchange 'amq.missing' in vhost '/' not allowed"
+    );
+    assert_eq!(client.call(delete("missing")), Heard::Done("exchange.delete-ok"));
+}
+
+#[test]
 fn the_default_exchange_is_not_for_clients_to_change() {
     let world = World::new();
     let mut client = world.connect();

@@ -36,6 +36,11 @@ fn what_a_stream_can_not_do_is_refused() {
                 .to_owned()
         )
     );
+    for bytes in [15, 256] {
+        let filter = FieldTable::new().with("x-stream-filter-size-bytes", bytes);
+        let text = "406 PRECONDITION_FAILED - Invalid value for x-stream-filter-size-bytes";
+        assert_eq!(declare(&mut client, "t", filter), Heard::ChannelClosed(text.to_owned()));
+    }
     let unknown = FieldTable::new().with("x-max-length", 5);
     assert!(matches!(declare(&mut client, "t", unknown), Heard::ChannelClosed(_)));
     let get = basic::Get { queue: short("s"), no_ack: false };

@@ -47,6 +47,15 @@ fn what_is_said_of_a_vhost_survives_a_restart_and_a_checkpoint() {
 }
 
 #[test]
+fn an_empty_type_is_that_of_the_vhost() {
+    let world = World::new();
+    default_type(&world, "quorum");
+    let empty = FieldTable::new().with("x-queue-type", "");
+    declare_with(&mut world.connect(), "q", true, &empty);
+    assert_eq!(type_of(&world, "q"), "quorum");
+}
+
+#[test]
 fn other_limits_leave_the_rest_as_it_is() {
     let world = World::new();
     let admin = world.broker.admin();
