@@ -38,6 +38,12 @@ pub struct QueueView {
     pub unacked: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+    /// The part of the time, from 0 to 1, in which no message had to wait for a consumer to be free: mostly of the last
+    /// seconds. 0 without consumers, none for a stream.
+    pub consumer_capacity: Option<f64>,
+    /// How often a message may come back from consumers; the largest number where that is counted without a limit, none
+    /// where it is not counted.
+    pub delivery_limit: Option<u64>,
     /// Clients get nothing from it for now.
     pub paused: bool,
     /// How often, since the broker was started, a client could not be given a message whose content
@@ -146,6 +152,16 @@ impl QueueGlance<'_> {
         self.queue.memory_bytes()
     }
 
+    /// The part of the time in which no message had to wait for a consumer to be free, as in [`QueueView`].
+    pub fn consumer_capacity(&self) -> Option<f64> {
+        self.queue.consumer_capacity()
+    }
+
+    /// How often a message may come back from consumers, as in [`QueueView`].
+    pub fn delivery_limit(&self) -> Option<u64> {
+        self.queue.delivery_limit()
+    }
+
     /// Whether clients get nothing from it for now.
     pub fn is_paused(&self) -> bool {
         self.queue.is_paused()
@@ -228,6 +244,8 @@ impl View for QueueView {
             ready,
             unacked,
             consumers,
+            consumer_capacity: queue.consumer_capacity(),
+            delivery_limit: queue.delivery_limit(),
             counts,
             contents,
             memory_bytes: queue.memory_bytes(),

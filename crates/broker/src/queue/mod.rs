@@ -8,6 +8,7 @@
 mod amounts;
 mod backlog;
 mod bounds;
+mod capacity;
 mod carry;
 mod consumers;
 mod contents;
@@ -73,6 +74,7 @@ use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, Timers};
+use capacity::Capacity;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -160,6 +162,7 @@ struct State {
     /// Armed while something is kept that has been read ahead.
     read_ahead: Timer,
     consumers: Consumers,
+    capacity: Capacity,
     unacked: HandedOut,
     had_consumer: bool,
     /// What it does that not every queue does.

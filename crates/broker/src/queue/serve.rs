@@ -55,6 +55,7 @@ impl Queue {
         if let Err(error) = served {
             self.note_unread(state, &error);
         }
+        self.note_capacity(state);
         let ready = state.ready.len();
         if self.backlog.load(Ordering::Relaxed) != ready {
             self.backlog.store(ready, Ordering::Relaxed);

@@ -70,6 +70,9 @@ impl Queue {
         let Some(channel) = outbox.channel(new.channel) else { return Ok(()) };
         let slot = channel.add_consumer(self, new.tag.clone(), new.no_ack, new.prefetch);
         let consumer = Consumer::new(&new, slot);
+        if state.consumers.len() == 0 {
+            state.capacity.begin(self.now_ms());
+        }
         let key = state.consumers.add(consumer);
         if let Some(slot) = channel.slot_mut(slot) {
             slot.consumer_key = key;
@@ -130,6 +133,7 @@ impl Queue {
             self.return_all_aside(state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
+        self.note_capacity(state);
         if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {
             Departure::QueueIsUseless
         } else if state.consumers.lacks_active() || state.consumers.is_handing_over() {

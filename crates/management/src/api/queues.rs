@@ -132,8 +132,18 @@ fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
         .put("state", state_name(queue.paused))
         .put("internal", false)
         .put("internal_owner", false)
+        .put_some("delivery_limit", queue.delivery_limit.map(limit))
         .put_with("arguments", || arguments(queue))
         .put_with("effective_policy_definition", || from_table(&queue.effective_definition));
+    if queue.queue_type != "classic" {
+        let node = call.api.settings.node.name.as_str();
+        fields.put("leader", node).put("members", json!([node])).put("online", json!([node]));
+    }
+}
+
+/// A delivery limit as it is shown.
+fn limit(limit: u64) -> Value {
+    if limit == u64::MAX { "unlimited".into() } else { limit.into() }
 }
 
 /// What the messages of a queue amount to. What is not known is left out.
@@ -164,8 +174,8 @@ pub(super) fn arguments(queue: &QueueView) -> Value {
 fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option<Range>) {
     fields
         .put("consumers", queue.consumers)
-        .put("consumer_capacity", 0)
-        .put("consumer_utilisation", 0)
+        .put_some("consumer_capacity", queue.consumer_capacity)
+        .put_some("consumer_utilisation", queue.consumer_capacity)
         .put("memory", queue.memory_bytes)
         .put("reductions", 0)
         .put_some("idle_since", (queue.used_ms > 0).then(|| time(queue.used_ms)))
@@ -181,14 +191,7 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
     let object = object_in(&queue.vhost, "queue", &name(&queue.name));
     put_counters(call, fields, &object, &counters, range);
     match queue.queue_type {
-        "classic" => drop(fields.put("storage_version", 2)),
-        _ => {
-            let node = call.api.settings.node.name.as_str();
-            fields
-                .put("leader", node)
-                .put("members", json!([node]))
-                .put("online", json!([node]))
-                .put("open_files", json!({ node: 0 }));
-        }
-    }
+        "classic" => fields.put("storage_version", 2),
+        _ => fields.put("open_files", json!({ call.api.settings.node.name.as_str(): 0 })),
+    };
 }

@@ -65,12 +65,7 @@ fn looked<R>(
     Some(match column.as_str() {
         "name" => by(&mut |one| Key::Text(String::from_utf8_lossy(one.name().as_bytes()).into())),
         // The order of lists, and what is the same of all queues.
-        "vhost"
-        | "reductions"
-        | "consumer_capacity"
-        | "consumer_utilisation"
-        | "internal"
-        | "internal_owner" => by(&mut |_| Key::MISSING),
+        "vhost" | "reductions" | "internal" | "internal_owner" => by(&mut |_| Key::MISSING),
         // The same of all queues here, and not of those of another broker.
         "node" => by(&mut |_| Key::Text(api.settings.node.name.clone())),
         column => match column.strip_suffix("_details.rate").and_then(counter) {
@@ -100,6 +95,14 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
         "operator_policy" => |queue| queue.operator_policy().map_or(Key::MISSING, Key::Text),
         "state" => |queue| Key::Text(state_name(queue.is_paused()).to_owned()),
         "consumers" => |queue| Key::Number(queue.status().consumers as f64),
+        "consumer_capacity" | "consumer_utilisation" => {
+            |queue| queue.consumer_capacity().map_or(Key::MISSING, Key::Number)
+        }
+        "delivery_limit" => |queue| match queue.delivery_limit() {
+            None => Key::MISSING,
+            Some(u64::MAX) => Key::Text("unlimited".to_owned()),
+            Some(limit) => Key::Number(limit as f64),
+        },
         "memory" => |queue| Key::Number(queue.memory_bytes() as f64),
         "message_bytes" => |queue| key_of(queue, |contents| contents.bytes()),
         "message_bytes_ready" => |queue| key_of(queue, |contents| contents.ready_bytes),

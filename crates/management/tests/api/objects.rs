@@ -135,6 +135,46 @@ async fn a_queue_tells_how_large_its_messages_are_and_where_they_lie() {
 }
 
 #[tokio::test]
+async fn a_queue_tells_its_members_its_delivery_limit_and_how_free_its_consumers_are() {
+    let broker = Broker::start().await;
+    for (name, limit) in
+        [("a", ""), ("b", r#","x-delivery-limit":5"#), ("c", r#","x-delivery-limit":-1"#)]
+    {
+        let queue = format!(r#"{{"durable":true,"arguments":{{"x-queue-type":"quorum"{limit}}}}}"#);
+        assert_eq!(
+            broker.send("PUT", &format!("/api/queues/%2F/{name}"), &queue).await.status,
+            201
+        );
+    }
+    let node = broker.get("/api/overview").await.json()["node"].clone();
+    for path in ["/api/queues/%2F?disable_stats=true", "/api/queues"] {
+        let listed = broker.get(path).await.json();
+        let of = |column: &str| -> Vec<Value> {
+            (0..3).map(|nth| listed[nth][column].clone()).collect()
+        };
+        assert_eq!(of("delivery_limit"), [json!(20), json!(5), json!("unlimited")], "{path}");
+        assert_eq!(of("leader"), vec![node.clone(); 3], "{path}");
+        assert_eq!((of("members"), of("online")), (vec![json!([node]); 3], vec![json!([node]); 3]));
+    }
+    let sorted = broker.get("/api/queues?columns=name&sort=delivery_limit").await.json();
+    assert_eq!(sorted, json!([{ "name": "b" }, { "name": "a" }, { "name": "c" }]));
+    let uri = format!("amqp://guest:guest@{}/", broker.server.addresses()[0]);
+    let client = Connection::open(&uri).await.expect("a client");
+    let channel = client.open_channel().await.expect("a channel");
+    let _consumer = channel.consume("b", ConsumeOptions::default()).await.expect("taken");
+    for path in ["/api/queues/%2F/b", "/api/queues/%2F/a"] {
+        let queue = broker.get(path).await.json();
+        let free = if path.ends_with('b') { 1.0 } else { 0.0 };
+        assert_eq!(queue["consumer_capacity"], free, "{path}");
+        assert_eq!(queue["consumer_utilisation"], free, "{path}");
+    }
+    let sorted =
+        broker.get("/api/queues?columns=name&sort=consumer_capacity&sort_reverse=true").await;
+    assert_eq!(sorted.json()[0], json!({ "name": "b" }));
+    broker.server.stop().await.expect("it stops");
+}
+
+#[tokio::test]
 async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
     let broker = Broker::start().await;
     let arguments = FieldTable::new().with("x-max-length", 7_i64);
@@ -164,6 +204,7 @@ async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
     has(&single, "consumer_details:a incoming:a deliveries:a");
     let less = broker.get("/api/queues/%2F?disable_stats=true").await.json()[0].clone();
     assert!(less.get("messages").is_none(), "{less}");
+    assert!(less.get("leader").is_none() && less.get("delivery_limit").is_none(), "{less}");
     let totals = "/api/queues/%2F?disable_stats=true&enable_queue_totals=true";
     assert_eq!(broker.get(totals).await.json()[0]["messages"], 0);
     let policy = broker.get("/api/policies/%2F/p").await.json();

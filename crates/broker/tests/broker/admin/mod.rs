@@ -1,6 +1,7 @@
 //! What an operator sees of the broker and may do to it, without sockets.
 
 mod bindings;
+mod capacity;
 mod commands;
 mod connections;
 mod contents;

@@ -35,8 +35,8 @@ fn of(queue: &Row, number: fn(&QueueContents) -> Option<u64>) -> Value {
 
 const DETAILS: &[Metric<Row>] = &[
     CONSUMERS,
-    uncounted("queue_consumer_capacity", Gauge, "Not measured"),
-    uncounted("queue_consumer_utilisation", Gauge, "Not measured"),
+    uncounted("queue_consumer_capacity", Gauge, "In the HTTP API only"),
+    uncounted("queue_consumer_utilisation", Gauge, "In the HTTP API only"),
     gauge(
         "queue_process_memory_bytes",
         "Memory of a queue: its places and books, and bodies of messages in memory",
