@@ -91,8 +91,8 @@ class CommandLineTest(unittest.TestCase):
             self.well(command)
 
     def test_sections_are_those_that_are_followed_here(self):
-        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens", "Messages", "Questions", "Cluster",
-                  "Live view", "Support bundle"]
+        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens", "Messages", "Questions",
+                  "Suspended listeners", "Cluster", "Live view", "Support bundle"]
         self.assertEqual([title for title, _ in blocks()], titles)
 
     def test_commands_do_what_the_page_begins_with(self):
@@ -118,6 +118,14 @@ class CommandLineTest(unittest.TestCase):
 
     def test_questions_are_answered(self):
         self.follow("Questions")
+
+    def test_suspended_listeners_take_no_connections_until_they_are_resumed(self):
+        suspend, attention, resume = dict(blocks())["Suspended listeners"]
+        self.well(suspend)
+        self.assertIn("listeners for clients are suspended", self.run_command(attention).stdout)
+        self.assertNotEqual(self.run_command("courser ctl check_protocol_listener amqp").returncode, 0)
+        self.well(resume, "courser ctl check_protocol_listener amqp")
+        self.assertNotIn("suspended", self.run_command(attention).stdout)
 
     def test_a_broker_by_itself_says_of_commands_for_a_cluster_that_it_is_in_none(self):
         commands = dict(blocks())["Cluster"]

@@ -35,6 +35,10 @@ pub struct Settings {
     pub amqp_logins: Arc<dyn Fn() -> LoginCounts + Send + Sync>,
     /// Begins to count these anew.
     pub forget_amqp_logins: Arc<dyn Fn() + Send + Sync>,
+    /// Suspends the listeners for clients, or resumes them.
+    pub suspend_listeners: Arc<dyn Fn(bool) + Send + Sync>,
+    /// Whether they are suspended.
+    pub listeners_suspended: Arc<dyn Fn() -> bool + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// What could not be done as it was asked for.
@@ -251,6 +255,11 @@ pub struct ListenerFacts {
 }
 
 impl ListenerFacts {
+    /// Whether AMQP clients come there.
+    pub(crate) fn is_for_clients(&self) -> bool {
+        matches!(self.protocol, "amqp" | "amqp/ssl")
+    }
+
     /// Whether it is reached with TLS only.
     pub fn is_tls(&self) -> bool {
         matches!(self.protocol, "amqp/ssl" | "https" | "https/prometheus")

@@ -42,10 +42,14 @@ impl Host {
     /// Waits until nobody is to be let in any more, or again.
     pub async fn turns_away(&self, wanted: bool) {
         match &self.who {
-            Who::Own(_) if wanted => std::future::pending().await,
-            Who::Own(_) => {}
+            Who::Own(shared) => shared.suspension.becomes(wanted).await,
             Who::Node(front) => front.turns_away(wanted).await,
         }
+    }
+
+    /// Whether an operator has suspended the listeners.
+    pub fn is_suspended(&self) -> bool {
+        matches!(&self.who, Who::Own(shared) if shared.suspension.is_on())
     }
 
     /// Serves a client until its end. `name` is what the operator sees it by.

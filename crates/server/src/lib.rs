@@ -53,6 +53,7 @@ mod proxies;
 mod server;
 mod service;
 mod storage;
+mod suspension;
 #[cfg(test)]
 mod testing;
 mod throttle;

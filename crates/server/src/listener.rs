@@ -191,8 +191,8 @@ struct Door {
 }
 
 impl Door {
-    /// Accepts connections until the broker stops. While clients are to go to other nodes, nobody listens at the
-    /// address: they are refused at once, and try the next.
+    /// Accepts connections until the broker stops. While clients are to go to other nodes, or the listeners are suspended,
+    /// nobody listens at the address: they are refused at once, and try the next.
     async fn open_and_shut(self, mut listener: TcpListener, address: SocketAddr) {
         let mut stopping = self.stopping.clone();
         loop {
@@ -202,7 +202,7 @@ impl Door {
                 _ = stopping.changed() => return,
             }
             drop(listener);
-            tracing::info!(%address, "no one listens any more: clients are to go to other nodes");
+            tracing::info!(%address, "no one listens any more: clients are turned away");
             listener = tokio::select! {
                 listener = self.listen_again(address) => listener,
                 _ = stopping.changed() => return,
@@ -226,7 +226,7 @@ impl Door {
         }
     }
 
-    /// Accepts connections until the broker stops.
+    /// Accepts connections until the broker stops. Those that come while the listeners are suspended end at once.
     async fn stand_open(self, listener: TcpListener) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
@@ -258,6 +258,10 @@ impl Door {
     }
 
     fn admit(&self, stream: TcpStream, address: SocketAddr) {
+        if self.shared.is_suspended() {
+            self.note(address, "refused: the listeners are suspended");
+            return;
+        }
         if let Err(error) = stream.set_nodelay(true).and_then(|()| keep_alive(&stream)) {
             tracing::debug!(peer = %address, %error, "the connection was gone at once");
             return;

@@ -58,6 +58,7 @@ pub(crate) fn api(
     };
     let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
+    let (suspended, suspending) = (Arc::clone(shared), Arc::clone(shared));
     let websocket =
         config.management.websocket.then(|| websocket::serve(shared, stop, &around.front));
     let settings = Settings {
@@ -68,6 +69,8 @@ pub(crate) fn api(
             LoginCounts { succeeded, failed }
         }),
         forget_amqp_logins: Arc::new(move || forgotten.logins.forget_counts()),
+        suspend_listeners: Arc::new(move |on| suspending.suspension.set(on)),
+        listeners_suspended: Arc::new(move || suspended.suspension.is_on()),
         certificates: Arc::new(move || certificates.in_use()),
         notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),

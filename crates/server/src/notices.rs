@@ -1,4 +1,5 @@
-//! What an operator has asked for and the broker could not do: it is among what needs attention until it is done.
+//! What an operator has asked for and the broker could not do, or has to take back: it is among what needs attention until
+//! then.
 
 use crate::clock::Clock;
 use courser_management::Notice;
@@ -53,6 +54,13 @@ impl Notices {
         let failed = "The files of certificates have changed and can't be used: the certificates from before stay in \
                       use until they expire. The broker's log names the file";
         self.set("certificates_not_renewed", (!renewed).then_some(failed));
+    }
+
+    /// Says whether an operator has suspended the listeners for clients.
+    pub fn listeners_suspended(&self, on: bool) {
+        let suspended = "The listeners for clients are suspended: no new connections are taken until they are resumed \
+                         (courser ctl resume_listeners)";
+        self.set("listeners_suspended", on.then_some(suspended));
     }
 
     fn set(&self, kind: &'static str, text: Option<&'static str>) {

@@ -18,6 +18,7 @@ use crate::oauth::{self, Tokens};
 use crate::places::Places;
 use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
+use crate::suspension::Suspension;
 use crate::throttle::Throttles;
 use crate::timers;
 use crate::tls::Certificates;
@@ -148,6 +149,7 @@ impl Service {
             send_timeout: config.send_timeout(),
             places: Arc::clone(&around.places),
             throttles: Arc::new(Throttles::default()),
+            suspension: Suspension::new(&around.notices),
             paced: 0.into(),
         });
         let gateway = gateway::start(config, &shared, around.handshakes, &stopping).await?;

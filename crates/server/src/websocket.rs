@@ -52,6 +52,10 @@ pub(crate) fn serve(
         let Some(stop) = stop.upgrade() else { return };
         let (shared, stopping, front) = (Arc::clone(&shared), stop.subscribe(), front.upgrade());
         let peer = ends.peer;
+        if shared.suspension.is_on() {
+            tracing::debug!(%peer, "WebSocket refused: the listeners are suspended");
+            return;
+        }
         let admission = Arc::clone(&shared.places).admit(|place| {
             tokio::spawn(run(upgraded, ends, place, shared, stopping, front)).abort_handle()
         });

@@ -25,8 +25,6 @@ const REPLICAS: &str = "not supported: every node of a cluster has a replica of 
 const LEADERS: &str = "not supported: queues have no leaders of their own, groups of vhosts have. Use 'courser ctl cluster \
                        transfer-leader NODE --group NUMBER' to have a group led elsewhere, and 'courser ctl cluster move \
                        VHOST --group NUMBER' to move a vhost";
-const LISTENERS: &str = "not supported: in a cluster, use 'courser ctl drain' and 'courser ctl revive', which also close and \
-                         open the listeners for clients; for a broker by itself, close its ports in the firewall";
 
 pub(super) const COMMANDS: &[Spec] = &[
     absent("stop", "Stop the broker: the system does that", PROCESS),
@@ -81,6 +79,4 @@ pub(super) const COMMANDS: &[Spec] = &[
     absent("add_member", "Add a replica of a queue: every node has one", REPLICAS),
     absent("delete_member", "Remove a replica of a queue: every node has one", REPLICAS),
     absent("rebalance", "Spread the leaders of queues: use cluster transfer-leader", LEADERS),
-    absent("suspend_listeners", "Take no new clients: use drain instead", LISTENERS),
-    absent("resume_listeners", "Take new clients again: use revive instead", LISTENERS),
 ];

@@ -1,10 +1,13 @@
 //! Names of RabbitMQ's for what is done to a node before it is stopped, and after it was started again.
 
 use super::cluster;
+use crate::client::{good, segment};
 use crate::failure::{Failure, UNAVAILABLE};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, option};
+use bytes::Bytes;
+use hyper::Method;
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec {
@@ -25,6 +28,22 @@ pub(super) const COMMANDS: &[Spec] = &[
         examples: &["revive"],
         intent: "Will take this node out of maintenance mode ...",
         action: Action::Run(revive),
+    },
+    Spec {
+        name: "suspend_listeners",
+        about: "Take no new connections of clients until the listeners are resumed",
+        arguments: &[],
+        examples: &["suspend_listeners"],
+        intent: "Will suspend client connection listeners: no new connections will be accepted ...",
+        action: Action::Run(suspend_listeners),
+    },
+    Spec {
+        name: "resume_listeners",
+        about: "Take connections of clients again",
+        arguments: &[],
+        examples: &["resume_listeners"],
+        intent: "Will resume client connection listeners ...",
+        action: Action::Run(resume_listeners),
     },
 ];
 
@@ -50,4 +69,25 @@ fn drain(session: &mut Session, input: &Input) -> Result<Output, Failure> {
 fn revive(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     let node = own(session, "it was not drained, and takes clients as long as it runs")?;
     cluster::resume(session, &node)
+}
+
+fn suspend_listeners(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    change_listeners(session, "suspend")
+}
+
+fn resume_listeners(session: &mut Session, _: &Input) -> Result<Output, Failure> {
+    change_listeners(session, "resume")
+}
+
+/// A node of a cluster has others that its clients can go to: there, listeners go with the drain.
+fn change_listeners(session: &mut Session, what: &str) -> Result<Output, Failure> {
+    if session.client.find("/api/cluster")?.is_some() {
+        let text = "this is a node of a cluster: use 'courser ctl drain' and 'courser ctl revive', which close and open the \
+                    listeners for clients too";
+        return Err(Failure::error(UNAVAILABLE, text));
+    }
+    let node = super::node::name(session)?;
+    let path = format!("/api/nodes/{}/listeners/{what}", segment(&node));
+    good(session.client.call(Method::PUT, &path, Bytes::new())?)?;
+    Ok(Output::Text(String::new()))
 }

@@ -75,6 +75,7 @@ pub(super) fn facts(session: &mut Session) -> Result<Value, Failure> {
         "pid": pid,
         "uptime": node["uptime"].as_u64().unwrap_or(0) / 1000,
         "is_under_maintenance": node["being_drained"],
+        "listeners_suspended": node["listeners_suspended"],
         "data_directory": node["db_dir"],
         "alarms": alarms,
         "memory": node["memory"],
@@ -164,7 +165,11 @@ fn described(facts: &Value, unit: Unit) -> String {
         ],
     );
     let listeners = facts["listeners"].as_array().map_or(&[][..], Vec::as_slice);
-    section("Listeners", &listeners.iter().map(listener).collect::<Vec<_>>());
+    let mut lines: Vec<String> = listeners.iter().map(listener).collect();
+    if facts["listeners_suspended"] == true {
+        lines.insert(0, "Those for clients are suspended: no new connections are taken".to_owned());
+    }
+    section("Listeners", &lines);
     out.trim_end().to_owned()
 }
 

@@ -1,6 +1,6 @@
 //! Whether the broker works, for probes.
 
-use super::get;
+use super::{get, listeners};
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -60,7 +60,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get(
         "/api/health/checks/ready-to-serve-clients",
         Needs::Nothing,
-        in_service,
+        ready_for_clients,
         "The broker takes clients.",
     ),
     get(
@@ -156,8 +156,7 @@ pub(crate) fn reply_alarms(list: Vec<Value>, reason: &str) -> Reply {
 fn port_listener(call: &Call) -> Outcome {
     let invalid = |_| Refusal::bad_request("Invalid port");
     let port: u16 = call.text("port")?.parse().map_err(invalid)?;
-    let listeners = &call.api.settings.node.listeners;
-    let ports: Vec<u16> = listeners.iter().map(|one| one.address.port()).collect();
+    let ports: Vec<u16> = listeners::active(call).map(|one| one.address.port()).collect();
     if ports.contains(&port) {
         return Ok(Reply::json(&json!({ "status": "ok", "port": port })));
     }
@@ -168,8 +167,7 @@ fn port_listener(call: &Call) -> Outcome {
 fn protocol_listener(call: &Call) -> Outcome {
     let asked = call.text("protocols")?.split(',');
     let wanted: Vec<String> = asked.map(|name| protocol(name.trim())).collect();
-    let listeners = &call.api.settings.node.listeners;
-    let known: Vec<&str> = listeners.iter().map(|one| one.protocol).collect();
+    let known: Vec<&str> = listeners::active(call).map(|one| one.protocol).collect();
     if wanted.iter().any(|name| known.contains(&name.as_str())) {
         return Ok(Reply::json(&json!({ "status": "ok", "protocols": wanted })));
     }
@@ -190,6 +188,13 @@ fn protocol(name: &str) -> String {
 
 fn in_service(_: &Call) -> Outcome {
     Ok(uncached(Reply::json(&ok())))
+}
+
+fn ready_for_clients(call: &Call) -> Outcome {
+    Ok(uncached(match listeners::are_suspended(call) {
+        false => Reply::json(&ok()),
+        true => failed(json!({ "reason": "the listeners for clients are suspended" })),
+    }))
 }
 
 fn below_limit(call: &Call) -> Outcome {

@@ -18,6 +18,7 @@ mod exchanges;
 mod features;
 mod general;
 mod health;
+mod listeners;
 pub(crate) mod live;
 mod log;
 mod message_sizes;
@@ -64,6 +65,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     overview::ROUTES,
     message_sizes::ROUTES,
     nodes::ROUTES,
+    listeners::ROUTES,
     health::ROUTES,
     cluster::ROUTES,
     vhosts::ROUTES,

@@ -142,6 +142,7 @@ fn view(call: &Call) -> Result<Value, Refusal> {
         .put("type", "disc")
         .put("running", true)
         .put("being_drained", is_drained)
+        .put("listeners_suspended", super::listeners::are_suspended(call))
         .put("partitions", json!([]))
         .put("os_pid", std::process::id().to_string())
         .put("fd_total", open_files_max())

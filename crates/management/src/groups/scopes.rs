@@ -93,6 +93,8 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Put, "/api/cluster/leader", Home),
     (Put, "/api/cluster/moves/{vhost}", Home),
     (Get, "/api/cluster/moves/{vhost}", Home),
+    (Put, "/api/nodes/{node}/listeners/suspend", Home),
+    (Put, "/api/nodes/{node}/listeners/resume", Home),
     (Get, "/api/nodes", WholeParts(nodes::all)),
     (Get, "/api/nodes/{node}", WholeParts(nodes::one)),
     (Get, "/api/nodes/{node}/memory", Parts(nodes::memory)),

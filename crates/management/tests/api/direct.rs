@@ -184,6 +184,8 @@ fn settings(
         log: Arc::default(),
         amqp_logins: Arc::new(|| LoginCounts { succeeded: 0, failed: 0 }),
         forget_amqp_logins: Arc::new(|| {}),
+        suspend_listeners: Arc::new(|_| {}),
+        listeners_suspended: Arc::new(|| false),
         certificates: Arc::new(Vec::new),
         notices: Arc::new(Vec::new),
         cluster: None,

@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::login::{Logins, Pending, Renewal};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
+use crate::suspension::Suspension;
 use crate::throttle::{Allowance, Throttles};
 use courser_auth::Grant;
 use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub send_timeout: Option<Duration>,
     pub places: Arc<Places>,
     pub throttles: Arc<Throttles>,
+    pub suspension: Suspension,
     /// Connections that are not read for a while because they publish too fast.
     pub paced: AtomicUsize,
 }

@@ -287,7 +287,6 @@ fn what_is_not_here_says_why_whatever_options_it_has() {
         (&["grow", "rabbit@b", "all", "--queue-pattern", "^q"][..], "cluster add"),
         (&["add_member", "q", "rabbit@b", "--membership", "voter"], "every node of a cluster"),
         (&["rebalance", "all"], "cluster transfer-leader"),
-        (&["suspend_listeners"], "courser ctl drain"),
         (&["join_cluster", "--ram", "rabbit@b"], "cluster add"),
     ] {
         let why = broker.refused(69, line);
@@ -307,6 +306,7 @@ async fn a_node_of_a_cluster_is_drained_and_revived_by_its_own_name() {
         ctl(config, arguments).await.status.code().expect("a code")
     };
     assert_eq!(code(&["-q", "await_online_nodes", "3"]).await, 0);
+    assert_eq!(code(&["suspend_listeners"]).await, 69, "it is drained instead");
     assert_eq!(code(&["-q", "-t", "0.5", "await_online_nodes", "4"]).await, 70);
     // Another node leads, and answers most questions: that is not the one that is asked.
     let named: [&[&str]; 3] =

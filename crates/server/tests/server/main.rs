@@ -50,6 +50,7 @@ mod proxies;
 mod rabbitmq_conf;
 mod slow_readers;
 mod slow_world;
+mod suspended_listeners;
 mod timers;
 mod tls;
 mod tls_clients;

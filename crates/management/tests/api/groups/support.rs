@@ -172,6 +172,8 @@ fn api(
         log: Arc::default(),
         amqp_logins: Arc::new(|| LoginCounts { succeeded: 2, failed: 1 }),
         forget_amqp_logins: Arc::new(|| {}),
+        suspend_listeners: Arc::new(|_| {}),
+        listeners_suspended: Arc::new(|| false),
         certificates: Arc::new(Vec::new),
         notices: Arc::new(Vec::new),
         cluster: None,

@@ -1,0 +1,39 @@
+//! Whether an operator has suspended the listeners for clients: nobody listens there until they are resumed, and the
+//! connections that are there stay.
+
+use crate::notices::Notices;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Whether the listeners are suspended.
+pub(crate) struct Suspension {
+    on: watch::Sender<bool>,
+    notices: Arc<Notices>,
+}
+
+impl Suspension {
+    /// Listeners that are not. `notices` says when they are.
+    pub fn new(notices: &Arc<Notices>) -> Self {
+        Suspension { on: watch::Sender::new(false), notices: Arc::clone(notices) }
+    }
+
+    /// Suspends them, or resumes them.
+    pub fn set(&self, on: bool) {
+        self.notices.listeners_suspended(on);
+        if self.on.send_replace(on) != on {
+            let what = if on { "suspended" } else { "resumed" };
+            tracing::info!("the listeners for clients are {what}");
+        }
+    }
+
+    /// Whether they are suspended.
+    pub fn is_on(&self) -> bool {
+        *self.on.borrow()
+    }
+
+    /// Waits until they are, or are no longer.
+    pub async fn becomes(&self, wanted: bool) {
+        // An error would say that nobody can change it any more, and this can.
+        let _ = self.on.subscribe().wait_for(|on| *on == wanted).await;
+    }
+}
