@@ -109,6 +109,19 @@ test("what needs attention leads to its own queue when the order changes", async
   await expect(first).toContainText("from swap.b. To swap.b");
 });
 
+test("a queue's page shows how large its messages are, and how many are persistent", async ({ page }) => {
+  await makeQueue("sized");
+  await publish("sized", "x".repeat(2048), { delivery_mode: 2 });
+  await publish("sized", "x".repeat(100), { delivery_mode: 1 });
+  await login(page);
+  await visit(page, "queues/%2F/sized", "sized");
+  const sizes = page.locator("section", { has: page.getByRole("heading", { name: "Size of its messages" }) });
+  for (const line of ["All bodies2.1 KiB", "Waiting2.1 KiB", "Unacknowledged0 B", "Persistent1 message, 2 KiB", "In memory1 message, 100 B"]) await expect(sizes).toContainText(line);
+  await visit(page, "streams/%2F/seen.log", "seen.log");
+  await expect(page.getByRole("heading", { name: "How it was declared" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Size of its messages" })).toHaveCount(0);
+});
+
 test("the theme is chosen and remembered", async ({ page }) => {
   await login(page);
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -67,6 +67,14 @@ export interface Queue {
   messages_ready: number;
   messages_unacknowledged: number;
   consumers: number;
+  /** What its messages amount to; not there for a stream, bytes also where they are not known. */
+  messages_persistent?: number;
+  messages_ram?: number;
+  message_bytes?: number;
+  message_bytes_ready?: number;
+  message_bytes_unacknowledged?: number;
+  message_bytes_persistent?: number;
+  message_bytes_ram?: number;
   message_stats?: Record<string, unknown>;
   consumer_details?: Consumer[];
   owner_pid_details?: { name: string };

@@ -1,5 +1,5 @@
 // One queue or stream.
-import { createSignal, For, Match, Show, Switch } from "solid-js";
+import { createSignal, For, Match, Show, Switch, type JSX } from "solid-js";
 import { deleteQueue, pauseQueue, purgeQueue } from "../lib/actions";
 import * as format from "../lib/format";
 import { get, seg, withQuery, type ApiError } from "../lib/http";
@@ -162,6 +162,24 @@ function Diagnosis(props: { queue: Queue }) {
   );
 }
 
+/** How many bytes its messages have, and how many of them survive a restart or are in memory. */
+function Contents(props: { queue: Queue }) {
+  const bytes = (of?: number) => (of === undefined ? <span class="muted">not known</span> : <span title={`${format.exact(of)} bytes`}>{format.bytes(of)}</span>);
+  const messages = (count: number | undefined, of?: number) => <>{format.plural(count ?? 0, "message")}, {bytes(of)}</>;
+  const facts = (): [string, JSX.Element][] => [
+    ["All bodies", bytes(props.queue.message_bytes)],
+    ["Waiting", bytes(props.queue.message_bytes_ready)],
+    ["Unacknowledged", bytes(props.queue.message_bytes_unacknowledged)],
+    ["Persistent", messages(props.queue.messages_persistent, props.queue.message_bytes_persistent)],
+    ["In memory", messages(props.queue.messages_ram, props.queue.message_bytes_ram)],
+  ];
+  return (
+    <Show when={props.queue.messages_persistent !== undefined}>
+      <Panel title="Size of its messages"><Facts of={facts()} /></Panel>
+    </Show>
+  );
+}
+
 function Glance(props: { queue: Queue; samples: Samples }) {
   const line = (key: string, label: string, colour: string, dashed?: boolean): Line => ({ label, colour, dashed, values: props.samples.rates(key) });
   const level = (key: string, label: string, colour: string): Line => ({ label, colour, values: props.samples.values(key) });
@@ -194,6 +212,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
       <div class="columns">
         <Panel title="How it was declared"><Facts of={facts()} /></Panel>
         <Effective queue={props.queue} />
+        <Contents queue={props.queue} />
       </div>
     </>
   );
