@@ -42,8 +42,8 @@ pub struct Limits {
     pub message_max_bytes: u64,
 }
 
-/// What the broker adds to a content header with each delivery, at most: `x-delivery-count` or
-/// `x-stream-offset`.
+/// What the broker adds to a content header with each delivery, at most: `x-delivery-count` and
+/// `x-acquired-count`, or `x-stream-offset`.
 const ADDED_TO_DELIVERY_BYTES: usize = 64;
 /// What it adds to one that becomes a dead letter for the first time, at most, as long as there is a
 /// fourth of all room for it.

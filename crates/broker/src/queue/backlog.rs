@@ -53,6 +53,11 @@ impl Backlog {
         self.charge.set(self.line.used_bytes() + returned + sizes);
     }
 
+    /// Another charge in the same books.
+    pub fn charge(&self) -> Charge {
+        self.charge.another()
+    }
+
     /// Bytes of memory that it uses.
     pub fn used_bytes(&self) -> usize {
         self.charge.bytes()

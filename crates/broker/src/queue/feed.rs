@@ -302,6 +302,7 @@ impl Queue {
             expired: Vec::new(),
             unconsumed: 0,
             header: Vec::new(),
+            is_quorum: self.is_quorum,
             notes: notes.as_deref_mut(),
             seen: BodySize::UNKNOWN,
         };

@@ -1,5 +1,5 @@
 //! What a queue knows of some of its messages besides their places: what identifies them, where it
-//! holds no two of the same, and how often they came back, where that is more than fits the marks.
+//! holds no two of the same, and how often they came back, where that is more than fits the marks or did no harm.
 //!
 //! A message that leaves takes this along, so it is never more than there are messages.
 
@@ -36,6 +36,8 @@ impl Place {
 pub(super) struct MessageNotes {
     present: Option<Present>,
     counts: FxHashMap<Place, u64>,
+    /// How often a message has come back in a way that does not count for a delivery limit, in a quorum queue.
+    unharmed: FxHashMap<Place, u64>,
     charge: Charge,
 }
 
@@ -58,7 +60,12 @@ impl MessageNotes {
         let marker = Marker::of_what_is_present(arguments)?;
         let (keys, more, by_place) = Default::default();
         let present = Some(Present { marker, keys, more, by_place });
-        Some(Box::new(MessageNotes { present, counts: FxHashMap::default(), charge }))
+        Some(Box::new(MessageNotes { present, ..MessageNotes::counted_by(charge) }))
+    }
+
+    /// Nothing is noted yet; what it uses is counted by `charge`.
+    pub fn counted_by(charge: Charge) -> Self {
+        MessageNotes { charge, ..MessageNotes::default() }
     }
 
     /// Bytes of memory that it uses.
@@ -73,7 +80,8 @@ impl MessageNotes {
                 + present.more.capacity() * (size_of::<(Key, usize)>() + 1)
                 + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
         });
-        let counts = self.counts.capacity() * (size_of::<(Place, u64)>() + 1);
+        let counts = self.counts.capacity() + self.unharmed.capacity();
+        let counts = counts * (size_of::<(Place, u64)>() + 1);
         self.charge.set((present + counts) * 8 / 7);
     }
 
@@ -141,6 +149,13 @@ impl MessageNotes {
 
     fn leave_place(&mut self, place: Place) {
         self.counts.remove(&place);
+        if self.unharmed.remove(&place).is_some()
+            && self.unharmed.is_empty()
+            && self.unharmed.capacity() > KEPT_PLACES
+        {
+            self.unharmed.shrink_to(KEPT_PLACES);
+            self.count_memory();
+        }
         if let Some(present) = &mut self.present
             && let Some(key) = present.by_place.remove(&place)
         {
@@ -170,6 +185,17 @@ impl MessageNotes {
 
     pub fn set_count(&mut self, location: &Location, count: u64) {
         self.counts.insert(Place::of(location), count);
+        self.count_memory();
+    }
+
+    /// How often the message has come back unharmed.
+    pub fn unharmed(&self, location: &Location) -> u64 {
+        self.unharmed.get(&Place::of(location)).copied().unwrap_or(0)
+    }
+
+    /// The message comes back unharmed once more.
+    pub fn add_unharmed(&mut self, location: &Location) {
+        *self.unharmed.entry(Place::of(location)).or_default() += 1;
         self.count_memory();
     }
 }

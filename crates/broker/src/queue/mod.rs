@@ -132,6 +132,7 @@ pub struct Queue {
     made_ms: u64,
     /// It is a stream, or holds no two messages of the same.
     takes_specially: bool,
+    is_quorum: bool,
     /// Its type, as messages are counted by it.
     counted_as: u8,
     state: Mutex<State>,
@@ -250,6 +251,7 @@ impl Queue {
             stream,
             deduplication,
             takes_specially: is_stream || notes.is_some(),
+            is_quorum: queue_type == QueueType::Quorum,
             counted_as: match is_direct_reply {
                 true => counts::VOLATILE,
                 false => counts::place_of(queue_type),

@@ -3,7 +3,6 @@
 use super::handed_out::Holder;
 use super::settle::Settling;
 use super::{Queue, State};
-use crate::arguments::QueueType;
 use crate::fault::Fault;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::wakes::Wakes;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 impl Queue {
     /// Whether it takes back what a consumer has had for too long, and cancels that.
     pub(crate) fn takes_away(&self) -> bool {
-        QueueType::of(&self.settings.arguments) == QueueType::Quorum
+        self.is_quorum
     }
 
     /// Ends who is overdue: in a quorum queue the consumer, if its client hears of it, and else the channel.
@@ -65,7 +64,7 @@ impl Queue {
         // All are back in their places before any is handed out again.
         for sequence in returned {
             if let Some(location) = state.unacked.remove(sequence) {
-                Self::put_into_place(&mut state, sequence, location);
+                self.put_back_unharmed(&mut state, (sequence, location));
             }
         }
         // The queue may have been without any for long.

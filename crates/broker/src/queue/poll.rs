@@ -3,7 +3,7 @@
 use super::backlog::REDELIVERED;
 use super::expiry::{EXPIRED_AT_ONCE, read};
 use super::handed_out::Receiver;
-use super::returns::{count_of, put_count};
+use super::returns::put_counts;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::counts::DeliveryCounts;
@@ -97,8 +97,8 @@ impl Queue {
         };
         let redelivered = location.marks() & REDELIVERED != 0;
         let size_bytes = message.body.len();
-        let (count, mut header) = (count_of(&location, notes.as_deref()), Vec::new());
-        if count > 0 && put_count(&message, count, &mut header).is_ok() {
+        let (place, mut header) = ((&location, notes.as_deref()), Vec::new());
+        if put_counts(&message, place, self.is_quorum, &mut header) {
             message.header = &header;
         }
         let taking = with(sequence, Polled { message, redelivered, left });

@@ -26,6 +26,11 @@ impl Ready {
         Ready { backlog, levels, ..Ready::default() }
     }
 
+    /// Another charge in the books in which what it uses is counted.
+    pub fn charge(&self) -> Charge {
+        self.backlog.charge()
+    }
+
     /// Whether the place of a message depends on its priority.
     #[inline]
     pub fn has_levels(&self) -> bool {

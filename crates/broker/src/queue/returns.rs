@@ -1,10 +1,11 @@
 //! `x-delivery-limit`: how often a message has come back from consumers that may have failed on it, which
-//! they are told in `x-delivery-count`, and what comes back too often.
+//! they are told in `x-delivery-count`, and what comes back too often. Consumers of a quorum queue are told besides
+//! in `x-acquired-count` how often it has come back at all.
 //!
 //! The count lies in the marks of the message's location, and in the log. What does not fit the marks
-//! is noted beside them.
+//! is noted beside them, and so is how often it has come back unharmed, which is not in the log.
 
-use super::backlog::{FAILED, SPILLED};
+use super::backlog::{FAILED, REDELIVERED, SPILLED};
 use super::logged::Entry;
 use super::message_notes::MessageNotes;
 use super::settle::Settling;
@@ -22,8 +23,9 @@ const COUNT_SHIFT: u32 = 4;
 /// In the marks it says that the count is noted beside them.
 const RETURNS_MANY: u16 = u16::MAX >> COUNT_SHIFT;
 
-/// What a redelivered message says of its returns.
+/// What a redelivered message says of its returns: of those that count for a delivery limit, and of all.
 const DELIVERY_COUNT: ShortStr<'static> = ShortStr::from_static("x-delivery-count");
+const ACQUIRED_COUNT: ShortStr<'static> = ShortStr::from_static("x-acquired-count");
 
 /// How often the message with these marks has come back, where that is counted.
 #[inline]
@@ -47,25 +49,48 @@ impl State {
         let marks = location.marks_mut();
         *marks = *marks & ((1 << COUNT_SHIFT) - 1) | few << COUNT_SHIFT;
         if few == RETURNS_MANY {
-            self.notes.get_or_insert_default().set_count(location, count);
+            self.notes_mut().set_count(location, count);
         }
         self.has_counted = true;
     }
+
+    fn notes_mut(&mut self) -> &mut MessageNotes {
+        self.notes.get_or_insert_with(|| Box::new(MessageNotes::counted_by(self.ready.charge())))
+    }
 }
 
-/// Writes the header of a message that has come back `count` times into `header`: its own, with the
-/// count.
-pub(super) fn put_count(
+/// Writes the header that a message is delivered with into `header`, if it says how often the message has come back: its own, with
+/// the counts. Returns whether it does.
+#[inline]
+pub(super) fn put_counts(
     message: &MessageRef<'_>,
-    count: u64,
+    (location, notes): (&Location, Option<&MessageNotes>),
+    is_quorum: bool,
+    header: &mut Vec<u8>,
+) -> bool {
+    if location.marks() & REDELIVERED == 0 {
+        return false;
+    }
+    let failed = count_of(location, notes);
+    let unharmed = notes.map_or(0, |notes| notes.unharmed(location));
+    let acquired = is_quorum.then(|| failed.saturating_add(unharmed));
+    let counts = [(DELIVERY_COUNT, Some(failed)), (ACQUIRED_COUNT, acquired)];
+    let counts = counts.map(|(name, count)| (name, count.unwrap_or(0)));
+    counts.iter().any(|(_, count)| *count > 0) && put_each(message, counts, header).is_ok()
+}
+
+/// Writes the header of a message with those counts that are not 0 into `header`.
+fn put_each(
+    message: &MessageRef<'_>,
+    counts: [(ShortStr<'static>, u64); 2],
     header: &mut Vec<u8>,
 ) -> Result<(), DecodeError> {
     let properties = ContentHeader::parse(message.header)?.properties.decode()?;
     let mut headers = properties.headers.unwrap_or(Table::EMPTY).to_owned()?;
-    headers.insert(
-        ShortString::from(DELIVERY_COUNT),
-        FieldValue::I64(count.try_into().unwrap_or(i64::MAX)),
-    );
+    for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let count = FieldValue::I64(count.try_into().unwrap_or(i64::MAX));
+        headers.insert(ShortString::from(name), count);
+    }
     let entries = headers.to_entries();
     header.clear();
     header.extend_from_slice(&message.header[..CONTENT_HEADER_FIXED_LEN]);
@@ -96,6 +121,18 @@ impl Queue {
             {
                 settling.returns.push((position, count));
             }
+        }
+        Self::put_into_place(state, sequence, location);
+    }
+
+    /// A message comes back unharmed, to its place.
+    pub(super) fn put_back_unharmed(
+        &self,
+        state: &mut State,
+        (sequence, location): (u64, Location),
+    ) {
+        if self.is_quorum {
+            state.notes_mut().add_unharmed(&location);
         }
         Self::put_into_place(state, sequence, location);
     }

@@ -151,7 +151,7 @@ impl Queue {
                         acknowledged.add_first_of(settled.len() - index, location);
                     }
                     Outcome::Requeued { counts: false } => {
-                        Self::put_into_place(&mut state, one.sequence, location);
+                        self.put_back_unharmed(&mut state, (one.sequence, location));
                     }
                     Outcome::Requeued { counts: true } => {
                         let returned = (one.sequence, location);

@@ -5,7 +5,7 @@ use super::backlog::REDELIVERED;
 use super::expiry::{EXPIRED_AT_ONCE, Moment};
 use super::message_notes::MessageNotes;
 use super::ready::Ready;
-use super::returns::{count_of, put_count, returns};
+use super::returns::put_counts;
 use crate::posting::PublishRun;
 use courser_store::{BodySize, Location, MessageRef, Position, Reader, Store, StoreError};
 
@@ -106,6 +106,8 @@ pub(crate) struct Waiting<'a> {
     pub unconsumed: usize,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
+    /// The queue is a quorum queue.
+    pub is_quorum: bool,
     /// What the queue knows of some of them besides.
     pub notes: Option<&'a mut MessageNotes>,
     /// How large the body of the message is that was peeked at last.
@@ -132,11 +134,9 @@ impl Source for Waiting<'_> {
         };
         self.seen = BodySize::of(message.body.len());
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
-        if returns(marks) > 0 {
-            let count = count_of(location, self.notes.as_deref());
-            if put_count(&message, count, &mut self.header).is_ok() {
-                message.header = &self.header;
-            }
+        let place = (location, self.notes.as_deref());
+        if put_counts(&message, place, self.is_quorum, &mut self.header) {
+            message.header = &self.header;
         }
         Ok(Some(Next { message, redelivered: marks & REDELIVERED != 0, expired }))
     }

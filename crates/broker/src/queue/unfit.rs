@@ -7,7 +7,7 @@ use super::consumers::Consumers;
 use super::expiry::read;
 use super::handed_out::HandedOut;
 use super::message_notes::MessageNotes;
-use super::returns::{count_of, put_count};
+use super::returns::put_counts;
 use super::settle::Settling;
 use super::source::Source;
 use super::{Queue, State};
@@ -116,7 +116,7 @@ impl Queue {
         let mut passed_over = Vec::new();
         let popped = loop {
             let Some((_, location)) = ready.front() else { break Ok(None) };
-            match header_len(location, reader, notes.as_deref(), store) {
+            match self.header_len(location, reader, notes.as_deref(), store) {
                 Ok(len) if WireBuffer::fits(len, frame_max) => {
                     let bytes = ready.front_bytes();
                     break Ok(ready.pop().map(|(at, location)| (at, location, bytes)));
@@ -143,17 +143,18 @@ impl Queue {
         }
         popped
     }
-}
 
-/// Bytes of the content header that a message is delivered with.
-fn header_len(
-    location: &Location,
-    reader: &mut KeptReader,
-    notes: Option<&MessageNotes>,
-    store: &dyn Store,
-) -> Result<usize, StoreError> {
-    let message = read(location, reader, store)?;
-    let (count, mut header) = (count_of(location, notes), Vec::new());
-    let is_counted = count > 0 && put_count(&message, count, &mut header).is_ok();
-    Ok(if is_counted { header.len() } else { message.header.len() })
+    /// Bytes of the content header that a message is delivered with.
+    fn header_len(
+        &self,
+        location: &Location,
+        reader: &mut KeptReader,
+        notes: Option<&MessageNotes>,
+        store: &dyn Store,
+    ) -> Result<usize, StoreError> {
+        let message = read(location, reader, store)?;
+        let mut header = Vec::new();
+        let is_counted = put_counts(&message, (location, notes), self.is_quorum, &mut header);
+        Ok(if is_counted { header.len() } else { message.header.len() })
+    }
 }

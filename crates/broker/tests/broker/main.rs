@@ -4,6 +4,7 @@ mod support;
 
 mod accounts;
 mod acknowledge;
+mod acquired_count;
 mod admin;
 mod alternate_exchange;
 mod arguments;
