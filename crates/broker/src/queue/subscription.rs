@@ -51,9 +51,11 @@ impl Queue {
             let name = self.name.as_short_str();
             return Err(Fault::not_found(format_args!("no queue '{name}' in vhost '{vhost}'")));
         }
+        // As RabbitMQ's, a quorum queue has no exclusive consumers: `x-single-active-consumer` is for that there.
+        let exclusive = new.exclusive && !self.is_quorum;
         let taken = state.consumers.exclusive.is_some();
         let shared = state.consumers.len() > 0 || state.consumers.has_single_active();
-        if taken || new.exclusive && shared {
+        if taken || exclusive && shared {
             return Err(Fault::access_refused(format_args!(
                 "queue '{}' in vhost '{vhost}' in exclusive use",
                 self.name.as_short_str()
@@ -79,7 +81,7 @@ impl Queue {
         }
         outbox.put(new.channel, |wire| (new.reply)(wire.bytes_mut()));
         drop(outbox);
-        if new.exclusive {
+        if exclusive {
             state.consumers.exclusive = Some(key);
         }
         state.consumers.hand_over();

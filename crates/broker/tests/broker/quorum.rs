@@ -161,3 +161,24 @@ fn the_active_consumer_goes_on_when_the_one_to_take_over_has_gone() {
     assert_eq!(high.bodies(), ["1", "3"]);
     assert_eq!(high.heard(), [] as [Heard; 0]);
 }
+
+#[test]
+fn a_consumer_of_a_quorum_queue_that_wants_to_be_alone_is_one_of_several() {
+    let world = World::new();
+    let (mut one, mut two) = (world.connect(), world.connect());
+    declare_with(&mut one, "q", true, &arguments());
+    declare_with(&mut one, "single", true, &arguments().with("x-single-active-consumer", true));
+    for queue in ["q", "single"] {
+        let shared = basic::Consume { queue: short(queue), ..Default::default() };
+        let exclusive = basic::Consume { exclusive: true, ..shared };
+        one.qos(1);
+        two.qos(1);
+        one.consume_with(exclusive);
+        two.consume_with(exclusive);
+        two.consume_with(shared);
+        assert_eq!(world.counts(queue).2, 3);
+        one.fill(queue, &["1", "2", "3"]);
+        let seen = (one.bodies().len(), two.bodies().len());
+        assert_eq!(seen, if queue == "q" { (1, 2) } else { (1, 0) });
+    }
+}
