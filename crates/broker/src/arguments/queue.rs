@@ -42,8 +42,9 @@ const fn known(name: &'static str, check: Check, types: u8) -> Known {
     Known { name, check, types, effect: Effect::Done }
 }
 
-/// What is so by itself, or has no meaning here: every durable queue is on all nodes of a cluster, there is one kind
-/// of classic queue and of stream filter, and what waits in memory is bounded for all queues together.
+/// What is so by itself, or has no meaning here: every durable queue is on all nodes of a cluster, its consumers are on the
+/// leader's node, there is one kind of classic queue and of stream filter, and what waits in memory is bounded for all queues
+/// together.
 const fn without_effect(name: &'static str, check: Check, types: u8) -> Known {
     Known { name, check, types, effect: Effect::None }
 }
@@ -87,7 +88,7 @@ const KNOWN: [Known; 32] = [
     refused("x-delayed-retry-type", Q),
     refused("x-delayed-retry-min", Q),
     refused("x-delayed-retry-max", Q),
-    refused("x-consumer-disconnected-timeout", Q),
+    without_effect("x-consumer-disconnected-timeout", value::not_negative, Q),
 ];
 
 /// The name of each, and what comes of it.

@@ -30,7 +30,7 @@ const fn key(name: &'static str, rule: Rule, operator: bool) -> Key {
 }
 
 /// Each is the name of an argument of `queue.declare` without its `x-`.
-pub(super) const QUEUE_KEYS: [Key; 18] = [
+pub(super) const QUEUE_KEYS: [Key; 19] = [
     key("expires", Rule::Least, true),
     key("message-ttl", Rule::Least, true),
     key("max-length", Rule::Least, true),
@@ -50,12 +50,12 @@ pub(super) const QUEUE_KEYS: [Key; 18] = [
     key("queue-master-locator", Rule::Argument, false),
     key("initial-cluster-size", Rule::Argument, false),
     key("stream-filter-size-bytes", Rule::Argument, false),
+    key("consumer-disconnected-timeout", Rule::Least, false),
 ];
 
 /// What RabbitMQ's policies may have besides, and does nothing here: mirrors, sizes of groups, what is kept in memory,
 /// federation, sharding, and retries with a delay.
-const RABBITMQ_ONLY: [&str; 18] = [
-    "consumer-disconnected-timeout",
+const RABBITMQ_ONLY: [&str; 17] = [
     "delayed-retry-max",
     "delayed-retry-min",
     "delayed-retry-type",

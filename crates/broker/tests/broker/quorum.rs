@@ -44,6 +44,7 @@ fn a_quorum_queue_takes_the_arguments_of_its_type_and_no_others() {
     let more = arguments()
         .with("x-quorum-initial-group-size", 3)
         .with("x-queue-leader-locator", "balanced")
+        .with("x-consumer-disconnected-timeout", 60_000)
         .with("x-delivery-limit", 7);
     declare_with(&mut client, "sized", true, &more);
     let good = queue::Declare { queue: short("q"), durable: true, ..Default::default() };
@@ -56,6 +57,10 @@ fn a_quorum_queue_takes_the_arguments_of_its_type_and_no_others() {
         );
         assert_eq!(ask(&mut client, good, &arguments().with(name, value)), text);
     }
+    let text = "406 PRECONDITION_FAILED - invalid arg 'x-consumer-disconnected-timeout' for queue 'q' in \
+                vhost '/': {value_negative,-1}";
+    let negative = arguments().with("x-consumer-disconnected-timeout", -1);
+    assert_eq!(ask(&mut client, good, &negative), text);
 }
 
 #[test]

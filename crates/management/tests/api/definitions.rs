@@ -325,7 +325,7 @@ async fn what_an_import_refuses_a_dry_run_refuses_with_the_same_words() {
         queue("q", json!({ "x-queue-type": "quorum", "x-delayed-retry-type": "all" })),
         queue("q", json!({ "x-queue-type": "quorum", "x-delayed-retry-min": 1 })),
         queue("q", json!({ "x-queue-type": "quorum", "x-delayed-retry-max": 1 })),
-        queue("q", json!({ "x-queue-type": "quorum", "x-consumer-disconnected-timeout": 1 })),
+        queue("q", json!({ "x-queue-type": "quorum", "x-consumer-disconnected-timeout": -1 })),
         json!({ "exchanges": [{ "name": "e", "vhost": "/", "type": "x-jms-topic" }] }),
         json!({ "queues": [{ "name": "q", "vhost": "/", "type": "quorum", "durable": false }] }),
         binding(&long),
