@@ -28,7 +28,7 @@ pub(crate) enum TimerKind {
     DeadLetters,
     /// Messages of a stream may be too old.
     Age,
-    /// Messages of a delayed exchange are due.
+    /// Messages of a delayed exchange are due, or those of a queue that wait for their next try.
     Delayed,
     /// What a queue has read ahead may not be needed any more.
     ReadAhead,

@@ -66,6 +66,8 @@ export interface Queue {
   messages: number;
   messages_ready: number;
   messages_unacknowledged: number;
+  /** Of a quorum queue: those that wait for another try. */
+  messages_delayed?: number;
   consumers: number;
   /** What its messages amount to; not there for a stream, bytes also where they are not known. */
   messages_persistent?: number;

@@ -108,6 +108,8 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
   const { vhost, name } = props.queue;
   const isStream = () => props.queue.type === "stream";
   const messages = () => props.queue.messages;
+  /** A purge takes along what waits for another try; one of the first few does not. */
+  const waiting = () => props.queue.messages_ready + (props.queue.messages_delayed ?? 0);
   const [first, setFirst] = createSignal("");
   /** How many of them; `undefined` for all, `null` if that is no number. */
   const purged = () => (first().trim() === "" ? undefined : /^[1-9]\d{0,14}$/.test(first().trim()) ? Number(first()) : null);
@@ -117,9 +119,9 @@ function Actions(props: { queue: Queue; refresh: () => void }) {
       <Show when={!isStream()}>
         <Ask
           label="Purge…" title={`Purge ${name}`} verb="Purge" danger kind="plain" actions={purged() === null ? [] : [purgeQueue(vhost, name, purged() ?? undefined)]} done={props.refresh} told={`${name} is purged.`}
-          typed={messages() > 0 ? name : undefined} disabled={props.queue.messages_ready === 0} why={props.queue.messages_ready === 0 ? "Nothing waits in it" : undefined}
+          typed={messages() > 0 ? name : undefined} disabled={waiting() === 0} why={waiting() === 0 ? "Nothing waits in it" : undefined}
         >
-          <p>{purged() ? `The first ${format.plural(Math.min(purged()!, props.queue.messages_ready), "message")}` : `The ${format.plural(props.queue.messages_ready, "message")}`} that wait in it are destroyed. Those that consumers hold stay.</p>
+          <p>{purged() ? `The first ${format.plural(Math.min(purged()!, props.queue.messages_ready), "message")}` : `The ${format.plural(waiting(), "message")}`} that wait in it are destroyed. Those that consumers hold stay.</p>
           <Text label="Only the first" inputmode="numeric" value={first()} set={setFirst} placeholder="all" hint="A number; leave empty for all ready messages." />
         </Ask>
       </Show>
@@ -195,6 +197,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
       <div class="tiles">
         <Tile label="waiting"><Num of={props.queue.messages_ready} /></Tile>
         <Tile label="unacknowledged"><Num of={props.queue.messages_unacknowledged} /></Tile>
+        <Show when={props.queue.messages_delayed}><Tile label="wait for another try"><Num of={props.queue.messages_delayed} /></Tile></Show>
         <Tile label="consumers"><Num of={props.queue.consumers} /></Tile>
         <Tile label="published in all"><Num of={numberOf(props.queue.message_stats, "publish")} /></Tile>
         <Tile label="delivered in all"><Num of={numberOf(props.queue.message_stats, "deliver_get")} /></Tile>

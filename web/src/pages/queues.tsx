@@ -28,6 +28,7 @@ const COLUMNS: Column<Queue>[] = [
   { id: "state", label: "State", needs: ["state"], sort: "state", extra: true, cell: (queue) => <State of={queue.state} /> },
   { id: "ready", label: "Waiting", needs: ["messages_ready"], sort: "messages_ready", number: true, cell: (queue) => <Num of={queue.messages_ready} /> },
   { id: "unacked", label: "Unacked", hint: "Delivered and not acknowledged yet", needs: ["messages_unacknowledged"], sort: "messages_unacknowledged", number: true, cell: (queue) => <Num of={queue.messages_unacknowledged} /> },
+  { id: "delayed", label: "Delayed", hint: "Came back, and wait for another try", needs: ["messages_delayed"], sort: "messages_delayed", number: true, extra: true, cell: (queue) => <Show when={queue.messages_delayed !== undefined}><Num of={queue.messages_delayed} /></Show> },
   { id: "messages", label: "Total", needs: ["messages"], sort: "messages", number: true, extra: true, cell: (queue) => <Num of={queue.messages} /> },
   { id: "consumers", label: "Consumers", needs: ["consumers"], sort: "consumers", number: true, cell: (queue) => <Num of={queue.consumers} /> },
   { id: "in", label: "In", hint: "Published to it per second", needs: ["message_stats.publish_details.rate"], sort: "message_stats.publish_details.rate", number: true, cell: (queue) => <Num of={rateOf(queue.message_stats, "publish")} as="rate" /> },

@@ -28,6 +28,8 @@ pub struct QueueFigures {
     pub ready: usize,
     /// Messages delivered and not acknowledged.
     pub unacked: usize,
+    /// Messages that have come back and wait for their next try.
+    pub delayed: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
     /// How many messages have come and gone.
@@ -167,13 +169,15 @@ impl View for QueueFigures {
     type Group = Arc<str>;
 
     fn view(vhost: &Arc<str>, queue: &Arc<Queue>) -> Self {
-        let (QueueStatus { ready, unacked, consumers }, counts, contents) = queue.figures();
+        let (QueueStatus { ready, unacked, delayed, consumers }, counts, contents) =
+            queue.figures();
         QueueFigures {
             vhost: Arc::clone(vhost),
             name: queue.name.clone(),
             queue_type: QueueType::of(&queue.settings.arguments).name(),
             ready,
             unacked,
+            delayed: delayed.messages,
             consumers,
             counts,
             contents,

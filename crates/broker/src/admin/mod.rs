@@ -70,7 +70,7 @@ pub use crate::monitor::{
 };
 pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys};
-pub use crate::queue::{Amount, QueueContents, QueueStatus};
+pub use crate::queue::{Amount, DelayedRetry, DelayedStatus, QueueContents, QueueStatus, Retried};
 pub use crate::stream::Start as StreamStart;
 pub use crate::vhost::{VhostLimits, VhostSettings, WriteTarget};
 pub use courser_store::{Figures as LogFigures, SYNC_DURATIONS};

@@ -4,7 +4,9 @@ use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
-use crate::queue::{ConnectionId, Queue, QueueContents, QueueStatus, Unread};
+use crate::queue::{
+    ConnectionId, DelayedRetry, DelayedStatus, Queue, QueueContents, QueueStatus, Unread,
+};
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
 use std::sync::Arc;
@@ -36,6 +38,10 @@ pub struct QueueView {
     pub ready: usize,
     /// Messages delivered and not acknowledged.
     pub unacked: usize,
+    /// Messages that have come back and wait for their next try.
+    pub delayed: DelayedStatus,
+    /// How long those wait, if any do.
+    pub delayed_retry: Option<DelayedRetry>,
     /// Consumers, blocked ones included.
     pub consumers: usize,
     /// The part of the time, from 0 to 1, in which no message had to wait for a consumer to be free: mostly of the last
@@ -229,7 +235,8 @@ impl View for QueueView {
     fn view(vhost: &Arc<Vhost>, queue: &Arc<Queue>) -> Self {
         let settings = &queue.settings;
         let policies = vhost.policies_for_queue(queue);
-        let (QueueStatus { ready, unacked, consumers }, counts, contents) = queue.figures();
+        let (status, counts, contents) = queue.figures();
+        let QueueStatus { ready, unacked, delayed, consumers } = status;
         QueueView {
             vhost: vhost.name.clone(),
             name: queue.name.clone(),
@@ -243,6 +250,8 @@ impl View for QueueView {
             effective_definition: policies.definition,
             ready,
             unacked,
+            delayed,
+            delayed_retry: queue.traits().and_then(|traits| traits.delayed_retry),
             consumers,
             consumer_capacity: queue.consumer_capacity(),
             delivery_limit: queue.delivery_limit(),

@@ -42,6 +42,8 @@ pub struct MessageTotals {
     pub ready: u64,
     /// Messages delivered and not acknowledged.
     pub unacked: u64,
+    /// Messages that have come back and wait for their next try.
+    pub delayed: u64,
     /// Consumers, blocked ones included.
     pub consumers: u64,
 }
@@ -75,6 +77,7 @@ impl MessageTotals {
             let status = queue.status();
             totals.ready += status.ready as u64;
             totals.unacked += status.unacked as u64;
+            totals.delayed += status.delayed.messages as u64;
             totals.consumers += status.consumers as u64;
         }
         totals

@@ -23,8 +23,6 @@ pub enum Effect {
     Done,
     /// It is taken, since clients of RabbitMQ send it, and nothing comes of it.
     None,
-    /// It is refused: this broker does not do what it asks for.
-    Refused,
 }
 
 /// An argument that means something.

@@ -20,9 +20,6 @@ pub(crate) use value::MAX_EXPIRY_MS;
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue};
 
-/// Why an argument is refused that asks for what this broker does not do.
-const NOT_SUPPORTED: &str = "not supported by this broker";
-
 fn check_equivalent<'n>(
     current: &FieldTable,
     received: &FieldTable,

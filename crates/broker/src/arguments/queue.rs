@@ -10,6 +10,7 @@ use courser_codec::{FieldTable, FieldValue};
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 pub(crate) const QUEUE_TYPE: &str = "x-queue-type";
 const MAX_PRIORITY: &str = "x-max-priority";
+const DELAYED_RETRY_MIN: &str = "x-delayed-retry-min";
 const SINGLE_ACTIVE_CONSUMER: &str = "x-single-active-consumer";
 
 /// What `x-queue-type` says.
@@ -49,11 +50,6 @@ const fn without_effect(name: &'static str, check: Check, types: u8) -> Known {
     Known { name, check, types, effect: Effect::None }
 }
 
-/// What RabbitMQ does and this broker does not.
-const fn refused(name: &'static str, types: u8) -> Known {
-    Known { name, check: value::anything, types, effect: Effect::Refused }
-}
-
 /// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
 /// works with any queue here to one type, all that it makes sense for take it.
 const KNOWN: [Known; 32] = [
@@ -85,9 +81,9 @@ const KNOWN: [Known; 32] = [
     without_effect("x-initial-cluster-size", value::positive, S),
     without_effect("x-queue-leader-locator", value::leader_locator, C | Q | S),
     without_effect("x-queue-master-locator", value::any_text, C),
-    refused("x-delayed-retry-type", Q),
-    refused("x-delayed-retry-min", Q),
-    refused("x-delayed-retry-max", Q),
+    known("x-delayed-retry-type", value::delayed_retry_type, Q),
+    known(DELAYED_RETRY_MIN, value::expiry, Q),
+    known("x-delayed-retry-max", delayed_retry_max, Q),
     without_effect("x-consumer-disconnected-timeout", value::not_negative, Q),
 ];
 
@@ -103,6 +99,16 @@ fn dead_letter_routing_key(value: &FieldValue, all: &FieldTable) -> Result<(), S
     match all.get(DEAD_LETTER_EXCHANGE) {
         Some(_) => Ok(()),
         None => Err("routing_key_but_no_dlx_defined".to_owned()),
+    }
+}
+
+/// It is at least as long as the shortest wait.
+fn delayed_retry_max(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
+    value::expiry(value, all)?;
+    let min_ms = all.get(DELAYED_RETRY_MIN).and_then(FieldValue::as_integer);
+    match min_ms.filter(|min_ms| value.as_integer().is_some_and(|max_ms| max_ms < *min_ms)) {
+        Some(min_ms) => Err(format!("smaller than '{DELAYED_RETRY_MIN}', which is {min_ms}")),
+        None => Ok(()),
     }
 }
 
@@ -161,10 +167,7 @@ pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result
             queue_type.printed()
         )));
     }
-    match present.iter().find(|(known, _)| known.effect == Effect::Refused) {
-        Some((known, _)) => Err(invalid(known.name, &queue, super::NOT_SUPPORTED)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// How a queue with these arguments looks at priorities, if it does.

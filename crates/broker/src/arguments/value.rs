@@ -22,11 +22,6 @@ fn text(value: &FieldValue) -> Result<&[u8], String> {
     value.as_long_str().ok_or_else(|| unacceptable_type(value))
 }
 
-/// What is refused whatever it says.
-pub(super) fn anything(_: &FieldValue, _: &FieldTable) -> Result<(), String> {
-    Ok(())
-}
-
 /// One of a few texts, or `problem`.
 fn one_of(value: &FieldValue, choices: &[&str], problem: &str) -> Result<(), String> {
     let text = text(value)?;
@@ -106,6 +101,11 @@ pub(super) fn any_text(value: &FieldValue, _: &FieldTable) -> Result<(), String>
 
 pub(super) fn dead_letter_strategy(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
     one_of(value, &["at-most-once", "at-least-once"], "invalid_dlx_strategy")
+}
+
+pub(super) fn delayed_retry_type(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
+    let choices = ["all", "failed", "returned", "disabled"];
+    one_of(value, &choices, "must be one of: all, failed, returned, disabled")
 }
 
 pub(super) fn overflow(value: &FieldValue, _: &FieldTable) -> Result<(), String> {

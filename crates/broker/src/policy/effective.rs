@@ -5,15 +5,19 @@ use crate::arguments::{self, QueueType};
 use crate::stream;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 
-/// The definitions of a user's and an operator's policy as one: of two numbers the smaller, of two
-/// texts the operator's.
+/// The definitions of a user's and an operator's policy as one: of two numbers the smaller, or the larger where that is the
+/// stricter bound, of two texts the operator's.
 pub(super) fn merge(user: FieldTable, operator: &FieldTable) -> FieldTable {
     let mut merged = user;
     for key in &QUEUE_KEYS {
         let Some(bound) = operator.get(key.name) else { continue };
         let value = match merged.get(key.name) {
-            Some(wanted) if key.rule != Rule::Argument => lesser(key, wanted, bound),
-            _ => bound,
+            Some(wanted) => match key.rule {
+                Rule::Argument | Rule::Policy => bound,
+                Rule::Least | Rule::Shortest => lesser(key, wanted, bound),
+                Rule::Floor => greater(wanted, bound),
+            },
+            None => bound,
         };
         let value = value.clone();
         put(&mut merged, key.name, value);
@@ -35,8 +39,11 @@ pub(super) fn apply(
             continue;
         }
         let value = match arguments.get(&name) {
-            Some(declared) if key.rule == Rule::Argument => declared,
-            Some(declared) => lesser(key, declared, given),
+            Some(declared) => match key.rule {
+                Rule::Argument => declared,
+                Rule::Policy => given,
+                Rule::Least | Rule::Shortest | Rule::Floor => lesser(key, declared, given),
+            },
             None => given,
         };
         let value = value.clone();
@@ -51,6 +58,10 @@ fn put(table: &mut FieldTable, name: &str, value: FieldValue) {
         table.remove(name.as_bytes());
         table.insert(name, value);
     }
+}
+
+fn greater<'v>(a: &'v FieldValue, b: &'v FieldValue) -> &'v FieldValue {
+    if a.as_integer() >= b.as_integer() { a } else { b }
 }
 
 fn lesser<'v>(key: &Key, a: &'v FieldValue, b: &'v FieldValue) -> &'v FieldValue {

@@ -15,6 +15,10 @@ pub(super) enum Rule {
     Shortest,
     /// The argument counts.
     Argument,
+    /// The policy counts.
+    Policy,
+    /// As [`Rule::Least`], but of two policies the larger one counts.
+    Floor,
 }
 
 /// A key that means something for queues.
@@ -30,7 +34,7 @@ const fn key(name: &'static str, rule: Rule, operator: bool) -> Key {
 }
 
 /// Each is the name of an argument of `queue.declare` without its `x-`.
-pub(super) const QUEUE_KEYS: [Key; 19] = [
+pub(super) const QUEUE_KEYS: [Key; 22] = [
     key("expires", Rule::Least, true),
     key("message-ttl", Rule::Least, true),
     key("max-length", Rule::Least, true),
@@ -41,6 +45,9 @@ pub(super) const QUEUE_KEYS: [Key; 19] = [
     key("dead-letter-exchange", Rule::Argument, false),
     key("dead-letter-routing-key", Rule::Argument, false),
     key("dead-letter-strategy", Rule::Argument, false),
+    key("delayed-retry-type", Rule::Policy, true),
+    key("delayed-retry-min", Rule::Floor, true),
+    key("delayed-retry-max", Rule::Least, true),
     key("max-age", Rule::Shortest, false),
     key("stream-max-segment-size-bytes", Rule::Least, false),
     key("queue-mode", Rule::Argument, false),
@@ -54,11 +61,8 @@ pub(super) const QUEUE_KEYS: [Key; 19] = [
 ];
 
 /// What RabbitMQ's policies may have besides, and does nothing here: mirrors, sizes of groups, what is kept in memory,
-/// federation, sharding, and retries with a delay.
-const RABBITMQ_ONLY: [&str; 17] = [
-    "delayed-retry-max",
-    "delayed-retry-min",
-    "delayed-retry-type",
+/// federation, and sharding.
+const RABBITMQ_ONLY: [&str; 14] = [
     "federation-upstream",
     "federation-upstream-pattern",
     "federation-upstream-set",
@@ -114,7 +118,22 @@ pub(super) fn check(definition: &FieldTable, kind: PolicyKind) -> Result<(), Pol
         }
         arguments::check_given(&format!("x-{name}"), value).map_err(wrong)?;
     }
-    Ok(())
+    check_delayed_retry(definition)
+}
+
+/// A type without a shortest wait would do nothing, and no wait is longer than the longest.
+fn check_delayed_retry(definition: &FieldTable) -> Result<(), PolicyError> {
+    let of = definition.get("delayed-retry-type").and_then(FieldValue::as_str);
+    let time_ms = |name| definition.get(name).and_then(FieldValue::as_integer);
+    match (time_ms("delayed-retry-min"), time_ms("delayed-retry-max")) {
+        (None, _) if of.is_some_and(|of| of != "disabled") => {
+            Err(invalid("definition.delayed-retry-type", "needs delayed-retry-min beside it"))
+        }
+        (Some(min_ms), Some(max_ms)) if max_ms < min_ms => {
+            Err(invalid("definition.delayed-retry-max", "is smaller than delayed-retry-min"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a definition of this kind may have.

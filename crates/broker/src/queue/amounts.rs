@@ -49,12 +49,31 @@ impl Amounts {
         amount.bytes += bytes;
     }
 
+    /// Other messages come.
+    pub fn add_all(&mut self, more: &Amounts) {
+        let Amounts { in_memory, in_log, spilled, of_unknown_size } = self;
+        for (amount, more) in [
+            (in_memory, more.in_memory),
+            (in_log, more.in_log),
+            (spilled, more.spilled),
+            (of_unknown_size, more.of_unknown_size),
+        ] {
+            amount.messages += more.messages;
+            amount.bytes += more.bytes;
+        }
+    }
+
     /// A message leaves, with the location that it came with.
     #[inline]
     pub fn sub(&mut self, location: &Location) {
         let (amount, bytes) = self.part(location);
         amount.messages -= 1;
         amount.bytes -= bytes;
+    }
+
+    /// Bytes of all whose size is known.
+    pub fn known_bytes(&self) -> u64 {
+        self.in_memory.bytes + self.in_log.bytes + self.spilled.bytes
     }
 
     /// Bytes of all; none while the size of one is not known.

@@ -17,7 +17,7 @@ const DROPPED_AT_ONCE: usize = 4096;
 /// Messages whose sizes one section under the lock reads; the next section follows at once.
 const SIZES_READ_AT_ONCE: usize = 128;
 
-/// The most that may wait in a queue. Only messages that wait count, and of them only the bodies.
+/// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// `x-max-length`.
@@ -41,24 +41,30 @@ pub enum Overflow {
 }
 
 impl Bounds {
-    fn exceeded_by(&self, messages: usize, bytes: u64) -> bool {
+    fn exceeded_by(&self, (messages, bytes): (usize, u64)) -> bool {
         self.messages.is_some_and(|most| messages as u64 > most)
             || self.bytes.is_some_and(|most| bytes > most)
     }
 }
 
 impl State {
-    /// Messages that wait, also those that only wait for their dead-letter exchange to take them.
-    fn held(&self) -> usize {
-        self.ready.len() + self.dying.len()
+    /// Messages that wait, for a consumer or for another try, and bytes of their bodies.
+    fn waiting(&self) -> (usize, u64) {
+        let delayed = self.delayed.amounts().known_bytes();
+        (self.ready.len() + self.delayed.len(), self.ready.bytes() + delayed)
+    }
+
+    /// The same with messages that only wait for their dead-letter exchange to take them, and one more with so many bytes.
+    fn held_with(&self, body_bytes: usize) -> (usize, u64) {
+        let (messages, bytes) = self.waiting();
+        (messages + self.dying.len() + 1, bytes + body_bytes as u64)
     }
 
     /// Whether the queue is over its limit and has to drop its oldest messages.
     #[inline]
     pub(super) fn has_excess(&self) -> bool {
         Queue::bounds(self).is_some_and(|bounds| {
-            bounds.overflow == Overflow::DropHead
-                && bounds.exceeded_by(self.ready.len(), self.ready.bytes())
+            bounds.overflow == Overflow::DropHead && bounds.exceeded_by(self.waiting())
         })
     }
 }
@@ -83,8 +89,7 @@ impl Queue {
         let refuses = bounds.overflow != Overflow::DropHead && run.is_refusable();
         for index in next..run.len() {
             let Some(message) = run.message(index) else { break };
-            let bytes = state.ready.bytes() + message.body.len() as u64;
-            if refuses && bounds.exceeded_by(state.held() + 1, bytes) {
+            if refuses && bounds.exceeded_by(state.held_with(message.body.len())) {
                 run.refuse(index);
                 if bounds.overflow == Overflow::RejectPublishDlx {
                     run.keep_from(index, store)?;
@@ -120,7 +125,8 @@ impl Queue {
             if !state.has_excess() {
                 return false;
             }
-            let Some((number, location)) = state.ready.pop() else { return false };
+            let oldest = state.ready.pop().or_else(|| state.delayed.pop());
+            let Some((number, location)) = oldest else { return false };
             let dead = (state.ready.rank_of(number), location);
             self.bury(state, dead, Reason::MaxLen, settling, wakes);
         }
@@ -160,8 +166,7 @@ impl Queue {
     pub(crate) fn is_full(&self, body_bytes: usize) -> bool {
         let state = self.state.lock();
         Self::bounds(&state).is_some_and(|bounds| {
-            let bytes = state.ready.bytes() + body_bytes as u64;
-            bounds.overflow != Overflow::DropHead && bounds.exceeded_by(state.held() + 1, bytes)
+            bounds.overflow != Overflow::DropHead && bounds.exceeded_by(state.held_with(body_bytes))
         })
     }
 
@@ -173,8 +178,7 @@ impl Queue {
         has_backlog
             && !self.takes_specially
             && Self::bounds(&state).is_some_and(|bounds| {
-                bounds.overflow == Overflow::RejectPublish
-                    && bounds.exceeded_by(state.held() + 1, state.ready.bytes())
+                bounds.overflow == Overflow::RejectPublish && bounds.exceeded_by(state.held_with(0))
             })
     }
 }

@@ -17,6 +17,13 @@ pub(crate) struct Lines {
     pub unacked: usize,
 }
 
+/// How a message has come back to its queue, and how often unharmed where that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Returns {
+    pub how: CameBack,
+    pub unharmed: u64,
+}
+
 /// How a message has come back to its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CameBack {
@@ -48,25 +55,28 @@ impl CameBack {
 }
 
 impl Queue {
-    /// What it has. Dead letters that have not arrived elsewhere are in it, as after a restart.
+    /// What it has. Dead letters that have not arrived elsewhere are in it, and what waits for another try, as after a restart.
     pub(crate) fn lines(&self) -> Lines {
         let mut state = self.state.lock();
         state.return_passed_over();
-        let lines = state.ready.lines_with(state.dying.logged());
+        let lines = state.ready.lines_with(state.away());
         let lines: Vec<Entries> = lines.into_iter().map(Logged::into_entries).collect();
-        let messages = state.ready.len() + state.dying.len();
+        let messages = state.ready.len() + state.dying.len() + state.delayed.len();
         Lines { lines, messages, unacked: state.unacked.len() }
     }
 
     /// How a message has come back; none if it never did.
-    pub(crate) fn returns_of(&self, (position, marks, body): Entry) -> Option<CameBack> {
+    pub(crate) fn returns_of(&self, (position, marks, body): Entry) -> Option<Returns> {
         let location = Location::Log { position, body, marks };
         (marks & REDELIVERED != 0).then(|| {
-            match count_of(&location, self.state.lock().notes.as_deref()) {
+            let state = self.state.lock();
+            let how = match count_of(&location, state.notes.as_deref()) {
                 0 if marks & FAILED != 0 => CameBack::Failed,
                 0 => CameBack::Unharmed,
                 count => CameBack::Counted(count),
-            }
+            };
+            let unharmed = state.notes.as_ref().map_or(0, |notes| notes.unharmed(&location));
+            Returns { how, unharmed }
         })
     }
 
@@ -75,16 +85,19 @@ impl Queue {
         &self,
         mut location: Location,
         message: &MessageRef<'_>,
-        returned: Option<CameBack>,
+        returned: Option<Returns>,
     ) {
         let mut state = self.state.lock();
-        *location.marks_mut() |= match returned {
+        *location.marks_mut() |= match returned.map(|returned| returned.how) {
             None => 0,
             Some(CameBack::Unharmed) => REDELIVERED,
             Some(CameBack::Failed | CameBack::Counted(_)) => REDELIVERED | FAILED,
         };
-        if let Some(CameBack::Counted(count)) = returned {
+        if let Some(Returns { how: CameBack::Counted(count), .. }) = returned {
             state.set_count(&mut location, count);
+        }
+        if let Some(Returns { unharmed: unharmed @ 1.., .. }) = returned {
+            state.notes_mut().add_unharmed(&location, unharmed);
         }
         let State { ready, notes, .. } = &mut *state;
         if let Some(notes) = notes {

@@ -11,11 +11,11 @@ use std::ops::AddAssign;
 /// the message has been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueContents {
-    /// Bytes of those that wait, if known.
+    /// Bytes of those that wait, for a consumer or for another try, if known.
     pub ready_bytes: Option<u64>,
     /// Bytes of those that are not acknowledged, if known.
     pub unacked_bytes: Option<u64>,
-    /// Those that wait in memory; the others are in the log.
+    /// Those that wait in memory, for a consumer or for another try; the others are in the log.
     pub ready_in_memory: Amount,
     /// Those that are not acknowledged and in memory.
     pub unacked_in_memory: Amount,
@@ -76,6 +76,7 @@ impl Queue {
             return None;
         }
         let (mut ready, mut unacked) = (*state.ready.amounts(), *state.unacked.amounts());
+        ready.add_all(state.delayed.amounts());
         // They wait, as in the queue's lengths.
         state.for_each_passed_over(&mut |location| {
             unacked.sub(location);
@@ -106,8 +107,9 @@ impl Queue {
         let notes = state.notes.as_ref().map_or(0, |notes| notes.used_bytes());
         let books =
             state.ready.used_bytes() + state.unacked.used_bytes() + state.dying.used_bytes();
-        let bodies =
-            state.ready.amounts().in_memory().bytes + state.unacked.amounts().in_memory().bytes;
+        let books = books + state.delayed.used_bytes();
+        let amounts = [state.ready.amounts(), state.unacked.amounts(), state.delayed.amounts()];
+        let bodies: u64 = amounts.iter().map(|amounts| amounts.in_memory().bytes).sum();
         drop(state);
         let stream = self.stream().map_or(0, |stream| stream.used_bytes());
         (size_of::<Queue>() + self.charge.bytes() + notes + books + stream) as u64 + bodies

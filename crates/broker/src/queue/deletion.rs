@@ -46,6 +46,8 @@ impl Queue {
         self.timers.disarm(&mut state.read_ahead, (self.id, TimerKind::ReadAhead));
         state.reader.close();
         state.notes = None;
+        self.end_delayed(&mut state);
+        let delayed = state.delayed.take_all();
         let messages = state.ready.take_all();
         let unacked = state.unacked.take_all();
         let consumers = state.consumers.take_all();
@@ -58,7 +60,8 @@ impl Queue {
         });
         positions.extend(unacked.values().filter_map(Location::position));
         positions.extend(dying.locations().filter_map(Location::position));
-        let mut count = messages.len();
+        let mut count = messages.len() + delayed.len();
+        positions.extend(delayed.values().filter_map(Location::position));
         if let Some(stream) = self.stream() {
             let (in_stream, mut places) = stream.delete(&self.timers);
             count += in_stream as usize;

@@ -1,6 +1,7 @@
 //! What a queue does beyond keeping messages in order, parsed from its arguments.
 
 use super::bounds::{Bounds, Overflow};
+use super::retry::DelayedRetry;
 use crate::arguments::QueueType;
 use crate::stream;
 use courser_codec::{FieldTable, FieldValue, ShortString};
@@ -23,6 +24,8 @@ pub struct EffectiveSettings {
     pub delivery_limit: Option<u64>,
     /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
     pub consumer_timeout_ms: Option<u64>,
+    /// How long messages wait that come back (`x-delayed-retry-type`).
+    pub delayed_retry: Option<DelayedRetry>,
     /// How old messages of a stream become (`x-max-age`).
     pub age_max_ms: Option<u64>,
     /// Bytes that leave a stream in one piece at most (`x-stream-max-segment-size-bytes`).
@@ -50,6 +53,7 @@ impl EffectiveSettings {
             dead_letter: dead_letter(arguments).map(Arc::new),
             delivery_limit: delivery_limit(arguments),
             consumer_timeout_ms: consumer_timeout_ms(arguments),
+            delayed_retry: DelayedRetry::asked_by(arguments),
             age_max_ms: arguments
                 .get("x-max-age")
                 .and_then(FieldValue::as_long_str)

@@ -179,7 +179,8 @@ impl Queue {
         state.reader.close();
         state.expiry.seen = None;
         let has_ttl = state.traits.as_ref().is_some_and(|traits| traits.message_ttl_ms.is_some());
-        state.expiry.watching = has_ttl || !state.unacked.is_empty();
+        let may_return = !state.unacked.is_empty() || !state.delayed.is_empty();
+        state.expiry.watching = has_ttl || may_return;
     }
 
     /// Has the head looked at again at this time, or before.

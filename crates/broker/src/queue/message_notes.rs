@@ -193,9 +193,10 @@ impl MessageNotes {
         self.unharmed.get(&Place::of(location)).copied().unwrap_or(0)
     }
 
-    /// The message comes back unharmed once more.
-    pub fn add_unharmed(&mut self, location: &Location) {
-        *self.unharmed.entry(Place::of(location)).or_default() += 1;
+    /// The message has come back unharmed so often, besides what is noted.
+    pub fn add_unharmed(&mut self, location: &Location, times: u64) {
+        let noted = self.unharmed.entry(Place::of(location)).or_default();
+        *noted = noted.saturating_add(times);
         self.count_memory();
     }
 }

@@ -31,6 +31,7 @@ mod poll;
 mod priority;
 mod ready;
 mod reconfigure;
+mod retry;
 mod returns;
 mod serve;
 mod settle;
@@ -46,7 +47,7 @@ mod walk;
 pub use amounts::Amount;
 pub(crate) use backlog::{FAILED, REDELIVERED, SPILLED};
 pub use bounds::{Bounds, Overflow};
-pub(crate) use carry::CameBack;
+pub(crate) use carry::{CameBack, Returns};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub use contents::QueueContents;
 pub(crate) use dead::Letter;
@@ -57,6 +58,7 @@ pub(crate) use logged::{Entries, Entry};
 pub(crate) use peek::{Peeked, Seen};
 pub(crate) use poll::{Poll, Polled, Taking};
 pub(crate) use priority::Ranks;
+pub use retry::{DelayedRetry, DelayedStatus, Retried};
 pub(crate) use settle::{Freed, Settled};
 pub(crate) use subscription::{Departure, NewConsumer};
 pub use unread::Unread;
@@ -86,6 +88,7 @@ use lease::Lease;
 use message_notes::MessageNotes;
 use parking_lot::Mutex;
 use ready::Ready;
+use retry::Delayed;
 use single_active::SingleActive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -170,6 +173,7 @@ struct State {
     traits: Option<Arc<EffectiveSettings>>,
     lease: Lease,
     dying: Dying,
+    delayed: Delayed,
     expiry: Expiry,
     /// Armed while another section has to follow ([`Queue::finish`]).
     serving: Timer,
@@ -191,8 +195,17 @@ pub struct QueueStatus {
     pub ready: usize,
     /// Messages delivered and not acknowledged.
     pub unacked: usize,
+    /// Messages that have come back and wait for their next try.
+    pub delayed: DelayedStatus,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+}
+
+impl QueueStatus {
+    /// All messages in it.
+    pub fn messages(&self) -> usize {
+        self.ready + self.unacked + self.delayed.messages
+    }
 }
 
 impl QueueSettings {
@@ -236,6 +249,7 @@ impl Queue {
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
         let dying = Dying::new(memory.charge(Use::Places, 0));
+        let delayed = Delayed::new(memory.charge(Use::Places, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
             charge,
@@ -264,6 +278,7 @@ impl Queue {
                 notes,
                 unacked,
                 dying,
+                delayed,
                 ..State::default()
             }),
             posting: Mutex::new(()),
@@ -316,6 +331,7 @@ impl Queue {
         QueueStatus {
             ready: state.ready.len() + state.passed_over() + in_stream,
             unacked: state.unacked.len() - state.passed_over(),
+            delayed: state.delayed.status(),
             consumers: state.consumers.len(),
         }
     }

@@ -120,7 +120,7 @@ impl Timed for Queue {
                 }
             }
             TimerKind::ReadAhead => self.release_unused_reader(fired_ms),
-            TimerKind::Delayed => debug_assert!(false, "queues delay nothing"),
+            TimerKind::Delayed => drop(self.retry_due(fired_ms, now_ms, store, wakes)),
         }
     }
 }

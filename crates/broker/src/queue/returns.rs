@@ -54,7 +54,7 @@ impl State {
         self.has_counted = true;
     }
 
-    fn notes_mut(&mut self) -> &mut MessageNotes {
+    pub(super) fn notes_mut(&mut self) -> &mut MessageNotes {
         self.notes.get_or_insert_with(|| Box::new(MessageNotes::counted_by(self.ready.charge())))
     }
 }
@@ -122,7 +122,7 @@ impl Queue {
                 settling.returns.push((position, count));
             }
         }
-        Self::put_into_place(state, sequence, location);
+        self.retry(state, (sequence, location), true);
     }
 
     /// A message comes back unharmed, to its place.
@@ -132,9 +132,9 @@ impl Queue {
         (sequence, location): (u64, Location),
     ) {
         if self.is_quorum {
-            state.notes_mut().add_unharmed(&location);
+            state.notes_mut().add_unharmed(&location, 1);
         }
-        Self::put_into_place(state, sequence, location);
+        self.retry(state, (sequence, location), false);
     }
 
     /// The positions below `end` of messages in the log that have come back, and how often.

@@ -61,7 +61,7 @@ impl Queue {
             self.backlog.store(ready, Ordering::Relaxed);
         }
         let goes_on =
-            ready > 0 && (self.can_feed(state) || state.has_excess() || state.ready.lacks_sizes());
+            state.has_excess() || ready > 0 && (self.can_feed(state) || state.ready.lacks_sizes());
         if goes_on {
             self.serve_in(state, 0);
         } else if state.unread.is_some() {

@@ -66,6 +66,16 @@ impl Settling {
     }
 }
 
+impl State {
+    /// The levels and the places of messages in the log that wait elsewhere than in their places: for their dead-letter exchange, or
+    /// for their next try.
+    pub(super) fn away(&self) -> impl Iterator<Item = (u8, Entry)> {
+        let delayed = self.delayed.logged();
+        let delayed = delayed.map(|(number, entry)| (self.ready.rank_of(number), entry));
+        self.dying.logged().chain(delayed)
+    }
+}
+
 impl Queue {
     /// Notes in the log that the queue is done with some messages, and lets go of them, even when the
     /// disk is full. Called without the queue's lock, when it has them no more.
@@ -195,15 +205,17 @@ impl Queue {
         state.return_passed_over();
         let purged = state.ready.take_all();
         let stranded = state.dying.take_stranded();
+        let delayed = state.delayed.take_all();
         if let Some(notes) = &mut state.notes {
             purged.for_each(&mut |location| notes.leave(location));
+            delayed.values().for_each(|location| notes.leave(location));
         }
         state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
         let mut settling = Settling::default();
-        let messages = purged.len() + stranded.len();
-        stranded.for_each(|location| settling.add(location));
+        let messages = purged.len() + stranded.len() + delayed.len();
+        stranded.chain(delayed.into_values()).for_each(|location| settling.add(location));
         purged.logged().for_each_run(&mut |run| {
             settling.positions.extend(run.iter().map(|(position, ..)| position));
         });
@@ -301,7 +313,7 @@ impl Queue {
         let unacked = unacked.filter_map(|(number, location)| {
             Some((state.ready.rank_of(number), logged(location)?))
         });
-        state.ready.lines_with(unacked.chain(state.dying.logged()))
+        state.ready.lines_with(unacked.chain(state.away()))
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.

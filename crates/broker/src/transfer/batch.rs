@@ -1,7 +1,7 @@
 //! Messages of a vhost that arrives, as they go into the log together.
 
 use crate::exchange::Exchange;
-use crate::queue::{CameBack, Queue};
+use crate::queue::{CameBack, Queue, Returns};
 use crate::vhost::Vhost;
 use courser_store::{Location, MessageRef, Position, Record, StoreError, Sync};
 use rustc_hash::FxHashMap;
@@ -28,7 +28,7 @@ impl Target {
 struct Arriving<'a> {
     message: MessageRef<'a>,
     /// Who holds it, and how it came back there.
-    targets: Vec<(Target, Option<CameBack>)>,
+    targets: Vec<(Target, Option<Returns>)>,
     numbers: Vec<u64>,
     /// When it is due, if it waits for that.
     due_ms: Option<u64>,
@@ -53,7 +53,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Notes how the message that was added last came back in a queue. Returns whether that holds it.
-    pub fn note_returns(&mut self, queue: u64, how: CameBack) -> bool {
+    pub fn note_returns(&mut self, queue: u64, how: Returns) -> bool {
         let targets = self.messages.last_mut().map(|last| &mut last.targets);
         let held = targets.and_then(|all| all.iter_mut().find(|(one, _)| one.number() == queue));
         held.map(|(_, returns)| *returns = Some(how)).is_some()
@@ -99,7 +99,7 @@ impl Arriving<'_> {
         for (target, returned) in &self.targets {
             match target {
                 Target::Queue(queue) => {
-                    if let (Some(CameBack::Counted(count)), Some(position)) =
+                    if let (Some(Returns { how: CameBack::Counted(count), .. }), Some(position)) =
                         (*returned, location.position())
                     {
                         returns.entry(queue.id).or_default().push((position, count));

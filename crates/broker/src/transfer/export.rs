@@ -297,7 +297,8 @@ impl Export {
             if *marks != 0
                 && let Some(returned) = queue.returns_of((position, *marks, BodySize::UNKNOWN))
             {
-                let returns = &[(Position(0), returned.code())];
+                let pairs = [(Position(0), returned.how.code()), (Position(1), returned.unharmed)];
+                let returns = if returned.unharmed > 0 { &pairs[..] } else { &pairs[..1] };
                 let record = Record::Returned { queue: queue.id, returns };
                 put_record(&mut self.pending, &record).map_err(store_fault)?;
             }

@@ -5,7 +5,7 @@ use super::item::{self, Item, Totals};
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition::{self, Definition};
-use crate::queue::CameBack;
+use crate::queue::{CameBack, Returns};
 use crate::vhost::{Vhost, VhostSettings};
 use bytes::{Bytes, BytesMut};
 use courser_store::MessageRef;
@@ -129,9 +129,15 @@ impl Import {
             }
             (Replayed::Returned { queue, returns }, _) => {
                 let queue = self.targets.get(&queue);
-                let noted = match (queue, &returns[..]) {
-                    (Some(Target::Queue(queue)), [(_, count)]) => {
-                        batch.note_returns(queue.id, CameBack::of_code(*count))
+                let returns = match &returns[..] {
+                    [(_, code)] => Some((code, 0)),
+                    [(_, code), (_, unharmed)] => Some((code, *unharmed)),
+                    _ => None,
+                };
+                let noted = match (queue, returns) {
+                    (Some(Target::Queue(queue)), Some((code, unharmed))) => {
+                        let how = CameBack::of_code(*code);
+                        batch.note_returns(queue.id, Returns { how, unharmed })
                     }
                     _ => false,
                 };

@@ -120,7 +120,7 @@ impl Vhost {
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
         let condition = |BeforeDeletion { status, .. }: BeforeDeletion| {
-            let because = if if_empty && status.ready > 0 {
+            let because = if if_empty && status.ready + status.delayed.messages > 0 {
                 "not empty"
             } else if if_unused && status.consumers > 0 {
                 "in use"

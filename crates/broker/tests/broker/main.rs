@@ -30,6 +30,7 @@ mod deduplication_on_the_way;
 mod delayed;
 mod delayed_portions;
 mod delayed_restarts;
+mod delayed_retry;
 mod delete;
 mod delivery_limit;
 mod direct_reply;

@@ -95,7 +95,7 @@ fn message_counts(call: &Call, is_monitor: bool) -> Result<MessageCounts, Refusa
 fn objects(call: &Call, fields: &mut Fields, is_monitor: bool) -> Result<(), Refusal> {
     let admin = call.admin();
     let (mut queues, mut exchanges) = (0, 0);
-    let (mut ready, mut unacked, mut consumers) = (0, 0, 0);
+    let (mut ready, mut unacked, mut delayed, mut consumers) = (0, 0, 0, 0);
     let wants_totals = fields.wants("queue_totals") || fields.wants("object_totals");
     for vhost in call.vhosts()? {
         let Some(view) = admin.vhost(&vhost) else { continue };
@@ -104,6 +104,7 @@ fn objects(call: &Call, fields: &mut Fields, is_monitor: bool) -> Result<(), Ref
         if wants_totals && let Ok(totals) = admin.message_totals(&vhost) {
             ready += totals.ready;
             unacked += totals.unacked;
+            delayed += totals.delayed;
             consumers += totals.consumers;
         }
     }
@@ -124,7 +125,7 @@ fn objects(call: &Call, fields: &mut Fields, is_monitor: bool) -> Result<(), Ref
     fields.put("object_totals", totals.finish());
     if !call.is_set("disable_stats") {
         let counters = [
-            ("messages", ready + unacked),
+            ("messages", ready + unacked + delayed),
             ("messages_ready", ready),
             ("messages_unacknowledged", unacked),
         ];

@@ -113,7 +113,7 @@ fn renderer(
             stats::put(&call, fields, &object, &counters, message_range);
         } else if with_totals {
             fields
-                .put("messages", queue.ready + queue.unacked)
+                .put("messages", messages(queue))
                 .put("messages_ready", queue.ready)
                 .put("messages_unacknowledged", queue.unacked);
         }
@@ -162,6 +162,22 @@ fn amounts(contents: &QueueContents, fields: &mut Fields) {
         .put("messages_unacknowledged_ram", unacked.messages);
 }
 
+/// All messages of a queue.
+fn messages(queue: &QueueView) -> usize {
+    queue.ready + queue.unacked + queue.delayed.messages
+}
+
+/// What waits for its next try, and how long such messages wait: of a quorum queue.
+fn retries(queue: &QueueView, fields: &mut Fields) {
+    let printed = queue.delayed_retry.map_or_else(|| "disabled".to_owned(), |it| it.to_string());
+    let delayed = queue.delayed;
+    fields
+        .put("delayed_retry", printed)
+        .put("messages_delayed", delayed.messages)
+        .put_some("next_delayed_at", delayed.next_ms)
+        .put_some("last_delayed_at", delayed.last_ms);
+}
+
 /// The arguments, which always say the type.
 pub(super) fn arguments(queue: &QueueView) -> Value {
     let mut arguments = from_table(&queue.arguments);
@@ -184,12 +200,15 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
         amounts(contents, fields);
     }
     let counters = [
-        ("messages", (queue.ready + queue.unacked) as u64),
+        ("messages", messages(queue) as u64),
         ("messages_ready", queue.ready as u64),
         ("messages_unacknowledged", queue.unacked as u64),
     ];
     let object = object_in(&queue.vhost, "queue", &name(&queue.name));
     put_counters(call, fields, &object, &counters, range);
+    if queue.queue_type == "quorum" {
+        retries(queue, fields);
+    }
     match queue.queue_type {
         "classic" => fields.put("storage_version", 2),
         _ => fields.put("open_files", json!({ call.api.settings.node.name.as_str(): 0 })),

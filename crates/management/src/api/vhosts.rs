@@ -106,7 +106,7 @@ fn renderer(call: &Call) -> Result<impl Fn(&Shown, &mut Fields) + Send + 'static
         let Ok(totals) = call.admin().message_totals(&vhost.name) else { return };
         let object = format!("vhost {}", vhost.name);
         let counters = [
-            ("messages", totals.ready + totals.unacked),
+            ("messages", totals.ready + totals.unacked + totals.delayed),
             ("messages_ready", totals.ready),
             ("messages_unacknowledged", totals.unacked),
         ];

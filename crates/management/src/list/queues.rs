@@ -4,7 +4,7 @@
 use super::only::Only;
 use super::order::{Key, Order};
 use crate::Api;
-use courser_broker::admin::{Listing, QueueContents, QueueGlance, QueueView};
+use courser_broker::admin::{DelayedStatus, Listing, QueueContents, QueueGlance, QueueView};
 
 /// What queues are sorted by: a key of each.
 type KeyOf<'a> = Box<dyn Fn(&QueueGlance<'_>) -> Key + 'a>;
@@ -111,6 +111,9 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
         "message_bytes_ram" => |queue| key_of(queue, |contents| Some(contents.in_memory().bytes)),
         "messages_persistent" => |queue| key_of(queue, |contents| Some(contents.persistent)),
         "messages_ram" => |queue| key_of(queue, |contents| Some(contents.in_memory().messages)),
+        "messages_delayed" => |queue| of_delayed(queue, |it| Some(it.messages as u64)),
+        "next_delayed_at" => |queue| of_delayed(queue, |it| it.next_ms),
+        "last_delayed_at" => |queue| of_delayed(queue, |it| it.last_ms),
         "durable" => |queue| Key::Flag(queue.is_durable()),
         "auto_delete" => |queue| Key::Flag(queue.is_auto_delete()),
         "exclusive" => |queue| Key::Flag(queue.is_exclusive()),
@@ -122,6 +125,15 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
 /// The key of a queue by what its messages amount to.
 fn key_of(queue: &QueueGlance<'_>, number: fn(&QueueContents) -> Option<u64>) -> Key {
     let number = queue.contents().as_ref().and_then(number);
+    number.map_or(Key::MISSING, |number| Key::Number(number as f64))
+}
+
+/// The key of a quorum queue by what waits for its next try.
+fn of_delayed(queue: &QueueGlance<'_>, number: fn(&DelayedStatus) -> Option<u64>) -> Key {
+    let number = match queue.queue_type() {
+        "quorum" => number(&queue.status().delayed),
+        _ => None,
+    };
     number.map_or(Key::MISSING, |number| Key::Number(number as f64))
 }
 
@@ -148,10 +160,7 @@ type Counter = fn(&QueueGlance<'_>) -> u64;
 
 fn counter(column: &str) -> Option<Counter> {
     let counter: Counter = match column {
-        "messages" => |queue| {
-            let status = queue.status();
-            (status.ready + status.unacked) as u64
-        },
+        "messages" => |queue| queue.status().messages() as u64,
         "messages_ready" => |queue| queue.status().ready as u64,
         "messages_unacknowledged" => |queue| queue.status().unacked as u64,
         _ => return count(column.strip_prefix("message_stats.")?),

@@ -104,6 +104,7 @@ impl Totals {
                 queue_type: "",
                 ready: 0,
                 unacked: 0,
+                delayed: 0,
                 consumers: 0,
                 counts: QueueCounts { deliveries, ..QueueCounts::default() },
                 contents: Some(QueueContents::NONE),
@@ -128,6 +129,7 @@ impl Totals {
         for queue in admin.queue_figures(None).iter().flat_map(|all| all.iter()) {
             self.queues.ready += queue.ready;
             self.queues.unacked += queue.unacked;
+            self.queues.delayed += queue.delayed;
             self.queues.consumers += queue.consumers;
             self.queues.memory_bytes += queue.memory_bytes;
             if let (Some(all), Some(more)) = (&mut self.queues.contents, &queue.contents) {

@@ -89,6 +89,52 @@ async fn a_node_says_what_its_log_has_read_written_and_synced() {
 }
 
 #[tokio::test]
+async fn a_quorum_queue_tells_what_waits_for_another_try_and_until_when() {
+    let broker = Broker::start().await;
+    let declare = async |arguments: Value| {
+        let body = json!({ "durable": true, "arguments": arguments }).to_string();
+        broker.send("PUT", "/api/queues/%2F/q", &body).await.status
+    };
+    let of_all = json!({
+        "x-queue-type": "quorum", "x-delayed-retry-type": "all",
+        "x-delayed-retry-min": 3_600_000, "x-delayed-retry-max": 7_200_000,
+    });
+    assert_eq!(declare(of_all).await, 201);
+    let queue = async || broker.get("/api/queues/%2F/q").await.json();
+    let idle = queue().await;
+    assert_eq!(idle["delayed_retry"], "all (min: 3600000ms, max: 7200000ms)");
+    assert_eq!((&idle["messages_delayed"], idle.get("next_delayed_at")), (&json!(0), None));
+    let message =
+        r#"{"routing_key":"q","payload":"abc","payload_encoding":"string","properties":{}}"#;
+    let path = "/api/exchanges/%2F/amq.default/publish";
+    assert_eq!(broker.send("POST", path, message).await.status, 200);
+    let get = r#"{"count":1,"ackmode":"reject_requeue_true","encoding":"auto"}"#;
+    assert_eq!(broker.send("POST", "/api/queues/%2F/q/get", get).await.status, 200);
+    let waiting = queue().await;
+    let expected = json!({
+        "messages": 1, "messages_ready": 0, "messages_unacknowledged": 0, "messages_delayed": 1,
+        "message_bytes_ready": 3,
+    });
+    for (name, value) in expected.as_object().expect("an object") {
+        assert_eq!(&waiting[name], value, "{name} of {waiting}");
+    }
+    let hour_ahead = waiting["next_delayed_at"].as_u64().expect("a time");
+    assert!(hour_ahead > 1_700_000_000_000, "{waiting}");
+    assert_eq!(waiting["last_delayed_at"], hour_ahead);
+    let overview = broker.get("/api/overview").await.json();
+    assert_eq!(overview["queue_totals"]["messages"], 1, "{overview}");
+    let vhost = broker.get("/api/vhosts/%2F").await.json();
+    assert_eq!(vhost["messages"], 1, "{vhost}");
+    let metrics = broker.metrics("/metrics").await;
+    let text = String::from_utf8_lossy(&metrics.body);
+    assert!(text.lines().any(|line| line == "rabbitmq_queue_messages 1"), "{text}");
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/a", r#"{"durable":true}"#).await.status, 201);
+    let sorted = "/api/queues?sort=messages_delayed&sort_reverse=true&columns=name";
+    assert_eq!(broker.get(sorted).await.json(), json!([{ "name": "q" }, { "name": "a" }]));
+    assert!(broker.get("/api/queues/%2F/a").await.json().get("delayed_retry").is_none());
+}
+
+#[tokio::test]
 async fn a_queue_tells_how_large_its_messages_are_and_where_they_lie() {
     let broker = Broker::start().await;
     assert_eq!(broker.send("PUT", "/api/queues/%2F/q", r#"{"durable":true}"#).await.status, 201);

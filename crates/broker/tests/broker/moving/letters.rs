@@ -1,8 +1,9 @@
-//! Dead letters that have not arrived anywhere when their vhost goes.
+//! Messages that are not in their places when their vhost goes: dead letters that have not arrived anywhere, and what waits for
+//! another try.
 
 use super::{START_MS, V, enter, import, persistent, pieces, settings, sync};
-use crate::support::{Client, WorldOnDisk, declare_with};
-use courser_codec::{FieldTable, basic};
+use crate::support::{Client, WorldOnDisk, declare_with, headers};
+use courser_codec::{FieldTable, FieldValue, basic};
 
 fn send(client: &mut Client, body: &str) {
     let headers = FieldTable::new().with("x-deduplication-header", "a");
@@ -34,5 +35,38 @@ fn a_letter_that_is_carried_takes_only_itself_along() {
     assert_eq!(client.pop("q").as_deref(), Some("letter"));
     send(&mut client, "the same as 1");
     assert_eq!(client.pop_all("q"), ["1"]);
+    client.disconnect();
+}
+
+#[test]
+fn what_waits_for_another_try_is_in_its_place_where_it_arrives() {
+    let (here, there) = (WorldOnDisk::new(), WorldOnDisk::new());
+    here.broker.set_time(START_MS);
+    here.broker.admin().change_vhost(V, |all| *all = settings()).expect("made");
+    let mut client = enter(&here);
+    let arguments = FieldTable::new()
+        .with("x-queue-type", "quorum")
+        .with("x-delayed-retry-type", "failed")
+        .with("x-delayed-retry-min", 60_000);
+    declare_with(&mut client, "q", true, &arguments);
+    ["1", "2", "3"].iter().for_each(|body| client.send(persistent("", "q", body)));
+    let gone = client.get("q").expect("a message").tag;
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.requeue(delivery_tag);
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.fail_on(delivery_tag);
+    client.ack(gone);
+    client.disconnect();
+    sync(&here);
+    there.broker.set_time(START_MS);
+    import(&there, &pieces(&here)).expect("taken in");
+    there.broker.admin().accept_vhost(V, None).expect("it has arrived");
+    let mut client = enter(&there);
+    let delivery = client.get("q").expect("it is ready");
+    let headers = headers(&delivery);
+    let count = |name| headers.get(name).and_then(FieldValue::as_integer);
+    let counts = (count("x-delivery-count"), count("x-acquired-count"));
+    assert_eq!((delivery.text(), counts), ("2", (Some(1), Some(2))));
+    assert_eq!(client.pop_all("q"), ["3"]);
     client.disconnect();
 }

@@ -1,6 +1,6 @@
 //! How the effect of each argument is seen.
 
-use super::worlds::{of_binding, of_consumer, of_exchange, of_queue, of_stream};
+use super::worlds::{of_binding, of_consumer, of_exchange, of_queue, of_retries, of_stream};
 use courser_broker::admin::ArgumentOf::{self, Binding, Consumer, Exchange, Queue};
 use courser_broker::admin::PolicyKind;
 use courser_codec::{FieldTable, FieldValue};
@@ -70,6 +70,9 @@ pub const TRIALS: &[Trial] = &[
     trial(Queue, "x-single-active-consumer", none, || true.into(), of_queue),
     trial(Queue, "x-delivery-limit", none, || 1.into(), of_queue),
     trial(Queue, "x-consumer-timeout", none, || 5_000.into(), of_queue),
+    trial(Queue, "x-delayed-retry-type", at_least_a_second, || "all".into(), of_retries),
+    trial(Queue, "x-delayed-retry-min", retried, || 1_000.into(), of_retries),
+    trial(Queue, "x-delayed-retry-max", all_after_a_second, || 2_000.into(), of_retries),
     trial(Queue, "x-message-deduplication", none, || true.into(), of_queue),
     trial(Queue, "x-deduplication-header", apart, || "id".into(), of_queue),
     trial(Queue, "x-cache-size", apart, || 10.into(), of_queue),
@@ -138,6 +141,18 @@ pub const TRIALS: &[Trial] = &[
 /// To a queue that comes later.
 fn to_no_queue() -> FieldTable {
     none().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", "late")
+}
+
+fn at_least_a_second() -> FieldTable {
+    quorum().with("x-delayed-retry-min", 1_000)
+}
+
+fn retried() -> FieldTable {
+    quorum().with("x-delayed-retry-type", "all")
+}
+
+fn all_after_a_second() -> FieldTable {
+    at_least_a_second().with("x-delayed-retry-type", "all")
 }
 
 fn large_stream() -> FieldTable {

@@ -109,6 +109,24 @@ fn consumers(world: &World, seen: &mut Vec<String>) {
     world.connect().pop_all("q");
 }
 
+/// When a message can be had on which a client fails each time.
+pub fn of_retries(given: Given<'_>) -> Vec<String> {
+    let world = world();
+    let mut client = world.connect();
+    give(&world, &given);
+    declare_with(&mut client, "q", true, given.arguments);
+    client.publish("", "q", "fails");
+    let mut seen = Vec::new();
+    for at_ms in (T0_MS..T0_MS + 8_000).step_by(500) {
+        world.tick_all(at_ms);
+        if let Some(delivery) = client.get("q") {
+            note(&mut seen, "had", at_ms - T0_MS);
+            client.fail_on(delivery.tag);
+        }
+    }
+    seen
+}
+
 /// What is left of a stream: after much, and after a day.
 pub fn of_stream(given: Given<'_>) -> Vec<String> {
     let world = world();

@@ -137,7 +137,7 @@ impl World {
     /// What a queue holds: ready, unacknowledged, consumers.
     pub fn counts(&self, queue: &str) -> (usize, usize, usize) {
         let queue = self.vhost().queue(queue.as_bytes()).expect("a queue of this name");
-        let QueueStatus { ready, unacked, consumers } = queue.status();
+        let QueueStatus { ready, unacked, consumers, .. } = queue.status();
         (ready, unacked, consumers)
     }
 }

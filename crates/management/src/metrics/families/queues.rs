@@ -23,7 +23,7 @@ const COARSE: &[Metric<Row>] = &[
         queue.unacked.into()
     }),
     gauge("queue_messages", "Messages that wait or are not acknowledged", |queue| {
-        (queue.ready + queue.unacked).into()
+        (queue.ready + queue.unacked + queue.delayed).into()
     }),
     counter("queue_process_reductions_total", "Always 0: there are no Erlang processes", none),
 ];
