@@ -3,7 +3,7 @@
 use crate::support::{
     Client, Heard, Message, World, WorldOnDisk, deaths, declare_with, headers, short,
 };
-use courser_broker::admin::{DelayedStatus, QueueView};
+use courser_broker::admin::{ApplyTo, DelayedStatus, Policy, PolicyKind, QueueView};
 use courser_codec::{FieldTable, FieldValue, Table, basic, queue};
 
 /// When everything here begins.
@@ -334,6 +334,28 @@ fn a_policy_says_so_for_queues_that_are_there_and_stands_before_the_argument() {
     assert_eq!(away_ms(&world, &mut client, &mut now_ms, false), 400);
     world.give_policy("q", FieldTable::new().with("delayed-retry-type", "disabled"));
     assert_eq!(away_ms(&world, &mut client, &mut now_ms, true), 0);
+}
+
+#[test]
+fn an_operator_bounds_the_waits_on_both_sides() {
+    let world = begin();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &quorum());
+    client.publish("", "q", "a");
+    let mut now_ms = T0_MS;
+    let given = FieldTable::new().with("delayed-retry-type", "all").with("delayed-retry-min", 300);
+    world.give_policy("q", given.with("delayed-retry-max", 5_000));
+    let bounds = FieldTable::new().with("delayed-retry-min", 700).with("delayed-retry-max", 1_000);
+    let policy = Policy {
+        name: "bounds".to_owned(),
+        pattern: "^q$".to_owned(),
+        apply_to: ApplyTo::QuorumQueues,
+        priority: 0,
+        definition: bounds,
+    };
+    world.broker.set_policy("/", PolicyKind::Operator, policy).expect("a good policy");
+    let waits = [0; 2].map(|_| away_ms(&world, &mut client, &mut now_ms, true));
+    assert_eq!(waits, [700, 1_000]);
 }
 
 #[test]
