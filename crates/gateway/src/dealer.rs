@@ -5,13 +5,11 @@
 //! answered in time is rejected: the broker drops or dead-letters it.
 
 use crate::frames::{Envelope, to_amqp};
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, is_unsendable};
 use crate::metrics::Metrics;
 use crate::socket::has_peer;
 use bytes::Bytes;
-use courser_client::{
-    Channel, ConsumeOptions, Delivery, Error, Outgoing, OwnedProperties, ShortString,
-};
+use courser_client::{Channel, ConsumeOptions, Delivery, Outgoing, OwnedProperties, ShortString};
 use omq_tokio::{Message, Socket};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -101,8 +99,9 @@ impl Office<'_> {
     fn take(&mut self, number: u64, request: &Delivery) -> Result<(), LinkError> {
         let metrics = &self.link.metrics;
         let properties = request.message().owned_properties().unwrap_or_default();
-        let reply_to = properties.reply_to.as_ref().map(|queue| queue.as_short_str().to_string());
-        let Some(reply_to) = reply_to else {
+        // A name that is not text can't be published to.
+        let reply_to = properties.reply_to.as_ref().and_then(|queue| queue.to_str().ok());
+        let Some(reply_to) = reply_to.map(str::to_owned) else {
             Metrics::add(&metrics.dropped, 1);
             return Ok(request.nack(false)?);
         };
@@ -147,11 +146,17 @@ impl Office<'_> {
         };
         let outgoing = Outgoing::new(&mapped.body).properties(properties);
         match self.channel.publish("", &job.reply_to, outgoing).await {
-            Ok(_) => Metrics::add(&metrics.published, 1),
-            Err(Error::PropertiesTooLarge { .. }) => Metrics::add(&metrics.dropped, 1),
-            Err(error) => return Err(error.into()),
+            Ok(_) => {
+                Metrics::add(&metrics.published, 1);
+                Ok(self.channel.ack(job.delivery_tag, false)?)
+            }
+            // That costs its request alone, which would be answered like this again.
+            Err(error) if is_unsendable(&error) => {
+                self.link.drop_refused(&error.to_string());
+                Ok(self.channel.nack(job.delivery_tag, false, false)?)
+            }
+            Err(error) => Err(error.into()),
         }
-        Ok(self.channel.ack(job.delivery_tag, false)?)
     }
 
     /// Rejects what was not answered in time. All have the same time, so the oldest are late first.

@@ -7,7 +7,7 @@
 use crate::config::SocketKind;
 use crate::frames::{Mapped, to_amqp};
 use crate::intake::{Intake, Received};
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, is_unsendable, refuses_topic};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{
@@ -26,7 +26,6 @@ const KEY_BYTES_MAX: usize = 255;
 /// Class and method of basic.publish.
 const PUBLISH: (u16, u16) = (60, 40);
 const CONTENT_TOO_LARGE: u16 = 311;
-const ACCESS_REFUSED: u16 = 403;
 const PRECONDITION_FAILED: u16 = 406;
 
 /// A message as it is published, kept until it is confirmed.
@@ -131,11 +130,7 @@ impl Inbound<'_> {
         let is_of_message = match reason.code {
             CONTENT_TOO_LARGE | PRECONDITION_FAILED => true,
             // A sub socket's peers choose the routing keys.
-            ACCESS_REFUSED => {
-                self.link.config.socket == SocketKind::Sub
-                    && reason.text.contains("access to topic '")
-            }
-            _ => false,
+            _ => self.link.config.socket == SocketKind::Sub && refuses_topic(reason),
         };
         is_of_message.then_some(&**reason)
     }
@@ -270,9 +265,8 @@ impl Inbound<'_> {
                 flight.unconfirmed.push_back((parcel, confirm));
                 Ok(())
             }
-            Err(error @ (Error::PropertiesTooLarge { .. } | Error::TooLong { .. })) => {
-                tracing::warn!(endpoint = self.link.config.name(), %error, "gateway: dropped");
-                Metrics::add(&self.link.metrics.dropped, 1);
+            Err(error) if is_unsendable(&error) => {
+                self.link.drop_refused(&error.to_string());
                 Ok(())
             }
             Err(error) => {

@@ -7,7 +7,8 @@ use crate::log_throttle::{LogThrottle, Once};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use courser_client::{
-    Channel, Connection, Credentials, Error, Message, Options, QueueOptions, ShortString,
+    Channel, CloseReason, Connection, Credentials, Error, Message, Options, QueueOptions,
+    ShortString,
 };
 use omq_tokio::Message as PeerMessage;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tokio::sync::watch;
 
 /// How long an endpoint waits before it tries again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const ACCESS_REFUSED: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
 /// A way to and from the broker.
@@ -48,6 +50,16 @@ pub(crate) enum LinkError {
     QueueGone,
     #[error("the socket is closed: {0}")]
     Socket(#[from] omq_tokio::Error),
+}
+
+/// Whether a publish has failed for what the message says: nothing was sent, and the channel is open.
+pub(crate) fn is_unsendable(error: &Error) -> bool {
+    matches!(error, Error::PropertiesTooLarge { .. } | Error::TooLong { .. })
+}
+
+/// Whether the broker has closed something because the topic permissions of the user refuse a routing key.
+pub(crate) fn refuses_topic(reason: &CloseReason) -> bool {
+    reason.code == ACCESS_REFUSED && reason.text.contains("access to topic '")
 }
 
 impl Link {

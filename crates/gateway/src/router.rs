@@ -6,7 +6,7 @@
 
 use crate::frames::{Envelope, to_amqp};
 use crate::intake::{Intake, Received};
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, is_unsendable};
 use crate::metrics::Metrics;
 use crate::replies::{ROOM_TIMEOUT, Replies};
 use bytes::Bytes;
@@ -152,8 +152,8 @@ impl Desk<'_> {
         let outgoing = Outgoing::new(&mapped.body).properties(properties).mandatory();
         match self.channel.publish("", &self.queue, outgoing).await {
             Ok(_) => {}
-            Err(Error::PropertiesTooLarge { .. }) => {
-                Metrics::add(&metrics.dropped, 1);
+            Err(error) if is_unsendable(&error) => {
+                self.link.drop_refused(&error.to_string());
                 return Ok(());
             }
             Err(error) => return Err(error.into()),

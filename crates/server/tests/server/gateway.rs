@@ -30,7 +30,7 @@ async fn push(address: SocketAddr, message: &[u8]) -> io::Result<TcpStream> {
 }
 
 /// Connects as a socket of a type does (ZMTP 3.1, NULL).
-async fn peer(address: SocketAddr, socket_type: &[u8]) -> io::Result<TcpStream> {
+pub(crate) async fn peer(address: SocketAddr, socket_type: &[u8]) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     let mut greeting = [0; 64];
     (greeting[0], greeting[9], greeting[10], greeting[11]) = (0xff, 0x7f, 3, 1);
@@ -58,7 +58,7 @@ fn request(envelope_bytes: usize) -> Vec<u8> {
 }
 
 /// Sends a message of short frames.
-async fn send(stream: &mut TcpStream, frames: &[&[u8]]) -> io::Result<()> {
+pub(crate) async fn send(stream: &mut TcpStream, frames: &[&[u8]]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for (at, frame) in frames.iter().enumerate() {
         let is_more = at + 1 < frames.len();

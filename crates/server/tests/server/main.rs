@@ -33,6 +33,8 @@ mod data_dir;
 mod durable_answers;
 #[cfg(feature = "gateway")]
 mod gateway;
+#[cfg(feature = "gateway")]
+mod gateway_peers;
 mod gather;
 mod inside;
 mod journal_command;
