@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod bindings;
 mod check;
 mod config;
 mod dealer;

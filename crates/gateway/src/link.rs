@@ -36,6 +36,7 @@ pub(crate) struct Link {
     connector: Connector,
     stopping: watch::Receiver<bool>,
     troubles: Once,
+    left_out: Once,
     refusals: LogThrottle,
 }
 
@@ -77,6 +78,7 @@ impl Link {
             connector: Arc::clone(connector),
             stopping: stopping.clone(),
             troubles: Once::default(),
+            left_out: Once::default(),
             refusals: LogThrottle::default(),
         }
     }
@@ -175,6 +177,17 @@ impl Link {
             tracing::warn!(endpoint, suppressed, "{text}");
         }
         Metrics::add(&self.metrics.dropped, 1);
+    }
+
+    /// A subscription has no binding, as the broker refuses it.
+    pub fn leave_out(&self, reason: &str) {
+        if self.left_out.may_say(reason)
+            && let Some(suppressed) = self.refusals.may_say()
+        {
+            let endpoint = self.config.name();
+            let text = "gateway: a subscription is left out, as the broker refuses its binding";
+            tracing::warn!(endpoint, reason, suppressed, "{text}");
+        }
     }
 
     /// Says why a connection has ended, and waits some time before the next. False when the gateway stops.

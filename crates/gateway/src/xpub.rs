@@ -4,23 +4,17 @@
 //! pattern of words: what is bound covers at least what is subscribed, and the socket compares exactly. As with every
 //! publisher of ZeroMQ, a subscriber that does not keep up loses messages.
 
+use crate::bindings::Bindings;
 use crate::held::Held;
 use crate::link::{Link, LinkError};
 use crate::subscriptions::{Budget, Subscriptions};
 use bytes::Bytes;
-use courser_client::{Channel, ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
+use courser_client::{ConsumeOptions, Consumer, Delivery, FieldTable, QueueOptions};
 use omq_tokio::{Message, Socket};
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::Instant;
 
-/// How often bindings are made once more.
-const REBIND_INTERVAL: Duration = Duration::from_secs(10);
 /// Subscriptions that the socket tells of and that are passed over at once.
 const NOTICES_MAX: usize = 1000;
-/// How many times as long as it has taken nobody looks what peers subscribe to: they may come with thousands.
-const REST: u32 = 4;
 
 /// Carries messages from the broker to the socket until the gateway stops.
 pub(crate) async fn run(link: Link, socket: &Socket, budget: &Budget) {
@@ -40,18 +34,13 @@ pub(crate) async fn run(link: Link, socket: &Socket, budget: &Budget) {
 /// The broker's side of the endpoint.
 struct Source<'a> {
     link: &'a Link,
-    channel: Channel,
-    queue: String,
-    exchange: String,
-    subscriptions: Subscriptions<'a>,
-    bound: HashSet<String>,
     held: Arc<Held>,
     /// A message was dropped because the peers take nothing; the next one does not wait once more.
     is_full: bool,
 }
 
 async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), LinkError> {
-    let (_connection, channel) = link.open().await?;
+    let (connection, channel) = link.open().await?;
     let config = &link.config;
     let exchange = config.exchange.clone().unwrap_or_default();
     channel.exchange_check(&exchange).await?;
@@ -68,20 +57,25 @@ async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), Link
         ..ConsumeOptions::default()
     };
     let mut consumer = channel.consume(&queue, consume).await?;
-    let (subscriptions, bound) = (Subscriptions::new(socket, budget), HashSet::new());
+    let subscriptions = Subscriptions::new(socket, budget);
+    let bindings = Bindings::open(link, &connection, &queue, &exchange, subscriptions).await?;
     let held = Held::new(config.high_water_bytes);
-    let mut source =
-        Source { link, channel, queue, exchange, subscriptions, bound, held, is_full: false };
-    source.carry(socket, &mut consumer).await
+    let mut source = Source { link, held, is_full: false };
+    source.carry(socket, &mut consumer, bindings).await
 }
 
 impl Source<'_> {
-    async fn carry(&mut self, socket: &Socket, consumer: &mut Consumer) -> Result<(), LinkError> {
-        let mut again = tokio::time::interval(REBIND_INTERVAL);
-        let (mut is_stale, mut look_at) = (true, Instant::now());
+    async fn carry(
+        &mut self,
+        socket: &Socket,
+        consumer: &mut Consumer,
+        bindings: Bindings<'_>,
+    ) -> Result<(), LinkError> {
+        let following = bindings.follow();
+        tokio::pin!(following);
         loop {
             tokio::select! {
-                _ = again.tick() => self.bind_again().await?,
+                ended = &mut following => return ended,
                 notice = socket.recv() => {
                     // The peers are not read while these wait.
                     notice?;
@@ -90,16 +84,6 @@ impl Source<'_> {
                             break;
                         }
                     }
-                }
-                changed = self.subscriptions.changed(), if !is_stale => {
-                    changed?;
-                    is_stale = true;
-                }
-                () = tokio::time::sleep_until(look_at), if is_stale => {
-                    is_stale = false;
-                    let started = Instant::now();
-                    self.bind().await?;
-                    look_at = Instant::now() + started.elapsed() * REST;
                 }
                 delivery = consumer.next() => match delivery? {
                     Some(delivery) if self.has_room().await => {
@@ -134,28 +118,5 @@ impl Source<'_> {
         let has_room = self.held.has_room() || (!self.is_full && self.held.wait_for_room().await);
         self.is_full = !has_room;
         has_room
-    }
-
-    /// Makes all bindings once more: they have gone if the exchange was deleted and made again, which nothing tells.
-    async fn bind_again(&self) -> Result<(), LinkError> {
-        for pattern in &self.bound {
-            let empty = FieldTable::new();
-            self.channel.queue_bind(&self.queue, &self.exchange, pattern, empty).await?;
-        }
-        Ok(())
-    }
-
-    /// Makes the bindings what the subscriptions ask for. New ones come first, so that nothing is missed.
-    async fn bind(&mut self) -> Result<(), LinkError> {
-        let wanted = self.subscriptions.read().await?;
-        let empty = FieldTable::new;
-        for pattern in wanted.difference(&self.bound) {
-            self.channel.queue_bind(&self.queue, &self.exchange, pattern, empty()).await?;
-        }
-        for pattern in self.bound.difference(&wanted) {
-            self.channel.queue_unbind(&self.queue, &self.exchange, pattern, empty()).await?;
-        }
-        self.bound = wanted;
-        Ok(())
     }
 }
