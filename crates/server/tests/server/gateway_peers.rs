@@ -3,7 +3,9 @@
 use crate::gateway::{peer, send};
 use crate::support::{Client, TestServer, free_addresses, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
-use courser_client::{Connection, Outgoing, OwnedProperties, QueueOptions, ShortString};
+use courser_client::{
+    Connection, ConsumeOptions, Outgoing, OwnedProperties, QueueOptions, ShortString,
+};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -178,6 +180,53 @@ async fn a_peer_with_very_many_subscriptions_keeps_no_other_from_its_own() {
     wait_until_bound(&mut client, "sensors.1000.x", &mut many).await;
     let mut other = subscriber(address, &["sensors.door."]).await;
     wait_until_bound(&mut client, "sensors.door.1", &mut other).await;
+    assert_eq!(links(&server), 1, "the endpoint has lost its connection");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_with_long_frames_costs_no_other_where_amqps_frames_are_the_smallest() {
+    let address = free_addresses(1)[0];
+    let endpoint =
+        json!({"socket": "router", "bind": format!("tcp://{address}"), "queue": "requests"});
+    let server = TestServer::start_with(|config| {
+        config.amqp.frame_max = 4096;
+        config.gateway.endpoints = endpoints(endpoint);
+    })
+    .await;
+    let mut peer = peer(address, b"DEALER").await.expect("a peer");
+    send(&mut peer, &[b"first"]).await.expect("an open socket");
+    // It is not so long that it would be put into the body.
+    let long = [&[3, 0, 0, 0, 0, 0, 0, 0x0b, 0xe5][..], &[7; 0x0be5], b"\x00\x04long"].concat();
+    peer.write_all(&long).await.expect("an open socket");
+    send(&mut peer, &[b"last"]).await.expect("an open socket");
+    wait_until("all are published", async || {
+        assert_eq!(server.gateway_counts(|endpoint| endpoint.expired), 0, "one was forgotten");
+        server.gateway_counts(|endpoint| endpoint.published) == 3
+    })
+    .await;
+    let uri = format!("amqp://guest:guest@{}/", server.address());
+    let connection = Connection::open(&uri).await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    let mut requests = channel.consume("requests", ConsumeOptions::default()).await.expect("it");
+    for _ in 0..3 {
+        let request = requests.next().await.expect("an open channel").expect("a request");
+        let OwnedProperties { reply_to, correlation_id, .. } =
+            request.message().owned_properties().expect("properties");
+        let properties = OwnedProperties { correlation_id, ..OwnedProperties::default() };
+        let reply = Outgoing::new(request.message().body()).properties(properties);
+        let reply_to = reply_to.expect("a queue for the reply");
+        channel.publish("", reply_to.to_str().expect("text"), reply).await.expect("it is open");
+    }
+    for body in [&b"first"[..], b"last"] {
+        let mut reply = receive(&mut peer).await;
+        if reply[0] != body {
+            // The long one's, whose body is all of its frames.
+            assert!(reply[0].ends_with(b"long"), "{reply:?}");
+            reply = receive(&mut peer).await;
+        }
+        assert_eq!(reply, [body]);
+    }
     assert_eq!(links(&server), 1, "the endpoint has lost its connection");
     server.stop().await;
 }
