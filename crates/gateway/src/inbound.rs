@@ -27,6 +27,7 @@ const KEY_BYTES_MAX: usize = 255;
 const PUBLISH: (u16, u16) = (60, 40);
 const CONTENT_TOO_LARGE: u16 = 311;
 const PRECONDITION_FAILED: u16 = 406;
+const RESOURCE_ERROR: u16 = 506;
 
 /// A message as it is published, kept until it is confirmed.
 struct Parcel {
@@ -82,13 +83,19 @@ pub(crate) async fn run(link: Link, intake: Intake) {
 }
 
 impl Flight {
-    /// Opens another channel after a refusal has cost the last one. From then on one message is under way at a time.
+    /// Opens another channel after a refusal has cost the last one.
     async fn reopen(&mut self) -> Result<(), LinkError> {
         self.channel = self.connection.open_channel().await?;
         self.returns = with_confirms(&self.channel).await?;
-        (self.unconfirmed_bytes, self.window) = (0, 1);
+        self.unconfirmed_bytes = 0;
         Ok(())
     }
+}
+
+/// Whether the broker has closed something because the way of a message is too long, or leads to too many queues. A full
+/// disk has the same code.
+fn refuses_route(reason: &CloseReason) -> bool {
+    reason.code == RESOURCE_ERROR && reason.text.contains(" - a message ")
 }
 
 /// Has the broker confirm what is published on a channel. What it returns there.
@@ -116,21 +123,33 @@ impl Inbound<'_> {
             if refusal.is_none() {
                 return done;
             }
-            flight.reopen().await?;
+            if flight.connection.is_open() {
+                flight.reopen().await?;
+            } else {
+                flight = self.connect().await?;
+            }
+            // Another refusal tells which message it is of.
+            flight.window = 1;
         }
     }
 
-    /// Why the broker has closed the channel, where that was for what one of the messages says. Other refusals are for
-    /// the operator to mend, and the messages wait until then.
+    /// Why the broker has closed the channel or the connection, where that was for what one of the messages says. Other
+    /// refusals are for the operator to mend, and the messages wait until then.
     fn refusal<'e>(&self, error: &'e LinkError) -> Option<&'e CloseReason> {
-        let LinkError::Amqp(Error::ChannelClosed { reason, .. }) = error else { return None };
+        let LinkError::Amqp(error) = error else { return None };
+        let (Error::ChannelClosed { reason, .. } | Error::ConnectionClosed(reason)) = error else {
+            return None;
+        };
         if (reason.class_id, reason.method_id) != PUBLISH {
             return None;
         }
         let is_of_message = match reason.code {
             CONTENT_TOO_LARGE | PRECONDITION_FAILED => true,
             // A sub socket's peers choose the routing keys.
-            _ => self.link.config.socket == SocketKind::Sub && refuses_topic(reason),
+            _ => {
+                let is_of_key = refuses_topic(reason) || refuses_route(reason);
+                self.link.config.socket == SocketKind::Sub && is_of_key
+            }
         };
         is_of_message.then_some(&**reason)
     }

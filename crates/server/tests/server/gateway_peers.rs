@@ -1,11 +1,12 @@
 //! What one peer or one message does to the others at an endpoint of the gateway: nothing.
 
 use crate::gateway::{peer, send};
-use crate::support::{Client, TestServer, free_addresses, wait_until};
+use crate::support::{Client, Heard, TestServer, free_addresses, short, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_client::{
     Connection, ConsumeOptions, Outgoing, OwnedProperties, QueueOptions, ShortString,
 };
+use courser_codec::queue;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -228,5 +229,44 @@ async fn a_request_with_long_frames_costs_no_other_where_amqps_frames_are_the_sm
         assert_eq!(reply, [body]);
     }
     assert_eq!(links(&server), 1, "the endpoint has lost its connection");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_whose_way_is_too_long_costs_itself_alone() {
+    let address = free_addresses(1)[0];
+    let server = with_endpoint(json!({
+        "socket": "sub", "bind": format!("tcp://{address}"), "exchange": "amq.topic",
+    }))
+    .await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("seen").await;
+    // Patterns that part at their first words, and have a '#' in front of each of many more.
+    let steep = (0..64u32).map(|nth| {
+        let words = (0..63).map(|at| if at < 6 && nth >> at & 1 == 1 { "#.a" } else { "#.*" });
+        words.collect::<Vec<_>>().join(".")
+    });
+    for pattern in steep.chain(["sensor.*".to_owned()]) {
+        let (queue, exchange) = (short("seen"), short("amq.topic"));
+        let bind =
+            queue::Bind { queue, exchange, routing_key: short(&pattern), ..Default::default() };
+        assert_eq!(client.call(bind).await, Heard::Reply("queue.bind-ok"));
+    }
+    client.consume("seen", true).await;
+    let mut peer = peer(address, b"PUB").await.expect("a peer");
+    let long = ["a"; 128].join(".");
+    for (topic, body) in [("sensor.1", "1"), (&*long, "long"), ("sensor.2", "2"), (&long, "long")] {
+        send(&mut peer, &[topic.as_bytes(), body.as_bytes()]).await.expect("an open socket");
+    }
+    send(&mut peer, &[b"sensor.3", b"3"]).await.expect("an open socket");
+    let mut bodies: Vec<Vec<u8>> = Vec::new();
+    while bodies.last().is_none_or(|body| body != b"3") {
+        assert!(bodies.len() < 20, "they come again and again");
+        bodies.extend(client.bodies(1).await);
+    }
+    // Those that were under way beside it may come again.
+    bodies.dedup();
+    assert_eq!(bodies, [b"1", b"2", b"3"]);
+    assert_eq!(server.gateway_counts(|endpoint| endpoint.dropped), 2);
     server.stop().await;
 }
