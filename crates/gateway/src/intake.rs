@@ -106,10 +106,80 @@ pub(crate) async fn sort(
             _ = halting.wait_for(|halt| *halt) => senders.rest(roster),
         };
         let Some((place, received)) = next else { return };
-        match place.and_then(|place| accounts.get(place)) {
-            Some(account) if account.send(received).await.is_err() => return,
-            Some(_) => {}
-            None => Metrics::add(&metrics.dropped, 1),
+        let is_taken = match place.and_then(|place| accounts.get(place)) {
+            // It fails when the account has ended, as it does at a stop while the broker does not let it in.
+            Some(account) => account.send(received).await.is_ok(),
+            None => false,
+        };
+        if !is_taken {
+            Metrics::add(&metrics.dropped, 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::EndpointConfig;
+    use crate::socket::Bound;
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Longer than anything takes, also on a busy machine.
+    const LONG: Duration = Duration::from_secs(60);
+
+    async fn open(endpoint: Value, knows_senders: bool) -> (EndpointConfig, Bound) {
+        let config: EndpointConfig = serde_json::from_value(endpoint).expect("settings");
+        let bound = Bound::open(&config, 10, knows_senders, &Arc::default()).await;
+        (config, bound.expect("a socket"))
+    }
+
+    #[tokio::test]
+    async fn an_account_that_has_ended_holds_up_no_messages_of_others() {
+        let users = json!({"alice": "a", "bob": {"secret": "b", "vhost": "missing"}});
+        let pull = json!({
+            "socket": "pull", "bind": "tcp://127.0.0.1:0", "queue": "tasks",
+            "security": {"mechanism": "plain", "users": users},
+        });
+        let (config, mut bound) = open(pull, true).await;
+        let mut peers = Vec::new();
+        for (username, password) in [("alice", "a"), ("bob", "b")] {
+            let push = json!({
+                "socket": "push", "connect": bound.address, "queue": "tasks",
+                "security": {"mechanism": "plain", "username": username, "password": password},
+            });
+            peers.push(open(push, false).await.1);
+        }
+        let (roster, metrics) = (Roster::of(&config), Metrics::default());
+        let is_alice = |place: usize| roster.logins[place].vhost == "/";
+        let (mut alice, mut inlets) = (None, Vec::new());
+        for place in 0..roster.logins.len() {
+            let (inlet, sorted) = mpsc::channel(1);
+            inlets.push(inlet);
+            // The other one's end is dropped.
+            alice = if is_alice(place) { Some(sorted) } else { alice };
+        }
+        let mut alice = alice.expect("an account");
+        let (halt, mut halting) = watch::channel(false);
+        let senders = bound.senders.take().expect("what comes in, with its sender");
+        let sorting = sort(senders, &roster, inlets, &metrics, &mut halting);
+        let using = async {
+            peers[1].socket.send(Message::single("lost")).await.expect("an open socket");
+            while metrics.snapshot().dropped == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            peers[0].socket.send(Message::single("kept")).await.expect("an open socket");
+            alice.recv().await.expect("a message")
+        };
+        let both = async {
+            tokio::select! {
+                () = sorting => panic!("nothing is sorted any more"),
+                received = using => received,
+            }
+        };
+        let received = tokio::time::timeout(LONG, both).await.expect("it comes");
+        assert_eq!(received.message.get(0), Some(&b"kept"[..]));
+        drop(halt);
     }
 }
