@@ -9,6 +9,8 @@ const BUDGET_STEPS: u64 = 16_384;
 const STEPS_PER_REQUEST: u64 = 64;
 /// Bytes that are read, checked and looked at in the time of a step.
 const BYTES_PER_STEP: usize = 64;
+/// What it takes to put a message that travels alone into a queue.
+const STEPS_PER_COPY: usize = 8;
 
 thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
@@ -24,6 +26,12 @@ pub(crate) fn count(steps: usize) {
 #[inline]
 pub(crate) fn count_read(bytes: usize) {
     count(1 + bytes / BYTES_PER_STEP);
+}
+
+/// Notes that a message that travels alone goes to so many queues.
+#[inline]
+pub(crate) fn count_copies(queues: usize) {
+    count(queues * STEPS_PER_COPY);
 }
 
 /// The steps that this thread has taken so far.

@@ -24,7 +24,7 @@ const PORTION_BYTES_MAX: usize = 4 << 20;
 /// Messages, and bytes of their bodies, that go into one append.
 const AT_ONCE: usize = 256;
 const BYTES_AT_ONCE: usize = 1 << 20;
-/// Steps that their routes take; one route more may be begun.
+/// Steps that their routes take, and what goes to the queues of these; one route more may be begun.
 const STEPS_AT_ONCE: u64 = 1 << 20;
 
 /// Which messages are meant: those that all of this lets through, the first ones first.

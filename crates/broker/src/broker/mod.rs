@@ -21,6 +21,7 @@ use crate::timers::Timers;
 use crate::transfer::Arrivals;
 use crate::vhost::{Configured, Vhost};
 use crate::wakes::Wakes;
+use crate::work::Budget;
 use arc_swap::ArcSwap;
 use courser_auth::{Accounts, Directory, Settings as AccountSettings};
 use courser_codec::ShortString;
@@ -217,7 +218,11 @@ impl Broker {
         self.set_time(now_ms);
         let _serving = self.timers.serve();
         let mut wakes = Wakes::default();
+        let budget = Budget::begin();
         for _ in 0..TIMERS_PER_TICK {
+            if budget.is_spent() {
+                break;
+            }
             let Some(fired) = self.timers.pop_due(now_ms) else { break };
             let Some(target) = fired.target.upgrade() else { continue };
             let Some(shard) = self.shard_instance(fired.shard) else { continue };

@@ -20,7 +20,7 @@ use crate::routing::cc;
 use crate::routing::{Namespace, Route, Screening};
 use crate::shard::Shard;
 use crate::wakes::Wakes;
-use crate::work::Budget;
+use crate::work::{self, Budget};
 use courser_codec::ContentHeader;
 use courser_store::{Reader, Record, StoreError, Sync};
 use letter::Rewritten;
@@ -31,7 +31,8 @@ const APPEND_BYTES: usize = 1 << 20;
 /// Letters that are posted in one go, while others wait; timers of their queues go on with the rest.
 const LETTERS_AT_ONCE: usize = 4096;
 
-/// Steps that their routes take in one go, and for one append: some ten milliseconds. One route more may be begun.
+/// Steps that their routes, and what goes to the queues of these, take in one go, and for one append: some ten milliseconds.
+/// One route more may be begun.
 const STEPS_AT_ONCE: u64 = 1 << 21;
 const STEPS_PER_APPEND: u64 = 1 << 20;
 
@@ -155,6 +156,7 @@ impl Shard {
                 None => stranded.push(letter.number),
                 Some(route) => {
                     bytes += rewritten.body.len();
+                    work::count_copies(route.queues.len());
                     // Whether there is room for the next one is only known when this one is there.
                     is_last = to.at_least_once && route.may_refuse;
                     let (reason, redelivered) = (letter.reason, letter.is_redelivered());

@@ -6,6 +6,7 @@ use crate::exchange::{Envelope, Exchange};
 use crate::routing::cc;
 use crate::routing::{Namespace, Route, Screening};
 use crate::wakes::Wakes;
+use crate::work;
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties};
 use courser_store::{MessageRef, Position, Record, StoreError, Sync};
@@ -59,6 +60,7 @@ impl InternalPublish {
 
     /// A message that takes this route, also where it has been before.
     pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
+        work::count_copies(route.queues.len());
         InternalPublish {
             address: message.address.to_vec(),
             header: message.header.to_vec(),

@@ -13,6 +13,7 @@ use crate::posting::{Logged, Routed};
 use crate::routing::cc;
 use crate::routing::{Route, Screening};
 use crate::vhost::clean_name;
+use crate::work;
 use courser_codec::{ContentHeader, RawProperties};
 use courser_store::{Lsn, MessageRef, Record, Sync};
 use std::borrow::Cow;
@@ -28,6 +29,9 @@ pub(super) struct Addressed<'m> {
     route: Arc<Route>,
     persistent: bool,
 }
+
+/// What a message uses in each of its queues.
+const PLACE_BYTES: usize = 16;
 
 /// What came of publishes that went together.
 pub(super) struct PutThrough {
@@ -63,7 +67,7 @@ impl Session {
         }
         let addressed = self.address(inbound, properties)?;
         if self.is_transactional(inbound.channel) {
-            return self.publish_later(&inbound);
+            return self.publish_later(&inbound, addressed.route.queues.len());
         }
         self.publish_apart(batch, addressed)
     }
@@ -197,14 +201,16 @@ impl<'m> Addressed<'m> {
         properties: RawProperties<'m>,
     ) -> Result<Self, Fault> {
         let (persistent, shown) = (is_persistent(properties)?, Cow::Borrowed(inbound.header));
+        work::count(route.queues.len());
         Ok(Addressed { inbound, properties, shown, route, persistent })
     }
 
-    /// Bytes that it uses itself: a route by one key is mostly one that many share.
+    /// Bytes that it uses itself, and that its places in queues will use: a route by one key is mostly one that
+    /// many share.
     pub fn own_bytes(&self) -> usize {
         let route = if Arc::strong_count(&self.route) > 1 { 0 } else { self.route.used_bytes() };
         let shown = if let Cow::Owned(header) = &self.shown { header.len() } else { 0 };
-        size_of::<Self>() + route + shown
+        size_of::<Self>() + route + shown + self.route.queues.len() * PLACE_BYTES
     }
 
     fn routed<'a>(&'a self, narrowed: Option<&'a Route>, now_ms: u64) -> Routed<'a> {

@@ -12,7 +12,7 @@ use crate::routing::cache::{LastRoute, RouteCache};
 use crate::routing::{Namespace, Route, lock_streams};
 use crate::trace::Traced;
 use crate::vhost::{Vhost, clean_name};
-use crate::work::Budget;
+use crate::work::{self, Budget};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
 use courser_store::{MessageRef, StoreError, Sync};
@@ -107,7 +107,7 @@ impl Session {
         }
         let route = self.find_route(&inbound, properties)?;
         if self.is_transactional(inbound.channel) {
-            return self.publish_later(&inbound);
+            return self.publish_later(&inbound, route.queues.len());
         }
         if route.is_apart {
             return self.publish_apart(batch, Addressed::to(route, inbound, properties)?);
@@ -177,6 +177,10 @@ impl Session {
         }
         if !route.queues.is_empty() {
             batch.run.push(message);
+            if route.queues.len() > 1 {
+                // One queue gets no more than a read brings; the copies for several end the turn.
+                work::count(route.queues.len());
+            }
         } else {
             batch.unrouted += 1;
             batch.tally.add(inbound.body.len());

@@ -41,8 +41,8 @@ impl Session {
             }
             Method::TxCommit(_) | Method::TxRollback(_) => {
                 let pending = self.transaction(number).map(|transaction| transaction.pending());
-                let (publishes, settled) = pending.unwrap_or_default();
-                return publishes > PENDING || settled > DELIVERIES;
+                let (publishes, copies, settled) = pending.unwrap_or_default();
+                return publishes > PENDING || copies > COPIES || settled > DELIVERIES;
             }
             Method::ExchangeDelete(delete) => {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());

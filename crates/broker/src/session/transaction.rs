@@ -19,7 +19,8 @@ use courser_store::{Position, Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Steps that the routes of what a transaction publishes may take: some hundred milliseconds. Ordinary ones take some ten for each message.
+/// Steps that the routes of what a transaction publishes may take, with one for each queue that a message goes to: some hundred
+/// milliseconds. Ordinary ones take some ten for each message.
 const COMMIT_STEPS_MAX: u64 = 1 << 24;
 
 /// What a transactional channel has done since its last commit.
@@ -27,6 +28,8 @@ const COMMIT_STEPS_MAX: u64 = 1 << 24;
 pub(super) struct Transaction {
     publishes: Vec<Pending>,
     publishes_bytes: usize,
+    /// How often a queue would have got one of them by the routes that they had when they came.
+    copies: usize,
     charge: Charge,
     /// Deliveries settled; a rollback gives them back to the client, unacknowledged.
     settled: Vec<(u64, Unacked, Settlement)>,
@@ -72,8 +75,12 @@ impl Session {
         Some(taken)
     }
 
-    /// Keeps a publish, which has been found good, until the commit.
-    pub(super) fn publish_later(&mut self, inbound: &Inbound<'_>) -> Result<(), Fault> {
+    /// Keeps a publish, which has been found good and goes to so many queues, until the commit.
+    pub(super) fn publish_later(
+        &mut self,
+        inbound: &Inbound<'_>,
+        queues: usize,
+    ) -> Result<(), Fault> {
         let most = self.broker.limits.transaction_publishes_max;
         let held = self.transaction(inbound.channel).map_or(0, |held| held.publishes.len());
         if held >= most {
@@ -105,6 +112,7 @@ impl Session {
         self.pending_bytes += bytes;
         let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
         transaction.publishes_bytes += bytes;
+        transaction.copies += queues;
         transaction.count_memory();
         transaction.publishes.push(pending);
         Ok(())
@@ -186,8 +194,8 @@ impl Session {
         let address = |pending: &'p Pending| {
             if budget.is_spent() {
                 let text = format_args!(
-                    "the publishes of a transaction take more than {COMMIT_STEPS_MAX} steps to route: commit fewer at once, name \
-                     fewer keys in CC and BCC, or use fewer patterns with '#'"
+                    "the publishes of a transaction take more than {COMMIT_STEPS_MAX} steps to route: commit fewer at once, have \
+                     each go to fewer queues, name fewer keys in CC and BCC, or use fewer patterns with '#'"
                 );
                 return Err(Fault::new(506, text));
             }
@@ -272,9 +280,9 @@ impl Session {
 }
 
 impl Transaction {
-    /// How many publishes and settlements wait for the commit.
-    pub fn pending(&self) -> (usize, usize) {
-        (self.publishes.len(), self.settled.len())
+    /// How many publishes, copies of these for queues, and settlements wait for the commit.
+    pub fn pending(&self) -> (usize, usize, usize) {
+        (self.publishes.len(), self.copies, self.settled.len())
     }
 
     /// Notes settlements that wait for the commit.

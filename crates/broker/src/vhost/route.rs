@@ -10,6 +10,7 @@ use crate::queue::Queue;
 use crate::routing::{Namespace, Route, Screen};
 use crate::shard::Shard;
 use crate::wakes::Wakes;
+use crate::work;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -123,6 +124,7 @@ impl Vhost {
             let mut found_any = false;
             exchange.matches(envelope, &mut steps, &mut |destination| {
                 found_any = true;
+                work::count(1);
                 match destination {
                     Destination::Queue(queue) => {
                         if queues_seen.as_mut().is_none_or(|seen| seen.insert(queue.id)) {

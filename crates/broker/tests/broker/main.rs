@@ -19,6 +19,7 @@ mod consume;
 mod consumer_timeout;
 mod consumer_timeout_quorum;
 mod consumer_turns;
+mod copies;
 mod counted_memory;
 mod dead_letter_keys;
 mod dead_letters;

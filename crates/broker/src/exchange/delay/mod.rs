@@ -31,7 +31,8 @@ const PER_APPEND: usize = 128;
 const APPEND_BYTES: usize = 1 << 20;
 /// Messages that one call moves from coarse to fine.
 const MOVED_AT_ONCE: usize = 1 << 15;
-/// Steps that the routes of messages take that go into one append; one route more may be begun.
+/// Steps that the routes of messages take that go into one append, and what goes to the queues of these; one route more may be
+/// begun.
 const STEPS_PER_APPEND: u64 = 1 << 20;
 /// How long to wait when the disk is full, or a message can't be read.
 const RETRY_MS: u64 = 1000;

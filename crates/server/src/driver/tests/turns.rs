@@ -5,6 +5,7 @@ use crate::driver::serve;
 use crate::inside::INSIDE;
 use crate::testing::start;
 use courser_client::{Connection, ConsumeOptions, Options, QueueOptions};
+use courser_codec::FieldTable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::Poll;
@@ -83,5 +84,34 @@ async fn a_connection_with_many_exclusive_queues_ends_in_several_turns_and_then_
     let most = most_at_once(QUEUES, move || QUEUES - vhost.queues().len()).await;
     assert!(most < 600, "{most} in a turn");
     assert_eq!(closing.await.expect("no panic"), 0, "none is left when the client is told");
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn publishes_for_many_queues_are_taken_in_a_few_in_a_turn() {
+    const QUEUES: usize = 200;
+    const MESSAGES: usize = 1000;
+    let (server, _folder) = start().await;
+    let connection = connect(&server).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    for nth in 0..QUEUES {
+        let name = format!("q{nth}");
+        channel.queue_declare(&name, QueueOptions::default()).await.expect("a queue");
+        let bound = channel.queue_bind(&name, "amq.fanout", "", FieldTable::new()).await;
+        bound.expect("a binding");
+    }
+    let vhost = server.serving().0.broker.vhost("/").expect("the default vhost");
+    let queue = vhost.queue(b"q7").expect("the queue");
+    let publishing = tokio::spawn(async move {
+        for _ in 0..MESSAGES {
+            channel.publish("amq.fanout", "", "x").await.expect("published");
+        }
+        channel
+    });
+    let most = most_at_once(MESSAGES, move || queue.status().ready).await;
+    assert!(most < 200, "{most} in a turn");
+    drop(publishing);
+    let last = vhost.queue(b"q199").expect("the queue").status();
+    assert_eq!(last.ready, MESSAGES);
     server.stop().await.expect("a clean stop");
 }
