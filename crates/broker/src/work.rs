@@ -28,6 +28,12 @@ pub(crate) fn count_read(bytes: usize) {
     count(1 + bytes / BYTES_PER_STEP);
 }
 
+/// Notes that so many messages, and bytes of their bodies, have been handed to consumers, which have to be sent as well.
+#[inline]
+pub(crate) fn count_handed(messages: u64, bytes: u64) {
+    count(messages as usize + bytes as usize / BYTES_PER_STEP);
+}
+
 /// Notes that a message that travels alone goes to so many queues.
 #[inline]
 pub(crate) fn count_copies(queues: usize) {

@@ -173,7 +173,8 @@ impl Queue {
                 None => consumers.rotate(key),
             }
         }
-        work::count(turns as usize);
+        // A turn hands one message, or more where the consumer is alone.
+        work::count_handed(turns.max(handed), deliveries.delivered_bytes);
         if handed > 0 {
             self.consumed.fetch_add(handed, Ordering::Relaxed);
             self.count_deliveries(counts, &deliveries, wakes);

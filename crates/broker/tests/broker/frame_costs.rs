@@ -259,6 +259,25 @@ fn consuming_does_not_count_the_consumers_of_all_channels_each_time() {
 }
 
 #[test]
+fn what_is_handed_to_a_consumer_counts_with_its_bytes() {
+    let world = large();
+    let (mut publisher, mut client) = (world.connect(), world.connect());
+    publisher.declare("q");
+    publisher.declare("large");
+    fill(&mut publisher, "q", 5000);
+    publisher.read(&vec![Step::Publish(1, Message::new("", "large", vec![7; 6400])); 100]);
+    for (queue, least) in [("q", 5000), ("large", 10_000)] {
+        let taken = cost(|| {
+            client.consume_no_ack(queue);
+            world.tick_all(1);
+        });
+        assert!((least..least + 1000).contains(&taken), "{queue}: {taken}");
+        client.heard();
+    }
+    assert_eq!((world.counts("q").0, world.counts("large").0), (0, 0));
+}
+
+#[test]
 fn a_get_lets_others_through_between_the_parts_of_what_has_expired() {
     let world = World::new();
     world.broker.set_time(1000);

@@ -12,9 +12,14 @@ use std::task::Poll;
 
 /// A client whose pipe takes a lot at once.
 async fn connect(server: &Server) -> Connection {
+    connect_with(server, 1 << 20).await
+}
+
+/// A client whose pipe takes so many bytes at once.
+async fn connect_with(server: &Server, bytes: usize) -> Connection {
     let (shared, stopping) = server.serving();
     let place = shared.places.admit_own().expect("a place");
-    let (pipe, theirs) = tokio::io::duplex(1 << 20);
+    let (pipe, theirs) = tokio::io::duplex(bytes);
     tokio::spawn(serve(pipe, INSIDE, place, "a test".into(), Arc::clone(shared), stopping));
     Connection::open_on(theirs, Options::default()).await.expect("a login")
 }
@@ -113,5 +118,31 @@ async fn publishes_for_many_queues_are_taken_in_a_few_in_a_turn() {
     drop(publishing);
     let last = vhost.queue(b"q199").expect("the queue").status();
     assert_eq!(last.ready, MESSAGES);
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn a_consumer_that_takes_all_it_is_sent_gets_a_part_of_it_in_a_turn() {
+    const MESSAGES: usize = 60_000;
+    let (server, _folder) = start().await;
+    let vhost = server.serving().0.broker.vhost("/").expect("the default vhost");
+    let connection = connect_with(&server, 64 << 20).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", QueueOptions::default()).await.expect("a queue");
+    for _ in 0..MESSAGES {
+        channel.publish("", "q", "x").await.expect("published");
+    }
+    let queue = vhost.queue(b"q").expect("the queue");
+    let filled = Arc::clone(&queue);
+    most_at_once(MESSAGES, move || filled.status().ready).await;
+    let consuming = tokio::spawn(async move {
+        let mut consumer = channel.consume("q", ConsumeOptions::auto_ack()).await.expect("one");
+        for _ in 0..MESSAGES {
+            consumer.next().await.expect("no failure").expect("a message");
+        }
+    });
+    let most = most_at_once(MESSAGES, move || MESSAGES - queue.status().ready).await;
+    assert!(most < MESSAGES / 2, "{most} in a turn");
+    consuming.await.expect("all of them");
     server.stop().await.expect("a clean stop");
 }
