@@ -310,7 +310,8 @@ impl ChannelOut {
 
     /// The consumers on this channel.
     pub(crate) fn consumers(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().flatten().filter(|slot| !slot.ended && slot.consumer_tag.is_some())
+        let slots = self.slots.iter().inspect(|_| work::count(1)).flatten();
+        slots.filter(|slot| !slot.ended && slot.consumer_tag.is_some())
     }
 
     pub(crate) fn consumer_count(&self) -> usize {

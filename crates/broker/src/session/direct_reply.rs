@@ -67,15 +67,14 @@ impl Session {
         };
         queue.add_consumer(new, &self.vhost.name, &*self.shard.store, &mut self.wakes)?;
         self.vhost.replies.add(&queue);
+        self.channel(number)?.reply_queue = Arc::downgrade(&queue);
         Ok(())
     }
 
     /// The queue behind the channel's direct reply consumer.
     fn reply_queue(&self, number: u16) -> Option<Arc<Queue>> {
-        let mut outbox = self.outbox.lock();
-        let channel = outbox.channel(number)?;
-        let mut queues = channel.consumers().map(|slot| &slot.queue);
-        queues.find(|queue| is_reply_name(queue.name.as_bytes())).cloned()
+        let queue = self.channels.get(number)?.reply_queue.upgrade()?;
+        (!queue.is_deleted()).then_some(queue)
     }
 
     /// The content header of a request, with the name that its answer finds back by.

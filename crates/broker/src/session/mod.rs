@@ -47,7 +47,7 @@ use courser_store::Lsn;
 use exclusive::ExclusiveQueues;
 use pace::Pacing;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use transaction::Transaction;
 
 /// Queues, readers and channels that have their turns in one go.
@@ -103,6 +103,8 @@ struct Channel {
     last_queue: Option<ShortString>,
     /// `basic.qos` with global=false: for consumers made from now on.
     prefetch: u32,
+    /// The queue behind its consumer of direct replies, which may be deleted with that.
+    reply_queue: Weak<Queue>,
     /// The last publish routed, because the next one mostly goes the same way. The cache has this route
     /// too, and counts it.
     last_route: Option<LastRoute>,

@@ -1,5 +1,6 @@
 //! Direct reply-to: requests from a consumer of `amq.rabbitmq.reply-to`, and their answers.
 
+use crate::frame_costs::{consume, cost};
 use crate::support::{Client, Heard, Message, World, owned, short};
 use courser_codec::{FieldTable, FieldValue, basic, queue, tx};
 
@@ -223,4 +224,20 @@ fn replies_wait_while_the_client_stops_the_flow() {
     assert_eq!(client.bodies(), [""; 0]);
     client.call(courser_codec::channel::Flow { active: true });
     assert_eq!(client.bodies(), ["answer"]);
+}
+
+#[test]
+fn a_request_costs_the_same_however_many_consumers_its_channel_has() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("rpc");
+    client.declare("q");
+    consume(&mut client, "q", 2000);
+    client.consume_with(consume_replies("mine"));
+    let taken = cost(|| client.send(request("question")));
+    assert!(taken < 64, "{taken}");
+    assert!(client.get("rpc").expect("the request").properties.reply_to.is_some());
+    client.cancel("mine");
+    let missing = "406 PRECONDITION_FAILED - fast reply consumer does not exist";
+    assert_eq!(client.refused_publish(request("question")), missing);
 }
