@@ -14,6 +14,7 @@ use super::{Queue, State};
 use crate::kept_reader::KeptReader;
 use crate::outbox::Outbox;
 use crate::outbox::wire::WireBuffer;
+use crate::work;
 use courser_store::{Location, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -153,6 +154,7 @@ impl Queue {
         store: &dyn Store,
     ) -> Result<usize, StoreError> {
         let message = read(location, reader, store)?;
+        work::count_read(message.header.len() + message.body.len());
         let mut header = Vec::new();
         let is_counted = put_counts(&message, (location, notes), self.is_quorum, &mut header);
         Ok(if is_counted { header.len() } else { message.header.len() })

@@ -1,6 +1,7 @@
 //! Content headers that do not fit a frame of a client's: nothing that the broker adds makes a message
 //! such a one, and where a client accepts smaller frames only, the message holds up nobody.
 
+use crate::frame_costs::cost;
 use crate::streams::{messages, read, stream};
 use crate::support::{Client, Heard, Message, World, deaths, declare_with, headers, short};
 use courser_codec::{FieldTable, FieldValue, Table, basic};
@@ -175,6 +176,17 @@ fn a_poll_passes_over_what_does_not_fit() {
     let kept = large.get("q").expect("the message");
     assert!(!kept.redelivered, "nobody had it");
     assert_eq!(kept.text(), "long");
+}
+
+#[test]
+fn what_a_poll_passes_over_counts() {
+    let world = World::new();
+    let (mut large, mut small) = (world.connect(), world.connect_with_frame_max(4096));
+    large.declare("q");
+    (0..100).for_each(|_| large.send(with_header("q", "long", 5000)));
+    let taken = cost(|| assert!(small.get("q").is_none()));
+    assert!(taken >= 100 * 5000 / 64, "{taken}");
+    assert_eq!(large.pop_all("q").len(), 100);
 }
 
 #[test]
