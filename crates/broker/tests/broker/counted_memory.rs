@@ -1,6 +1,7 @@
 //! What clients make the broker hold counts by no less than what it takes, as the allocator has it.
 
-use crate::support::{Client, World, allocated_bytes, short};
+use crate::delayed::{START_MS, delayed, run_until, with_exchange};
+use crate::support::{Client, Step, World, allocated_bytes, short};
 use courser_codec::{FieldTable, Table, exchange, queue};
 
 /// Queues that things are bound to: as many as there are bindings, or one for all.
@@ -126,4 +127,29 @@ fn headers_count_by_what_they_are_found_by() {
     };
     assert_counted("headers", |_| String::new(), all);
     assert_counted("headers", |number| format!("k{number}"), none);
+}
+
+#[test]
+fn delayed_messages_count_by_where_they_wait() {
+    const MESSAGES: usize = 5000;
+    // Soon, and on each level of what waits longer.
+    for delay_ms in [100, 20_000, 600_000, 50_000_000] {
+        let world = World::new();
+        let mut client = with_exchange(&world);
+        let places = || world.broker.admin().memory_uses().places as i64;
+        let message = |nth: usize| Step::Publish(1, delayed("x", delay_ms + (nth % 7) as i64));
+        let messages: Vec<Step<'_>> = (0..MESSAGES).map(message).collect();
+        let before = (places(), allocated_bytes(), world.broker.memory_used_bytes() as i64);
+        messages.chunks(100).for_each(|some| client.read(some));
+        let counted = world.broker.memory_used_bytes() as i64 - before.2;
+        let (placed, allocated) = (places() - before.0, allocated_bytes() - before.1);
+        assert!(placed >= 32 * MESSAGES as i64 - 8192, "{delay_ms} ms: {placed} of places");
+        assert!(allocated <= counted + 65_536, "{delay_ms} ms: {allocated} of {counted} counted");
+        // Some of it comes closer.
+        run_until(&world, START_MS + delay_ms as u64 - 5);
+        assert!(places() - before.0 >= 32 * MESSAGES as i64 - 8192, "{delay_ms} ms");
+        run_until(&world, START_MS + delay_ms as u64 + 7);
+        client.purge("q");
+        assert!(places() <= before.0 + 8192, "{delay_ms} ms: {} are left", places());
+    }
 }

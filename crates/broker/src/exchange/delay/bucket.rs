@@ -42,6 +42,11 @@ impl Bucket {
         }
     }
 
+    /// What it uses besides itself.
+    pub fn heap_bytes(&self) -> usize {
+        self.packed.capacity() + self.plain.capacity() * size_of::<Plain>()
+    }
+
     /// Takes out the message that came first, with the time at which it is due.
     pub fn pop(&mut self) -> Option<(u64, Location)> {
         if let Some(plain) = self.plain.pop_front_if(|plain| plain.pairs_before == self.pairs_out) {

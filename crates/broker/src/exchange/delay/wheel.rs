@@ -25,16 +25,18 @@ pub(super) struct Wheel {
     /// By the time at which they begin, in spans.
     levels: [BTreeMap<u64, Bucket>; 3],
     len: usize,
+    /// What all buckets use.
+    buckets_bytes: usize,
     charge: Charge,
 }
 
 /// When a message is due, and a number in the order in which they came.
 pub(super) type DueKey = (u64, u64);
 
-/// What a message is taken to use, wherever it lies.
-const PLACE_BYTES: usize = 16;
-/// Memory is counted anew when so many have come or gone.
-const COUNTED_AT_ONCE: usize = 1024;
+/// What a message that is due soon uses: a place in a tree whose nodes are half full.
+const SOON_BYTES: usize = 3 * size_of::<(DueKey, Location)>();
+/// Memory is counted anew when it has changed by so much.
+const COUNTED_BYTES: usize = 4096;
 
 /// What is in the log of all messages in a wheel.
 #[derive(Debug, Default)]
@@ -50,8 +52,9 @@ impl Wheel {
     }
 
     fn count_memory(&mut self) {
-        if self.len.is_multiple_of(COUNTED_AT_ONCE) {
-            self.charge.set(self.len * PLACE_BYTES);
+        let used = self.soon.len() * SOON_BYTES + self.buckets_bytes;
+        if used == 0 || used.abs_diff(self.charge.bytes()) >= COUNTED_BYTES {
+            self.charge.set(used);
         }
     }
 
@@ -62,8 +65,8 @@ impl Wheel {
     /// Adds a message. `now_ms` decides only how it is kept.
     pub fn insert(&mut self, due_ms: u64, location: Location, now_ms: u64) {
         self.len += 1;
-        self.count_memory();
         self.place(due_ms, location, now_ms);
+        self.count_memory();
     }
 
     fn place(&mut self, due_ms: u64, location: Location, now_ms: u64) {
@@ -81,11 +84,20 @@ impl Wheel {
             self.next_number += 1;
             return;
         };
-        self.levels[level].entry(due_ms >> SPAN_BITS[level]).or_default().push(due_ms, location);
+        let bucket = self.levels[level].entry(due_ms >> SPAN_BITS[level]).or_default();
+        let before = bucket.heap_bytes();
+        bucket.push(due_ms, location);
+        self.buckets_bytes += bucket.heap_bytes() - before;
     }
 
     /// Pours out the buckets whose time has come, `most` messages at most. Returns whether all are.
     pub fn advance(&mut self, now_ms: u64, most: usize) -> bool {
+        let is_open = self.pour_out(now_ms, most);
+        self.count_memory();
+        is_open
+    }
+
+    fn pour_out(&mut self, now_ms: u64, most: usize) -> bool {
         let mut left = most;
         // From the coarsest on: what is poured out may have to be poured out again.
         for level in (0..SPAN_BITS.len()).rev() {
@@ -99,6 +111,7 @@ impl Wheel {
                 }
                 let key = *first.key();
                 let mut bucket = first.remove();
+                self.buckets_bytes -= bucket.heap_bytes();
                 if level == 0 {
                     self.open_until_ms = self.open_until_ms.max(begins_ms + (1 << SPAN_BITS[0]));
                 }
@@ -107,6 +120,7 @@ impl Wheel {
                     self.place(due_ms, location, begins_ms.max(now_ms));
                     left -= 1;
                     if left == 0 {
+                        self.buckets_bytes += bucket.heap_bytes();
                         self.levels[level].insert(key, bucket);
                         break;
                     }
@@ -135,6 +149,7 @@ impl Wheel {
     pub fn put_off(&mut self, key: &DueKey, until_ms: u64) {
         if let Some(location) = self.soon.remove(key) {
             self.place(until_ms, location, until_ms);
+            self.count_memory();
         }
     }
 
