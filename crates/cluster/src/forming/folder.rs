@@ -114,7 +114,10 @@ impl FolderError {
 pub struct Folder {
     dir: PathBuf,
     disk: Arc<dyn Disk>,
+    /// What is on the disk. Never locked while the disk works: clients are waiting for who reads it.
     kept: Mutex<Kept>,
+    /// Held by who changes that, until it is on the disk.
+    changing: Mutex<()>,
 }
 
 impl Folder {
@@ -158,7 +161,7 @@ impl Folder {
         } else {
             write(dir, &*disk, &kept)?;
         }
-        Ok(Folder { dir: dir.to_owned(), disk, kept: Mutex::new(kept) })
+        Ok(Folder { dir: dir.to_owned(), disk, kept: Mutex::new(kept), changing: Mutex::new(()) })
     }
 
     /// Refuses a folder that belongs to a node of a cluster. One that was only meant to become a node's does not.
@@ -288,12 +291,13 @@ impl Folder {
     }
 
     fn change(&self, change: impl FnOnce(&mut Kept)) -> Result<(), FolderError> {
-        let mut kept = self.kept.lock();
-        let mut changed = kept.clone();
+        let _changing = self.changing.lock();
+        let before = self.kept.lock().clone();
+        let mut changed = before.clone();
         change(&mut changed);
-        if changed != *kept {
+        if changed != before {
             write(&self.dir, &*self.disk, &changed)?;
-            *kept = changed;
+            *self.kept.lock() = changed;
         }
         Ok(())
     }

@@ -63,6 +63,28 @@ fn what_a_node_says_of_itself_counts_more_than_what_others_say() {
 }
 
 #[test]
+fn what_is_known_is_said_while_the_disk_takes_its_time_to_keep_more() {
+    let disk = FakeDisk::new(1);
+    let folder = Folder::open(Path::new(NODE), Arc::new(disk.clone()), "prod", "a");
+    let folder = folder.expect("an empty disk");
+    folder.learn(&node(2, "b:1"), true).expect("kept");
+    let hold = disk.hold_syncs();
+    std::thread::scope(|scope| {
+        let learning = scope.spawn(|| folder.learn(&node(3, "c:1"), true));
+        let being_written = Path::new(NODE).join("cluster.json.new");
+        while disk.contents(&being_written).is_none_or(|written| written.is_empty()) {
+            std::thread::yield_now();
+        }
+        // The node that is being learned of is not known before it is kept.
+        assert_eq!(folder.known(), [node(2, "b:1")]);
+        assert_ne!(folder.node(), NodeId(0));
+        assert!(hold.let_go(), "who asks waits for the disk");
+        assert!(learning.join().expect("no panic").expect("kept"));
+    });
+    assert_eq!(folder.known(), [node(2, "b:1"), node(3, "c:1")]);
+}
+
+#[test]
 fn folders_of_others_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     drop(open(dir.path()).expect("a node"));
