@@ -4,7 +4,7 @@
 //! gives its place to the newcomer. Whoever has logged in stays.
 //!
 //! A connection has a descriptor, and another one where it is passed on to the node that leads. Where these are fewer
-//! than the places, they are given in the same way.
+//! than the places, they are given in the same way. One that goes from one node to another has a third meanwhile.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -14,6 +14,9 @@ use tokio::task::AbortHandle;
 
 /// Connections that had to make room and have not gone yet, at most, while others are let in.
 const LEAVING_MAX: usize = 8;
+/// Connections whose descriptor to another node does not count while they go there: without these, none could go where
+/// connections have all that there are.
+const UNCOUNTED_MAX: usize = 8;
 
 /// The places of one broker.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Places {
     taken: Mutex<Taken>,
     /// One of those that had to make room is gone.
     left: Notify,
+    /// One of those that went to another node is there.
+    arrived: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +41,8 @@ struct Taken {
     passed_on: usize,
     /// Those that had to make room: each holds its descriptor until its task has been dropped.
     leaving: usize,
+    /// Those that go to another node, and have a descriptor for that.
+    going: usize,
     next_id: u64,
 }
 
@@ -63,7 +70,8 @@ impl Places {
 
     /// Places for connections with at most so many descriptors.
     pub fn within(most: usize, descriptors: usize) -> Self {
-        Places { most, descriptors, taken: Mutex::default(), left: Notify::new() }
+        let (left, arrived) = (Notify::new(), Notify::new());
+        Places { most, descriptors, taken: Mutex::default(), left, arrived }
     }
 
     /// How many there are.
@@ -80,6 +88,21 @@ impl Places {
                 return;
             }
             left.await;
+        }
+    }
+
+    /// Waits until there is a descriptor for a connection to go to another node.
+    pub async fn go(self: &Arc<Self>) -> Going {
+        loop {
+            let arrived = self.arrived.notified();
+            {
+                let mut taken = self.taken.lock();
+                if taken.going < UNCOUNTED_MAX || taken.descriptors() < self.descriptors {
+                    taken.going += 1;
+                    return Going(Arc::clone(self));
+                }
+            }
+            arrived.await;
         }
     }
 
@@ -144,7 +167,8 @@ impl Taken {
     }
 
     fn descriptors(&self) -> usize {
-        self.open + self.unfinished.len() + self.passed_on
+        let going = self.going.saturating_sub(UNCOUNTED_MAX);
+        self.open + self.unfinished.len() + self.passed_on + going
     }
 
     /// Ends the oldest that has not finished its handshake, but for one. Returns false if there is none.
@@ -255,6 +279,17 @@ impl Drop for Place {
             taken.leaving -= 1;
             places.left.notify_waiters();
         }
+    }
+}
+
+/// The descriptor of a connection that goes to another node, until it is there.
+#[derive(Debug)]
+pub(crate) struct Going(Arc<Places>);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        self.0.taken.lock().going -= 1;
+        self.0.arrived.notify_one();
     }
 }
 

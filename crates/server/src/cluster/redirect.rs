@@ -1,14 +1,15 @@
 //! Clients where vhosts are in several groups: whoever leads home logs them in, and the leader of the group that the vhost is
 //! in serves them. So a login is checked by both, and nobody has to trust the node that a client comes to.
 
-use super::front::{Front, NO_DESCRIPTOR, RETRY_INTERVAL, SERVED_TIMEOUT, Serves, Way};
+use super::front::{Front, NO_DESCRIPTOR, RETRY_INTERVAL, SERVED_TIMEOUT, Serves};
 use super::group::Group;
 use super::replayed::Replayed;
 use super::tunnel::Note;
 use super::watched::{Decision, Redirected, Watched};
 use crate::driver::{self, ClientStream, Shared};
 use crate::peer::Peer;
-use crate::places::Place;
+use crate::places::{Going, Place};
+use crate::service::Service;
 use courser_cluster::transport::Stream;
 use courser_cluster::{GroupNumber, NodeId};
 use courser_codec::{ShortStr, connection, reply_code};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use zeroize::Zeroizing;
 
 /// How long a client waits for who serves its vhost: less than home waits for the end of its handshake, so that the log says
@@ -38,8 +39,12 @@ pub(crate) struct Newcomer {
 
 /// Where a client goes that does not stay with home.
 pub(super) enum Elsewhere {
-    /// To who leads the group of its vhost.
-    Group(Arc<Group>, Way),
+    /// To who leads the group of its vhost, which is this node.
+    Here(Arc<Service>),
+    /// To who leads that group, which is another node.
+    There(Arc<Group>, NodeId, Stream, Going),
+    /// Nowhere: connections have all descriptors.
+    NoDescriptor,
     /// Nowhere: nobody leads the group of this vhost, or it does not have it yet.
     Nowhere(String, GroupNumber),
 }
@@ -120,8 +125,9 @@ impl Front {
                 None => next.await,
                 Some(group) => {
                     let mut serves = group.watch_serves();
-                    if let Some(way) = self.way_to(&group, &vhost, &note).await {
-                        return Some(Elsewhere::Group(group, way));
+                    let way = self.way_to(&group, &vhost, &note, until).await;
+                    if way.is_some() {
+                        return way;
                     }
                     tokio::select! {
                         () = next => {}
@@ -138,18 +144,32 @@ impl Front {
     }
 
     /// Looks once for who serves a vhost of a group.
-    async fn way_to(&self, group: &Group, vhost: &str, note: &Note) -> Option<Way> {
+    async fn way_to(
+        &self,
+        group: &Arc<Group>,
+        vhost: &str,
+        note: &Note,
+        until: Instant,
+    ) -> Option<Elsewhere> {
         let way = match group.serves() {
             Serves::Nobody => return None,
             Serves::Here(service) => {
                 let is_there = service.shared.broker.vhost(vhost).is_some();
-                is_there.then_some(Way::Here(service))
+                is_there.then_some(Elsewhere::Here(service))
             }
             Serves::There(node) => {
+                let Ok(going) = timeout_at(until, self.places.go()).await else {
+                    return Some(Elsewhere::NoDescriptor);
+                };
                 let vhost = Some(vhost.to_owned());
                 let note = Note { group: group.number, vhost, ..note.clone() };
-                let dialled = self.dial(node, &serde_json::to_string(&note).ok()?).await;
-                dialled.map(|tunnel| Way::There(node, tunnel)).ok()
+                let note = serde_json::to_string(&note).ok()?;
+                let dialled = tokio::select! {
+                    dialled = self.dial(node, &note) => dialled.ok(),
+                    // It may be gone, and others wait for the descriptor.
+                    () = group.serves_no_more(node) => None,
+                };
+                dialled.map(|tunnel| Elsewhere::There(Arc::clone(group), node, tunnel, going))
             }
         };
         if way.is_none() {
@@ -175,13 +195,16 @@ impl Front {
                 // It may be gone already.
                 let _ = tokio::time::timeout(FAREWELL, refuse(&mut stream, &vhost, group)).await;
             }
-            Elsewhere::Group(_, Way::Here(service)) => {
+            Elsewhere::NoDescriptor => self.say_refused(&client.peer, NO_DESCRIPTOR),
+            Elsewhere::Here(service) => {
                 client.place.pass_on_no_more();
                 let (shared, stopping) = (Arc::clone(&service.shared), service.stopping());
                 drop(service);
                 serve_replayed(stream, said, client, shared, stopping).await;
             }
-            Elsewhere::Group(group, Way::There(node, mut tunnel)) => {
+            Elsewhere::There(group, node, mut tunnel, going) => {
+                // From now on the descriptor is that of its place.
+                drop(going);
                 if !client.place.pass_on() {
                     return self.say_refused(&client.peer, NO_DESCRIPTOR);
                 }

@@ -9,25 +9,36 @@ use courser_cluster::GroupNumber;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// How long an answer is remembered.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// Answers that are remembered at most.
 const VHOSTS_MAX: usize = 10_000;
+/// Questions at a time: many clients may come at once, and what one has asked, the others need not.
+const QUESTIONS_MAX: usize = 8;
 
 /// What is remembered.
-#[derive(Default)]
-pub(super) struct Whereabouts(Mutex<HashMap<String, (GroupNumber, Instant)>>);
+pub(super) struct Whereabouts {
+    known: Mutex<HashMap<String, (GroupNumber, Instant)>>,
+    questions: Semaphore,
+}
+
+impl Default for Whereabouts {
+    fn default() -> Self {
+        Whereabouts { known: Mutex::default(), questions: Semaphore::new(QUESTIONS_MAX) }
+    }
+}
 
 impl Whereabouts {
     fn recall(&self, vhost: &str, now: Instant) -> Option<GroupNumber> {
-        let known = self.0.lock();
+        let known = self.known.lock();
         let (group, until) = known.get(vhost)?;
         (now < *until).then_some(*group)
     }
 
     fn remember(&self, vhost: &str, group: GroupNumber, now: Instant) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         if known.len() >= VHOSTS_MAX {
             known.retain(|_, (_, until)| now < *until);
         }
@@ -39,7 +50,7 @@ impl Whereabouts {
 
     /// Forgets where a vhost is: it is not there any more, or not yet.
     pub fn forget(&self, vhost: &str) {
-        self.0.lock().remove(vhost);
+        self.known.lock().remove(vhost);
     }
 }
 
@@ -59,6 +70,11 @@ impl Front {
             Serves::There(leader) => leader,
             Serves::Nobody => return Err("no node leads the cluster".into()),
         };
+        if let Some(group) = self.whereabouts.recall(vhost, Instant::now()) {
+            return Ok(Some(group));
+        }
+        let questions = self.whereabouts.questions.acquire().await;
+        let _question = questions.map_err(|error| error.to_string())?;
         if let Some(group) = self.whereabouts.recall(vhost, Instant::now()) {
             return Ok(Some(group));
         }
@@ -99,7 +115,7 @@ mod tests {
             }
             let vhost = number.to_string();
             whereabouts.remember(&vhost, GroupNumber(1), now);
-            assert!(whereabouts.0.lock().len() <= VHOSTS_MAX);
+            assert!(whereabouts.known.lock().len() <= VHOSTS_MAX);
             assert_eq!(whereabouts.recall(&vhost, now), Some(GroupNumber(1)));
         }
     }

@@ -1,5 +1,6 @@
-use super::{Admission, LEAVING_MAX, Place, Places};
+use super::{Admission, Going, LEAVING_MAX, Place, Places, UNCOUNTED_MAX};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::AbortHandle;
 
 fn staying(place: Place) -> AbortHandle {
@@ -78,4 +79,37 @@ async fn one_that_has_not_logged_in_makes_room_for_the_other_descriptor_of_anoth
     assert!(!silent[1].keep());
     drop(silent);
     assert_eq!((places.taken(), places.taken.lock().leaving), (2, 0));
+}
+
+/// The descriptors that there are for connections to go elsewhere.
+async fn going(places: &Arc<Places>) -> Vec<Going> {
+    let mut going = Vec::new();
+    while let Ok(one) = tokio::time::timeout(Duration::ZERO, places.go()).await {
+        going.push(one);
+    }
+    going
+}
+
+#[tokio::test]
+async fn those_that_go_elsewhere_take_what_descriptors_are_left_and_no_more_than_some() {
+    let places = Arc::new(Places::within(10, 6));
+    let mut kept = [admitted(&places), admitted(&places)];
+    assert!(kept.iter_mut().all(|place| place.pass_on() && place.keep()));
+    let mut gone = going(&places).await;
+    assert_eq!(gone.len(), UNCOUNTED_MAX + 2, "the others go without being counted");
+    assert_eq!(places.admit(staying), Admission::Refused);
+    assert!(kept[0].pass_on(), "it has its descriptor");
+
+    let waiting = tokio::spawn({
+        let places = Arc::clone(&places);
+        async move { places.go().await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    gone.pop();
+    gone.push(waiting.await.expect("no panic"));
+    drop(gone);
+    assert_eq!(places.admit(staying), Admission::Admitted);
+    assert_eq!(going(&places).await.len(), UNCOUNTED_MAX + 1);
+    assert_eq!(places.taken.lock().going, 0);
 }

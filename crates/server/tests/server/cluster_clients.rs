@@ -1,12 +1,17 @@
 //! Clients that come by way of a node which does not lead, and do not behave.
 
 use crate::cluster::{Three, connect, get};
+use crate::cluster_members::request;
 use crate::cluster_sockets::is_held;
 use crate::support::{Client, Heard, PATIENCE, Process, free_addresses, wait_until};
 use courser::{Config, Inherited, Node};
+use courser_codec::{Table, connection};
 use courser_connection::client::Config as ClientConfig;
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,8 +25,10 @@ const SIZE: usize = 1_000_000;
 const FOR_EVER_MS: u64 = 1_000_000;
 /// Places of each node.
 const PLACES: usize = 8;
-/// Files that each node may have open.
+/// Files that each node may have open, where one vhost is for all.
 const DESCRIPTORS: usize = 160;
+/// The same where vhosts are in two groups.
+const MORE_DESCRIPTORS: usize = 400;
 
 /// A consumer by way of a follower which has got more than its socket takes, and both ends of that.
 async fn with_consumer(three: &Three, follower: usize) -> (Client, SocketAddr, SocketAddr) {
@@ -107,18 +114,19 @@ async fn who_never_logs_in_at_a_follower_keeps_nobody_out() {
 }
 
 /// Three nodes in processes of their own, with few descriptors, by their HTTP addresses.
-fn limited(folders: &[TempDir]) -> Vec<(Process, SocketAddr)> {
+fn limited(folders: &[TempDir], groups: u16, descriptors: usize) -> Vec<(Process, SocketAddr)> {
     let (listen, http) = (free_addresses(3), free_addresses(3));
     let join: Vec<String> = listen.iter().map(SocketAddr::to_string).collect();
     let start = |(nth, folder): (usize, &TempDir)| {
         let mut command = Command::new("sh");
-        let exec = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" --listen 127.0.0.1:0");
+        let exec = format!("ulimit -n {descriptors} && exec \"$0\" --listen 127.0.0.1:0");
         command.args(["-c", &exec]).arg(Process::command().get_program());
         command.current_dir(folder.path());
         command.env("COURSER_CLUSTER_NAME", "test").env("COURSER_CLUSTER_JOIN", join.join(","));
         command.env("COURSER_CLUSTER_NODE_NAME", nth.to_string());
         command.env("COURSER_CLUSTER_LISTEN", &join[nth]);
         command.env("COURSER_CLUSTER_SECRET", "what all nodes of this test know");
+        command.env("COURSER_CLUSTER_GROUPS", groups.to_string());
         command.env("COURSER_MANAGEMENT_LISTEN", http[nth].to_string());
         command.env("COURSER_METRICS_LISTEN", "none").env("COURSER_LOG_LEVEL", "warn");
         (Process::start_with(command), http[nth])
@@ -129,16 +137,8 @@ fn limited(folders: &[TempDir]) -> Vec<(Process, SocketAddr)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_a_follower_leave_descriptors_to_its_journal_and_the_operator() {
     let folders = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
-    let nodes = limited(&folders);
-    let mut leader = None;
-    wait_until("a leader", async || {
-        let (_, status) = get(nodes[0].1, "/api/cluster").await;
-        let status: serde_json::Value = serde_json::from_str(&status).unwrap_or_default();
-        leader = status["leader"].as_str().and_then(|name| name.parse::<usize>().ok());
-        leader.is_some()
-    })
-    .await;
-    let (follower, _) = &nodes[(leader.expect("found above") + 1) % 3];
+    let nodes = limited(&folders, 1, DESCRIPTORS);
+    let follower = &leading_none(&nodes, 1).await.0;
     let mut idle = vec![Client::connect(follower.address).await];
     loop {
         let mut client = Client::begin(follower.address, ClientConfig::default()).await;
@@ -149,7 +149,109 @@ async fn clients_of_a_follower_leave_descriptors_to_its_journal_and_the_operator
         }
     }
     assert!(idle.len() > 30, "{} connections", idle.len());
-    let descriptors = std::fs::read_dir(format!("/proc/{}/fd", follower.id()));
-    let free = DESCRIPTORS - descriptors.expect("a process").count();
+    let free = DESCRIPTORS - descriptors(follower.id());
     assert!(free >= 16, "{free} descriptors are left");
+}
+
+/// A node that leads none of so many groups, when all have leaders.
+async fn leading_none(nodes: &[(Process, SocketAddr)], groups: usize) -> &(Process, SocketAddr) {
+    let mut found = None;
+    wait_until("leaders", async || {
+        let (_, status) = get(nodes[0].1, "/api/cluster").await;
+        let status: Value = serde_json::from_str(&status).unwrap_or_default();
+        let others = status["groups"].as_array().into_iter().flatten();
+        let all = std::iter::once(&status).chain(others).map(|one| one["leader"].as_str());
+        let leaders: Option<Vec<&str>> = all.collect();
+        found = leaders
+            .filter(|leaders| leaders.len() == groups)
+            .and_then(|leaders| (0..nodes.len()).find(|nth| !leaders.contains(&&*nth.to_string())));
+        found.is_some()
+    })
+    .await;
+    &nodes[found.expect("found above")]
+}
+
+fn descriptors(process: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{process}/fd")).expect("a process").count()
+}
+
+/// The most that a process has at a time, until it is told to end.
+fn most_descriptors(process: u32, ended: &AtomicBool) -> usize {
+    let mut most = 0;
+    while !ended.load(Relaxed) {
+        most = most.max(descriptors(process));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    most
+}
+
+/// Reads frames up to a method, by the numbers of its class and its own.
+async fn read_up_to(stream: &mut TcpStream, wanted: (u16, u16)) {
+    loop {
+        let mut head = [0; 7];
+        timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("in time").expect("a frame");
+        let len = u32::from_be_bytes([head[3], head[4], head[5], head[6]]) as usize;
+        let mut rest = vec![0; len + 1];
+        timeout(PATIENCE, stream.read_exact(&mut rest)).await.expect("in time").expect("a frame");
+        let number = |at: usize| u16::from_be_bytes([rest[at], rest[at + 1]]);
+        if (number(0), number(2)) == wanted {
+            return;
+        }
+    }
+}
+
+/// A client that is logged in, and has not said which vhost it wants.
+async fn logged_in(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
+    let mut said = b"AMQP\0\0\x09\x01".to_vec();
+    let (mechanism, response) = ("PLAIN".try_into().expect("short"), &b"\0guest\0guest"[..]);
+    let locale = "en_US".try_into().expect("short");
+    let client_properties = Table::default();
+    connection::StartOk { client_properties, mechanism, response, locale }
+        .write_frame(0, &mut said);
+    stream.write_all(&said).await.expect("a connection");
+    read_up_to(&mut stream, (connection::Tune::CLASS_ID, connection::Tune::METHOD_ID)).await;
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_all_go_to_another_group_at_once_leave_descriptors_to_the_journal() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+    let nodes = limited(&folders, 2, MORE_DESCRIPTORS);
+    let (follower, http) = leading_none(&nodes, 2).await;
+    let permissions = r#"{"configure":".*","write":".*","read":".*"}"#;
+    for (path, body) in [
+        ("PUT /api/vhosts/away", r#"{"group":1}"#),
+        ("PUT /api/permissions/away/guest", permissions),
+    ] {
+        wait_until("it is there", async || request(*http, path, body).await.0 / 100 == 2).await;
+    }
+    let mut open = Vec::new();
+    let away = connection::Open { virtual_host: "away".try_into().expect("short") };
+    away.write_frame(0, &mut open);
+    // A quarter of all is for others than clients.
+    let for_clients = MORE_DESCRIPTORS * 3 / 4 - descriptors(follower.id());
+    let mut clients = Vec::new();
+    for _ in 0..for_clients / 2 {
+        let mut client = logged_in(follower.address).await;
+        let mut said = Vec::new();
+        connection::TuneOk { channel_max: 10, frame_max: 131_072, heartbeat: 0 }
+            .write_frame(0, &mut said);
+        client.write_all(&said).await.expect("a connection");
+        clients.push(client);
+    }
+    let (id, ended) = (follower.id(), Arc::<AtomicBool>::default());
+    let watching = std::thread::spawn({
+        let ended = Arc::clone(&ended);
+        move || most_descriptors(id, &ended)
+    });
+    for client in &mut clients {
+        client.write_all(&open).await.expect("a connection");
+    }
+    for client in &mut clients {
+        read_up_to(client, (connection::OpenOk::CLASS_ID, connection::OpenOk::METHOD_ID)).await;
+    }
+    ended.store(true, Relaxed);
+    let free = MORE_DESCRIPTORS - watching.join().expect("no panic");
+    assert!(free >= 16, "{free} descriptors were left");
 }

@@ -21,7 +21,12 @@ pub(crate) async fn remove(node: &Node, name: &str) -> u16 {
 }
 
 pub(crate) async fn change(node: &Node, what: &str, sent: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(node.addresses().http[0]).await.expect("a listener");
+    request(node.addresses().http[0], what, sent).await
+}
+
+/// The answer of the HTTP API at an address.
+pub(crate) async fn request(address: SocketAddr, what: &str, sent: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
     let len = sent.len();
     let head = format!(
         "{what} HTTP/1.1\r\nHost: test\r\nAuthorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n\
