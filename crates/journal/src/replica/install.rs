@@ -23,10 +23,8 @@ use crate::{
     checkpoint::copy as copy_checkpoint,
     disk::{read_up_to, write_all},
     format::{FOLLOWED_OFFSET, SegmentHeader, followed, u32_at, u64_at},
-    log::write_segment_header,
     names,
-    recovery::lock,
-    upkeep::fill_with_zeros,
+    recovery::{clear, lock},
 };
 use std::{
     any::Any,
@@ -245,8 +243,9 @@ impl Installer {
         self.sync_segment()?;
         let make = || {
             let file = self.disk.open(&path, OpenMode::Create)?;
-            fill_with_zeros(&*file, header.capacity, &mut || true)?;
-            write_segment_header(&*file, &header)?;
+            // Who sends the copy waits, and it is synced when all of it is there.
+            clear(&*file, 0, header.capacity)?;
+            write_all(&*file, &header.encode(), 0)?;
             Ok(file)
         };
         let file = make().map_err(|error| io_error("write to", &path, error))?;

@@ -62,6 +62,27 @@ fn install(disk: &FakeDisk, vote: &Vote, chunks: &[Bytes]) -> Result<(), Bootstr
 }
 
 #[test]
+fn who_sends_a_copy_waits_for_no_sync_while_a_segment_is_made() {
+    let (_, chunks) = chunks(&sender());
+    let disk = FakeDisk::new(5);
+    let (dir, vote) = (Path::new(DIR), Vote::default());
+    let on = Arc::new(disk.clone());
+    let mut installer = Installer::begin(dir, on, IDENTITY, &vote, LAST).unwrap();
+    let hold = disk.hold_syncs();
+    let has_segment =
+        || disk.names().iter().any(|name| name.extension().is_some_and(|kind| kind == "log"));
+    let mut rest = chunks.iter();
+    while !has_segment() {
+        installer.chunk(Chunk::decode(rest.next().unwrap()).unwrap()).unwrap();
+    }
+    assert!(hold.let_go(), "a segment is synced before anything is in it");
+    for chunk in rest {
+        installer.chunk(Chunk::decode(chunk).unwrap()).unwrap();
+    }
+    installer.finish().unwrap();
+}
+
+#[test]
 fn a_copy_that_was_sent_goes_on_where_the_sender_was_committed() {
     let sender = sender();
     let (upto, chunks) = chunks(&sender);
