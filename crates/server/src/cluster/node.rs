@@ -255,6 +255,12 @@ async fn open_endpoint(
 ) -> Result<(Arc<Endpoint>, TcpListener), StartError> {
     let settings = &config.cluster;
     let secret = settings.read_secret()?;
+    if settings.is_open_to_all() {
+        tracing::warn!(
+            address = settings.listen,
+            "any user of this machine can connect as a node, and may do what its operator may: set cluster.secret"
+        );
+    }
     let listener = TcpListener::bind(&settings.listen).await;
     let listener = listener
         .map_err(|error| StartError::ClusterListen { address: settings.listen.clone(), error })?;

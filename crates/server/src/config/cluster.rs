@@ -69,6 +69,12 @@ impl Cluster {
         is_set(&self.tls_certificate)
     }
 
+    /// Whether nodes prove nothing to each other.
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        let has_secret = !self.secret.is_empty() || is_set(&self.secret_file);
+        !has_secret && !self.has_tls()
+    }
+
     /// Refuses settings that contradict each other, or that would do nothing.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let wrong = |key: &str, why: &str| Err(ConfigError::invalid(key, why));
@@ -110,8 +116,7 @@ impl Cluster {
         if !self.secret.is_empty() && is_set(&self.secret_file) {
             return wrong("cluster.secret", "and cluster.secret_file are both set: one is enough");
         }
-        let has_secret = !self.secret.is_empty() || is_set(&self.secret_file);
-        if !has_secret && !self.has_tls() && !is_loopback(&self.listen) {
+        if self.is_open_to_all() && !is_loopback(&self.listen) {
             return wrong(
                 "cluster.secret",
                 "is needed where other machines reach cluster.listen: the same text on all nodes, such as that of \

@@ -1,12 +1,12 @@
 //! What gets into the log, and what happens when nobody reads it.
 
-use crate::support::{Client, Heard, Process, short, wait_until};
+use crate::support::{Client, Heard, Process, free_addresses, short, wait_until};
 use courser_codec::{FieldTable, basic, exchange, queue};
 use courser_connection::Credentials;
 use courser_connection::client::Config;
 use std::io::{PipeReader, Read};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,11 +24,16 @@ struct Logged {
 
 impl Logged {
     fn start(level: &str) -> Self {
+        Self::start_with(level, |_| {})
+    }
+
+    fn start_with(level: &str, change: impl Fn(&mut Command)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         let mut command = Process::command();
         command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
         command.env("COURSER_LOG_LEVEL", level);
+        change(&mut command);
         command.stderr(Stdio::from(std::fs::File::create(&path).expect("a file")));
         Logged { broker: Process::start_with(command), path, _folder: folder }
     }
@@ -44,6 +49,20 @@ impl Logged {
 
     fn lines_with(&self, part: &str) -> usize {
         self.text().lines().filter(|line| line.contains(part)).count()
+    }
+}
+
+#[tokio::test]
+async fn a_node_warns_that_without_a_secret_all_users_of_the_machine_are_its_operators() {
+    for has_secret in [true, false] {
+        let node = Logged::start_with("info", |command| {
+            command.arg("--cluster-listen").arg(free_addresses(1)[0].to_string());
+            if has_secret {
+                command.env("COURSER_CLUSTER_SECRET", "what all nodes of this test know");
+            }
+        });
+        let warned = node.wait_for("this node is in the cluster").await;
+        assert_eq!(warned.contains("any user of this machine can connect as a node"), !has_secret);
     }
 }
 
