@@ -67,6 +67,13 @@ impl Members {
         is_in.is_empty()
     }
 
+    /// Takes note that home has this node.
+    pub(super) fn has_stayed(&self) {
+        if self.is_leaving.swap(false, Relaxed) {
+            tracing::info!("this node is a member of the cluster again");
+        }
+    }
+
     /// Whether home has removed this node, which still has a part in other groups.
     pub(super) fn is_leaving(&self) -> bool {
         self.is_leaving.load(Relaxed)
@@ -94,8 +101,11 @@ impl Members {
         Ok(())
     }
 
-    /// Waits until all groups have removed a node. Blocks.
-    pub(super) fn wait_until_left(&self, node: &Node) -> Result<(), ClusterError> {
+    /// Waits until all groups have removed a node, which home had as a member at the entry `since`. Blocks.
+    ///
+    /// # Errors
+    /// When it takes too long, or home has the node again.
+    pub(super) fn wait_until_left(&self, node: &Node, since: u64) -> Result<(), ClusterError> {
         let until = Instant::now() + LEAVING_TIMEOUT;
         loop {
             let all = self.groups.all().into_iter();
@@ -105,6 +115,15 @@ impl Members {
             let left: Vec<String> = with_it.map(|group| group.number.to_string()).collect();
             if left.is_empty() {
                 return Ok(());
+            }
+            let is_member =
+                |home: Status| home.members_index > since && home.members.contains(node.id);
+            if self.status_of_member().is_some_and(is_member) {
+                return Err(ClusterError::Refused(format!(
+                    "node '{}' is a member again: it was added before it had left all groups, or the lead of home has moved \
+                     before it was removed",
+                    node.name
+                )));
             }
             if Instant::now() >= until {
                 let (name, left) = (&node.name, left.join(", "));

@@ -339,6 +339,10 @@ impl Inner {
                     return;
                 }
                 was_member |= is_member;
+                // One that does not know of its removal hears from no leader.
+                if is_member && status.leader.is_some() {
+                    self.members.has_stayed();
+                }
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }

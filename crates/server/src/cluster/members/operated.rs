@@ -118,7 +118,7 @@ impl Cluster for Members {
         }
         self.may_remove(&status.members, &node)?;
         proposed(member.change_members(status.members_index, &[Change::Remove(node.id)]))?;
-        self.wait_until_left(&node)
+        self.wait_until_left(&node, status.members_index)
     }
 
     fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError> {

@@ -1,9 +1,11 @@
-//! Members that are connected and take no part.
+//! Members that are connected and take no part, and nodes that are added when it does not fit.
 
+use super::super::front::Serves;
 use super::super::testing::{HOME, ONE, Three, wait_until};
 use courser_cluster::GroupNumber;
 use courser_management::{Cluster, ClusterError};
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 
 /// Asks on a thread where that may block.
 async fn asked<T: Send + 'static>(
@@ -11,8 +13,17 @@ async fn asked<T: Send + 'static>(
     node: usize,
     question: impl FnOnce(&dyn Cluster) -> T + Send + 'static,
 ) -> T {
+    ask(three, node, question).await.expect("no panic")
+}
+
+/// The same, without waiting for the answer.
+fn ask<T: Send + 'static>(
+    three: &Three,
+    node: usize,
+    question: impl FnOnce(&dyn Cluster) -> T + Send + 'static,
+) -> JoinHandle<T> {
     let members = Arc::clone(&three.nodes[node].inner.members);
-    tokio::task::spawn_blocking(move || question(&*members)).await.expect("no panic")
+    tokio::task::spawn_blocking(move || question(&*members))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,4 +66,30 @@ async fn check_refusals(three: &Three, (leader, other): (usize, usize), number: 
     if number == HOME {
         assert_eq!(status["voters_connected"], 2);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_added_again_before_it_has_left_takes_part_as_before() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    let gone = (home + 1) % 3;
+    three.move_lead(ONE, gone).await;
+    let node = &three.nodes[gone];
+    let (members, group) = (&node.inner.members, node.inner.groups.get(ONE).expect("it leads"));
+    // It leads the group and does not hand it over, so that the group does not remove it.
+    let serves = group.serves();
+    group.set_serves(Serves::Nobody);
+    let name = node.name();
+    let removing = ask(&three, home, move |it| it.remove(&name));
+    wait_until("it knows that it leaves", async || members.is_leaving()).await;
+    assert!(members.reluctance().is_some());
+
+    let address = node.address();
+    asked(&three, home, move |it| it.add(&address)).await.expect("added again");
+    let removed = removing.await.expect("no panic");
+    let Err(ClusterError::Refused(why)) = removed else { panic!("{removed:?}") };
+    assert!(why.contains("is a member again"), "{why}");
+    wait_until("it would lead", async || members.reluctance().is_none()).await;
+    group.set_serves(serves);
+    three.stop().await;
 }
