@@ -1,7 +1,7 @@
 //! Who and where the other nodes are: what they have said of themselves, and of each other.
 
 use courser_cluster::NodeId;
-use courser_cluster::forming::Folder;
+use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{About, Endpoint, Links, Node};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -36,6 +36,17 @@ impl Roster {
             // Said again at the next connection.
             let _ = self.heard.try_send(heard);
         }
+    }
+
+    /// Keeps where a node is, as [`Folder::learn`] does. Blocks until that is on the disk.
+    ///
+    /// # Errors
+    /// When it can't be kept.
+    pub fn learn(&self, node: &Node, is_first_hand: bool) -> Result<(), FolderError> {
+        if self.folder.learn(node, is_first_hand)? {
+            self.tell();
+        }
+        Ok(())
     }
 
     /// A node, by its number.
@@ -87,12 +98,11 @@ impl Roster {
 async fn keep(roster: std::sync::Weak<Roster>, mut hearing: mpsc::Receiver<(Node, bool)>) {
     while let Some((node, is_first_hand)) = hearing.recv().await {
         let Some(roster) = roster.upgrade() else { return };
-        let keeping =
-            tokio::task::spawn_blocking(move || match roster.folder.learn(&node, is_first_hand) {
-                Ok(true) => roster.tell(),
-                Ok(false) => {}
-                Err(error) => tracing::error!(%error, "what is known of a node can't be kept"),
-            });
+        let keeping = tokio::task::spawn_blocking(move || {
+            if let Err(error) = roster.learn(&node, is_first_hand) {
+                tracing::error!(%error, "what is known of a node can't be kept");
+            }
+        });
         if keeping.await.is_err() {
             return;
         }

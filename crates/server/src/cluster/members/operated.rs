@@ -83,10 +83,12 @@ impl Cluster for Members {
         let question = Question::Join(formation.ok_or_else(unformed)?);
         let question = serde_json::to_string(&question);
         let question = question.map_err(|error| ClusterError::Refused(error.to_string()))?;
+        // Whoever is added meanwhile may have the same name: then the members are others, and this is refused.
+        let status = member.status();
         let asking = async {
             let met =
                 self.endpoint.dial(address, courser_cluster::transport::Purpose::Meet, "").await?;
-            let of_its_name = self.member_named(&member.status(), &met.about.name);
+            let of_its_name = self.member_named(&status, &met.about.name);
             if of_its_name.is_some_and(|known| known.id != met.about.node) {
                 let name = met.about.name;
                 return Err(DialError::Refused(format!(
@@ -98,11 +100,13 @@ impl Cluster for Members {
         };
         let met = self.runtime.block_on(asking);
         let about = met.map_err(|error| ClusterError::Refused(format!("{address}: {error}")))?;
-        self.roster.met(&about);
+        // Members are told apart by their names, so that of a member has to be known.
+        let kept = self.roster.learn(&about.node(), true);
+        kept.map_err(|error| ClusterError::Unavailable(error.to_string()))?;
         self.groups.home().links.set_address(about.node, &about.address);
-        let Status { members, members_index: since, .. } = member.status();
-        if !members.contains(about.node) {
-            proposed(member.change_members(since, &[Change::AddLearner(about.node)]))?;
+        if !status.members.contains(about.node) {
+            let change = Change::AddLearner(about.node);
+            proposed(member.change_members(status.members_index, &[change]))?;
         }
         Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
     }

@@ -2,9 +2,16 @@
 
 use super::super::front::Serves;
 use super::super::testing::{HOME, ONE, Three, wait_until};
-use courser_cluster::GroupNumber;
+use courser_cluster::transport::{
+    About, Answer, Endpoint, Incoming, Secret, Stream as NodeStream, listen,
+};
+use courser_cluster::{GroupNumber, NodeId, Packet};
 use courser_management::{Cluster, ClusterError};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// Asks on a thread where that may block.
@@ -91,5 +98,88 @@ async fn a_node_that_is_added_again_before_it_has_left_takes_part_as_before() {
     assert!(why.contains("is a member again"), "{why}");
     wait_until("it would lead", async || members.reluctance().is_none()).await;
     group.set_serves(serves);
+    three.stop().await;
+}
+
+/// A node named "d" that says nothing but that it can be added, as often as it may.
+struct Fourth {
+    is_asked: AtomicBool,
+    may: Semaphore,
+}
+
+/// The same, for the listener.
+struct Ears(Arc<Fourth>);
+
+impl Incoming for Ears {
+    fn thread(&self, _group: GroupNumber) -> Option<Handle> {
+        None
+    }
+
+    fn takes_part(&self, _group: GroupNumber) -> bool {
+        false
+    }
+
+    fn packet(&self, _group: GroupNumber, _from: NodeId, _packet: Packet) {}
+
+    fn met(&self, _other: &About) {}
+
+    fn copy(&self, _group: GroupNumber, _from: About, _note: String, _stream: NodeStream) {}
+
+    fn ask(&self, _from: About, _question: String) -> Answer {
+        let fourth = Arc::clone(&self.0);
+        Box::pin(async move {
+            fourth.is_asked.store(true, Relaxed);
+            let may = fourth.may.acquire().await;
+            may.map(|_| String::new()).map_err(|error| error.to_string())
+        })
+    }
+
+    fn tunnel(&self, _from: About, _note: String, _stream: NodeStream) {}
+}
+
+/// Starts one with this number, and gives its address.
+async fn start_fourth(number: u64, fourth: &Arc<Fourth>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let about = About {
+        cluster: "test".into(),
+        node: NodeId(number),
+        name: "d".into(),
+        address: address.clone(),
+        version: crate::VERSION.into(),
+        segment_bytes: 1 << 20,
+        formation: None,
+        has_data: false,
+        known: Vec::new(),
+    };
+    let secret = Secret::new(b"what all nodes of this test know").expect("long enough");
+    let incoming = Arc::new(Ears(Arc::clone(fourth)));
+    tokio::spawn(listen(listener, Endpoint::new(about, secret, None), incoming));
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_nodes_of_one_name_that_are_added_at_once_one_becomes_a_member() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    let with = |permits| {
+        Arc::new(Fourth { is_asked: AtomicBool::new(false), may: Semaphore::new(permits) })
+    };
+    let (at_once, waiting) = (with(1), with(0));
+    let (one, later) = (start_fourth(1, &at_once).await, start_fourth(2, &waiting).await);
+    let again = later.clone();
+    let adding = ask(&three, home, move |it| it.add(&later));
+    let status = || three.nodes[home].inner.members.status_of_member().expect("it leads");
+    // By then it was found that its name is free.
+    wait_until("it is asked", async || waiting.is_asked.load(Relaxed)).await;
+    asked(&three, home, move |it| it.add(&one)).await.expect("added");
+    wait_until("the first is a member", async || status().members.contains(NodeId(1))).await;
+    waiting.may.add_permits(1);
+    let added = adding.await.expect("no panic");
+    assert!(matches!(added, Err(ClusterError::Unavailable(_))), "{added:?}");
+    let added = asked(&three, home, move |it| it.add(&again)).await;
+    let Err(ClusterError::Refused(why)) = added else { panic!("{added:?}") };
+    assert!(why.contains("a member has the name 'd' already"), "{why}");
+    assert!(!status().members.contains(NodeId(2)));
     three.stop().await;
 }
