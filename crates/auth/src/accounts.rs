@@ -161,7 +161,7 @@ impl Accounts {
                 false => self.verified.lock().knows(&user.name, password, &hash.encode(), now_ms),
             };
             if is_right {
-                return Step::Done(self.admit(user, from, None));
+                return Step::Done(self.admit(&directory, user, from, None));
             }
         }
         let taken = password.len().min(PASSWORD_BYTES_MAX + 1);
@@ -195,8 +195,9 @@ impl Accounts {
     /// # Errors
     /// If there is no such user, or it may not come from there.
     pub fn login_vouched(&self, name: &str, from: IpAddr) -> Result<Login, LoginRefused> {
-        match self.directory.load().user(name) {
-            Some(user) => self.admit(user, from, None),
+        let directory = self.directory.load();
+        match directory.user(name) {
+            Some(user) => self.admit(&directory, user, from, None),
             None => Err(LoginRefused::InvalidCredentials(name.to_owned())),
         }
     }
@@ -214,7 +215,7 @@ impl Accounts {
         let user = Arc::clone(authority.user());
         self.backoff.lock().succeeded(from, tried);
         self.come_from(&user, from)?;
-        Ok(Login { user, rehashed: None, grant: Some(Grant::new(authority)) })
+        Ok(Login { user, account: None, rehashed: None, grant: Some(Grant::new(authority)) })
     }
 
     /// Ends a login whose password has been checked.
@@ -249,7 +250,7 @@ impl Accounts {
                 self.backoff.lock().succeeded(from, Tried::User(name.as_bytes()));
                 let hash = rehashed.as_ref().unwrap_or(&user.password).encode();
                 self.verified.lock().remember(&user.name, &password, &hash, now_ms);
-                self.admit(&user, from, rehashed)
+                self.admit(&directory, &user, from, rehashed)
             }
             _ => Err(LoginRefused::InvalidCredentials(name)),
         }
@@ -281,14 +282,25 @@ impl Accounts {
         user.password == *hash || self.rehashed.lock().is_same(&user.name, hash, &user.password)
     }
 
+    /// Whether what a login was checked against still holds: its account is the one that there is, with the same password.
+    pub fn still_holds(&self, login: &Login) -> bool {
+        let directory = self.directory.load();
+        let is_same = || directory.account_number(&login.user.name) == login.account;
+        let now = directory.user(&login.user.name);
+        login.grant.is_some()
+            || is_same() && now.is_some_and(|now| self.has_password(now, &login.user.password))
+    }
+
     fn admit(
         &self,
+        directory: &Directory,
         user: &Arc<User>,
         from: IpAddr,
         rehashed: Option<PasswordHash>,
     ) -> Result<Login, LoginRefused> {
         self.come_from(user, from)?;
-        Ok(Login { user: Arc::clone(user), rehashed, grant: None })
+        let account = directory.account_number(&user.name);
+        Ok(Login { user: Arc::clone(user), account, rehashed, grant: None })
     }
 }
 

@@ -16,6 +16,8 @@ use zeroize::Zeroizing;
 pub struct Login {
     /// The user.
     pub user: Arc<User>,
+    /// The number of its account; none if somebody else than the directory knows it.
+    pub account: Option<u64>,
     /// A stronger hash of the same password, to be kept in the place of an imported one.
     pub rehashed: Option<PasswordHash>,
     /// What the user may do, if it is somebody else who knows it.

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::gate;
 use crate::vhost::Admission;
 use courser_auth::{
-    Access, AccountError, Accounts, Directory, Grant, Record as AccountRecord, User,
+    Access, AccountError, Accounts, Directory, Grant, Login, Record as AccountRecord, User,
 };
 use courser_store::{Record, Store, StoreError, Sync};
 use std::collections::BTreeSet;
@@ -59,9 +59,29 @@ impl Broker {
     /// instead.
     ///
     /// # Errors
+    /// As [`Broker::admit`], and 530 if the user has been deleted since, even if it has been made again, or has another
+    /// password.
+    pub fn admit_login(&self, login: &Login, vhost: &str) -> Result<Admission, Fault> {
+        if let Some(grant) = &login.grant {
+            return self.admit_granted(grant, vhost);
+        }
+        let user = &login.user.name;
+        if !self.accounts.still_holds(login) {
+            return Err(Fault::not_allowed(format_args!(
+                "access to vhost '{vhost}' refused for user '{user}': it has been deleted or has got another password since it \
+                 logged in"
+            )));
+        }
+        self.admit_with(user, login.account, vhost, self.accounts.access(user, vhost))
+    }
+
+    /// Lets in the user who has this name now.
+    ///
+    /// # Errors
     /// 530 if there is no such vhost, one of the limits is reached, or the user may not enter it.
     pub fn admit(&self, user: &str, vhost: &str) -> Result<Admission, Fault> {
-        self.admit_with(user, vhost, self.accounts.access(user, vhost))
+        let account = self.accounts.directory().account_number(user);
+        self.admit_with(user, account, vhost, self.accounts.access(user, vhost))
     }
 
     /// As [`Broker::admit`], for a user whom somebody else knows.
@@ -70,10 +90,16 @@ impl Broker {
     /// Likewise.
     pub fn admit_granted(&self, grant: &Arc<Grant>, vhost: &str) -> Result<Admission, Fault> {
         let user = Arc::clone(grant.authority().user());
-        self.admit_with(&user.name, vhost, Access::granted(grant, vhost))
+        self.admit_with(&user.name, None, vhost, Access::granted(grant, vhost))
     }
 
-    fn admit_with(&self, user: &str, vhost: &str, mut access: Access) -> Result<Admission, Fault> {
+    fn admit_with(
+        &self,
+        user: &str,
+        account: Option<u64>,
+        vhost: &str,
+        mut access: Access,
+    ) -> Result<Admission, Fault> {
         let found = match self.vhost(vhost) {
             Some(found) if self.serves(&found) => found,
             None if self.group == 0 => {
@@ -84,7 +110,7 @@ impl Broker {
         };
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
-        let member = self.members.join(user, limits)?;
+        let member = self.members.join(user, account, limits)?;
         gate::assert_outside("a permission is asked for");
         access.enter().map_err(Fault::not_allowed)?;
         Ok(admission.of_member(member, access))

@@ -23,13 +23,20 @@ struct Membership {
 pub(crate) struct Member {
     members: Arc<Members>,
     user: String,
+    /// The number of its account when it was let in.
+    account: Option<u64>,
     connection: Option<ConnectionId>,
     channels: u32,
 }
 
 impl Members {
     /// Counts one more connection, or refuses it (530) when its user has as many as it may have.
-    pub fn join(self: &Arc<Self>, user: &str, limits: UserLimits) -> Result<Member, Fault> {
+    pub fn join(
+        self: &Arc<Self>,
+        user: &str,
+        account: Option<u64>,
+        limits: UserLimits,
+    ) -> Result<Member, Fault> {
         let mut members = self.0.lock();
         let now = members.get(user).map_or(0, |membership| membership.connections);
         if let Some(most) = limits.max_connections
@@ -40,7 +47,7 @@ impl Members {
         members.entry(user.to_owned()).or_default().connections += 1;
         drop(members);
         let user = user.to_owned();
-        Ok(Member { members: Arc::clone(self), user, connection: None, channels: 0 })
+        Ok(Member { members: Arc::clone(self), user, account, connection: None, channels: 0 })
     }
 
     /// Has all connections of a user closed.
@@ -59,6 +66,11 @@ impl Member {
     /// The user.
     pub fn user(&self) -> &str {
         &self.user
+    }
+
+    /// The number of its account when it was let in; none if it had none.
+    pub fn account(&self) -> Option<u64> {
+        self.account
     }
 
     /// Makes the connection known, so that it can be closed.

@@ -154,7 +154,8 @@ impl Session {
         let accounts = &api.settings.accounts;
         if let Some(grant) = &self.grant {
             let user = Arc::clone(grant.authority().user());
-            let login = Login { user, rehashed: None, grant: Some(Arc::clone(grant)) };
+            let login =
+                Login { user, account: None, rehashed: None, grant: Some(Arc::clone(grant)) };
             return Ok(Caller::of_login(login, accounts).within(&self.life));
         }
         let user = self.account.user_in(&accounts.directory());

@@ -39,7 +39,7 @@ impl Broker {
         if let Some(member) = &mut admission.member {
             member.attach(id, &outbox);
             let user = member.user();
-            if !is_granted && self.accounts.directory().user(user).is_none() {
+            if !is_granted && self.accounts.directory().account_number(user) != member.account() {
                 // Deleted before it could be found.
                 outbox.fail_connection(Fault::new(320, format_args!("user '{user}' was deleted")));
             }

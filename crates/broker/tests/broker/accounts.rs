@@ -155,10 +155,15 @@ fn a_login_that_makes_the_hash_stronger_changes_no_user() {
     admin.create_user(boss).expect("a user");
     let boss = || Arc::clone(admin.accounts().user("boss").expect("a user"));
     let (before, asked) = (boss(), admin.on_behalf_of(boss()));
-    let login =
-        |user: &Arc<User>| Login { user: Arc::clone(user), rehashed: Some(hash()), grant: None };
-    admin.keep_rehashed(&login(&before)).expect("kept");
+    let login = |user: &Arc<User>| {
+        let account = admin.accounts().account_number(&user.name);
+        Login { user: Arc::clone(user), account, rehashed: Some(hash()), grant: None }
+    };
+    admin.set_permission("boss", "/", Permission::all()).expect("a permission");
+    let logged_in = login(&before);
+    admin.keep_rehashed(&logged_in).expect("kept");
     assert_ne!(boss().password, before.password);
+    drop(world.broker.admit_login(&logged_in, "/").expect("the password is the same"));
     asked.check_author().expect("the password is the same");
     // Those of others are noted besides.
     admin.create_user(User::new("other", hash())).expect("a user");
@@ -170,6 +175,41 @@ fn a_login_that_makes_the_hash_stronger_changes_no_user() {
     };
     admin.change_user("boss", password).expect("another password");
     asked.check_author().expect_err("the password is another one");
+    let Err(fault) = world.broker.admit_login(&logged_in, "/") else { panic!("let in") };
+    let text = "530 NOT_ALLOWED - access to vhost '/' refused for user 'boss': it has been deleted or has got another password \
+                since it logged in";
+    assert_eq!(fault.to_string(), text);
+}
+
+/// `with_user` after the user has been deleted, as an operator does who wants to shut out whoever has its password.
+fn make_anew(world: &World) {
+    world.broker.admin().delete_user("u").expect("deleted");
+    with_user(world);
+}
+
+#[test]
+fn who_has_logged_in_before_its_user_was_made_anew_is_not_let_in() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    let user = Arc::clone(admin.accounts().user("u").expect("a user"));
+    let account = admin.accounts().account_number("u");
+    let login = Login { user, account, rehashed: None, grant: None };
+    drop(world.broker.admit_login(&login, "/").expect("let in"));
+    make_anew(&world);
+    let Err(fault) = world.broker.admit_login(&login, "/") else { panic!("let in") };
+    assert_eq!(fault.code, 530);
+}
+
+#[test]
+fn a_user_made_anew_while_a_connection_of_the_old_one_opens_does_not_get_it() {
+    let world = World::new();
+    with_user(&world);
+    let admission = world.broker.admit("u", "/").expect("let in");
+    make_anew(&world);
+    let mut client = world.connect_to(admission);
+    let closed = Heard::ConnectionClosed("320 CONNECTION_FORCED - user 'u' was deleted".into());
+    assert_eq!(client.heard(), [closed]);
 }
 
 #[test]

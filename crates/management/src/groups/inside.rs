@@ -86,7 +86,7 @@ impl Inside {
                 })?;
                 let user = Arc::clone(authority.user());
                 let grant = Some(Grant::new(authority));
-                Ok(Caller::of_login(Login { user, rehashed: None, grant }, accounts))
+                Ok(Caller::of_login(Login { user, account: None, rehashed: None, grant }, accounts))
             }
         }
     }

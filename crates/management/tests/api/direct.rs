@@ -163,6 +163,7 @@ fn settings(
                 }
                 Some(user) => known.come_from(&user, from).map(|()| Login {
                     user,
+                    account: None,
                     rehashed: None,
                     grant: None,
                 }),
@@ -198,7 +199,7 @@ fn settings(
 
 fn granted(authority: Arc<dyn Authority>) -> Login {
     let user = Arc::clone(authority.user());
-    Login { user, rehashed: None, grant: Some(Grant::new(authority)) }
+    Login { user, account: None, rehashed: None, grant: Some(Grant::new(authority)) }
 }
 
 /// A token of an administrator.

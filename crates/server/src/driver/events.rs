@@ -166,8 +166,8 @@ impl<S: ClientStream> Driver<S> {
                 Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
             }
         }
-        self.user = ShortString::try_from(&*login.user.name).ok();
-        self.grant = login.grant;
+        self.grant = login.grant.clone();
+        self.logged_in = Some(Box::new(login));
         self.machine.login_accepted(now);
     }
 
@@ -182,12 +182,10 @@ impl<S: ClientStream> Driver<S> {
 
     fn open(&mut self, name: &str, now: Instant) {
         let broker = std::sync::Arc::clone(&self.shared.broker);
-        let user = self.user.take().unwrap_or_default();
-        let admission = match &self.grant {
-            Some(grant) => broker.admit_granted(grant, name),
-            None => broker.admit(&user.to_string(), name),
+        let Some(login) = self.logged_in.take() else {
+            return self.machine.open_refused(530, "nobody has logged in", now);
         };
-        let admission = match admission {
+        let admission = match broker.admit_login(&login, name) {
             Ok(admission) => admission,
             Err(fault) => {
                 self.note_refused(0, &fault, now);
@@ -198,7 +196,7 @@ impl<S: ClientStream> Driver<S> {
             return self.machine.open_refused(530, "no room for more connections", now);
         }
         let identity = Identity {
-            user,
+            user: ShortString::try_from(&*login.user.name).unwrap_or_default(),
             cancel_notify: self.machine.client_capabilities().consumer_cancel_notify(),
             impersonator: false,
         };

@@ -22,7 +22,7 @@ use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::suspension::Suspension;
 use crate::throttle::{Allowance, Throttles};
-use courser_auth::Grant;
+use courser_auth::{Grant, Login};
 use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Budget, Session};
@@ -84,7 +84,8 @@ struct Driver<S> {
     budget: Budget,
     /// In this turn, what had stopped for want of room has gone on.
     has_resumed: bool,
-    user: Option<courser_codec::ShortString>,
+    /// The user who has logged in, until its session begins.
+    logged_in: Option<Box<Login>>,
     /// What the user may do, if it is somebody else than the accounts who says it.
     grant: Option<Arc<Grant>>,
     /// A login whose password is being checked; nothing is read until then.
@@ -158,7 +159,7 @@ pub(crate) async fn serve<S: ClientStream>(
             is_over: false,
             budget: Budget::begin(),
             has_resumed: false,
-            user: None,
+            logged_in: None,
             grant: None,
             login: None,
             renewal: None,

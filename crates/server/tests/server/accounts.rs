@@ -1,7 +1,8 @@
 //! Who can log in, where users come from, and what a restart makes of it.
 
-use super::support::{Client, Heard, PATIENCE, TestServer};
+use super::support::{Client, Heard, PATIENCE, TestServer, short};
 use courser_auth::{Hashing, PasswordHash, Permission, User};
+use courser_codec::{Frame, Method, connection};
 use courser_connection::Credentials;
 use courser_connection::client::Config as ClientConfig;
 use std::time::{Duration, Instant};
@@ -167,6 +168,49 @@ async fn a_deleted_user_is_disconnected() {
     let text = "CONNECTION_FORCED - user 'gone' was deleted";
     assert_eq!(client.next().await, Heard::Closed(320, text.into()));
     assert!(!comes_in(&server, "gone", "secret").await);
+    server.stop().await;
+}
+
+/// Answers `connection.start`, or `connection.tune` and what comes behind it, and returns what the broker says to that.
+async fn answered(stream: &mut TcpStream, bytes: &[u8], until: &str) -> Vec<(u16, String)> {
+    stream.write_all(bytes).await.expect("sent");
+    let (mut said, mut heard) = (Vec::new(), Vec::new());
+    while heard.last().is_none_or(|(_, name)| name != until) {
+        let read = tokio::time::timeout(PATIENCE, stream.read_buf(&mut said)).await;
+        assert!(read.expect("in time").expect("bytes") > 0, "the end behind {heard:?}");
+        while let Some((frame, length)) = Frame::parse(&said, 0).expect("frames") {
+            let method = Method::decode(frame.payload).expect("a method");
+            let code = match &method {
+                Method::ConnectionClose(close) => close.reply_code,
+                _ => 0,
+            };
+            heard.push((code, method.name().to_owned()));
+            said.drain(..length);
+        }
+    }
+    heard
+}
+
+#[tokio::test]
+async fn a_login_of_a_user_that_is_made_anew_before_its_connection_opens_is_worth_nothing() {
+    let server = TestServer::start().await;
+    put(&server, "bob", "known to others", Hashing::Argon2id);
+    let mut stream = TcpStream::connect(server.address()).await.expect("a connection");
+    let mut login = b"AMQP\x00\x00\x09\x01".to_vec();
+    let (mechanism, locale) = (short("PLAIN"), short("en_US"));
+    let response = b"\0bob\0known to others";
+    connection::StartOk { mechanism, locale, response, ..Default::default() }
+        .write_frame(0, &mut login);
+    answered(&mut stream, &login, "connection.tune").await;
+    server.admin().delete_user("bob").expect("deleted");
+    put(&server, "bob", "new", Hashing::Argon2id);
+    let mut open = Vec::new();
+    connection::TuneOk { channel_max: 10, frame_max: 131_072, heartbeat: 0 }
+        .write_frame(0, &mut open);
+    connection::Open { virtual_host: short("/") }.write_frame(0, &mut open);
+    let heard = answered(&mut stream, &open, "connection.close").await;
+    assert_eq!(heard, [(530, "connection.close".to_owned())]);
+    assert!(comes_in(&server, "bob", "new").await);
     server.stop().await;
 }
 

@@ -70,8 +70,8 @@ impl World {
         self.open(self.vhost(), guest(), frame_max)
     }
 
-    pub fn connect_to(&self, vhost: Arc<Vhost>) -> Client {
-        self.open(vhost, guest(), 131_072)
+    pub fn connect_to(&self, admission: impl Into<Admission>) -> Client {
+        self.open(admission, guest(), 131_072)
     }
 
     /// A client of one of the accounts, in `/`.

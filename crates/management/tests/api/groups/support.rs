@@ -151,11 +151,13 @@ fn api(
             if let Some(told) = known_elsewhere(&name, &is_out) {
                 let user = Arc::clone(told.user());
                 let grant = Some(Grant::new(told));
-                return Box::pin(async { Ok(Login { user, rehashed: None, grant }) });
+                return Box::pin(async {
+                    Ok(Login { user, account: None, rehashed: None, grant })
+                });
             }
             let user = known.directory().user(&name).cloned();
             let user = user.filter(|_| name.as_bytes() == &password[..]);
-            let login = user.map(|user| Login { user, rehashed: None, grant: None });
+            let login = user.map(|user| Login { user, account: None, rehashed: None, grant: None });
             Box::pin(async move { login.ok_or(LoginRefused::InvalidCredentials(name)) })
         }),
         now_ms: Arc::new(move || now_ms.load(Ordering::Relaxed)),
