@@ -9,7 +9,9 @@ use crate::routes::{Needs, Route, Verb};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use courser_broker::admin::{Fault, GetMode, MESSAGES_MAX, MessageView, NewMessage, Published};
+use courser_broker::admin::{
+    Fault, GetMode, MESSAGES_MAX, MessageView, NewMessage, Published, QueueView,
+};
 use courser_codec::{ContentHeader, OwnedProperties, Properties, ShortString};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -35,15 +37,15 @@ pub(crate) const ROUTES: &[Route] = &[
 /// How long a message may take to be as safe as its properties ask for.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an answer with all messages that one request takes.
-const TAKEN_BYTES_MAX: usize = 128 << 20;
+const TAKEN_BYTES_MAX: usize = 64 << 20;
 /// Bytes of JSON that one byte of a message takes at most: a control character is `\u0001`.
 pub(super) const JSON_BYTES: usize = 6;
 /// Bytes of a header, as a frame of the usual size holds it.
-const HEADER_BYTES: usize = 128 << 10;
+pub(super) const HEADER_BYTES: usize = 128 << 10;
 /// Bytes of a body from which on room is made for it alone.
 const LARGE_BYTES: usize = 1 << 20;
 /// Bytes of a message in an answer besides its payload, as a rule.
-const FRAMING_BYTES: usize = 4096;
+pub(super) const FRAMING_BYTES: usize = 4096;
 
 fn publish(call: &Call) -> Outcome {
     let (vhost, exchange) = (call.text("vhost")?, call.exchange("exchange"));
@@ -152,10 +154,27 @@ struct Taking {
     mode: GetMode,
     always_base64: bool,
     truncate: usize,
+    waiting: Waiting,
+}
+
+/// What waits in a queue when messages of it are asked for: an answer has no more, as a rule.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    pub messages: usize,
+    /// Bytes of their bodies; without a limit where that is not known.
+    pub bytes: usize,
+}
+
+impl Waiting {
+    pub fn of(queue: &QueueView) -> Self {
+        let bytes = queue.contents.and_then(|contents| contents.ready_bytes);
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
+        Waiting { messages: queue.ready, bytes }
+    }
 }
 
 impl Taking {
-    fn asked(body: &Map<String, Value>) -> Result<Self, Refusal> {
+    fn asked(body: &Map<String, Value>, waiting: Waiting) -> Result<Self, Refusal> {
         let wanted = ["count", "ackmode", "encoding"];
         let missing: Vec<&str> =
             wanted.into_iter().filter(|name| !body.contains_key(*name)).collect();
@@ -180,16 +199,18 @@ impl Taking {
         };
         let count = size("count")?.ok_or_else(|| not_int("count"))?;
         let truncate = size("truncate")?.unwrap_or(usize::MAX);
-        Ok(Taking { count, mode, always_base64, truncate })
+        Ok(Taking { count, mode, always_base64, truncate, waiting })
     }
 }
 
 fn get(call: &Call) -> Outcome {
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let taking = Taking::asked(&call.object()?)?;
+    let everything = Waiting { messages: usize::MAX, bytes: usize::MAX };
+    let taking = Taking::asked(&call.object()?, everything)?;
     may_read(call)?;
-    call.admin().queue(vhost, queue).map_err(|_| Refusal::missing("queue_not_found"))?;
-    Ok(Reply::work(taking))
+    let queue = call.admin().queue(vhost, queue);
+    let queue = queue.map_err(|_| Refusal::missing("queue_not_found"))?;
+    Ok(Reply::work(Taking { waiting: Waiting::of(&queue), ..taking }))
 }
 
 impl Taking {
@@ -197,20 +218,28 @@ impl Taking {
     fn bytes_max(&self) -> usize {
         let each = self.truncate.saturating_add(FRAMING_BYTES);
         let all = each.saturating_mul(self.count.min(MESSAGES_MAX));
-        all.min((TAKEN_BYTES_MAX - self.overhead()) / JSON_BYTES)
+        // Headers may be longer than is usual.
+        let waiting = self.waiting.bytes.saturating_add(FRAMING_BYTES * self.most());
+        let wanted = all.min(waiting.max(LARGE_BYTES));
+        wanted.min((TAKEN_BYTES_MAX - self.overhead()) / JSON_BYTES)
+    }
+
+    /// How many messages are expected at most.
+    fn most(&self) -> usize {
+        self.count.min(MESSAGES_MAX).min(self.waiting.messages)
     }
 
     /// What the answer has besides those.
     fn overhead(&self) -> usize {
         // The last message may begin below the bound.
-        let last = self.truncate.min(LARGE_BYTES) + HEADER_BYTES;
-        last * JSON_BYTES + FRAMING_BYTES * self.count.min(MESSAGES_MAX)
+        let last = self.truncate.min(self.waiting.bytes).min(LARGE_BYTES) + HEADER_BYTES;
+        last * JSON_BYTES + FRAMING_BYTES * self.most()
     }
 }
 
 impl Work for Taking {
-    /// What the answer has, unless its last message is a large one: fewer messages are taken than are wanted where theirs
-    /// would be more.
+    /// What the answer has, unless its last message is a large one, or more messages come to the queue meanwhile: fewer
+    /// messages are taken than are wanted where theirs would be more.
     fn room(&self) -> usize {
         self.bytes_max().saturating_mul(JSON_BYTES).saturating_add(self.overhead())
     }

@@ -3,7 +3,7 @@
 
 use super::channels::channel_name;
 use super::get;
-use super::messages::{JSON_BYTES, make_room, members};
+use super::messages::{FRAMING_BYTES, HEADER_BYTES, JSON_BYTES, Waiting, make_room, members};
 use super::search::{SEARCHED_BYTES_MAX, Search};
 use super::streams;
 use crate::call::{Call, Outcome};
@@ -68,10 +68,12 @@ pub(super) fn number(call: &Call, name: &str, default: usize) -> Result<usize, R
 fn messages(call: &Call) -> Outcome {
     may_read(call)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
-    let found = Found::asked(call)?;
-    if call.admin().queue(vhost, queue)?.stream.is_some() {
+    let mut found = Found::asked(call)?;
+    let queue = call.admin().queue(vhost, queue)?;
+    if queue.stream.is_some() {
         return streams::messages(call, found);
     }
+    found.expect(Waiting::of(&queue));
     let first = number(call, "offset", 0)?;
     Ok(Reply::work(Looking { first, found }))
 }
@@ -95,6 +97,8 @@ pub(super) struct Found {
     is_full: bool,
     looked_at: usize,
     searched_bytes: usize,
+    /// Bytes that the messages have in the answer, as a rule.
+    room: usize,
 }
 
 impl Found {
@@ -110,7 +114,16 @@ impl Found {
             is_full: false,
             looked_at: 0,
             searched_bytes: 0,
+            room: ROOM_BYTES,
         })
+    }
+
+    /// Wants room for what waits in the queue only. Headers may be longer than is usual.
+    fn expect(&mut self, waiting: Waiting) {
+        let count = self.count.min(waiting.messages);
+        let bodies = self.truncate.saturating_mul(count).min(waiting.bytes);
+        let bytes = bodies.saturating_add(FRAMING_BYTES * count + HEADER_BYTES);
+        self.room = bytes.saturating_mul(JSON_BYTES).min(ROOM_BYTES);
     }
 
     /// How many messages are to be read now, and how many bytes of each body.
@@ -169,9 +182,9 @@ impl Found {
         serde_json::to_writer(&mut self.text, &object).map_err(Refusal::internal)
     }
 
-    /// Bytes that the answer has at most.
+    /// Bytes that the answer has at most, as a rule.
     pub fn room(&self) -> usize {
-        ROOM_BYTES + END_BYTES
+        self.room + END_BYTES
     }
 
     /// The answer, with what else it says: JSON texts of members.

@@ -262,9 +262,14 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
             };
             match fetch {
                 Ok(fetch) => answer.body_mut().hold(fetch),
-                Err(refused) => answer = refusal(&refused),
+                Err(refused) => return Made::Whole(refusal(&refused)),
             }
-            Made::Whole(answer)
+            if bytes <= WHOLE_BYTES_MAX {
+                return Made::Whole(answer);
+            }
+            let long = Long::ready(answer.body_mut().take_whole());
+            answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
+            Made::Long(answer, Box::new(long))
         }
         Made::Long(head, mut long) => {
             let fetch = match long.take_room() {

@@ -160,6 +160,14 @@ impl Outgoing {
         }
     }
 
+    /// Takes a whole body out.
+    pub fn take_whole(&mut self) -> Bytes {
+        match &mut self.content {
+            Content::Whole(bytes) => bytes.take().unwrap_or_default(),
+            _ => Bytes::new(),
+        }
+    }
+
     /// Has the connection keep its place.
     pub fn keeps(&mut self, kept: Option<Kept>) {
         self.kept = kept;

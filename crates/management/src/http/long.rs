@@ -28,6 +28,18 @@ const WHOLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 const PIECES_BYTES: usize = 4 * PIECE_BYTES;
 const ENCODER_BYTES: usize = 384 * 1024;
 
+/// What is made already. It goes out as a list does, and within the same time, so that a client that takes little at a time
+/// does not keep it for as long as it likes.
+struct Ready(Bytes);
+
+impl Rows for Ready {
+    fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        // A copy: what is on its way keeps no more than itself.
+        out.extend_from_slice(&self.0.split_to(self.0.len().min(PIECE_BYTES)));
+        Ok(!self.0.is_empty())
+    }
+}
+
 /// A list that is being made.
 pub(crate) struct Long {
     rows: Box<dyn Rows>,
@@ -42,6 +54,11 @@ impl Long {
     pub fn new(rows: Box<dyn Rows>, is_gzip: bool) -> Self {
         let encoder = is_gzip.then(gzip_encoder);
         Long { rows, encoder, made: Vec::new(), fetch: None }
+    }
+
+    /// What is made already, in pieces.
+    pub fn ready(bytes: Bytes) -> Self {
+        Long::new(Box::new(Ready(bytes)), false)
     }
 
     /// Bytes of memory that it has until all of it is sent.

@@ -47,11 +47,33 @@ async fn ask_and_wait(direct: &Direct, user: &str, path: &str) -> (DuplexStream,
     let mut stream = direct.connect(HERE);
     let request = head(&Asked::new("GET", path).by(user), 0);
     stream.write_all(request.as_bytes()).await.expect("it is taken");
+    let status = status_of(&mut stream).await;
+    (stream, status)
+}
+
+/// Asks for the first message of a queue, which stays there, and reads the head of the answer only.
+async fn get_and_wait(
+    direct: &Direct,
+    user: &str,
+    queue: &str,
+    truncate: usize,
+) -> (DuplexStream, u16) {
+    let body = json!({
+        "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto", "truncate": truncate,
+    });
+    let (path, body) = (format!("/api/queues/%2F/{queue}/get"), body.to_string());
+    let mut stream = direct.connect(HERE);
+    let request = head(&Asked::new("POST", &path).by(user), body.len()) + &body;
+    stream.write_all(request.as_bytes()).await.expect("it is taken");
+    let status = status_of(&mut stream).await;
+    (stream, status)
+}
+
+async fn status_of(stream: &mut DuplexStream) -> u16 {
     let mut status = [0; 12];
     let reading = tokio::time::timeout(PATIENCE, stream.read_exact(&mut status)).await;
     reading.expect("in time").expect("an answer");
-    let status = std::str::from_utf8(&status[9..]).expect("text").parse().expect("a status");
-    (stream, status)
+    std::str::from_utf8(&status[9..]).expect("text").parse().expect("a status")
 }
 
 /// Waits until what answers have is as wanted.
@@ -74,8 +96,12 @@ fn time_stands_still() -> mpsc::Sender<()> {
 }
 
 async fn publish(direct: &Direct, header: usize, body: usize) {
+    publish_to(direct, "q", header, body).await;
+}
+
+async fn publish_to(direct: &Direct, queue: &str, header: usize, body: usize) {
     let mut message = NewMessage {
-        routing_key: ShortString::try_from("q").expect("short"),
+        routing_key: ShortString::try_from(queue).expect("short"),
         body: vec![1; body].into(),
         ..NewMessage::default()
     };
@@ -142,6 +168,66 @@ async fn taken_messages_have_no_more_than_their_answers_share() {
     assert!(taken > 1 && taken + left == 400, "{taken} taken, {left} left");
 }
 
+/// Large answers that wait for their client, as many as there is room for.
+async fn unread(direct: &Direct, user: &str) -> Vec<(DuplexStream, u16)> {
+    let whole = get_and_wait(direct, user, "large", 1 << 30).await;
+    assert_eq!(whole.1, 200);
+    let part = || get_and_wait(direct, user, "large", 4_000_000);
+    let (second, third, fourth) = tokio::join!(part(), part(), part());
+    vec![whole, second, third, fourth]
+}
+
+#[tokio::test]
+async fn large_answers_that_wait_for_their_clients_keep_nobody_from_small_messages() {
+    let direct = world(&["user", "one", "two"]);
+    declare(&direct, "large");
+    publish_to(&direct, "large", 1, 7_300_000).await;
+    publish(&direct, 1, 5).await;
+    let _unread = tokio::join!(unread(&direct, "one"), unread(&direct, "two"));
+    for _ in 0..3 {
+        let (_, status) = get_and_wait(&direct, "user", "q", 1 << 30).await;
+        assert_eq!(status, 200);
+    }
+    let looking = Asked::new("GET", "/api/queues/%2F/q/messages").by("user");
+    assert_eq!(direct.ask(looking).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_large_answer_that_its_client_takes_slowly_ends_after_a_quarter_of_an_hour() {
+    const JSON_BYTES: usize = 6;
+    let direct = world(&["user"]);
+    publish(&direct, 1, 1 << 20).await;
+    let (mut stream, status) = get_and_wait(&direct, "user", "q", 1 << 30).await;
+    assert_eq!(status, 200);
+    tokio::time::pause();
+    let (mut some, mut taken) = (vec![0; 100_000], 0);
+    // Always something before the connection counts as stalled.
+    for _ in 0..60 {
+        if stream.read_exact(&mut some).await.is_err() {
+            break;
+        }
+        taken += some.len();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+    let mut rest = Vec::new();
+    // The end is an error or none.
+    let _ = stream.read_to_end(&mut rest).await;
+    let all = JSON_BYTES << 20;
+    assert!((all / 2..all).contains(&(taken + rest.len())), "{taken} and {}", rest.len());
+    counts(&direct, |counted| counted == 0).await;
+}
+
+#[tokio::test]
+async fn a_large_answer_says_how_long_it_is() {
+    let direct = world(&["user"]);
+    publish(&direct, 1, 1 << 20).await;
+    let body = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" }).to_string();
+    let answer = direct.ask(Asked { body: &body, ..Asked::new("POST", GET).by("user") }).await;
+    assert_eq!(answer.headers["content-length"], answer.body.len().to_string());
+    assert_eq!(answer.json()[0]["payload"].as_str().map(str::len), Some(1 << 20));
+    counts(&direct, |counted| counted == 0).await;
+}
+
 #[tokio::test]
 async fn a_page_of_messages_ends_before_the_one_that_does_not_fit_in() {
     let direct = world(&["user"]);
@@ -201,9 +287,13 @@ async fn a_user_whose_bodies_come_slowly_keeps_no_others_out() {
 
 /// Has a request that takes messages wait for its turn while something is done, and looks that it takes none.
 async fn waited(meanwhile: impl FnOnce(&Direct)) -> u16 {
+    const MESSAGES: usize = 12;
     let direct = world(&["user"]);
-    publish(&direct, 1, 1 << 20).await;
-    let (unread, status) = ask_and_wait(&direct, "user", "/api/queues/%2F/q/messages").await;
+    for _ in 0..MESSAGES {
+        publish(&direct, 1, 1 << 20).await;
+    }
+    let path = "/api/queues/%2F/q/messages?count=1";
+    let (unread, status) = ask_and_wait(&direct, "user", path).await;
     assert_eq!(status, 200);
     let body =
         json!({ "count": 1000, "ackmode": "ack_requeue_false", "encoding": "auto" }).to_string();
@@ -215,7 +305,7 @@ async fn waited(meanwhile: impl FnOnce(&Direct)) -> u16 {
         drop(unread);
     };
     let (answer, ()) = tokio::join!(asking, meanwhile);
-    assert_eq!(direct.broker.admin().queue("/", b"q").expect("a queue").ready, 1);
+    assert_eq!(direct.broker.admin().queue("/", b"q").expect("a queue").ready, MESSAGES);
     answer.status
 }
 
