@@ -46,6 +46,11 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
+/// Whether a route is one of these.
+pub(crate) fn only_asks(route: &Route) -> bool {
+    ROUTES.iter().any(|one| one.method == route.method && one.pattern == route.pattern)
+}
+
 /// Bytes of a question where a message would go, whose headers no client could send if they were larger; and of one what a user may
 /// do, in which there are names only.
 const MESSAGE_BYTES_MAX: usize = 128 << 10;

@@ -2,8 +2,8 @@
 //! that is only added to, one JSON object a line, and bounded: when it is full it becomes the first of
 //! the old ones, and the oldest goes.
 //!
-//! What requests carry is not in it, as it may be secret. Requests that are refused are noted too, but only so many a minute
-//! of each user, and of all strangers together, that they do not drive out the others.
+//! What requests carry is not in it, as it may be secret. Requests that have changed nothing, as those that are refused, are noted
+//! too, but only so many a minute of each user, and of all strangers together, that they do not drive out the others.
 //!
 //! A thread of its own writes, so that a disk that stands still holds up no other: a request waits for its line a moment
 //! only, and lines for which there is no room are counted.
@@ -31,10 +31,10 @@ use tokio::sync::oneshot;
 
 /// Files besides the one that is written to.
 const OLD_FILES: usize = 7;
-/// Refused requests that are noted in a minute, of each user, and of all without good credentials.
-const REFUSED_A_MINUTE: u32 = 60;
-/// Users whose refusals are counted apart in a minute; those of more users count as strangers'.
-const REFUSED_USERS_MAX: usize = 64;
+/// Requests without an effect that are noted in a minute, of each user, and of all without good credentials.
+const IDLE_A_MINUTE: u32 = 60;
+/// Users whose requests without an effect are counted apart in a minute; those of more users count as strangers'.
+const IDLE_USERS_MAX: usize = 64;
 /// Bytes of a path that are noted.
 const PATH_BYTES_MAX: usize = 2048;
 /// Lines that wait to be written.
@@ -54,12 +54,14 @@ pub(crate) struct Entry<'a> {
     /// With the query.
     pub path: &'a str,
     pub status: u16,
+    /// It has come as far as to something that changes something.
+    pub is_begun: bool,
 }
 
 impl Entry<'_> {
-    /// Nothing was done. That is not certain of one whose client left (499), or that failed.
-    fn is_refused(&self) -> bool {
-        self.user.is_none() || (400..499).contains(&self.status)
+    /// Nothing was changed. Of one that has begun this is not certain where its client left (499), or where it failed.
+    fn is_without_effect(&self) -> bool {
+        self.user.is_none() || !self.is_begun || (400..499).contains(&self.status)
     }
 
     fn line(&self, left_out: u64) -> String {
@@ -85,7 +87,7 @@ pub(crate) type Written = oneshot::Receiver<()>;
 /// The audit log.
 pub(crate) struct Audit {
     shared: Arc<Shared>,
-    refusals: Mutex<Refusals>,
+    without_effect: Mutex<Counts>,
     lines: SyncSender<Line>,
 }
 
@@ -106,8 +108,9 @@ struct Line {
     written: oneshot::Sender<()>,
 }
 
+/// How many requests without an effect there were.
 #[derive(Default)]
-struct Refusals {
+struct Counts {
     /// The minute in which they are counted.
     minute: u64,
     /// By user; those of strangers have none.
@@ -126,7 +129,7 @@ impl Audit {
         if let Err(error) = writer.spawn(move || own.write(&waiting, file)) {
             shared.fail(&mut shared.failure.lock(), error.to_string());
         }
-        Audit { shared, refusals: Mutex::default(), lines }
+        Audit { shared, without_effect: Mutex::default(), lines }
     }
 
     /// Why not all is written to it at present, if so.
@@ -135,9 +138,9 @@ impl Audit {
         failure.as_ref().map(|error| format!("{}: {error}", self.shared.path.display()))
     }
 
-    /// Has a line added, unless it is one refusal too many. What can't be written is said in the broker's own log.
+    /// Has a line added, unless it is one too many of those without an effect. What can't be written is said in the broker's own log.
     pub fn note(&self, entry: &Entry<'_>) -> Option<Written> {
-        if entry.is_refused() && !self.refusals.lock().have_room(entry) {
+        if entry.is_without_effect() && !self.without_effect.lock().have_room(entry) {
             self.shared.left_out.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -200,7 +203,7 @@ impl Shared {
     }
 }
 
-impl Refusals {
+impl Counts {
     fn have_room(&mut self, entry: &Entry<'_>) -> bool {
         let minute = entry.at_ms / 60_000;
         if self.minute != minute {
@@ -208,12 +211,12 @@ impl Refusals {
             self.counts.clear();
         }
         let mut user = entry.user.map(str::to_owned);
-        if self.counts.len() >= REFUSED_USERS_MAX && !self.counts.contains_key(&user) {
+        if self.counts.len() >= IDLE_USERS_MAX && !self.counts.contains_key(&user) {
             user = None;
         }
         let refused = self.counts.entry(user).or_default();
         *refused += 1;
-        *refused <= REFUSED_A_MINUTE
+        *refused <= IDLE_A_MINUTE
     }
 }
 

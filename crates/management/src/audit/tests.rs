@@ -6,7 +6,15 @@ use std::io::Write;
 
 fn entry(user: Option<&str>, at_ms: u64) -> Entry<'_> {
     let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-    Entry { at_ms, user, peer, method: "PUT", path: "/api/queues/%2F/q", status: 201 }
+    Entry {
+        at_ms,
+        user,
+        peer,
+        method: "PUT",
+        path: "/api/queues/%2F/q",
+        status: 201,
+        is_begun: true,
+    }
 }
 
 fn log() -> (tempfile::TempDir, Audit) {
@@ -49,8 +57,8 @@ fn strangers_do_not_drive_out_what_users_did() {
     }
     note(&audit, &entry(Some("me"), 6));
     let last = newest(&audit, 5000);
-    assert_eq!(last.len(), REFUSED_A_MINUTE as usize + 1);
-    assert_eq!(last[0]["left_out"], 1000 - u64::from(REFUSED_A_MINUTE));
+    assert_eq!(last.len(), IDLE_A_MINUTE as usize + 1);
+    assert_eq!(last[0]["left_out"], 1000 - u64::from(IDLE_A_MINUTE));
 }
 
 #[test]
@@ -65,12 +73,26 @@ fn refused_requests_of_a_user_do_not_drive_out_what_others_did() {
     note(&audit, &refused("low", 499));
     let mut last = newest(&audit, 5000);
     assert_eq!(last.remove(0)["status"], 499, "what may have been done is noted");
-    assert_eq!(last.len(), REFUSED_A_MINUTE as usize + 2, "what another is refused is noted");
-    assert_eq!(last[1]["left_out"], 1000 - u64::from(REFUSED_A_MINUTE));
+    assert_eq!(last.len(), IDLE_A_MINUTE as usize + 2, "what another is refused is noted");
+    assert_eq!(last[1]["left_out"], 1000 - u64::from(IDLE_A_MINUTE));
     assert_eq!(last[0]["user"], "low", "what it may do is noted as ever");
     note(&audit, &refused("low", 401));
     note(&audit, &Entry { at_ms: 60_005, ..refused("low", 401) });
     assert_eq!(newest(&audit, 1)[0]["at_ms"], 60_005, "a minute later there is room again");
+}
+
+#[test]
+fn what_left_before_anything_was_begun_is_bounded_and_what_was_begun_is_not() {
+    let (_folder, audit) = log();
+    let left = |is_begun| Entry { status: 499, is_begun, ..entry(Some("low"), 5) };
+    for _ in 0..1000 {
+        note(&audit, &left(false));
+    }
+    assert_eq!(newest(&audit, 5000).len(), IDLE_A_MINUTE as usize);
+    for _ in 0..100 {
+        note(&audit, &left(true));
+    }
+    assert_eq!(newest(&audit, 5000).len(), IDLE_A_MINUTE as usize + 100);
 }
 
 #[test]
@@ -79,8 +101,8 @@ fn refusals_are_counted_for_so_many_users_at_most() {
     for nth in 0..10_000 {
         note(&audit, &Entry { status: 401, ..entry(Some(&nth.to_string()), 5) });
     }
-    assert!(audit.refusals.lock().counts.len() <= REFUSED_USERS_MAX + 1);
-    let most = REFUSED_USERS_MAX + REFUSED_A_MINUTE as usize;
+    assert!(audit.without_effect.lock().counts.len() <= IDLE_USERS_MAX + 1);
+    let most = IDLE_USERS_MAX + IDLE_A_MINUTE as usize;
     assert_eq!(newest(&audit, 20_000).len(), most);
 }
 

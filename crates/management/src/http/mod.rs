@@ -128,7 +128,7 @@ async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Respo
     let is_inside = peer.connected.is_inside || peer.connected.is_operator;
     let checked = if is_inside { Ok(()) } else { check_host(&request, &api) };
     let (answer, access) = match checked {
-        Ok(()) => answered(&api, peer, request, &mut noting.user).await,
+        Ok(()) => answered(&api, peer, request, &mut noting).await,
         Err(refused) => (answer::refusal(&refused), Access::NONE),
     };
     noting.end(answer.status()).await;
@@ -150,12 +150,12 @@ fn check_host(request: &Request<Incoming>, api: &Api) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", reason))
 }
 
-/// The answer to a request, and who may ask what at its path. Who sends it is noted in `user`.
+/// The answer to a request, and who may ask what at its path. Who sends it is noted, and how far it comes.
 async fn answered<'a>(
     api: &'a Arc<Api>,
     peer: Peer,
     mut request: Request<Incoming>,
-    user: &mut Option<String>,
+    noting: &mut Noting,
 ) -> (Response<Outgoing>, Access<'a>) {
     let method = request.method().clone();
     let not_found = || (answer::refusal(&Refusal::not_found()), Access::NONE);
@@ -187,9 +187,12 @@ async fn answered<'a>(
     let Some(route) = Verb::of(&method).and_then(|verb| resource.route(verb)).copied() else {
         return (answer::empty(StatusCode::METHOD_NOT_ALLOWED), access);
     };
+    noting.is_for(&route);
+    let user = &mut noting.user;
     let prepared = prepare(api, peer, request, resource, segments, &route, user).await;
     let answer = match prepared {
         Ok((call, kept)) => {
+            noting.begin(&route);
             let answer = Answer { route, is_gzip_wanted };
             let mut answer = groups::answer::answered(call, answer).await;
             answer.body_mut().keeps(kept);

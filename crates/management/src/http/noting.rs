@@ -1,15 +1,20 @@
 //! Requests for changes in the audit log, whatever comes of them: those to paths that there are not too, and
-//! those whose clients leave before they are answered.
+//! those whose clients leave before they are answered. Questions are not, whatever their method.
 
 use super::request::Connected;
 use crate::Api;
+use crate::api::only_asks;
 use crate::audit::{Entry, Written};
+use crate::routes::{Needs, Route};
 use hyper::{Method, Request, StatusCode, Uri};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What is noted of a request whose client has left: whether it was done is not known.
 const LEFT: u16 = 499;
+
+/// Bytes of a query that are noted.
+const QUERY_BYTES_MAX: usize = 256;
 
 /// A request that is to be noted.
 pub(super) struct Noting {
@@ -20,6 +25,8 @@ pub(super) struct Noting {
     peer: SocketAddr,
     method: Method,
     path: String,
+    /// It is carried out, and that may change something.
+    is_begun: bool,
 }
 
 impl Noting {
@@ -29,7 +36,20 @@ impl Noting {
         // Home has noted what it passes on.
         let is_noted = api.audit.is_some() && !looks && !connected.is_inside;
         let (user, peer, path) = (None, connected.address, shown(request.uri()));
-        Noting { api: is_noted.then(|| Arc::clone(api)), user, peer, method, path }
+        let api = is_noted.then(|| Arc::clone(api));
+        Noting { api, user, peer, method, path, is_begun: false }
+    }
+
+    /// Takes note of which request it is.
+    pub fn is_for(&mut self, route: &Route) {
+        if only_asks(route) {
+            self.api = None;
+        }
+    }
+
+    /// Takes note that it has been read and let in. A login changes nothing.
+    pub fn begin(&mut self, route: &Route) {
+        self.is_begun = !matches!(route.needs, Needs::Credentials | Needs::Code);
     }
 
     /// Notes what has come of it.
@@ -45,8 +65,9 @@ impl Noting {
     fn note(&mut self, status: u16) -> Option<(Arc<Api>, Written)> {
         let api = self.api.take()?;
         let (at_ms, user, peer) = (api.now_ms(), self.user.as_deref(), self.peer);
-        let (method, path) = (self.method.as_str(), &*self.path);
-        let line = api.audit.as_ref()?.note(&Entry { at_ms, user, peer, method, path, status })?;
+        let (method, path, is_begun) = (self.method.as_str(), &*self.path, self.is_begun);
+        let entry = Entry { at_ms, user, peer, method, path, status, is_begun };
+        let line = api.audit.as_ref()?.note(&entry)?;
         Some((api, line))
     }
 }
@@ -70,7 +91,12 @@ fn shown(uri: &Uri) -> String {
         // A value without a name.
         None => "...".to_owned(),
     });
-    format!("{}?{}", uri.path(), pairs.collect::<Vec<_>>().join("&"))
+    let mut query = pairs.collect::<Vec<_>>().join("&");
+    if query.len() > QUERY_BYTES_MAX {
+        query.truncate(query.floor_char_boundary(QUERY_BYTES_MAX));
+        query.push_str("...");
+    }
+    format!("{}?{query}", uri.path())
 }
 
 #[cfg(test)]
@@ -90,5 +116,16 @@ mod tests {
         ] {
             assert_eq!(shown(&Uri::from_static(uri)), expected);
         }
+    }
+
+    #[test]
+    fn of_a_long_query_the_beginning_is_noted() {
+        let long = format!("/api/x?if-empty=true&_{}=1", "a".repeat(5000));
+        let noted = shown(&long.parse().expect("an address"));
+        assert!(
+            noted.starts_with("/api/x?if-empty=true&_aaa") && noted.ends_with("a..."),
+            "{noted}"
+        );
+        assert_eq!(noted.len(), "/api/x?".len() + QUERY_BYTES_MAX + "...".len());
     }
 }

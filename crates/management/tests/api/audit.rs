@@ -1,10 +1,12 @@
 //! Who has asked for which change.
 
+use crate::direct::{Asked, Direct, HERE, head};
 use crate::support::Broker;
 use courser::Management;
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 use serde_json::{Value, json};
 use std::io::Write;
+use tokio::io::AsyncWriteExt;
 
 /// Method, path, user and status of a line.
 fn line(line: &Value) -> (&Value, &Value, &Value, &Value) {
@@ -52,6 +54,70 @@ async fn requests_that_find_nothing_are_noted_too_and_no_secret_of_a_query() {
         let (found, at, _, came) = line(&log[nth]);
         assert_eq!((found, at, came), (&json!(method), &json!(path), &json!(status)));
     }
+}
+
+/// How many requests are in the log besides those that are counted only, and how many are not in it.
+async fn noted(direct: &Direct) -> (usize, u64) {
+    let log = direct.ask(Asked::new("GET", "/api/audit?count=1000").by("boss")).await.json();
+    let lines = log.as_array().expect("a list");
+    let left_out = lines.iter().filter_map(|line| line["left_out"].as_u64()).sum();
+    (lines.len(), left_out)
+}
+
+/// A broker on whose clock no time passes, with an administrator and a user who may change nothing.
+fn audited(folder: &tempfile::TempDir) -> Direct {
+    let direct = Direct::audited(folder.path().join("audit.log"));
+    direct.add_user("boss", "administrator");
+    direct.add_user("low", "management");
+    direct
+}
+
+#[tokio::test]
+async fn questions_are_not_noted_whatever_their_method() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let direct = audited(&folder);
+    let body = json!({ "vhost": "/", "right": "read", "resource": "queue", "name": "q" });
+    let body = body.to_string();
+    let path = "/api/access/check?_a=1";
+    let answer = direct.ask(Asked { body: &body, ..Asked::new("POST", path).by("low") }).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(noted(&direct).await, (0, 0));
+}
+
+#[tokio::test]
+async fn logins_and_requests_that_do_not_come_whole_do_not_drive_out_changes() {
+    const REQUESTS: usize = 100;
+    const MOST: usize = 60;
+    let folder = tempfile::tempdir().expect("a folder");
+    let direct = audited(&folder);
+    for _ in 0..REQUESTS {
+        direct.log_in("low").await;
+    }
+    assert_eq!(noted(&direct).await, (MOST, 0));
+    direct.now_ms.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);
+    for _ in 0..REQUESTS {
+        let mut stream = direct.connect(HERE);
+        let request = head(&Asked::new("PUT", "/api/queues/%2F/q").by("low"), 10);
+        stream.write_all(request.as_bytes()).await.expect("it is taken");
+        tokio::task::yield_now().await;
+    }
+    // A line says what was left out before it.
+    let mut changes = 0;
+    let all = async {
+        loop {
+            let path = format!("/api/vhosts/{changes}");
+            let change = direct.ask(Asked { body: "{}", ..Asked::new("PUT", &path).by("boss") });
+            assert_eq!(change.await.status, 201);
+            changes += 1;
+            let (lines, left_out) = noted(&direct).await;
+            if lines + left_out as usize >= 2 * REQUESTS + changes {
+                return lines;
+            }
+        }
+    };
+    let lines =
+        tokio::time::timeout(std::time::Duration::from_secs(60), all).await.expect("in time");
+    assert_eq!(lines, 2 * MOST + changes);
 }
 
 #[tokio::test]

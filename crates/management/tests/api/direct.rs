@@ -11,6 +11,7 @@ use courser_broker::{Broker, Limits};
 use courser_management::{Api, LoginCounts, NodeFacts, Settings, Web};
 use courser_store::{MemoryGauge, MemoryStore, Store};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -66,9 +67,21 @@ impl Direct {
 
     pub fn on(store: Arc<dyn Store>, gauge: Arc<MemoryGauge>) -> Self {
         let broker = Broker::new(store, gauge, Limits::default(), 7);
+        Direct::of(broker, None)
+    }
+
+    /// With an audit log in this file.
+    pub fn audited(file: PathBuf) -> Self {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        Direct::of(Broker::new(store, gauge, Limits::default(), 7), Some(file))
+    }
+
+    fn of(broker: Arc<Broker>, audit_log: Option<PathBuf>) -> Self {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let known_elsewhere = Arc::default();
-        let api = Api::new(broker.admin(), settings(&broker, &now_ms, &known_elsewhere));
+        let settings = Settings { audit_log, ..settings(&broker, &now_ms, &known_elsewhere) };
+        let api = Api::new(broker.admin(), settings);
         Direct { broker, api, now_ms, known_elsewhere, stop: watch::Sender::new(false) }
     }
 
