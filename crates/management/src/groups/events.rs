@@ -65,11 +65,15 @@ pub(super) fn passed_on(
     let (sender, receiver) = mpsc::channel(1);
     let client = sender.clone();
     let passing = async move {
-        while let Some(frame) = body.frame().await {
-            let piece = match frame.map(Frame::into_data) {
-                Ok(Ok(data)) => Ok(data),
-                Ok(Err(_)) => continue,
-                Err(error) => Err(error),
+        loop {
+            let piece = match body.frame().await.map(|frame| frame.map(Frame::into_data)) {
+                // An empty piece is the end.
+                Some(Ok(Ok(data))) if data.is_empty() => continue,
+                Some(Ok(Ok(data))) => Ok(data),
+                Some(Ok(Err(_))) => continue,
+                Some(Err(error)) => Err(error),
+                None if is_list => Ok(Bytes::new()),
+                None => return,
             };
             if !listener.may_listen().await {
                 if is_list {
@@ -78,7 +82,7 @@ pub(super) fn passed_on(
                 }
                 return;
             }
-            let is_last = piece.is_err();
+            let is_last = piece.as_ref().map_or(true, Bytes::is_empty);
             if sender.send_timeout(piece, SEND_TIMEOUT).await.is_err() || is_last {
                 return;
             }
@@ -90,7 +94,8 @@ pub(super) fn passed_on(
             () = client.closed() => {}
         }
     });
-    Response::from_parts(head, Outgoing::pieces(receiver))
+    let sent = if is_list { Outgoing::list } else { Outgoing::pieces };
+    Response::from_parts(head, sent(receiver))
 }
 
 async fn until_one_ends(ended: &mut watch::Receiver<bool>) {

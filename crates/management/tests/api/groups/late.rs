@@ -1,6 +1,8 @@
 //! Groups that take their time.
 
 use super::support::World;
+use courser_broker::admin::NewQueue;
+use courser_codec::FieldTable;
 use courser_management::{HOME, RelayStream};
 use serde_json::json;
 use std::sync::atomic::Ordering;
@@ -49,4 +51,26 @@ async fn what_takes_a_group_long_is_waited_for_as_at_home() {
     let importing = world.call(&world.home, "POST", "/api/definitions", "guest", &headers, &body);
     let done = importing.await;
     assert_eq!(done.status, 204, "{done:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_another_group_that_is_taken_too_slowly_does_not_end_as_if_it_were_whole() {
+    let world = World::start().await;
+    let group = world.group_of("b").expect("it is there");
+    assert_ne!(group, HOME);
+    for nth in 0..3000 {
+        let queue = NewQueue { durable: false, auto_delete: false, arguments: FieldTable::new() };
+        let name = format!("{nth}-{}", "x".repeat(200));
+        world.admin_of(group).declare_queue("b", &name, queue).expect("a queue");
+    }
+    let mut list = world.follow("/api/queues/b", "guest").await;
+    // The connection goes on, but no piece is taken in the time that it has.
+    for _ in 0..10 {
+        list.read_exact(&mut [0; 1000]).await.expect("it goes on");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+    let mut rest = Vec::new();
+    // The end is an error or none.
+    let _ = list.read_to_end(&mut rest).await;
+    assert!(!rest.is_empty() && !rest.ends_with(b"0\r\n\r\n"));
 }
