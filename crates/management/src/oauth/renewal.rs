@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::sync::OwnedMutexGuard;
 use zeroize::Zeroizing;
 
 /// Milliseconds before its end from which on a token is renewed.
@@ -23,7 +24,7 @@ pub(crate) struct Renewal {
     /// None where there is none, or the provider does not take it any more.
     refresh: Mutex<Option<Zeroizing<String>>>,
     /// Held by who asks.
-    asked: tokio::sync::Mutex<Asked>,
+    asked: Arc<tokio::sync::Mutex<Asked>>,
 }
 
 /// The last question.
@@ -37,7 +38,7 @@ struct Asked {
 impl Renewal {
     /// With what the provider has given for that, if anything.
     pub fn new(refresh: Option<Zeroizing<String>>) -> Arc<Self> {
-        Arc::new(Renewal { refresh: Mutex::new(refresh), asked: tokio::sync::Mutex::default() })
+        Arc::new(Renewal { refresh: Mutex::new(refresh), asked: Arc::default() })
     }
 
     pub fn is_possible(&self) -> bool {
@@ -59,18 +60,23 @@ pub(crate) async fn keep(
     if left_ms > BEFORE_MS || left_ms > 0 && !renewal.is_possible() {
         return Ok(());
     }
+    // It goes on when the client leaves: the provider takes each refresh token once, and what it gives instead is kept.
+    let ask = |asked| {
+        let (api, grant, renewal) = (Arc::clone(api), Arc::clone(grant), Arc::clone(renewal));
+        tokio::spawn(async move { renew(&api, &grant, &renewal, peer, asked).await })
+    };
     if left_ms > 0 {
-        if renewal.asked.try_lock().is_ok() {
-            let (api, grant, renewal) = (Arc::clone(api), Arc::clone(grant), Arc::clone(renewal));
+        if let Ok(asked) = Arc::clone(&renewal.asked).try_lock_owned() {
             // Why it fails is said when the token is over.
-            tokio::spawn(async move { renew(&api, &grant, &renewal, peer).await });
+            drop(ask(asked));
         }
         return Ok(());
     }
-    match renew(api, grant, renewal, peer).await {
-        Ok(()) => Ok(()),
-        Err(ProviderError::Refused(_)) => Err(Refusal::challenge()),
-        Err(error) => Err(flow::refusal(error)),
+    match ask(Arc::clone(&renewal.asked).lock_owned().await).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(ProviderError::Refused(_))) => Err(Refusal::challenge()),
+        Ok(Err(error)) => Err(flow::refusal(error)),
+        Err(_) => Err(Refusal::internal("the token could not be renewed")),
     }
 }
 
@@ -84,8 +90,8 @@ async fn renew(
     grant: &Grant,
     renewal: &Renewal,
     peer: SocketAddr,
+    mut asked: OwnedMutexGuard<Asked>,
 ) -> Result<(), ProviderError> {
-    let mut asked = renewal.asked.lock().await;
     if left_ms(api, grant) > BEFORE_MS {
         return Ok(());
     }

@@ -1,9 +1,10 @@
 //! Logging in with a browser at whoever issues tokens: what the broker asks and answers on the way.
 
-use crate::support::{Answers, Issuer, PATIENCE, Signer, TestServer, now_s};
+use crate::support::{Answers, Issuer, PATIENCE, Signer, TestServer, now_s, wait_until};
 use courser::{Config, HttpListen};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ADMINISTRATOR: &str = "mq.tag:administrator";
@@ -352,5 +353,45 @@ async fn where_only_tokens_count_no_password_does() {
     assert_eq!(auth["oauth_disable_basic_auth"], true);
     let shown = page.ask("GET", "/api/config/effective", &[("authorization", &bearer)], "").await;
     assert_eq!(shown.json()["oauth"]["client_secret"], "(removed)");
+    page.server.stop().await;
+}
+
+/// The cookie of a session whose token is over.
+async fn session_whose_token_is_over(page: &Page, issuer: &Issuer, signer: &Signer) -> String {
+    loop {
+        let (_, state, cookies) = page.begin().await;
+        let until_s = now_s() + 2;
+        let claims = json!({ "scope": ADMINISTRATOR, "exp": until_s });
+        issuer.grant(200, &issued(issuer, signer, &claims));
+        let session = page.finish(&state, &cookies).await;
+        // It may be over before it is looked at.
+        if session.status() == 200 {
+            wait_until("it is over", async || now_s() > until_s).await;
+            return session.cookies();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_renewed_though_the_client_that_waits_for_it_leaves() {
+    let signer = Signer::new("one");
+    let issuer = Issuer::start(&[&signer]).await;
+    let page = Page::start(&issuer, |_| {}).await;
+    let cookie = session_whose_token_is_over(&page, &issuer, &signer).await;
+    let headers = [("cookie", &*cookie)];
+    // The only time that the refresh token is taken.
+    issuer.grant(200, &issued(&issuer, &signer, &json!({ "scope": ADMINISTRATOR })));
+    issuer.answers(Answers::Later);
+    let leaving = page.ask("GET", "/api/whoami", &headers, "");
+    let is_asked = async || issuer.brought().contains("grant_type=refresh_token");
+    tokio::select! {
+        _ = leaving => panic!("nobody has answered"),
+        () = wait_until("the token is renewed", is_asked) => {}
+    }
+    // It is noticed that the client is gone.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    issuer.answers(Answers::Well);
+    let who = page.ask("GET", "/api/whoami", &headers, "").await;
+    assert_eq!(who.status(), 200, "{}", who.body);
     page.server.stop().await;
 }
