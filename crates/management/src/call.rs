@@ -102,6 +102,18 @@ impl Call {
         self.caller.as_ref().ok_or_else(Refusal::challenge)
     }
 
+    /// Looks whether who has asked for something that goes on for long still may. Home does where it passes something on.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_asker(&self) -> Result<(), Refusal> {
+        self.admin.check_author()?;
+        match self.caller.as_ref().filter(|_| self.inside.is_none()) {
+            Some(caller) => caller.check_grant(&self.admin, self.api.now_ms()),
+            None => Ok(()),
+        }
+    }
+
     /// The name of who asks, for what is counted by user.
     pub fn user(&self) -> &str {
         self.caller.as_ref().map_or("", Caller::name)

@@ -209,6 +209,21 @@ impl Caller {
         }
     }
 
+    /// Looks whether one whom a token or another program has let in still may what it might: what the directory says of its users
+    /// is looked at with each change. It may take long.
+    ///
+    /// # Errors
+    /// As [`Caller::again`], and when it may less.
+    pub fn check_grant(&self, admin: &Admin, now_ms: u64) -> Result<(), Refusal> {
+        if self.grant.is_none() {
+            return Ok(());
+        }
+        match self.again(now_ms)?.still_sees_all(self, admin) {
+            true => Ok(()),
+            false => Err(Refusal::not_authorised(NOT_PERMITTED)),
+        }
+    }
+
     /// The user in whose name accounts are changed, if it is one of them.
     pub fn author(&self) -> Option<Arc<User>> {
         (self.grant.is_none() && !self.is_operator).then(|| Arc::clone(&self.user))

@@ -114,9 +114,9 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
         return tell_plan(call, &now);
     }
     let done = import_into(call, file, vhost);
-    let done = done.map_err(|error| match call.admin().check_author() {
+    let done = done.map_err(|error| match call.check_asker() {
         Ok(()) => Refusal::bad_request(error.to_string()),
-        Err(not_permitted) => not_permitted.into(),
+        Err(not_permitted) => not_permitted,
     })?;
     tracing::info!(
         user = call.caller()?.name(),

@@ -62,6 +62,9 @@ pub struct Imported {
     pub warnings: Vec<String>,
 }
 
+/// Milliseconds after which a token is looked at again, or another program is asked, whether who asks still may.
+const ASK_AGAIN_MS: u64 = 1000;
+
 /// What is imported into.
 pub(super) struct Import<'a> {
     pub(super) admin: &'a Admin,
@@ -69,6 +72,8 @@ pub(super) struct Import<'a> {
     vhost: Option<&'a str>,
     /// Who asks, if somebody does.
     pub(super) call: Option<&'a Call>,
+    /// When it was last looked whether who asks still may, where that takes long.
+    asked_ms: u64,
     /// How many groups vhosts can be in.
     pub(super) groups: u16,
     /// How passwords are hashed that stand in the file.
@@ -89,8 +94,8 @@ pub fn import(
     groups: u16,
 ) -> Result<Imported, ImportError> {
     let done = Imported::default();
-    Import { admin, vhost: None, call: None, groups, hashing, done, skipped: Skipped::default() }
-        .of(text)
+    let (vhost, call, asked_ms, skipped) = (None, None, 0, Skipped::default());
+    Import { admin, vhost, call, asked_ms, groups, hashing, done, skipped }.of(text)
 }
 
 /// The same, for who asks for it.
@@ -101,7 +106,8 @@ pub(crate) fn import_into(
 ) -> Result<Imported, ImportError> {
     let (admin, hashing) = (call.admin(), call.api.settings.accounts.hashing());
     let (groups, call, done) = (count(call), Some(call), Imported::default());
-    Import { admin, vhost, call, groups, hashing, done, skipped: Skipped::default() }.of(text)
+    let (asked_ms, skipped) = (call.map_or(0, |call| call.api.now_ms()), Skipped::default());
+    Import { admin, vhost, call, asked_ms, groups, hashing, done, skipped }.of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
@@ -163,10 +169,21 @@ impl Import<'_> {
         mut make: impl FnMut(&mut Self, &Value) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         rows(document, list)?.into_iter().try_for_each(|row| {
-            // A file may be long, and the right to import it taken meanwhile.
-            self.admin.check_author().map_err(|error| ImportError(error.to_string()))?;
+            self.check_asker()?;
             make(self, row)
         })
+    }
+
+    /// A file may be long, and the right to import it taken meanwhile.
+    fn check_asker(&mut self) -> Result<(), ImportError> {
+        self.admin.check_author().map_err(|error| ImportError(error.to_string()))?;
+        let Some(call) = self.call else { return Ok(()) };
+        let now_ms = call.api.now_ms();
+        if now_ms.saturating_sub(self.asked_ms) < ASK_AGAIN_MS {
+            return Ok(());
+        }
+        self.asked_ms = now_ms;
+        call.check_asker().map_err(|refused| ImportError(reason(&refused)))
     }
 
     /// A name that begins with `amq.` is the broker's own.

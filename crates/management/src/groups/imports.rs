@@ -98,6 +98,7 @@ async fn imported(
     });
     for (group, rows) in dividing.await? {
         asker.check_author()?;
+        aside(call, |call| call.caller()?.check_grant(call.admin(), call.api.now_ms())).await?;
         if !known.contains(&group) {
             continue;
         }

@@ -1,10 +1,11 @@
 //! Answers that go on for a while: they end with the right of who listens.
 
-use crate::direct::{Asked, Direct, HERE, head};
+use crate::direct::{Asked, Direct, HERE, OF_TOKEN, TOKEN_MS, head};
 use crate::support::until_of;
 use courser_auth::{Permission, Tags, User};
 use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
+use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -107,4 +108,28 @@ async fn a_long_list_ends_with_the_right_of_who_asked_for_it() {
     assert!(!is_whole("/api/queues", has_lost_its_tag).await);
     let other = |direct: &Direct| direct.add_user("other", "management");
     assert!(is_whole("/api/queues", other).await);
+}
+
+#[tokio::test]
+async fn an_import_ends_with_the_token_of_who_asked_for_it() {
+    let direct = Direct::new();
+    let queues: Vec<_> = (0..QUEUES)
+        .map(|nth| json!({ "vhost": "/", "name": format!("q{nth}"), "durable": false }))
+        .collect();
+    let body = json!({ "queues": queues }).to_string();
+    let json = [("content-type", "application/json")];
+    let asked = Asked {
+        body: &body,
+        headers: &json,
+        ..Asked::new("POST", "/api/definitions").by(OF_TOKEN)
+    };
+    let made = || direct.broker.admin().queues(Some("/")).expect("its queues").len();
+    let expiring = async {
+        while made() == 0 {
+            tokio::task::yield_now().await;
+        }
+        direct.now_ms.fetch_add(TOKEN_MS + 1, Ordering::Relaxed);
+    };
+    let (answer, ()) = tokio::join!(direct.ask(asked), expiring);
+    assert_eq!((answer.status, made() < QUEUES), (401, true), "{} made: {answer:?}", made());
 }
