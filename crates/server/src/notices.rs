@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use courser_management::Notice;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of reading the settings again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,13 @@ pub(crate) struct Notices {
     clock: Clock,
     /// By what it is about.
     all: Mutex<BTreeMap<&'static str, Notice>>,
+    /// Groups of the cluster that this node leads and that can't follow home.
+    behind: Mutex<BTreeSet<u16>>,
 }
 
 impl Notices {
     pub fn new(clock: Clock) -> Self {
-        Notices { clock, all: Mutex::default() }
+        Notices { clock, all: Mutex::default(), behind: Mutex::default() }
     }
 
     /// What an operator should know now.
@@ -61,6 +63,20 @@ impl Notices {
         let suspended = "The listeners for clients are suspended: no new connections are taken until they are resumed \
                          (courser ctl resume_listeners)";
         self.set("listeners_suspended", on.then_some(suspended));
+    }
+
+    /// Says whether a group that this node leads can't get what has been changed at home.
+    pub fn group_is_behind(&self, group: u16, is_behind: bool) {
+        let failed = "A group of the cluster can't get the definitions of home: what has been changed of users, permissions, vhosts \
+                      and global parameters, revocations included, has no effect there. The log of the node that leads the \
+                      group says why";
+        let mut behind = self.behind.lock();
+        if is_behind {
+            behind.insert(group);
+        } else {
+            behind.remove(&group);
+        }
+        self.set("group_behind_home", (!behind.is_empty()).then_some(failed));
     }
 
     fn set(&self, kind: &'static str, text: Option<&'static str>) {
@@ -98,5 +114,16 @@ mod tests {
         notices.certificates_renewed(true);
         notices.reloaded(Reloaded::Whole);
         assert_eq!(kinds(&notices), [""; 0]);
+    }
+
+    #[test]
+    fn a_group_that_can_not_follow_home_is_told_until_all_can() {
+        let notices = Notices::default();
+        notices.group_is_behind(1, true);
+        notices.group_is_behind(2, true);
+        notices.group_is_behind(1, false);
+        assert_eq!(kinds(&notices), ["group_behind_home"]);
+        notices.group_is_behind(2, false);
+        assert!(kinds(&notices).is_empty());
     }
 }

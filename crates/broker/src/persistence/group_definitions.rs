@@ -34,6 +34,12 @@ impl GroupDefinitions {
         out
     }
 
+    /// The version of those that these bytes are the beginning of; none of fewer than it takes.
+    pub fn version_of(beginning: &[u8]) -> Option<Lsn> {
+        let (_, rest) = beginning.split_first_chunk::<2>()?;
+        Some(Lsn(u64::from_le_bytes(*rest.first_chunk::<8>()?)))
+    }
+
     /// Reads them back; none if they are malformed.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (group, rest) = bytes.split_first_chunk::<2>()?;

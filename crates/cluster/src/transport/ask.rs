@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How long an answer may take, to be made and to be sent.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes of an answer: room for the definitions of a cluster.
+/// Bytes of an answer: room for a large piece of the definitions of a cluster.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 impl Endpoint {

@@ -7,18 +7,23 @@
 use super::front::{Front, Serves};
 use super::group::Group;
 use super::questions::Question;
+use crate::notices::Notices;
 use crate::service::Service;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use courser_broker::Broker;
 use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
 use courser_store::Lsn;
+use pieces::{Gathering, PIECE_BYTES, Pieces};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+
+pub(super) mod pieces;
+
+pub(super) use pieces::Part;
 
 /// How often a group asks home.
 const PULL_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,8 +33,26 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long what a group gets may take to be on a majority of disks.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a group asks in vain before an operator is told.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
 /// How long somebody waits for groups to have what home has.
 const HELD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How far home's definitions have come, as this node knows.
+pub(super) struct Spreading {
+    /// The version that all groups are known to have.
+    held_by_all: AtomicU64,
+    /// Those that are on their way from this node.
+    pieces: Pieces,
+    notices: Arc<Notices>,
+}
+
+impl Spreading {
+    pub fn new(notices: &Arc<Notices>) -> Self {
+        let (pieces, notices) = (Pieces::of(PIECE_BYTES), Arc::clone(notices));
+        Spreading { held_by_all: AtomicU64::new(0), pieces, notices }
+    }
+}
 
 impl Front {
     /// What a group that has adopted version `have` has to adopt now, if this node leads home; nothing if it has all of it.
@@ -58,14 +81,18 @@ impl Front {
         }
     }
 
-    /// The same as a text; an empty one if there is nothing.
+    /// The same as a text, or the first piece of it, or the one that is asked for; an empty one if there is nothing.
     pub(super) async fn definitions_text(
         &self,
         group: GroupNumber,
         have: Lsn,
+        part: Option<Part>,
     ) -> Result<String, String> {
+        if let Some(part) = part {
+            return self.spreading.pieces.next(group, part);
+        }
         let definitions = self.definitions(group, have).await?;
-        Ok(definitions.map_or_else(String::new, |some| BASE64.encode(some.encode())))
+        Ok(definitions.map_or_else(String::new, |some| self.spreading.pieces.first(group, &some)))
     }
 
     /// Has the broker of a group, which this node leads, adopt what home has now, unless it has `version` already.
@@ -110,14 +137,16 @@ impl Front {
             Serves::There(leader) => leader,
             Serves::Nobody => return Err("no node leads the cluster".into()),
         };
-        let question = Question::Definitions { group: group.number, have: have.0 };
-        let text = self.ask(leader, &question).await.map_err(|error| error.to_string())?;
-        if text.is_empty() {
-            return Ok(None);
+        let (group, have) = (group.number, have.0);
+        let mut gathering = Gathering::of(PIECE_BYTES);
+        loop {
+            let question = Question::Definitions { group, have, part: gathering.wants() };
+            let asked = self.ask(leader, &question).await;
+            let text = asked.map_err(|error| error.to_string())?;
+            if let ControlFlow::Break(all) = gathering.add(&text)? {
+                return Ok(all);
+            }
         }
-        let bytes = BASE64.decode(text).map_err(|error| error.to_string())?;
-        let malformed = || "the definitions that home has sent can't be read".to_owned();
-        GroupDefinitions::decode(&bytes).map(Some).ok_or_else(malformed)
     }
 
     /// Has the broker of a group adopt what home has before it serves. If home can't be asked for some seconds, it serves with
@@ -148,7 +177,8 @@ impl Front {
         let broker = Arc::downgrade(&service.shared.broker);
         let mut stopping = service.stopping();
         tokio::spawn(async move {
-            let mut fails = false;
+            let number = group.number.0;
+            let mut failing: Option<Instant> = None;
             loop {
                 let next = async {
                     tokio::time::sleep(PULL_INTERVAL).await;
@@ -157,23 +187,22 @@ impl Front {
                 };
                 let adopted = tokio::select! {
                     adopted = next => adopted,
-                    _ = stopping.changed() => return,
+                    _ = stopping.changed() => None,
                 };
-                match adopted {
-                    None => return,
-                    Some(Ok(())) => fails = false,
-                    Some(Err(reason)) if !fails => {
-                        fails = true;
-                        let group = group.number.0;
-                        tracing::warn!(
-                            group,
-                            reason,
-                            "the group can't get the definitions of home"
-                        );
-                    }
-                    Some(Err(_)) => {}
+                let Some(adopted) = adopted else { break };
+                if let (Err(reason), None) = (&adopted, failing) {
+                    tracing::warn!(
+                        group = number,
+                        reason,
+                        "the group can't get the definitions of home"
+                    );
                 }
+                failing = adopted.err().map(|_| failing.unwrap_or_else(Instant::now));
+                let is_behind = failing.is_some_and(|since| since.elapsed() >= TOLD_AFTER);
+                front.spreading.notices.group_is_behind(number, is_behind);
             }
+            // Whoever leads it now says it.
+            front.spreading.notices.group_is_behind(number, false);
         });
     }
 
@@ -214,7 +243,9 @@ impl Front {
         let Serves::Here(service) = self.serves() else { return };
         let version = service.shared.broker.admin().definitions_version();
         drop(service);
-        if !self.groups.are_several() || self.held_by_all.load(Ordering::Acquire) >= version.0 {
+        if !self.groups.are_several()
+            || self.spreading.held_by_all.load(Ordering::Acquire) >= version.0
+        {
             return;
         }
         let mut waiting = JoinSet::new();
@@ -232,7 +263,7 @@ impl Front {
             });
         }
         if waiting.join_all().await.into_iter().all(|has| has) {
-            self.held_by_all.fetch_max(version.0, Ordering::AcqRel);
+            self.spreading.held_by_all.fetch_max(version.0, Ordering::AcqRel);
         }
     }
 

@@ -3,6 +3,7 @@
 //! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
+use super::definitions::Spreading;
 use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
@@ -16,6 +17,7 @@ use super::whereabouts::Whereabouts;
 use crate::config::Config;
 use crate::doors::Doors;
 use crate::driver::{self, ClientStream};
+use crate::notices::Notices;
 use crate::open_files::OpenFiles;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
@@ -27,7 +29,6 @@ use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, copy_bidirectional};
@@ -84,8 +85,8 @@ pub(crate) struct Front {
     pub(super) whereabouts: Whereabouts,
     /// Vhosts that go from one group to another.
     pub(super) moves: Moves,
-    /// The version of home's definitions that all groups are known to have.
-    pub(super) held_by_all: AtomicU64,
+    /// How far home's definitions have come.
+    pub(super) spreading: Spreading,
     /// Answers requests over HTTP that this node does not serve itself.
     relay: OnceLock<Arc<Relay>>,
     pub(super) metrics: OnceLock<Arc<Relay>>,
@@ -98,6 +99,7 @@ impl Front {
         endpoint: Arc<Endpoint>,
         roster: Arc<Roster>,
         groups: &Arc<Groups>,
+        notices: &Arc<Notices>,
     ) -> Arc<Self> {
         let throttles = Arc::<Throttles>::default();
         let (relay, metrics) = (OnceLock::new(), OnceLock::new());
@@ -113,7 +115,7 @@ impl Front {
             clients,
             groups: Arc::clone(groups),
             whereabouts,
-            held_by_all: AtomicU64::new(0),
+            spreading: Spreading::new(notices),
             relay,
             metrics,
         })

@@ -91,15 +91,15 @@ impl Node {
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
         let groups = Groups::new(home.map_err(StartError::GroupThread)?);
-        let front =
-            Front::new(&config, &doors, Arc::clone(&endpoint), Arc::clone(&roster), &groups);
+        let notices = Arc::new(Notices::new(Clock::system()));
+        let (own, known) = (Arc::clone(&endpoint), Arc::clone(&roster));
+        let front = Front::new(&config, &doors, own, known, &groups, &notices);
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
         let members = Members::new(&front, config.cluster.groups, tell);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
         let addresses = doors.addresses();
-        let notices = Arc::new(Notices::new(Clock::system()));
         let security = security.map(|security| security as Arc<dyn FromFiles>);
         let certificates = doors.certificates().into_iter().chain(security).collect();
         let certificates = Certificates::new(certificates, &notices);

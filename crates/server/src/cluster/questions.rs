@@ -1,5 +1,6 @@
 //! What nodes ask each other, and answer.
 
+use super::definitions::Part;
 use super::drain::Pace;
 use super::front::Serves;
 use super::members::Members;
@@ -59,7 +60,13 @@ pub(super) enum Question {
     Move(Request),
     /// Which definitions of home has this group to adopt, which has adopted this version? To be asked of who leads home.
     /// The answer is empty if there is nothing new.
-    Definitions { group: GroupNumber, have: u64 },
+    Definitions {
+        group: GroupNumber,
+        have: u64,
+        /// Not the beginning of them, but what comes behind that.
+        #[serde(default)]
+        part: Option<Part>,
+    },
     /// Have this group, which you lead, adopt this version of the definitions of home.
     Adopt { group: GroupNumber, version: u64 },
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
@@ -117,9 +124,9 @@ impl Members {
             Ok(Question::Move(request)) => {
                 self.front.upgrade().ok_or("this node ends")?.answer_move(request)
             }
-            Ok(Question::Definitions { group, have }) => {
+            Ok(Question::Definitions { group, have, part }) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
-                front.definitions_text(group, Lsn(have)).await
+                front.definitions_text(group, Lsn(have), part).await
             }
             Ok(Question::Adopt { group, version }) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
