@@ -5,12 +5,14 @@
 //!        'r' permission: user, vhost
 //!        't' topic permission: user, vhost, exchange
 //!        (each with its u16 length before it, little-endian)
-//! value  the row of RabbitMQ's definitions, in JSON
+//! value  the row of RabbitMQ's definitions, in JSON; a user's also has `made`, if that is known
 //! ```
 
 use crate::definitions::{PermissionRow, TopicPermissionRow, UserRow};
 use crate::permission::{Permission, TopicPermission};
 use crate::user::User;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// The first byte of a user's key.
@@ -49,6 +51,16 @@ pub enum Record {
     },
 }
 
+/// A user as it is kept.
+#[derive(Serialize, Deserialize)]
+struct KeptUser {
+    #[serde(flatten)]
+    row: UserRow,
+    /// Where in the log it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made: Option<NonZeroU64>,
+}
+
 /// Why a record can't be read back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a user or permission in the log can't be read: {0}")]
@@ -70,7 +82,10 @@ impl Record {
     /// What is kept under the key; `None` if the key is to be removed.
     pub fn value(&self) -> Option<Vec<u8>> {
         let json = match self {
-            Record::User(user) => serde_json::to_vec(&UserRow::from(&**user)),
+            Record::User(user) => {
+                let (row, made) = (UserRow::from(&**user), NonZeroU64::new(user.made));
+                serde_json::to_vec(&KeptUser { row, made })
+            }
             Record::UserDeleted(_) => return None,
             Record::Permission { user, vhost, permission } => {
                 let permission = permission.as_ref()?;
@@ -98,8 +113,9 @@ impl Record {
         let wrong = |error: serde_json::Error| RecordError(error.to_string());
         let record = match kept_key.first() {
             Some(&USER) => {
-                let row: UserRow = serde_json::from_slice(value).map_err(wrong)?;
+                let KeptUser { row, made } = serde_json::from_slice(value).map_err(wrong)?;
                 let user = User::try_from(&row).map_err(|error| RecordError(error.to_string()))?;
+                let user = User { made: made.map_or(0, NonZeroU64::get), ..user };
                 Record::User(Arc::new(user))
             }
             Some(&PERMISSION) => {

@@ -32,6 +32,9 @@ pub struct User {
     pub origin: Origin,
     /// Let it in from this machine only.
     pub loopback_only: bool,
+    /// Where in the log it was made, which tells it from others of its name: it stays the same while the user changes. 0 where
+    /// that is not known.
+    pub made: u64,
 }
 
 impl User {
@@ -44,6 +47,7 @@ impl User {
             limits: UserLimits::default(),
             origin: Origin::Runtime,
             loopback_only: false,
+            made: 0,
         }
     }
 

@@ -131,6 +131,15 @@ impl Broker {
         let changed = {
             let mut defined = self.defined.lock();
             let _gate = shard.gate.read();
+            // Behind whatever made and deleted another user of the same name.
+            let at = shard.store.end().0 + 1;
+            let decide = |directory: &Directory| {
+                let mut records = decide(directory)?;
+                if self.group == 0 {
+                    note_made(directory, &mut records, at);
+                }
+                Ok(records)
+            };
             let changed = self.accounts.change(decide, |records| {
                 keep(&*shard.store, records).map_err(AccountsError::Store)
             })?;
@@ -204,13 +213,25 @@ impl Broker {
     }
 }
 
-/// Writes changes to the log: what is set and what is taken away, each together or not at all.
+/// Notes of users where in the log they are made. Other groups have that from home.
+fn note_made(directory: &Directory, records: &mut [AccountRecord], at: u64) {
+    for record in records {
+        if let AccountRecord::User(user) = record {
+            let made = directory.user(&user.name).map_or(at, |known| known.made);
+            if user.made != made {
+                Arc::make_mut(user).made = made;
+            }
+        }
+    }
+}
+
 /// What a client hears that was on its way to a vhost when that went to another group: no mistake of its own, so it comes again.
 fn moves(vhost: &str) -> Fault {
     let text = format_args!("vhost '{vhost}' is in another group of the cluster now; try again");
     Fault::new(320, text)
 }
 
+/// Writes changes to the log: what is set and what is taken away, each together or not at all.
 fn keep(store: &dyn Store, records: &[AccountRecord]) -> Result<(), StoreError> {
     let kept: Vec<_> = records.iter().map(|record| (record.key(), record.value())).collect();
     let (set, gone): (Vec<_>, Vec<_>) = kept.iter().partition(|(_, value)| value.is_some());

@@ -13,7 +13,7 @@ use crate::persistence::definition::{self, Definition};
 use crate::vhost::{Vhost, VhostSettings};
 use courser_auth::Record;
 use courser_store::Lsn;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Accounts that are written to the log together.
@@ -197,10 +197,16 @@ impl Admin {
         Ok(())
     }
 
-    /// Takes away the users and permissions that are not wanted.
+    /// Takes away the users and permissions that are not wanted, and users with all that they may do who have been made anew.
     fn remove_accounts_but(&self, wanted: &BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
-        let there = self.accounts().records().into_iter();
-        let unwanted = there.filter(|record| !wanted.contains_key(&record.key()));
+        let there = self.accounts().records();
+        let is_another = |record: &&Record| is_another(record, wanted.get(&record.key()));
+        let others = there.iter().filter(is_another).map(|record| user_of(record).to_owned());
+        let others: BTreeSet<String> = others.collect();
+        let stays = |record: &Record| {
+            wanted.contains_key(&record.key()) && !others.contains(user_of(record))
+        };
+        let unwanted = there.into_iter().filter(|record| !stays(record));
         let (users, grants): (Vec<_>, Vec<_>) =
             unwanted.partition(|record| matches!(record, Record::User(_)));
         // A user goes after what it may do: the log forgets each by itself.
@@ -261,6 +267,27 @@ impl Wanted {
             }
         }
         Ok(wanted)
+    }
+}
+
+/// Whether a user is another one than that of the same name that is wanted. One of which home does not know where it was made is
+/// as old as the first.
+fn is_another(there: &Record, wanted: Option<&Record>) -> bool {
+    match (there, wanted) {
+        (Record::User(there), Some(Record::User(wanted))) => {
+            wanted.made != 0 && there.made != wanted.made
+        }
+        _ => false,
+    }
+}
+
+/// The name of the user whom a record is of.
+fn user_of(record: &Record) -> &str {
+    match record {
+        Record::User(user) => &user.name,
+        Record::UserDeleted(user)
+        | Record::Permission { user, .. }
+        | Record::TopicPermission { user, .. } => user,
     }
 }
 

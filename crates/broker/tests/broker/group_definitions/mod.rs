@@ -137,6 +137,49 @@ fn open_sessions_of_a_group_follow_the_accounts() {
 }
 
 #[test]
+fn a_user_that_was_deleted_is_disconnected_also_if_there_is_a_new_one_of_its_name() {
+    let (home, group) = (WorldOnDisk::new(), World::of_group(1));
+    let admin = home.broker.admin();
+    put(&admin, "v", 1);
+    let make = |name: &str| {
+        admin.create_user(user(name, "secret")).expect("a user");
+        admin.set_permission(name, "v", Permission::all()).expect("a permission");
+    };
+    make("u");
+    make("w");
+    adopt(&admin, &group);
+    let mut goes = group.admit("u", "v").expect("admitted");
+    let mut stays = group.admit("w", "v").expect("admitted");
+    admin.delete_user("u").expect("deleted");
+    make("u");
+    let password = |changed: &mut User| {
+        changed.password = user("w", "other").password;
+        Ok(())
+    };
+    admin.change_user("w", password).expect("another password");
+    adopt(&admin, &group);
+    let closed = Heard::ConnectionClosed("320 CONNECTION_FORCED - user 'u' was deleted".into());
+    assert_eq!(goes.heard(), [closed]);
+    stays.declare("q");
+    assert_eq!(had(&group.broker.admin()), wanted(&admin, 1));
+    group.admit("u", "v").expect("the new one is let in");
+}
+
+#[test]
+fn a_user_is_told_from_others_of_its_name_after_a_restart_too() {
+    let mut home = WorldOnDisk::new();
+    let made = |home: &WorldOnDisk| home.broker.admin().accounts().user("u").expect("there").made;
+    home.broker.admin().create_user(user("u", "secret")).expect("a user");
+    let first = made(&home);
+    home.broker.admin().set_user_limit("u", "max-channels", 5).expect("a limit");
+    home.restart();
+    assert!(first > 0 && made(&home) == first);
+    home.broker.admin().delete_user("u").expect("deleted");
+    home.broker.admin().create_user(user("u", "secret")).expect("a user");
+    assert_ne!(made(&home), first);
+}
+
+#[test]
 fn a_vhost_that_was_deleted_is_gone_also_if_there_is_a_new_one_of_its_name() {
     let (home, mut group) = (WorldOnDisk::new(), WorldOnDisk::of_group(1));
     let admin = home.broker.admin();
