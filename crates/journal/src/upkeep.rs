@@ -212,7 +212,7 @@ impl Core {
                     }
                     drop(log);
                     self.tell_room();
-                    return self.disk.remove(&path).map_err(|error| ("remove", path, error));
+                    return self.remove_unfilled(path);
                 }
                 Err(error) => return Err(("write to", path, error)),
             }
@@ -225,6 +225,14 @@ impl Core {
             self.room_waiters.wake_up_to(Lsn(0), false);
         }
         Ok(())
+    }
+
+    /// Removes a file that there was no room to fill. Without room for its name, it was never there.
+    fn remove_unfilled(&self, path: PathBuf) -> Result<(), Failed> {
+        match self.disk.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(("remove", path, error)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -222,41 +222,6 @@ fn nothing_is_taken_after_a_failed_sync_and_durable_does_not_move() {
 }
 
 #[test]
-fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
-    let disk = FakeDisk::new(8);
-    let journal = start(&disk);
-    let mut held: Vec<Lsn> = (0..100).flat_map(|_| append(&journal, &[&[1; 1000]], SYNC)).collect();
-    held.iter().for_each(|position| journal.hold(*position, 1));
-    journal.maintain_once();
-    // No room for a segment, nor for the checkpoint below.
-    disk.set_capacity(disk.used_bytes() + 10_000);
-    let mut batch = Batch::new();
-    loop {
-        batch.push(&[&[1; 1000]]);
-        match journal.append(&mut batch, SYNC) {
-            Ok(appended) => held.push(appended.position(0)),
-            Err(AppendError::Full) => break,
-            Err(error) => panic!("{error}"),
-        }
-        journal.hold(held[held.len() - 1], 1);
-        assert!(held.len() < 1000);
-    }
-    assert!(!journal.has_room());
-    // Acks go in, more than fit into what is left of the segment.
-    let reserve = courser_journal::AppendMode { sync: true, reserve: true };
-    for position in held.drain(..) {
-        append(&journal, &[&position.0.to_le_bytes()], reserve);
-        journal.release(&[position.into()]);
-    }
-    assert!(journal.failed().is_none() && journal.wants_checkpoint());
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000])).unwrap();
-    assert!(journal.has_room());
-    assert_eq!(batch.len(), 1);
-    journal.append(&mut batch, SYNC).unwrap();
-    journal.wait_durable(journal.end()).unwrap();
-}
-
-#[test]
 fn a_segment_that_is_full_to_the_last_octet_is_not_freed_before_there_is_another() {
     let disk = FakeDisk::new(10);
     let journal = start(&disk);

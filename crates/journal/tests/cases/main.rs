@@ -2,6 +2,7 @@
 
 mod faults;
 mod figures;
+mod full;
 mod pace;
 mod support;
 mod threads;

@@ -39,6 +39,7 @@ struct State {
     hold: Hold,
     sync_hold: Hold,
     capacity_bytes: u64,
+    files_max: usize,
     write_count: u64,
     written_bytes: u64,
     read_bytes: u64,
@@ -67,6 +68,7 @@ impl FakeDisk {
             hold: Hold::default(),
             sync_hold: Hold::default(),
             capacity_bytes: u64::MAX,
+            files_max: usize::MAX,
             write_count: 0,
             written_bytes: 0,
             read_bytes: 0,
@@ -92,6 +94,11 @@ impl FakeDisk {
     /// Says how many bytes fit on the disk.
     pub fn set_capacity(&self, bytes: u64) {
         self.0.lock().capacity_bytes = bytes;
+    }
+
+    /// Says how many files there can be: inodes, of which a file system may have too few.
+    pub fn set_files_max(&self, files: usize) {
+        self.0.lock().files_max = files;
     }
 
     /// Has who makes a file wait until the hold is let go: what a disk does that is slow when it has to grow something.
@@ -308,6 +315,10 @@ impl Disk for FakeDisk {
         let file = match (mode, state.live_names.get(path)) {
             (OpenMode::Create, _) => {
                 state.change()?;
+                let is_new = !state.live_names.contains_key(path);
+                if is_new && state.live_names.len() >= state.files_max {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
                 let file = state.add_file(path);
                 if let Some(image) = state.files.get_mut(&file) {
                     image.truncate();

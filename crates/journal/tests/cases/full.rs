@@ -1,0 +1,71 @@
+//! A disk without room: publishes are refused, what frees room goes on.
+
+use crate::support::{SYNC, append, start};
+use courser_journal::{AppendError, AppendMode, Batch, Lsn, testing::FakeDisk};
+
+#[test]
+fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
+    let disk = FakeDisk::new(8);
+    let journal = start(&disk);
+    let mut held: Vec<Lsn> = (0..100).flat_map(|_| append(&journal, &[&[1; 1000]], SYNC)).collect();
+    held.iter().for_each(|position| journal.hold(*position, 1));
+    journal.maintain_once();
+    // No room for a segment, nor for the checkpoint below.
+    disk.set_capacity(disk.used_bytes() + 10_000);
+    let mut batch = Batch::new();
+    loop {
+        batch.push(&[&[1; 1000]]);
+        match journal.append(&mut batch, SYNC) {
+            Ok(appended) => held.push(appended.position(0)),
+            Err(AppendError::Full) => break,
+            Err(error) => panic!("{error}"),
+        }
+        journal.hold(held[held.len() - 1], 1);
+        assert!(held.len() < 1000);
+    }
+    assert!(!journal.has_room());
+    // Acks go in, more than fit into what is left of the segment.
+    let reserve = AppendMode { sync: true, reserve: true };
+    for position in held.drain(..) {
+        append(&journal, &[&position.0.to_le_bytes()], reserve);
+        journal.release(&[position.into()]);
+    }
+    assert!(journal.failed().is_none() && journal.wants_checkpoint());
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000])).unwrap();
+    assert!(journal.has_room());
+    assert_eq!(batch.len(), 1);
+    journal.append(&mut batch, SYNC).unwrap();
+    journal.wait_durable(journal.end()).unwrap();
+}
+
+#[test]
+fn a_file_system_that_takes_no_more_files_is_a_full_disk() {
+    let disk = FakeDisk::new(12);
+    let journal = start(&disk);
+    journal.maintain_once();
+    disk.set_files_max(disk.names().len());
+    let (mut batch, mut held) = (Batch::new(), Vec::new());
+    loop {
+        batch.push(&[&[1; 1000]]);
+        match journal.append(&mut batch, SYNC) {
+            Ok(appended) => held.push(appended.position(0)),
+            Err(AppendError::Full) => break,
+            Err(error) => panic!("{error}"),
+        }
+        journal.hold(held[held.len() - 1], 1);
+        assert!(held.len() < 1000);
+    }
+    assert!(!journal.has_room() && journal.failed().is_none());
+    let reserve = AppendMode { sync: true, reserve: true };
+    for position in held.drain(..) {
+        append(&journal, &[&position.0.to_le_bytes()], reserve);
+        journal.release(&[position.into()]);
+    }
+    // Its file is made in the place of a spare one, and what it frees is room.
+    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    disk.set_files_max(usize::MAX);
+    journal.maintain_once();
+    assert!(journal.has_room());
+    journal.append(&mut batch, SYNC).unwrap();
+    journal.wait_durable(journal.end()).unwrap();
+}
