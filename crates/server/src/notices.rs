@@ -1,8 +1,9 @@
-//! What an operator has asked for and the broker could not do, or has to take back: it is among what needs attention until
-//! then.
+//! What an operator has asked for, or relies on, and the broker could not do, or has to take back: it is among what needs attention
+//! until then.
 
 use crate::clock::Clock;
 use courser_management::Notice;
+use courser_store::ShardId;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,11 +26,13 @@ pub(crate) struct Notices {
     all: Mutex<BTreeMap<&'static str, Notice>>,
     /// Groups of the cluster that this node leads and that can't follow home.
     behind: Mutex<BTreeSet<u16>>,
+    /// Groups and their shards whose last checkpoint could not be made.
+    without_checkpoint: Mutex<BTreeSet<(u16, ShardId)>>,
 }
 
 impl Notices {
     pub fn new(clock: Clock) -> Self {
-        Notices { clock, all: Mutex::default(), behind: Mutex::default() }
+        Notices { clock, ..Notices::default() }
     }
 
     /// What an operator should know now.
@@ -79,6 +82,19 @@ impl Notices {
         self.set("group_behind_home", (!behind.is_empty()).then_some(failed));
     }
 
+    /// Says whether the last checkpoint that was tried of a shard of a group could be made.
+    pub fn checkpoint_tried(&self, group: u16, shard: ShardId, is_made: bool) {
+        let failed = "No checkpoint of the journal can be made: it only grows, and the next start takes longer. It is tried \
+                      again; the broker's log says what is in the way";
+        let mut without = self.without_checkpoint.lock();
+        if is_made {
+            without.remove(&(group, shard));
+        } else {
+            without.insert((group, shard));
+        }
+        self.set("checkpoint_failed", (!without.is_empty()).then_some(failed));
+    }
+
     fn set(&self, kind: &'static str, text: Option<&'static str>) {
         let mut all = self.all.lock();
         match text {
@@ -125,5 +141,21 @@ mod tests {
         assert_eq!(kinds(&notices), ["group_behind_home"]);
         notices.group_is_behind(2, false);
         assert!(kinds(&notices).is_empty());
+    }
+
+    #[test]
+    fn checkpoints_that_fail_are_told_until_each_shard_has_one() {
+        let notices = Notices::default();
+        for (group, shard, is_made, told) in [
+            (0, 0, true, false),
+            (0, 1, false, true),
+            (0, 0, true, true),
+            (1, 1, false, true),
+            (0, 1, true, true),
+            (1, 1, true, false),
+        ] {
+            notices.checkpoint_tried(group, ShardId(shard), is_made);
+            assert_eq!(kinds(&notices) == ["checkpoint_failed"], told, "{group}, {shard}");
+        }
     }
 }

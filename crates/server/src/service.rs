@@ -156,7 +156,7 @@ impl Service {
         let api = management::api(config, &shared, around, &stop);
         let exporter = metrics::exporter(config, &api, &around.ledger, gateway.as_ref());
         timers::start(&shared.broker, around.clock.clone(), stopping);
-        let checkpoints = storage.start_checkpoints();
+        let checkpoints = storage.start_checkpoints(&around.notices);
         let _counted = Counted(Arc::clone(&exporter));
         Ok(Service { shared, api, exporter, _counted, gateway, checkpoints, stop, failure })
     }

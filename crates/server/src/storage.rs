@@ -1,10 +1,11 @@
 //! The broker's life on the disk: recovery at the start, checkpoints while it runs, the end.
 
 use crate::config::Config;
+use crate::notices::Notices;
 use crate::server::StartError;
 use courser_broker::{Broker, Limits};
 pub use courser_journal::Disk;
-use courser_journal::JournalShards;
+use courser_journal::{JournalShards, Repeated};
 use courser_store::{
     MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,
     Shards,
@@ -117,11 +118,14 @@ fn tell(id: ShardId, messages: usize, report: &OpenReport, started: Instant) {
 
 impl Storage {
     /// Starts the threads that make checkpoints when a shard wants one.
-    pub fn start_checkpoints(self) -> Checkpoints {
+    /// Operators see in `notices` while none can be made.
+    pub fn start_checkpoints(self, notices: &Arc<Notices>) -> Checkpoints {
         let Storage { broker, shards } = self;
         let start = |(id, shard): (ShardId, Arc<dyn OpenShard>)| {
             let state = broker.state_of(id)?;
-            Some(ShardCheckpoints::start(&broker, id, shard, Box::new(state)))
+            let (broker, notices) = (Arc::clone(&broker), Arc::clone(notices));
+            let (state, failures) = (Box::new(state), Repeated::default());
+            Some(ShardCheckpoints::start(Maker { broker, id, shard, state, notices, failures }))
         };
         Checkpoints { shards: shards.into_iter().filter_map(start).collect() }
     }
@@ -141,54 +145,44 @@ impl Checkpoints {
     }
 }
 
-type State = Arc<dyn ShardState + Send + Sync>;
-
 struct ShardCheckpoints {
-    broker: Arc<Broker>,
-    id: ShardId,
-    shard: Arc<dyn OpenShard>,
-    state: State,
+    maker: Arc<Maker>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ShardCheckpoints {
-    fn start(
-        broker: &Arc<Broker>,
-        id: ShardId,
-        shard: Arc<dyn OpenShard>,
-        state: Box<dyn ShardState + Send + Sync>,
-    ) -> Self {
-        let (broker, state) = (Arc::clone(broker), State::from(state));
+    fn start(maker: Maker) -> Self {
+        let maker = Arc::new(maker);
         let thread = std::thread::Builder::new().name("checkpoint".into()).spawn({
-            let (broker, shard, state) =
-                (Arc::clone(&broker), Arc::clone(&shard), Arc::clone(&state));
+            let maker = Arc::clone(&maker);
             move || {
-                while shard.wait_for_checkpoint() {
-                    make(&broker, id, &*shard, &*state);
+                while maker.shard.wait_for_checkpoint() {
+                    maker.make();
                 }
             }
         });
         if let Err(error) = &thread {
             tracing::warn!(%error, "no thread for checkpoints: the journal will only grow");
         }
-        ShardCheckpoints { broker, id, shard, state, thread: thread.ok() }
+        ShardCheckpoints { maker, thread: thread.ok() }
     }
 
     fn finish(mut self) -> Result<(), StoreFailed> {
         self.end_thread();
-        if self.shard.store().failure().is_none() {
-            make(&self.broker, self.id, &*self.shard, &*self.state);
-            if self.shard.has_unlogged() {
+        let shard = &self.maker.shard;
+        if shard.store().failure().is_none() {
+            self.maker.make();
+            if shard.has_unlogged() {
                 tracing::error!(
                     "the disk is full: messages that were acknowledged come again after the next start"
                 );
             }
         }
-        self.shard.close().map_err(|reason| StoreFailed { reason })
+        shard.close().map_err(|reason| StoreFailed { reason })
     }
 
     fn end_thread(&mut self) {
-        self.shard.stop_checkpoints();
+        self.maker.shard.stop_checkpoints();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -200,18 +194,42 @@ impl ShardCheckpoints {
 impl Drop for ShardCheckpoints {
     fn drop(&mut self) {
         self.end_thread();
+        // None is wanted any more.
+        self.maker.tell(true);
     }
 }
 
-fn make(broker: &Broker, id: ShardId, shard: &dyn OpenShard, state: &dyn ShardState) {
-    let started = Instant::now();
-    let made = shard.checkpoint(state);
-    let elapsed_ms = started.elapsed().as_millis() as u64;
-    match made {
-        Ok(done) => {
-            tracing::debug!(shard = id.0, bytes = done.size_bytes, elapsed_ms, "checkpoint made");
+/// Makes the checkpoints of a shard.
+struct Maker {
+    broker: Arc<Broker>,
+    id: ShardId,
+    shard: Arc<dyn OpenShard>,
+    state: Box<dyn ShardState + Send + Sync>,
+    notices: Arc<Notices>,
+    failures: Repeated,
+}
+
+impl Maker {
+    fn make(&self) {
+        let started = Instant::now();
+        let made = self.shard.checkpoint(&*self.state);
+        let (shard, elapsed_ms) = (self.id.0, started.elapsed().as_millis() as u64);
+        self.tell(made.is_ok());
+        match made {
+            Ok(done) => {
+                tracing::debug!(shard, bytes = done.size_bytes, elapsed_ms, "checkpoint made");
+            }
+            Err(error) => {
+                if let Some(others) = self.failures.line(Instant::now()) {
+                    tracing::error!(shard, %error, others, "no checkpoint could be made");
+                }
+            }
         }
-        Err(error) => tracing::error!(shard = id.0, %error, "no checkpoint could be made"),
+        self.broker.check_alarms();
     }
-    broker.check_alarms();
+
+    /// Has operators see whether the last one could be made.
+    fn tell(&self, is_made: bool) {
+        self.notices.checkpoint_tried(self.broker.group(), self.id, is_made);
+    }
 }

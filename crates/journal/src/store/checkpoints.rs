@@ -4,10 +4,20 @@ use crate::Journal;
 use courser_store::{Position, Unlogged};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the store checks whether a checkpoint can stand for what found no room in the log.
 const UNLOGGED_RETRY: Duration = Duration::from_secs(1);
+/// The rest behind a checkpoint that failed, in times of what it took.
+const REST_FACTOR: u32 = 10;
+const REST_MIN: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_secs(60);
+
+/// How long to rest behind a checkpoint that took this long and failed: as long as nothing has changed, the next one writes as
+/// much for nothing. Ten times as long, but a second at least and a minute at most.
+pub fn rest_after_failure(took: Duration) -> Duration {
+    took.saturating_mul(REST_FACTOR).clamp(REST_MIN, REST_MAX)
+}
 
 /// What the checkpointing thread is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +38,8 @@ enum Call {
 pub struct CheckpointCalls {
     call: Mutex<Call>,
     called: Condvar,
+    /// None is made before, as the last one failed.
+    rests_until: Mutex<Option<Instant>>,
 }
 
 impl CheckpointCalls {
@@ -35,6 +47,18 @@ impl CheckpointCalls {
     pub fn wait(&self, journal: &Journal) -> bool {
         let mut call = self.call.lock();
         loop {
+            let rests_until = *self.rests_until.lock();
+            if let (Some(until), true) = (rests_until, *call != Call::Stop) {
+                let is_over = self.called.wait_until(&mut call, until).timed_out();
+                if is_over && *call != Call::Stop {
+                    *self.rests_until.lock() = None;
+                    // Whatever was in the way may be gone.
+                    if journal.wants_checkpoint() {
+                        *call = Call::Make;
+                    }
+                }
+                continue;
+            }
             match *call {
                 Call::Wait => self.called.wait(&mut call),
                 Call::Watch => {
@@ -53,6 +77,12 @@ impl CheckpointCalls {
                 Call::Stop => return false,
             }
         }
+    }
+
+    /// One was tried since `begun`, and made or not.
+    pub fn tried(&self, begun: Instant, is_made: bool) {
+        let (now, took) = (Instant::now(), begun.elapsed());
+        *self.rests_until.lock() = (!is_made).then(|| now + rest_after_failure(took));
     }
 
     /// Wants a checkpoint.

@@ -2,14 +2,13 @@
 //! memory until memory is short.
 
 mod checkpoints;
-mod failed_reads;
 
+pub use checkpoints::rest_after_failure;
 use checkpoints::{ByCheckpoint, CheckpointCalls};
-use failed_reads::FailedReads;
 
 use crate::{
     AppendError, AppendMode, Batch, CheckpointDone, CheckpointError, Disk, Journal, Lsn, OpenError,
-    Options, ReadCache, ReadError, Recovery, ReplayError, Replayed as ReplayStats,
+    Options, ReadCache, ReadError, Recovery, Repeated, ReplayError, Replayed as ReplayStats,
 };
 use courser_store::change::{Replayed, message_of};
 use courser_store::{
@@ -36,7 +35,7 @@ pub struct JournalStore {
     /// Bytes of messages in memory from which on more of them go to the log.
     spill_bytes: u64,
     checkpoints: Arc<CheckpointCalls>,
-    failed_reads: Arc<FailedReads>,
+    failed_reads: Arc<Repeated>,
     /// What this broker alone has, and makes durable by checkpoints. A leader has it not: a change that the others are
     /// not told of would come and go with its lead.
     unlogged: Option<ByCheckpoint>,
@@ -118,17 +117,20 @@ impl JournalStore {
     /// Makes the broker's state durable: the only way to make a checkpoint.
     ///
     /// # Errors
-    /// The checkpoint before stays then.
+    /// The checkpoint before stays then, and [`JournalStore::wait_for_checkpoint`] asks for none for as long as
+    /// [`rest_after_failure`] says.
     pub fn checkpoint(&self, state: &dyn ShardState) -> Result<CheckpointDone, CheckpointError> {
-        let start = state.start();
-        self.journal.checkpoint(
+        let (begun, start) = (Instant::now(), state.start());
+        let made = self.journal.checkpoint(
             start,
             &mut |each| state.for_each_live(start, &mut |position| each(position.into())),
             &mut |out| state.write(start, out),
-        )
+        );
+        self.checkpoints.tried(begun, made.is_ok());
+        made
     }
 
-    /// Waits until a checkpoint is wanted. Returns false when the store is being closed instead.
+    /// Waits until a checkpoint is wanted, and until there has been a rest if the last one failed. Returns false when the store is being closed instead.
     pub fn wait_for_checkpoint(&self) -> bool {
         self.checkpoints.wait(&self.journal)
     }
@@ -322,7 +324,7 @@ impl Log for JournalStore {
 struct LogReader {
     journal: Arc<Journal>,
     cache: ReadCache,
-    failed_reads: Arc<FailedReads>,
+    failed_reads: Arc<Repeated>,
 }
 
 impl std::fmt::Debug for LogReader {

@@ -1,5 +1,6 @@
 //! The journal on a disk in memory, one case at a time.
 
+mod checkpoints;
 mod faults;
 mod figures;
 mod full;

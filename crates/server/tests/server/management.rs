@@ -3,6 +3,7 @@
 use crate::support::{Client, PATIENCE, TestServer, config_in, wait_until};
 use crate::tls::{World, client_config};
 use courser::{Config, DefinitionsError, HttpListen, Server, StartError, TlsHost};
+use courser_broker::admin::NewQueue;
 use rustls::pki_types::ServerName;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -156,6 +157,34 @@ async fn a_certificate_that_can_not_be_renewed_needs_attention_until_it_is() {
         wait_until("what came of it", async || is_told().await == is_bad).await;
     }
     world.server.stop().await;
+}
+
+#[tokio::test]
+async fn checkpoints_that_fail_need_attention_until_there_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = config_in(&folder);
+    config.management.listen = HttpListen::At(vec![any_port()]);
+    (config.journal.segment_bytes, config.journal.checkpoint_after_bytes) = (1 << 20, 1 << 20);
+    // In the place of the file that is written first.
+    let in_the_way = config.data_dir.join("journal").join("checkpoint.tmp");
+    let server = Server::start(config).await.expect("a start");
+    let mut client = Client::connect(server.addresses()[0]).await;
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    server.admin().declare_queue("/", "q", queue).expect("a queue");
+    let is_told = async || {
+        let stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
+        ask_for("/api/attention", stream).await.contains("\"kind\":\"checkpoint_failed\"")
+    };
+    assert!(!is_told().await);
+    std::fs::create_dir(&in_the_way).expect("a folder");
+    for _ in 0..150 {
+        client.publish_persistent("q", &[1; 10_000]).await;
+    }
+    wait_until("it is told", is_told).await;
+    // Nothing else has to happen.
+    std::fs::remove_dir(&in_the_way).expect("it is empty");
+    wait_until("it is told no more", async || !is_told().await).await;
+    server.stop().await.expect("a stop");
 }
 
 #[tokio::test]
