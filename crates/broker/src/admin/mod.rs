@@ -84,7 +84,8 @@ use courser_auth::User;
 use std::fmt;
 use std::sync::Arc;
 
-/// What an operator may ask of a broker, and do to it. Cheap to clone.
+/// What an operator may ask of a broker, and do to it. Cheap to clone. No method waits for a client. What changes something that
+/// survives, or shows a message, may wait for the disk: not for a thread of an async runtime.
 #[derive(Clone)]
 pub struct Admin {
     broker: Arc<Broker>,
