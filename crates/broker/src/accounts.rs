@@ -3,11 +3,13 @@
 use crate::broker::Broker;
 use crate::fault::Fault;
 use crate::gate;
+use crate::persistence::gone::Gone;
+use crate::shard::Shard;
 use crate::vhost::Admission;
 use courser_auth::{
     Access, AccountError, Accounts, Directory, Grant, Login, Record as AccountRecord, User,
 };
-use courser_store::{Record, Store, StoreError, Sync};
+use courser_store::{Record, StoreError};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -141,7 +143,7 @@ impl Broker {
                 Ok(records)
             };
             let changed = self.accounts.change(decide, |records| {
-                keep(&*shard.store, records).map_err(AccountsError::Store)
+                keep(&shard, records).map_err(AccountsError::Store)
             })?;
             if !changed.is_empty() {
                 *defined = shard.store.end();
@@ -232,7 +234,7 @@ fn moves(vhost: &str) -> Fault {
 }
 
 /// Writes changes to the log: what is set and what is taken away, each together or not at all.
-fn keep(store: &dyn Store, records: &[AccountRecord]) -> Result<(), StoreError> {
+fn keep(shard: &Shard, records: &[AccountRecord]) -> Result<(), StoreError> {
     let kept: Vec<_> = records.iter().map(|record| (record.key(), record.value())).collect();
     let (set, gone): (Vec<_>, Vec<_>) = kept.iter().partition(|(_, value)| value.is_some());
     let set = set
@@ -240,12 +242,12 @@ fn keep(store: &dyn Store, records: &[AccountRecord]) -> Result<(), StoreError> 
         .filter_map(|(key, value)| Some(Record::Defined { key, value: value.as_deref()? }));
     let set: Vec<Record<'_>> = set.collect();
     if !set.is_empty() {
-        store.append(&set, Sync::Wanted, &mut Vec::new())?;
+        shard.define(&set)?;
     }
-    let gone: Vec<Record<'_>> = gone.iter().map(|(key, _)| Record::Forgotten { key }).collect();
+    let gone: Vec<Vec<u8>> = gone.into_iter().map(|(key, _)| key.clone()).collect();
     if !gone.is_empty() {
         // Also on a full disk: who is to be kept out must not stay for want of room.
-        store.settle(&gone, Sync::Wanted, &[])?;
+        shard.forget(Gone::of_keys(gone))?;
     }
     Ok(())
 }

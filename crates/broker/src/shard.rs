@@ -7,8 +7,10 @@
 use crate::gate::Gate;
 use crate::limits::Limits;
 use crate::memory::Memory;
+use crate::persistence::gone::Gone;
 use crate::timers::Timers;
 use courser_store::{ShardId, Store};
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,6 +23,8 @@ pub(crate) struct Shard {
     pub instance: u64,
     /// Where its messages and changes are kept.
     pub store: Arc<dyn Store>,
+    /// What is gone without the log knowing it, for want of room.
+    pub unlogged: Mutex<Gone>,
     /// Held for reading between the append of a change and its effect, for writing to find a point
     /// in the log before which everything has taken effect.
     pub gate: Gate,
@@ -49,6 +53,7 @@ impl Shard {
         Arc::new(Shard {
             id,
             store,
+            unlogged: Mutex::default(),
             gate: Gate::new(),
             instance: timers.shard_instance(),
             timers: Arc::new(timers),

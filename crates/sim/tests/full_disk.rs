@@ -1,5 +1,7 @@
 //! A disk on which there is no room left, not even for acknowledgements.
 
+use courser_auth::{PasswordHash, Permission, User};
+use courser_broker::admin::NewQueue;
 use courser_broker::{Broker, StateOfShard};
 use courser_codec::{FieldTable, Method, ShortStr, basic, queue};
 use courser_journal::testing::FakeDisk;
@@ -282,6 +284,39 @@ fn a_new_queue_does_not_inherit_what_a_deleted_one_had() {
     // What neither of two checkpoints needs is freed.
     assert!(checkpoint(&store, &broker) && checkpoint(&store, &broker));
     assert!(store.journal().usage().segments <= 2, "its messages are still held");
+}
+
+#[test]
+fn what_is_made_under_a_name_does_not_inherit_what_was_deleted_under_it() {
+    let disk = FakeDisk::new(11);
+    let (store, broker, client) = on_a_full_disk(&disk);
+    give_room(&disk, &store);
+    let admin = broker.admin();
+    let make = || {
+        admin.create_user(User::new("bob", PasswordHash::none())).expect("there is room");
+        admin.change_vhost("v", |_| {}).expect("there is room");
+        admin.set_global_parameter("g", "1").expect("there is room");
+    };
+    make();
+    admin.set_permission("bob", "/", Permission::all()).expect("there is room");
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    admin.declare_queue("v", "old", queue).expect("there is room");
+    assert!(checkpoint(&store, &broker));
+    use_up_all_room(&disk, &store);
+    admin.delete_user("bob").expect("it is taken even now");
+    admin.delete_vhost("v").expect("it is taken even now");
+    admin.clear_global_parameter("g").expect("it is taken even now");
+    give_room(&disk, &store);
+    make();
+    store.journal().flush_once();
+    disk.kill();
+    drop((admin, client, broker, store));
+    let (_store, broker, _client) = start(&disk);
+    let accounts = broker.accounts();
+    assert!(accounts.directory().user("bob").is_some() && broker.vhost("v").is_some());
+    assert!(broker.admin().global_parameter("g").is_some());
+    assert!(accounts.access("bob", "/").enter().is_err(), "another one's permission");
+    assert!(broker.admin().queue("v", b"old").is_err(), "another one's queue");
 }
 
 #[test]

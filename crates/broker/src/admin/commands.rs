@@ -7,12 +7,12 @@ use super::{Admin, Event, EventKind, VhostHandle};
 use crate::fault::{Fault, store_fault};
 use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
+use crate::persistence::gone::Gone;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
 use crate::vhost::{BindingRequest, Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortStr, ShortString};
-use courser_store::{Record, Sync};
 use std::sync::Arc;
 
 /// No connection has this number: exclusive queues are somebody else's.
@@ -160,15 +160,14 @@ impl Admin {
 
     /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
     fn take_away(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
-        let (vhost_key, placement_key) =
-            (definition::vhost_key(&vhost.name), definition::placement_key(&vhost.name));
         let home = self.broker.home();
-        let both =
-            [Record::Forgotten { key: &vhost_key }, Record::Forgotten { key: &placement_key }];
-        let records = if vhost.shard().id == home.id { &both[..1] } else { &both };
+        let mut keys = vec![definition::vhost_key(&vhost.name)];
+        if vhost.shard().id != home.id {
+            keys.push(definition::placement_key(&vhost.name));
+        }
         let mut defined = self.broker.defined.lock();
         let _gate = home.gate.read();
-        home.store.settle(records, Sync::Wanted, &[]).map_err(store_fault)?;
+        home.forget(Gone::of_keys(keys)).map_err(store_fault)?;
         self.broker.hide_vhost(vhost);
         *defined = home.store.end();
         Ok(())

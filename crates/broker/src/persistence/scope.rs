@@ -6,8 +6,9 @@
 
 use crate::broker::Broker;
 use crate::persistence::definition;
+use crate::persistence::gone::Gone;
 use courser_auth::record;
-use courser_store::{Lsn, Record, ShardId, StoreError, Sync};
+use courser_store::{Lsn, Record, ShardId, StoreError};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -113,7 +114,7 @@ impl Broker {
         let mut kept = self.kept.0.lock();
         check(&kept)?;
         let record = Record::Defined { key: &key, value };
-        let lsn = home.store.append(&[record], Sync::Wanted, &mut Vec::new())?;
+        let lsn = home.define(&[record])?;
         kept.insert(key, value.to_vec());
         *defined = home.store.end();
         Ok(lsn)
@@ -129,7 +130,7 @@ impl Broker {
             return Ok(false);
         }
         // Also on a full disk: it makes room.
-        home.store.settle(&[Record::Forgotten { key }], Sync::Wanted, &[])?;
+        home.forget(Gone::of_keys(vec![key.to_vec()]))?;
         kept.remove(key);
         *defined = home.store.end();
         Ok(true)
@@ -158,7 +159,7 @@ impl Broker {
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
         let records = [Record::Forgotten { key }, record];
-        home.store.append(&records, Sync::Wanted, &mut Vec::new())?;
+        home.define(&records)?;
         kept.remove(key);
         then();
         *defined = home.store.end();

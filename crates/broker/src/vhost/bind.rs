@@ -1,12 +1,12 @@
 //! Making and removing bindings.
 
-use super::log::Gone;
 use super::{Vhost, clean_name};
 use crate::arguments;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, Removed, headers, weight};
 use crate::fault::{Fault, store_fault};
 use crate::monitor::{Event, EventKind};
+use crate::persistence::gone::Gone;
 use crate::posting::{InternalPublish, post_in_parts};
 use crate::queue::ConnectionId;
 use crate::routing::Route;

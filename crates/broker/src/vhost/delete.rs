@@ -1,10 +1,10 @@
 //! Removing queues and exchanges, with everything that hangs on them.
 
 use super::Vhost;
-use super::log::Gone;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::monitor::{EventKind, count};
+use crate::persistence::gone::Gone;
 use crate::queue::{BeforeDeletion, Queue};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;

@@ -5,28 +5,12 @@ use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
 use crate::fault::{Fault, store_fault};
 use crate::memory::binding_bytes;
 use crate::persistence::definition::{self, DefinedBinding};
+use crate::persistence::gone::Gone;
 use crate::queue::Queue;
 use courser_codec::ShortString;
-use courser_store::{Lsn, Position, Record, StoreError, Sync};
+use courser_store::{Lsn, Record, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Definitions and queues that one operation removes, to be forgotten together.
-#[derive(Default, Debug)]
-pub(super) struct Gone {
-    keys: Vec<Vec<u8>>,
-    queues: Vec<u64>,
-    /// Positions in the log of messages that go with them, to be let go of once the log knows.
-    pub positions: Vec<Position>,
-}
-
-impl Gone {
-    fn records(&self) -> Vec<Record<'_>> {
-        let forgotten = self.keys.iter().map(|key| Record::Forgotten { key });
-        let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
-        forgotten.chain(dropped).collect()
-    }
-}
 
 impl Vhost {
     /// Logs an exchange that survives. Returns the LSN at which it does; so do the others here.
@@ -128,15 +112,8 @@ impl Vhost {
         self.append(&[Record::Defined { key, value }]).map_err(store_fault)
     }
 
-    /// Appends changes of the topology behind those that found no room before: a queue that has
-    /// another one's name shall not have its bindings after a restart.
     fn append(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
-        let mut unlogged = self.unlogged.lock();
-        let mut all = unlogged.records();
-        all.extend_from_slice(records);
-        let lsn = self.shard.store.append(&all, Sync::Wanted, &mut Vec::new())?;
-        drop(all);
-        *unlogged = Gone::default();
+        let lsn = self.shard.define(records)?;
         self.logged.fetch_max(lsn.0, Ordering::Release);
         Ok(lsn)
     }
@@ -178,27 +155,12 @@ impl Vhost {
 
     /// Tells the store what is gone, all at once; when there is room, if there is none now. Returns the
     /// LSN at which it stays gone, as far as it is in the log.
-    pub(super) fn forget(&self, mut gone: Gone) -> Result<Lsn, Fault> {
-        let positions = std::mem::take(&mut gone.positions);
-        let records = gone.records();
-        let appended = if records.is_empty() { Ok(Lsn::default()) } else { self.append(&records) };
-        match appended {
-            Ok(lsn) => {
-                self.shard.store.release(&positions);
-                Ok(lsn)
-            }
-            Err(failed) => {
-                let store =
-                    self.shard.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
-                let Some(store) = store else { return Err(store_fault(failed)) };
-                let mut unlogged = self.unlogged.lock();
-                unlogged.keys.append(&mut gone.keys);
-                unlogged.queues.append(&mut gone.queues);
-                drop(unlogged);
-                store.release(&positions);
-                Ok(self.logged())
-            }
-        }
+    pub(super) fn forget(&self, gone: Gone) -> Result<Lsn, Fault> {
+        let Some(lsn) = self.shard.forget(gone).map_err(store_fault)? else {
+            return Ok(self.logged());
+        };
+        self.logged.fetch_max(lsn.0, Ordering::Release);
+        Ok(lsn)
     }
 
     /// Has the log forget its policies.

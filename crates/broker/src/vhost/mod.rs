@@ -76,8 +76,6 @@ pub struct Vhost {
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,
-    /// What is gone without the log knowing it, for want of room.
-    unlogged: Mutex<log::Gone>,
     /// The end of the log behind the last change of the topology that is in it.
     logged: AtomicU64,
     shard: Arc<Shard>,
@@ -158,7 +156,6 @@ impl Vhost {
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),
             policies_change: Mutex::default(),
-            unlogged: Mutex::default(),
             logged: AtomicU64::new(0),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),

@@ -5,11 +5,12 @@ use crate::arguments::QueueType;
 use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::persistence::definition;
+use crate::persistence::gone::Gone;
 use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
 use crate::queue::{EffectiveSettings, Queue};
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
-use courser_store::{Record, Sync};
+use courser_store::Record;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -42,8 +43,7 @@ impl Broker {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
             }
             let record = Record::Defined { key: &key, value: &value };
-            let appended = vhost.shard.store.append(&[record], Sync::Wanted, &mut Vec::new());
-            appended.map(drop).map_err(PolicyError::Store)
+            vhost.shard.define(&[record]).map(drop).map_err(PolicyError::Store)
         })?;
         Ok(is_new.get())
     }
@@ -68,9 +68,8 @@ impl Broker {
             Ok(())
         };
         self.change_policies(&vhost, change, || {
-            let settled =
-                vhost.shard.store.settle(&[Record::Forgotten { key: &key }], Sync::Wanted, &[]);
-            settled.map(drop).map_err(PolicyError::Store)
+            let forgotten = vhost.shard.forget(Gone::of_keys(vec![key.clone()]));
+            forgotten.map(drop).map_err(PolicyError::Store)
         })?;
         Ok(cleared.get())
     }

@@ -7,7 +7,7 @@ use crate::persistence::definition;
 use crate::shard::Shard;
 use crate::vhost::QueueRequest;
 use courser_codec::{FieldValue, ShortStr, ShortString};
-use courser_store::{Record, Sync};
+use courser_store::Record;
 
 /// Bytes of a vhost's description.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
@@ -95,8 +95,7 @@ impl Vhost {
             let key = definition::vhost_key(&self.name);
             let value = definition::vhost_value(&new);
             let record = Record::Defined { key: &key, value: &value };
-            let appended = home.store.append(&[record], Sync::Wanted, &mut Vec::new());
-            appended.map_err(store_fault)?;
+            home.define(&[record]).map_err(store_fault)?;
             let tracing = new.tracing;
             *settings = Some(new);
             drop(settings);
