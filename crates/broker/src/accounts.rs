@@ -142,9 +142,9 @@ impl Broker {
                 }
                 Ok(records)
             };
-            let changed = self.accounts.change(decide, |records| {
-                keep(&shard, records).map_err(AccountsError::Store)
-            })?;
+            let changed = self
+                .accounts
+                .change(decide, |records| keep(&shard, records).map_err(AccountsError::Store))?;
             if !changed.is_empty() {
                 *defined = shard.store.end();
             }

@@ -207,7 +207,7 @@ fn a_poll_behind_which_very_many_have_expired_takes_long() {
     world.broker.set_time(1_000_000);
     let mut client = world.connect();
     client.declare("q");
-    let get = || basic::Get { queue: short("q"), no_ack: true, ..Default::default() };
+    let get = || basic::Get { queue: short("q"), no_ack: true };
     let brief = || Message::new("", "q", "brief").expiration("1");
     for (count, takes_long) in [(1000, false), (6000, true)] {
         client.publish("", "q", "lasting");
