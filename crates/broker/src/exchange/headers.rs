@@ -97,9 +97,6 @@ impl HeadersIndex {
         found: &mut dyn FnMut(&Destination),
     ) {
         for binding in self.always.iter().filter_map(|number| self.bindings.get(number)) {
-            if !steps.step() {
-                return;
-            }
             found(&binding.destination);
         }
         if self.by_header.is_empty() {
