@@ -1,6 +1,7 @@
 //! Ending what clients have begun: a consumer, a channel; and holding back what they would get.
 
 use super::{Admin, Event, EventKind};
+use crate::direct_reply::is_reply_name;
 use crate::fault::{Fault, store_fault};
 use crate::outbox::Outbox;
 use crate::queue::{Departure, Queue};
@@ -54,6 +55,9 @@ impl Admin {
         let _gate = shard.gate.read();
         match departure {
             Departure::Unnoticed => {}
+            Departure::QueueIsUseless if is_reply_name(queue.name.as_bytes()) => {
+                vhost.end_reply_queue(queue);
+            }
             // Refused if it has got another one in the meantime.
             Departure::QueueIsUseless => {
                 drop(vhost.delete_queue_if(queue, true, false, |_, _| {}, wakes));

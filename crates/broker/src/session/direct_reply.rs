@@ -114,15 +114,4 @@ impl Session {
     pub(super) fn reply_queue_declared(name: ShortStr<'_>) -> queue::DeclareOk<'_> {
         queue::DeclareOk { queue: name, message_count: 0, consumer_count: 1 }
     }
-
-    /// Lets go of a queue for direct replies when its consumer ends.
-    pub(super) fn end_reply_queue(&self, queue: &Queue) {
-        self.vhost.replies.remove(queue);
-        // Without a condition, deleting can't be refused. It has no place to be removed from, and
-        // what waits in it nobody else has.
-        let deleted = queue.delete(|_| Ok(()));
-        if let Ok(remains) = deleted {
-            self.shard.store.release(&remains.positions);
-        }
-    }
 }

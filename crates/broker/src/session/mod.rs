@@ -336,7 +336,7 @@ impl Session {
     fn delete_unused(&mut self, queue: &Arc<Queue>) -> Lsn {
         let mut deleted = Lsn::default();
         if is_reply_name(queue.name.as_bytes()) {
-            self.end_reply_queue(queue);
+            self.vhost.end_reply_queue(queue);
             return deleted;
         }
         let note = |_, lsn| deleted = lsn;

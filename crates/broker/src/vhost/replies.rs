@@ -1,5 +1,6 @@
 //! The queues for direct replies, which have no place among the vhost's queues.
 
+use super::Vhost;
 use crate::queue::Queue;
 use courser_codec::ShortString;
 use parking_lot::RwLock;
@@ -27,5 +28,18 @@ impl ReplyQueues {
 
     pub fn remove(&self, queue: &Queue) {
         self.0.write().remove(queue.name.as_bytes());
+    }
+}
+
+impl Vhost {
+    /// Lets go of a queue for direct replies when its consumer ends.
+    pub(crate) fn end_reply_queue(&self, queue: &Queue) {
+        self.replies.remove(queue);
+        // Without a condition, deleting can't be refused. It has no place to be removed from, and
+        // what waits in it nobody else has.
+        let deleted = queue.delete(|_| Ok(()));
+        if let Ok(remains) = deleted {
+            self.shard().store.release(&remains.positions);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Direct reply-to: requests from a consumer of `amq.rabbitmq.reply-to`, and their answers.
 
 use crate::frame_costs::{consume, cost};
-use crate::support::{Client, Heard, Message, World, owned, short};
+use crate::support::{Client, Heard, Message, World, guest, owned, short};
+use courser_broker::admin::ConnectionDetails;
 use courser_codec::{FieldTable, FieldValue, basic, queue, tx};
 
 const REPLY_TO: &str = "amq.rabbitmq.reply-to";
@@ -240,4 +241,25 @@ fn a_request_costs_the_same_however_many_consumers_its_channel_has() {
     client.cancel("mine");
     let missing = "406 PRECONDITION_FAILED - fast reply consumer does not exist";
     assert_eq!(client.refused_publish(request("question")), missing);
+}
+
+fn connect_named(world: &World, name: &str) -> Client {
+    let details = ConnectionDetails { name: name.to_owned(), ..ConnectionDetails::default() };
+    let session = world.broker.open_connection(world.vhost(), guest(), 131_072, details);
+    Client::new(session, 131_072, std::sync::Weak::new())
+}
+
+#[test]
+fn a_reply_consumer_that_an_operator_cancels_is_gone() {
+    let world = World::new();
+    let mut client = connect_named(&world, "one");
+    client.declare("rpc");
+    client.consume_with(consume_replies("mine"));
+    world.broker.admin().cancel_consumer("one", 1, b"mine").expect("it is there");
+    client.heard();
+    let missing = "406 PRECONDITION_FAILED - fast reply consumer does not exist";
+    assert_eq!(client.refused_publish(request("question")), missing);
+    client.consume_with(consume_replies("other"));
+    client.send(request("question"));
+    assert!(client.get("rpc").expect("the request").properties.reply_to.is_some());
 }
