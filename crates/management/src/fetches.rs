@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Bytes that all of one kind have together, and those of one user.
 const BYTES_MAX: usize = 256 << 20;
-const USER_BYTES_MAX: usize = 64 << 20;
+const USER_BYTES_MAX: usize = (64 << 20) + (64 << 10);
 /// A list may have more if it is the only one of its user.
 const USER_LIST_BYTES_MAX: usize = 32 << 20;
 /// How long a request waits for its share.

@@ -200,7 +200,8 @@ impl Admin {
     /// Takes away the users and permissions that are not wanted, and users with all that they may do who have been made anew.
     fn remove_accounts_but(&self, wanted: &BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
         let there = self.accounts().records();
-        let is_another = |record: &&Record| is_another(record, wanted.get(&record.key()));
+        let adopted = self.adopted_version();
+        let is_another = |record: &&Record| is_another(record, wanted.get(&record.key()), adopted);
         let others = there.iter().filter(is_another).map(|record| user_of(record).to_owned());
         let others: BTreeSet<String> = others.collect();
         let stays = |record: &Record| {
@@ -270,12 +271,12 @@ impl Wanted {
     }
 }
 
-/// Whether a user is another one than that of the same name that is wanted. One of which home does not know where it was made is
-/// as old as the first.
-fn is_another(there: &Record, wanted: Option<&Record>) -> bool {
+/// Whether a user is another one than that of the same name that is wanted: made at home since the version that was adopted last.
+/// Where an earlier one was made may not be known here.
+fn is_another(there: &Record, wanted: Option<&Record>, adopted: Lsn) -> bool {
     match (there, wanted) {
         (Record::User(there), Some(Record::User(wanted))) => {
-            wanted.made != 0 && there.made != wanted.made
+            wanted.made > adopted.0 && there.made != wanted.made
         }
         _ => false,
     }

@@ -32,10 +32,15 @@ pub struct Direct {
     pub broker: Arc<Broker>,
     pub api: Arc<Api>,
     pub now_ms: Arc<AtomicU64>,
+    /// What the clock says instead, if the test has set it.
+    pub clock: Arc<OnceLock<Clock>>,
     /// A user whom another program knows.
     pub known_elsewhere: Arc<OnceLock<Arc<dyn Authority>>>,
     stop: watch::Sender<bool>,
 }
+
+/// Milliseconds since 1970.
+pub type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// A request.
 #[derive(Clone, Copy)]
@@ -80,9 +85,11 @@ impl Direct {
     fn of(broker: Arc<Broker>, audit_log: Option<PathBuf>) -> Self {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let known_elsewhere = Arc::default();
-        let settings = Settings { audit_log, ..settings(&broker, &now_ms, &known_elsewhere) };
+        let clock = Arc::default();
+        let settings =
+            Settings { audit_log, ..settings(&broker, (&now_ms, &clock), &known_elsewhere) };
         let api = Api::new(broker.admin(), settings);
-        Direct { broker, api, now_ms, known_elsewhere, stop: watch::Sender::new(false) }
+        Direct { broker, api, now_ms, clock, known_elsewhere, stop: watch::Sender::new(false) }
     }
 
     pub fn add_user(&self, name: &str, tags: &str) {
@@ -160,12 +167,13 @@ pub fn head(asked: &Asked<'_>, length: usize) -> String {
 
 fn settings(
     broker: &Arc<Broker>,
-    now_ms: &Arc<AtomicU64>,
+    (now_ms, clock): (&Arc<AtomicU64>, &Arc<OnceLock<Clock>>),
     known_elsewhere: &Arc<OnceLock<Arc<dyn Authority>>>,
 ) -> Settings {
     let known_elsewhere = Arc::clone(known_elsewhere);
     let accounts = Arc::clone(broker.accounts());
     let (known, now, token_now) = (Arc::clone(&accounts), Arc::clone(now_ms), Arc::clone(now_ms));
+    let clock = Arc::clone(clock);
     Settings {
         accounts,
         log_in: Arc::new(move |name, password, from| {
@@ -191,7 +199,9 @@ fn settings(
             };
             Box::pin(async move { decided })
         }),
-        now_ms: Arc::new(move || now.load(Ordering::Relaxed)),
+        now_ms: Arc::new(move || {
+            clock.get().map_or_else(|| now.load(Ordering::Relaxed), |clock| clock())
+        }),
         node: NodeFacts::default(),
         web: Web::default(),
         websocket: None,

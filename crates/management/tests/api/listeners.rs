@@ -6,6 +6,7 @@ use courser_auth::{Permission, Tags, User};
 use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
 use serde_json::json;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -123,13 +124,14 @@ async fn an_import_ends_with_the_token_of_who_asked_for_it() {
         headers: &json,
         ..Asked::new("POST", "/api/definitions").by(OF_TOKEN)
     };
-    let made = || direct.broker.admin().queues(Some("/")).expect("its queues").len();
-    let expiring = async {
-        while made() == 0 {
-            tokio::task::yield_now().await;
-        }
-        direct.now_ms.fetch_add(TOKEN_MS + 1, Ordering::Relaxed);
+    let admin = direct.broker.admin();
+    let made = move || admin.queues(Some("/")).expect("its queues").len();
+    let (made_until_now, now_ms) = (made.clone(), Arc::clone(&direct.now_ms));
+    let clock = move || {
+        let now_ms = now_ms.load(Ordering::Relaxed);
+        if made_until_now() == 0 { now_ms } else { now_ms + TOKEN_MS + 1 }
     };
-    let (answer, ()) = tokio::join!(direct.ask(asked), expiring);
+    assert!(direct.clock.set(Box::new(clock)).is_ok());
+    let answer = direct.ask(asked).await;
     assert_eq!((answer.status, made() < QUEUES), (401, true), "{} made: {answer:?}", made());
 }
