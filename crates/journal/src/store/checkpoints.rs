@@ -49,11 +49,15 @@ impl CheckpointCalls {
         loop {
             let rests_until = *self.rests_until.lock();
             if let (Some(until), true) = (rests_until, *call != Call::Stop) {
-                let is_over = self.called.wait_until(&mut call, until).timed_out();
+                let next = until.min(Instant::now() + UNLOGGED_RETRY);
+                let has_rested = self.called.wait_until(&mut call, next).timed_out();
+                // What only a checkpoint makes durable waits no longer than there is no room.
+                let is_over = Instant::now() >= until
+                    || has_rested && journal.awaits_checkpoint() && journal.has_room();
                 if is_over && *call != Call::Stop {
                     *self.rests_until.lock() = None;
                     // Whatever was in the way may be gone.
-                    if journal.wants_checkpoint() {
+                    if journal.wants_checkpoint() || journal.awaits_checkpoint() {
                         *call = Call::Make;
                     }
                 }
