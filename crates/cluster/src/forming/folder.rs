@@ -256,22 +256,27 @@ impl Folder {
     /// # Errors
     /// When it can't be kept.
     pub fn learn(&self, node: &Node, is_first_hand: bool) -> Result<bool, FolderError> {
-        {
-            let kept = self.kept.lock();
+        let is_new = |kept: &Kept| {
             let known = kept.known.iter().find(|one| one.id == node.id);
-            let is_known = known.is_some_and(|known| known == node || !is_first_hand);
-            if is_known || node.id == kept.node {
-                return Ok(false);
-            }
+            node.id != kept.node && known.is_none_or(|known| known != node && is_first_hand)
+        };
+        if !is_new(&self.kept.lock()) {
+            return Ok(false);
         }
+        let mut is_kept = false;
         self.change(|kept| {
+            // Another thread may have kept more until it was this one's turn.
+            is_kept = is_new(kept);
+            if !is_kept {
+                return;
+            }
             kept.known.retain(|one| one.id != node.id);
             if kept.known.len() >= KNOWN_MAX {
                 kept.known.remove(0);
             }
             kept.known.push(node.clone());
         })?;
-        Ok(true)
+        Ok(is_kept)
     }
 
     /// Forgets the nodes that are gone. Blocks until that is on the disk.

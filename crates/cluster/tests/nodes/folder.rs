@@ -10,6 +10,7 @@ use courser_journal::{Disk, JournalStore, Options, RealDisk};
 use courser_store::{Log as _, Record, Sync};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn open(dir: &Path) -> Result<Folder, FolderError> {
     Folder::open(dir, Arc::new(RealDisk), "prod", "a")
@@ -82,6 +83,28 @@ fn what_is_known_is_said_while_the_disk_takes_its_time_to_keep_more() {
         assert!(learning.join().expect("no panic").expect("kept"));
     });
     assert_eq!(folder.known(), [node(2, "b:1"), node(3, "c:1")]);
+}
+
+#[test]
+fn what_others_say_counts_no_more_while_what_a_node_says_of_itself_is_being_written() {
+    let disk = FakeDisk::new(1);
+    let folder = Folder::open(Path::new(NODE), Arc::new(disk.clone()), "prod", "a");
+    let folder = folder.expect("an empty disk");
+    let hold = disk.hold_syncs();
+    std::thread::scope(|scope| {
+        let first_hand = scope.spawn(|| folder.learn(&node(2, "b:1"), true));
+        let being_written = Path::new(NODE).join("cluster.json.new");
+        while disk.contents(&being_written).is_none_or(|written| written.is_empty()) {
+            std::thread::yield_now();
+        }
+        let second_hand = scope.spawn(|| folder.learn(&node(2, "b:2"), false));
+        // So that it has most likely found that nothing is known of the node.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(hold.let_go(), "the first is being written");
+        assert!(first_hand.join().expect("no panic").expect("kept"));
+        assert!(!second_hand.join().expect("no panic").expect("nothing to keep"));
+    });
+    assert_eq!(folder.known(), [node(2, "b:1")]);
 }
 
 #[test]
