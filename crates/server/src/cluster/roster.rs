@@ -89,8 +89,8 @@ impl Roster {
 
     /// Says whom this node knows, to whoever it meets from now on.
     fn tell(&self) {
-        let known = self.folder.known();
-        self.endpoint.change(|about| about.known = known);
+        // Read under the lock: of two that tell at once, the later one says what both have learnt.
+        self.endpoint.change(|about| about.known = self.folder.known());
     }
 }
 
@@ -106,5 +106,52 @@ async fn keep(roster: std::sync::Weak<Roster>, mut hearing: mpsc::Receiver<(Node
         if keeping.await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_cluster::transport::Secret;
+    use courser_journal::testing::FakeDisk;
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn node(number: u64) -> Node {
+        let address = format!("n{number}:1");
+        Node { id: NodeId(number), name: format!("n{number}"), address }
+    }
+
+    #[test]
+    fn all_that_is_kept_is_told_when_two_threads_learn_at_once() {
+        let folder = Folder::open(Path::new("node"), Arc::new(FakeDisk::new(1)), "test", "a");
+        let folder = Arc::new(folder.expect("an empty disk"));
+        let about = About {
+            cluster: "test".into(),
+            node: folder.node(),
+            name: "a".into(),
+            address: "a:1".into(),
+            version: crate::VERSION.into(),
+            segment_bytes: 1 << 20,
+            formation: None,
+            has_data: false,
+            known: Vec::new(),
+        };
+        let secret = Secret::new(b"what all nodes of this test know").expect("long enough");
+        let endpoint = Endpoint::new(about, secret, None);
+        let (heard, _) = mpsc::channel(1);
+        let roster = Roster { folder, endpoint, heard };
+        std::thread::scope(|scope| {
+            roster.endpoint.change(|_| {
+                scope.spawn(|| roster.learn(&node(1), true).expect("kept"));
+                while roster.folder.known().is_empty() {
+                    std::thread::yield_now();
+                }
+                // So that it is most likely about to tell.
+                std::thread::sleep(Duration::from_millis(50));
+                roster.folder.learn(&node(2), true).expect("kept");
+            });
+        });
+        assert_eq!(roster.endpoint.about().known, [node(1), node(2)]);
     }
 }
