@@ -108,7 +108,9 @@ impl Front {
         let until = Instant::now() + PATIENCE;
         let (mut last, mut pause) = (GroupNumber::HOME, RETRY_INTERVAL);
         loop {
-            let group = match self.group_of(&vhost).await {
+            let asking = timeout_at(until, self.group_of(&vhost)).await;
+            let asked = asking.unwrap_or_else(|_| Err("home has not said it in time".into()));
+            let group = match asked {
                 // Home says what is wrong with a vhost that nobody has.
                 Ok(None | Some(GroupNumber::HOME)) => return None,
                 Ok(Some(number)) => {

@@ -21,7 +21,7 @@ const QUESTIONS_MAX: usize = 8;
 /// What is remembered.
 pub(super) struct Whereabouts {
     known: Mutex<HashMap<String, (GroupNumber, Instant)>>,
-    questions: Semaphore,
+    pub(super) questions: Semaphore,
 }
 
 impl Default for Whereabouts {

@@ -2,6 +2,7 @@
 
 use super::super::drain::Pace;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
+use super::super::tunnel::What;
 use super::*;
 use crate::accounts::let_guest_into;
 use courser_client::{Connection, Error, Options, Outgoing, QueueOptions};
@@ -331,5 +332,30 @@ async fn clients_over_websocket_reach_the_vhosts_of_all_groups() {
             }
         }
     }
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_vhost_is_asked_for_in_vain_is_sent_away_in_time() {
+    let three = start().await;
+    let front = three.front((three.leader(HOME).await + 1) % 3);
+    // As while other questions are not answered.
+    let questions = &front.whereabouts.questions;
+    let all = questions.available_permits() as u32;
+    let others = questions.acquire_many(all).await.expect("open");
+    let note = Note {
+        what: What::Amqp,
+        group: HOME,
+        vhost: None,
+        number: 0,
+        peer: SocketAddr::from(([127, 0, 0, 1], 1)),
+        local: None,
+        name: "a client".into(),
+        tls: None,
+    };
+    let deciding = Arc::clone(front).decide("away".into(), note);
+    let decided = tokio::time::timeout(PATIENCE, deciding).await.expect("in time");
+    assert!(matches!(decided, Some(Elsewhere::Nowhere(..))));
+    drop(others);
     three.stop().await;
 }
