@@ -27,8 +27,8 @@ pub(crate) struct Places {
     taken: Mutex<Taken>,
     /// One of those that had to make room is gone.
     left: Notify,
-    /// One of those that went to another node is there.
-    arrived: Notify,
+    /// A descriptor is free again.
+    freed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -70,8 +70,8 @@ impl Places {
 
     /// Places for connections with at most so many descriptors.
     pub fn within(most: usize, descriptors: usize) -> Self {
-        let (left, arrived) = (Notify::new(), Notify::new());
-        Places { most, descriptors, taken: Mutex::default(), left, arrived }
+        let (left, freed) = (Notify::new(), Notify::new());
+        Places { most, descriptors, taken: Mutex::default(), left, freed }
     }
 
     /// How many there are.
@@ -94,7 +94,7 @@ impl Places {
     /// Waits until there is a descriptor for a connection to go to another node.
     pub async fn go(self: &Arc<Self>) -> Going {
         loop {
-            let arrived = self.arrived.notified();
+            let freed = self.freed.notified();
             {
                 let mut taken = self.taken.lock();
                 if taken.going < UNCOUNTED_MAX || taken.descriptors() < self.descriptors {
@@ -102,7 +102,7 @@ impl Places {
                     return Going(Arc::clone(self));
                 }
             }
-            arrived.await;
+            freed.await;
         }
     }
 
@@ -259,6 +259,7 @@ impl Place {
             && std::mem::take(is_passed_on)
         {
             taken.passed_on -= 1;
+            places.freed.notify_waiters();
         }
     }
 
@@ -277,8 +278,9 @@ impl Drop for Place {
             taken.passed_on -= usize::from(self.is_passed_on);
         } else if taken.remove_unfinished(self.id).is_none() {
             taken.leaving -= 1;
-            places.left.notify_waiters();
+            return places.left.notify_waiters();
         }
+        places.freed.notify_waiters();
     }
 }
 
@@ -289,7 +291,7 @@ pub(crate) struct Going(Arc<Places>);
 impl Drop for Going {
     fn drop(&mut self) {
         self.0.taken.lock().going -= 1;
-        self.0.arrived.notify_one();
+        self.0.freed.notify_waiters();
     }
 }
 

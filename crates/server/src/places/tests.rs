@@ -114,3 +114,29 @@ async fn those_that_go_elsewhere_take_what_descriptors_are_left_and_no_more_than
     assert_eq!(going(&places).await.len(), UNCOUNTED_MAX + 1);
     assert_eq!(places.taken.lock().going, 0);
 }
+
+#[tokio::test]
+async fn those_that_wait_to_go_elsewhere_see_each_descriptor_that_is_freed() {
+    let places = Arc::new(Places::within(10, 6));
+    let mut kept = [(); 3].map(|()| admitted(&places));
+    assert!(kept.iter_mut().all(|place| place.pass_on() && place.keep()));
+    let mut gone = going(&places).await;
+    assert_eq!(gone.len(), UNCOUNTED_MAX);
+    let waiting = [(); 5].map(|()| {
+        let places = Arc::clone(&places);
+        tokio::spawn(async move { places.go().await })
+    });
+    tokio::task::yield_now().await;
+    assert!(waiting.iter().all(|one| !one.is_finished()));
+    let [mut first, second, _third] = kept;
+    first.pass_on_no_more();
+    // It has two.
+    drop(second);
+    gone.truncate(UNCOUNTED_MAX - 2);
+    let mut arrived = Vec::new();
+    for one in waiting {
+        let one = tokio::time::timeout(Duration::from_secs(60), one).await;
+        arrived.push(one.expect("it sees a descriptor").expect("no panic"));
+    }
+    assert_eq!(places.taken.lock().going, UNCOUNTED_MAX + 3);
+}
