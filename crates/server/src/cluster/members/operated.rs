@@ -107,6 +107,11 @@ impl Cluster for Members {
         if !status.members.contains(about.node) {
             let change = Change::AddLearner(about.node);
             proposed(member.change_members(status.members_index, &[change]))?;
+        } else if !member.status().members.contains(about.node) {
+            return Err(ClusterError::Unavailable(format!(
+                "node '{}' was removed meanwhile: try again",
+                about.name
+            )));
         }
         Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
     }
