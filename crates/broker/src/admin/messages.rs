@@ -116,7 +116,7 @@ impl Admin {
             let _gate = shard.gate.read();
             let store = &*shard.store;
             let settled = match mode {
-                _ if failed.is_some() => queue.requeue(&taken, false, store, &mut wakes),
+                _ if failed.is_some() => queue.return_untouched(&taken, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
                 GetMode::Requeue { counts } => queue.requeue(&taken, counts, store, &mut wakes),
                 GetMode::Reject => queue.reject(&taken, true, store, &mut wakes),
@@ -328,10 +328,10 @@ pub(super) fn publish_taken(
         });
         let moved = match posted {
             Ok(true) => source.acknowledge(&taken, is_logged, store, &mut wakes).map(|()| count),
-            Ok(false) => source.requeue(&taken, false, store, &mut wakes).map(|()| 0),
+            Ok(false) => source.return_untouched(&taken, store, &mut wakes).map(|()| 0),
             Err(error) => {
                 // They are where they were.
-                let returned = source.requeue(&taken, false, store, &mut wakes);
+                let returned = source.return_untouched(&taken, store, &mut wakes);
                 returned.and(Err(error))
             }
         };

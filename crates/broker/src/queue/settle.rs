@@ -31,6 +31,7 @@ pub(crate) enum Freed {
 #[derive(Clone, Copy)]
 enum Outcome {
     Acknowledged { in_log: bool },
+    Untouched,
     Requeued { counts: bool },
     Rejected { counts: bool },
 }
@@ -127,6 +128,16 @@ impl Queue {
         self.take_back(returned, Outcome::Requeued { counts }, store, wakes)
     }
 
+    /// Puts back what no client has had: to its place at once, whatever waits in this queue, and as no return that counts.
+    pub(crate) fn return_untouched(
+        self: &Arc<Self>,
+        returned: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        self.take_back(returned, Outcome::Untouched, store, wakes)
+    }
+
     /// Takes deliveries that their consumers refuse for good. Whether it counts says if the message may have been at
     /// fault.
     pub(crate) fn reject(
@@ -159,6 +170,9 @@ impl Queue {
                 match outcome {
                     Outcome::Acknowledged { .. } => {
                         acknowledged.add_first_of(settled.len() - index, location);
+                    }
+                    Outcome::Untouched => {
+                        Self::put_into_place(&mut state, one.sequence, location);
                     }
                     Outcome::Requeued { counts: false } => {
                         self.put_back_unharmed(&mut state, (one.sequence, location));
