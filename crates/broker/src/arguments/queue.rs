@@ -10,7 +10,6 @@ use courser_codec::{FieldTable, FieldValue};
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 pub(crate) const QUEUE_TYPE: &str = "x-queue-type";
 const MAX_PRIORITY: &str = "x-max-priority";
-const DELAYED_RETRY_MIN: &str = "x-delayed-retry-min";
 const SINGLE_ACTIVE_CONSUMER: &str = "x-single-active-consumer";
 
 /// What `x-queue-type` says.
@@ -65,7 +64,7 @@ const KNOWN: [Known; 32] = [
     without_effect("x-queue-mode", value::queue_mode, C),
     without_effect("x-queue-version", value::queue_version, C),
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q),
-    known("x-delivery-limit", value::delivery_limit, C | Q),
+    known("x-delivery-limit", value::any_integer, C | Q),
     known("x-consumer-timeout", value::expiry, C | Q),
     known(deduplication::ARGUMENT, value::flag, C | Q),
     known(deduplication::HEADER, value::header_name, C | Q),
@@ -82,8 +81,8 @@ const KNOWN: [Known; 32] = [
     without_effect("x-queue-leader-locator", value::leader_locator, C | Q | S),
     without_effect("x-queue-master-locator", value::any_text, C),
     known("x-delayed-retry-type", value::delayed_retry_type, Q),
-    known(DELAYED_RETRY_MIN, value::expiry, Q),
-    known("x-delayed-retry-max", delayed_retry_max, Q),
+    known("x-delayed-retry-min", value::expiry, Q),
+    known("x-delayed-retry-max", value::any_integer, Q),
     without_effect("x-consumer-disconnected-timeout", value::not_negative, Q),
 ];
 
@@ -99,16 +98,6 @@ fn dead_letter_routing_key(value: &FieldValue, all: &FieldTable) -> Result<(), S
     match all.get(DEAD_LETTER_EXCHANGE) {
         Some(_) => Ok(()),
         None => Err("routing_key_but_no_dlx_defined".to_owned()),
-    }
-}
-
-/// It is at least as long as the shortest wait.
-fn delayed_retry_max(value: &FieldValue, all: &FieldTable) -> Result<(), String> {
-    value::expiry(value, all)?;
-    let min_ms = all.get(DELAYED_RETRY_MIN).and_then(FieldValue::as_integer);
-    match min_ms.filter(|min_ms| value.as_integer().is_some_and(|max_ms| max_ms < *min_ms)) {
-        Some(min_ms) => Err(format!("smaller than '{DELAYED_RETRY_MIN}', which is {min_ms}")),
-        None => Ok(()),
     }
 }
 

@@ -48,8 +48,8 @@ pub(super) fn cache_persistence(value: &FieldValue, _: &FieldTable) -> Result<()
     one_of(value, &["memory"], "only 'memory' is supported by this broker")
 }
 
-/// Negative for no limit.
-pub(super) fn delivery_limit(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
+/// Negative ones are no limit.
+pub(super) fn any_integer(value: &FieldValue, _: &FieldTable) -> Result<(), String> {
     integer(value).map(drop)
 }
 

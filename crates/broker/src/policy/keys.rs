@@ -121,13 +121,16 @@ pub(super) fn check(definition: &FieldTable, kind: PolicyKind) -> Result<(), Pol
     check_delayed_retry(definition)
 }
 
-/// A type without a shortest wait would do nothing, and no wait is longer than the longest.
+/// A type without a shortest wait would do nothing, and the longest wait is no shorter than that.
 fn check_delayed_retry(definition: &FieldTable) -> Result<(), PolicyError> {
     let of = definition.get("delayed-retry-type").and_then(FieldValue::as_str);
     let time_ms = |name| definition.get(name).and_then(FieldValue::as_integer);
     match (time_ms("delayed-retry-min"), time_ms("delayed-retry-max")) {
         (None, _) if of.is_some_and(|of| of != "disabled") => {
             Err(invalid("definition.delayed-retry-type", "needs delayed-retry-min beside it"))
+        }
+        (_, Some(max_ms)) if max_ms <= 0 => {
+            Err(invalid("definition.delayed-retry-max", "is no positive number"))
         }
         (Some(min_ms), Some(max_ms)) if max_ms < min_ms => {
             Err(invalid("definition.delayed-retry-max", "is smaller than delayed-retry-min"))

@@ -8,7 +8,7 @@ use super::backlog::REDELIVERED;
 use super::logged::{Entry, logged};
 use super::returns::count_of;
 use super::{Queue, State};
-use crate::arguments::QueueType;
+use crate::arguments::{MAX_EXPIRY_MS, QueueType};
 use crate::memory::Charge;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
@@ -24,6 +24,9 @@ const RETRIED_AT_ONCE: usize = 1024;
 /// What a message that waits uses: time, number, place, and its part of a tree's nodes that are half full.
 const DELAYED_BYTES: usize = 2 * (size_of::<((u64, u64), Location)>() + 8);
 
+/// No message waits for longer.
+const WAIT_MAX_MS: u64 = MAX_EXPIRY_MS as u64;
+
 /// How long messages wait that come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedRetry {
@@ -31,7 +34,7 @@ pub struct DelayedRetry {
     pub of: Retried,
     /// The wait after the first failure, in milliseconds, to which each further one adds as much (`x-delayed-retry-min`).
     pub min_ms: u64,
-    /// The longest wait, in milliseconds (`x-delayed-retry-max`).
+    /// The longest wait, in milliseconds (`x-delayed-retry-max`); where it is below the shortest one, all waits.
     pub max_ms: u64,
 }
 
@@ -81,7 +84,8 @@ impl fmt::Display for DelayedRetry {
 }
 
 impl DelayedRetry {
-    /// What the arguments of a queue ask for. Without a shortest wait nothing waits; without a longest one all wait for the shortest.
+    /// What the arguments of a queue ask for. Without a shortest wait nothing waits; without a longest one, or with one of 0 or less,
+    /// all wait for the shortest.
     pub(super) fn asked_by(arguments: &FieldTable) -> Option<Self> {
         if QueueType::of(arguments) != QueueType::Quorum {
             return None;
@@ -92,7 +96,7 @@ impl DelayedRetry {
         };
         let of = arguments.get("x-delayed-retry-type").and_then(FieldValue::as_str)?;
         let min_ms = time_ms("x-delayed-retry-min")?;
-        let max_ms = time_ms("x-delayed-retry-max").unwrap_or(min_ms);
+        let max_ms = time_ms("x-delayed-retry-max").unwrap_or(min_ms).min(WAIT_MAX_MS);
         Some(DelayedRetry { of: Retried::named(of)?, min_ms, max_ms })
     }
 
