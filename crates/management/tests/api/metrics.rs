@@ -43,7 +43,7 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("histogram", "", "message_size_bytes"),
     ("gauge", "queue_", "messages_ready messages_unacked messages consumers"),
     ("counter", "queue_", "process_reductions_total"),
-    ("gauge", "queue_", "process_memory_bytes"),
+    ("gauge", "queue_", "messages_delayed process_memory_bytes"),
     ("gauge", "queue_", "messages_ram messages_ram_bytes messages_ready_ram"),
     ("gauge", "queue_", "messages_unacked_ram messages_persistent messages_persistent_bytes"),
     ("gauge", "queue_", "messages_bytes messages_ready_bytes messages_unacked_bytes"),

@@ -127,7 +127,9 @@ async fn a_quorum_queue_tells_what_waits_for_another_try_and_until_when() {
     assert_eq!(vhost["messages"], 1, "{vhost}");
     let metrics = broker.metrics("/metrics").await;
     let text = String::from_utf8_lossy(&metrics.body);
-    assert!(text.lines().any(|line| line == "rabbitmq_queue_messages 1"), "{text}");
+    for row in ["queue_messages 1", "queue_messages_delayed 1", "queue_messages_ready 0"] {
+        assert!(text.lines().any(|line| line == format!("rabbitmq_{row}")), "{row} in {text}");
+    }
     assert_eq!(broker.send("PUT", "/api/queues/%2F/a", r#"{"durable":true}"#).await.status, 201);
     let sorted = "/api/queues?sort=messages_delayed&sort_reverse=true&columns=name";
     assert_eq!(broker.get(sorted).await.json(), json!([{ "name": "q" }, { "name": "a" }]));

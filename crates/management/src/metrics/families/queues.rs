@@ -22,6 +22,9 @@ const COARSE: &[Metric<Row>] = &[
     gauge("queue_messages_unacked", "Messages delivered and not acknowledged", |queue| {
         queue.unacked.into()
     }),
+    gauge("queue_messages_delayed", "Messages that came back and wait for another try", |queue| {
+        queue.delayed.into()
+    }),
     gauge("queue_messages", "Messages that wait or are not acknowledged", |queue| {
         (queue.ready + queue.unacked + queue.delayed).into()
     }),
@@ -48,9 +51,11 @@ const DETAILS: &[Metric<Row>] = &[
     gauge("queue_messages_ram_bytes", "Bytes of the bodies of messages in memory", |queue| {
         of(queue, |contents| Some(contents.in_memory().bytes))
     }),
-    gauge("queue_messages_ready_ram", "Messages in memory that wait for a consumer", |queue| {
-        of(queue, |contents| Some(contents.ready_in_memory.messages))
-    }),
+    gauge(
+        "queue_messages_ready_ram",
+        "Messages in memory that wait for a consumer or for another try",
+        |queue| of(queue, |contents| Some(contents.ready_in_memory.messages)),
+    ),
     gauge("queue_messages_unacked_ram", "Messages in memory that are not acknowledged", |queue| {
         of(queue, |contents| Some(contents.unacked_in_memory.messages))
     }),
@@ -65,9 +70,11 @@ const DETAILS: &[Metric<Row>] = &[
     gauge("queue_messages_bytes", "Bytes of the bodies of all messages", |queue| {
         of(queue, |contents| contents.bytes())
     }),
-    gauge("queue_messages_ready_bytes", "Bytes of the bodies of messages that wait", |queue| {
-        of(queue, |contents| contents.ready_bytes)
-    }),
+    gauge(
+        "queue_messages_ready_bytes",
+        "Bytes of the bodies of messages that wait for a consumer or for another try",
+        |queue| of(queue, |contents| contents.ready_bytes),
+    ),
     gauge(
         "queue_messages_unacked_bytes",
         "Bytes of the bodies of messages that are not acknowledged",
