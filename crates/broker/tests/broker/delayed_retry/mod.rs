@@ -1,10 +1,14 @@
 //! `x-delayed-retry-type`: what comes back to a quorum queue waits before its next try.
 
+mod arguments;
+mod memory;
+mod operators;
+
 use crate::support::{
     Client, Heard, Message, World, WorldOnDisk, deaths, declare_with, headers, short,
 };
-use courser_broker::admin::{ApplyTo, DelayedStatus, Policy, PolicyKind, QueueView};
-use courser_codec::{FieldTable, FieldValue, Table, basic, queue};
+use courser_broker::admin::{DelayedStatus, QueueView};
+use courser_codec::{FieldTable, FieldValue, basic, queue};
 
 /// When everything here begins.
 const T0_MS: u64 = 1_000_000;
@@ -46,6 +50,7 @@ fn away_ms(world: &World, client: &mut Client, now_ms: &mut u64, fails: bool) ->
     let begun_ms = *now_ms;
     while world.counts("q").0 == 0 {
         *now_ms += 1;
+        assert!(*now_ms < begun_ms + 10_000, "it does not come back");
         world.tick_all(*now_ms);
     }
     *now_ms - begun_ms
@@ -104,22 +109,6 @@ fn what_a_lost_connection_had_waits_as_what_has_failed() {
     assert_eq!((world.counts("q"), delayed(&world)), ((0, 0, 0), 2));
     world.tick_all(T0_MS + 400);
     assert_eq!(client.pop_all("q"), ["a", "b"]);
-}
-
-#[test]
-fn without_a_shortest_wait_nothing_waits_and_without_a_longest_all_wait_for_the_shortest() {
-    let of = |arguments: FieldTable| {
-        let world = begin();
-        let mut client = world.connect();
-        declare_with(&mut client, "q", true, &arguments);
-        client.publish("", "q", "a");
-        let mut now_ms = T0_MS;
-        [0; 2].map(|_| away_ms(&world, &mut client, &mut now_ms, true))
-    };
-    let all = || quorum().with("x-delayed-retry-type", "all");
-    assert_eq!(of(all()), [0, 0]);
-    assert_eq!(of(all().with("x-delayed-retry-max", 500)), [0, 0]);
-    assert_eq!(of(all().with("x-delayed-retry-min", 300)), [300, 300]);
 }
 
 #[test]
@@ -314,81 +303,4 @@ fn very_many_that_are_due_at_once_return_in_portions_and_in_their_order() {
     assert_eq!(delayed(&world), 3_000);
     world.tick_all(T0_MS + 400);
     assert_eq!(client.pop_all("q"), bodies);
-}
-
-#[test]
-fn a_policy_says_so_for_queues_that_are_there_and_stands_before_the_argument() {
-    let world = begin();
-    let mut client = world.connect();
-    declare_with(&mut client, "q", true, &retrying("failed"));
-    client.publish("", "q", "a");
-    let mut now_ms = T0_MS;
-    let given = |of: &str, min_ms: i64| {
-        FieldTable::new().with("delayed-retry-type", of).with("delayed-retry-min", min_ms)
-    };
-    // Of times the shorter counts.
-    world.give_policy("q", given("returned", 300));
-    assert_eq!(away_ms(&world, &mut client, &mut now_ms, true), 0);
-    assert_eq!(away_ms(&world, &mut client, &mut now_ms, false), 300);
-    world.give_policy("q", given("all", 5_000));
-    assert_eq!(away_ms(&world, &mut client, &mut now_ms, false), 400);
-    world.give_policy("q", FieldTable::new().with("delayed-retry-type", "disabled"));
-    assert_eq!(away_ms(&world, &mut client, &mut now_ms, true), 0);
-}
-
-#[test]
-fn an_operator_bounds_the_waits_on_both_sides() {
-    let world = begin();
-    let mut client = world.connect();
-    declare_with(&mut client, "q", true, &quorum());
-    client.publish("", "q", "a");
-    let mut now_ms = T0_MS;
-    let given = FieldTable::new().with("delayed-retry-type", "all").with("delayed-retry-min", 300);
-    world.give_policy("q", given.with("delayed-retry-max", 5_000));
-    let bounds = FieldTable::new().with("delayed-retry-min", 700).with("delayed-retry-max", 1_000);
-    let policy = Policy {
-        name: "bounds".to_owned(),
-        pattern: "^q$".to_owned(),
-        apply_to: ApplyTo::QuorumQueues,
-        priority: 0,
-        definition: bounds,
-    };
-    world.broker.set_policy("/", PolicyKind::Operator, policy).expect("a good policy");
-    let waits = [0; 2].map(|_| away_ms(&world, &mut client, &mut now_ms, true));
-    assert_eq!(waits, [700, 1_000]);
-}
-
-#[test]
-fn values_that_make_no_sense_are_refused() {
-    let world = begin();
-    let mut client = world.connect();
-    let mut refused = |arguments: FieldTable, why: &str| {
-        let entries = arguments.to_entries();
-        let arguments = Table::from_entries(&entries);
-        let queue = short("q");
-        let declare = queue::Declare { queue, durable: true, arguments, ..Default::default() };
-        let text = client.refused(declare);
-        let start = "406 PRECONDITION_FAILED - invalid arg 'x-delayed-retry-";
-        assert_eq!(text.strip_prefix(start), Some(why), "{text}");
-    };
-    refused(
-        quorum().with("x-delayed-retry-type", "zz"),
-        "type' for queue 'q' in vhost '/': must be one of: all, failed, returned, disabled",
-    );
-    refused(
-        quorum().with("x-delayed-retry-min", 0),
-        "min' for queue 'q' in vhost '/': {value_zero,0}",
-    );
-    refused(
-        quorum().with("x-delayed-retry-max", -1),
-        "max' for queue 'q' in vhost '/': {value_negative,-1}",
-    );
-    refused(
-        quorum().with("x-delayed-retry-min", 2_000).with("x-delayed-retry-max", 1_999),
-        "max' for queue 'q' in vhost '/': smaller than 'x-delayed-retry-min', which is 2000",
-    );
-    refused(
-        FieldTable::new().with("x-delayed-retry-type", "all"),
-        "type' for queue 'q' in vhost '/' of queue type rabbit_classic_queue",
-    );
 }
