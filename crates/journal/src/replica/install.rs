@@ -35,6 +35,8 @@ use std::{
 
 /// Segments of more bytes are none.
 const CAPACITY_MAX: u64 = 1 << 32;
+/// Bytes of a segment that are synced at once: who sends the copy waits meanwhile, and gives a slow disk up.
+const SYNC_BYTES: u64 = 4 << 20;
 
 /// A copy that is being installed.
 pub struct Installer {
@@ -46,6 +48,10 @@ pub struct Installer {
     upto: u64,
     checkpoint: Option<(u64, Arc<dyn DiskFile>)>,
     segment: Option<(SegmentHeader, Arc<dyn DiskFile>)>,
+    /// Where that ends, as far as it is written.
+    filled: u64,
+    /// Bytes of it that are not synced yet.
+    unsynced: u64,
     end: Option<Lsn>,
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -118,6 +124,8 @@ impl Installer {
             upto: 0,
             checkpoint: None,
             segment: None,
+            filled: 0,
+            unsynced: 0,
             end: None,
             _lock: lock,
         })
@@ -156,14 +164,12 @@ impl Installer {
                 self.begin_segment(header)?;
             }
             Part::Log { offset, octets } => {
-                let Some((header, file)) = &self.segment else { return Err(bad) };
+                let Some((header, _)) = &self.segment else { return Err(bad) };
                 let end = offset.checked_add(octets.len() as u64);
                 if end.is_none_or(|end| end > header.capacity) {
                     return Err(bad);
                 }
-                let path = self.dir.join(names::segment(header.start));
-                write_all(&**file, &octets, offset)
-                    .map_err(|error| io_error("write to", &path, error))?;
+                self.write_log(offset, &octets)?;
             }
             Part::End { end } => self.end = Some(Lsn(end)),
         }
@@ -179,6 +185,7 @@ impl Installer {
         let (Some(end), Some((number, checkpoint))) = (self.end, self.checkpoint.take()) else {
             return Err(BootstrapError::Incomplete);
         };
+        self.fill_segment()?;
         self.sync_segment()?;
         checkpoint.sync_data().map_err(|error| io_error("sync", &self.dir, error))?;
         // A start wants two.
@@ -232,6 +239,7 @@ impl Installer {
 
     fn begin_segment(&mut self, header: SegmentHeader) -> Result<(), BootstrapError> {
         let path = self.dir.join(names::segment(header.start));
+        self.fill_segment()?;
         if let Some((last, file)) =
             self.segment.as_ref().filter(|(last, _)| last.end() == header.start)
         {
@@ -243,20 +251,48 @@ impl Installer {
         self.sync_segment()?;
         let make = || {
             let file = self.disk.open(&path, OpenMode::Create)?;
-            // Who sends the copy waits, and it is synced when all of it is there.
-            clear(&*file, 0, header.capacity)?;
-            write_all(&*file, &header.encode(), 0)?;
-            Ok(file)
+            let encoded = header.encode();
+            write_all(&*file, &encoded, 0)?;
+            Ok((file, encoded.len() as u64))
         };
-        let file = make().map_err(|error| io_error("write to", &path, error))?;
-        self.segment = Some((header, file));
+        let (file, len) = make().map_err(|error| io_error("write to", &path, error))?;
+        (self.segment, self.filled, self.unsynced) = (Some((header, file)), len, len);
         Ok(())
     }
 
-    fn sync_segment(&self) -> Result<(), BootstrapError> {
+    /// Writes bytes of the segment, and zeros where some before them were not sent.
+    fn write_log(&mut self, offset: u64, octets: &[u8]) -> Result<(), BootstrapError> {
+        self.fill_up_to(offset)?;
         let Some((header, file)) = &self.segment else { return Ok(()) };
         let path = self.dir.join(names::segment(header.start));
-        file.sync_data().map_err(|error| io_error("sync", &path, error))
+        write_all(&**file, octets, offset).map_err(|error| io_error("write to", &path, error))?;
+        self.filled = self.filled.max(offset + octets.len() as u64);
+        self.unsynced += octets.len() as u64;
+        if self.unsynced >= SYNC_BYTES { self.sync_segment() } else { Ok(()) }
+    }
+
+    /// Writes zeros to the end of the segment. Those of the last one are many: they are written when who sends the copy waits
+    /// for no chunk any more.
+    fn fill_segment(&mut self) -> Result<(), BootstrapError> {
+        let capacity = self.segment.as_ref().map_or(0, |(header, _)| header.capacity);
+        self.fill_up_to(capacity)
+    }
+
+    fn fill_up_to(&mut self, end: u64) -> Result<(), BootstrapError> {
+        let Some((header, file)) = &self.segment else { return Ok(()) };
+        let path = self.dir.join(names::segment(header.start));
+        clear(&**file, self.filled, end).map_err(|error| io_error("write to", &path, error))?;
+        self.unsynced += end.saturating_sub(self.filled);
+        self.filled = self.filled.max(end);
+        Ok(())
+    }
+
+    fn sync_segment(&mut self) -> Result<(), BootstrapError> {
+        let Some((header, file)) = &self.segment else { return Ok(()) };
+        let path = self.dir.join(names::segment(header.start));
+        file.sync_data().map_err(|error| io_error("sync", &path, error))?;
+        self.unsynced = 0;
+        Ok(())
     }
 }
 
@@ -295,4 +331,42 @@ fn begin_state(
 
 fn io_error(action: &'static str, path: &Path, error: io::Error) -> BootstrapError {
     BootstrapError::Io { action, path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{FakeDisk, Faults};
+    use bytes::Bytes;
+
+    const CAPACITY: u64 = 16 << 20;
+    const CHUNK_BYTES: u64 = 1 << 20;
+
+    #[test]
+    fn a_large_segment_is_synced_in_parts_as_it_comes_and_filled_at_its_end() {
+        let disk = FakeDisk::new(1);
+        let identity = Identity { group: 7, segment_bytes: CAPACITY };
+        let (dir, on) = (Path::new("copy"), Arc::new(disk.clone()));
+        let mut installer = Installer::begin(dir, on, identity, &Vote::default(), None).unwrap();
+        let mut install = |part| {
+            let number = installer.next;
+            installer.chunk(Chunk { number, part })
+        };
+        install(Part::Begin { group: 7, segment_bytes: CAPACITY, upto: 1 }).unwrap();
+        let before = disk.written_bytes();
+        install(Part::Segment { start: 0, capacity: CAPACITY, previous_end: 0 }).unwrap();
+        let written = disk.written_bytes() - before;
+        assert!(written < CHUNK_BYTES, "{written} bytes are written before any has come");
+        disk.set_faults(Faults { fail_sync_after: Some(0), ..Faults::default() });
+        let mut log = |nth: u64| {
+            let octets = Bytes::from(vec![1; CHUNK_BYTES as usize]);
+            install(Part::Log { offset: nth * CHUNK_BYTES, octets })
+        };
+        let unsynced = (0..8).take_while(|nth| log(*nth).is_ok()).count() as u64;
+        assert!(unsynced * CHUNK_BYTES < SYNC_BYTES, "{unsynced} chunks are synced at once");
+        disk.set_faults(Faults::default());
+        install(Part::Segment { start: CAPACITY, capacity: CAPACITY, previous_end: 0 }).unwrap();
+        let path = dir.join(names::segment(Lsn(0)));
+        assert_eq!(disk.contents(&path).unwrap().len() as u64, CAPACITY);
+    }
 }
