@@ -112,9 +112,8 @@ async fn keep(roster: std::sync::Weak<Roster>, mut hearing: mpsc::Receiver<(Node
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
     use courser_cluster::transport::Secret;
-    use courser_journal::testing::FakeDisk;
-    use std::path::Path;
     use std::time::Duration;
 
     fn node(number: u64) -> Node {
@@ -124,8 +123,10 @@ mod tests {
 
     #[test]
     fn all_that_is_kept_is_told_when_two_threads_learn_at_once() {
-        let folder = Folder::open(Path::new("node"), Arc::new(FakeDisk::new(1)), "test", "a");
-        let folder = Arc::new(folder.expect("an empty disk"));
+        let data_dir = tempfile::tempdir().expect("a folder");
+        let disk = Config::default().disk();
+        let folder = Folder::open(&data_dir.path().join("node"), disk, "test", "a");
+        let folder = Arc::new(folder.expect("an empty folder"));
         let about = About {
             cluster: "test".into(),
             node: folder.node(),
