@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 pub struct Login {
     /// The user.
     pub user: Arc<User>,
-    /// The number of its account; none if somebody else than the directory knows it.
+    /// The number of its account; none if another program than the directory knows it.
     pub account: Option<u64>,
     /// A stronger hash of the same password, to be kept in the place of an imported one.
     pub rehashed: Option<PasswordHash>,

@@ -23,7 +23,7 @@ pub(crate) struct Shard {
     pub instance: u64,
     /// Where its messages and changes are kept.
     pub store: Arc<dyn Store>,
-    /// What is gone without the log knowing it, for want of room.
+    /// What is gone and not in the log, which had no room.
     pub unlogged: Mutex<Gone>,
     /// Held for reading between the append of a change and its effect, for writing to find a point
     /// in the log before which everything has taken effect.

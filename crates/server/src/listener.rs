@@ -192,7 +192,7 @@ struct Door {
 
 impl Door {
     /// Accepts connections until the broker stops. While clients are to go to other nodes, or the listeners are suspended,
-    /// nobody listens at the address: they are refused at once, and try the next.
+    /// the broker does not listen at the address: they are refused at once, and try the next.
     async fn open_and_shut(self, mut listener: TcpListener, address: SocketAddr) {
         let mut stopping = self.stopping.clone();
         loop {

@@ -1,4 +1,4 @@
-//! Whether an operator has suspended the listeners for clients: nobody listens there until they are resumed, and the
+//! Whether an operator has suspended the listeners for clients: the broker listens at none until they are resumed, and the
 //! connections that are there stay.
 
 use crate::notices::Notices;
@@ -33,7 +33,7 @@ impl Suspension {
 
     /// Waits until they are, or are no longer.
     pub async fn becomes(&self, wanted: bool) {
-        // An error would say that nobody can change it any more, and this can.
+        // An error would say that nothing can change it any more, and this can.
         let _ = self.on.subscribe().wait_for(|on| *on == wanted).await;
     }
 }

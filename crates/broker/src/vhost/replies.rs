@@ -36,7 +36,7 @@ impl Vhost {
     pub(crate) fn end_reply_queue(&self, queue: &Queue) {
         self.replies.remove(queue);
         // Without a condition, deleting can't be refused. It has no place to be removed from, and
-        // what waits in it nobody else has.
+        // what waits in it no other queue has.
         let deleted = queue.delete(|_| Ok(()));
         if let Ok(remains) = deleted {
             self.shard().store.release(&remains.positions);

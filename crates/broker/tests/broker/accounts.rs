@@ -181,7 +181,7 @@ fn a_login_that_makes_the_hash_stronger_changes_no_user() {
     assert_eq!(fault.to_string(), text);
 }
 
-/// `with_user` after the user has been deleted, as an operator does who wants to shut out whoever has its password.
+/// `with_user` after the user has been deleted, as an operator does to shut out those who have its password.
 fn make_anew(world: &World) {
     world.broker.admin().delete_user("u").expect("deleted");
     with_user(world);

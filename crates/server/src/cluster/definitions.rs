@@ -201,7 +201,7 @@ impl Front {
                 let is_behind = failing.is_some_and(|since| since.elapsed() >= TOLD_AFTER);
                 front.spreading.notices.group_is_behind(number, is_behind);
             }
-            // Whoever leads it now says it.
+            // The node that leads it now says it.
             front.spreading.notices.group_is_behind(number, false);
         });
     }

@@ -83,7 +83,7 @@ impl Cluster for Members {
         let question = Question::Join(formation.ok_or_else(unformed)?);
         let question = serde_json::to_string(&question);
         let question = question.map_err(|error| ClusterError::Refused(error.to_string()))?;
-        // Whoever is added meanwhile may have the same name: then the members are others, and this is refused.
+        // A node that is added meanwhile may have the same name: then the members are others, and this is refused.
         let status = member.status();
         let asking = async {
             let met =
