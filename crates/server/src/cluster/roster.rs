@@ -125,7 +125,7 @@ mod tests {
     fn all_that_is_kept_is_told_when_two_threads_learn_at_once() {
         let data_dir = tempfile::tempdir().expect("a folder");
         let disk = Config::default().disk();
-        let folder = Folder::open(&data_dir.path().join("node"), disk, "test", "a");
+        let folder = Folder::open(data_dir.path(), disk, "test", "a");
         let folder = Arc::new(folder.expect("an empty folder"));
         let about = About {
             cluster: "test".into(),
