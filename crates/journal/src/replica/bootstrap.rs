@@ -44,8 +44,8 @@ impl OpenFile {
     /// The next bytes, `max_bytes` at most, and where they are.
     fn next(&mut self, max_bytes: usize) -> Result<(u64, Vec<u8>), BootstrapError> {
         let len = (self.end - self.offset).min(max_bytes as u64) as usize;
-        let mut octets = vec![0; len];
-        let found = read_up_to(&*self.file, &mut octets, self.offset)
+        let mut bytes = vec![0; len];
+        let found = read_up_to(&*self.file, &mut bytes, self.offset)
             .map_err(|error| io_error("read", &self.path, error))?;
         if found < len {
             let offset = self.offset + found as u64;
@@ -53,7 +53,7 @@ impl OpenFile {
         }
         let offset = self.offset;
         self.offset += len as u64;
-        Ok((offset, octets))
+        Ok((offset, bytes))
     }
 }
 
@@ -117,20 +117,20 @@ impl Bootstrap {
             return Ok(Some(Part::Begin { group, segment_bytes, upto: self.upto.index }));
         }
         if let Some(file) = &mut self.checkpoint {
-            let (offset, octets) = file.next(max_bytes)?;
-            if !octets.is_empty() {
-                let (number, octets) = (self.checkpoint_number, Bytes::from(octets));
-                return Ok(Some(Part::Checkpoint { number, offset, octets }));
+            let (offset, bytes) = file.next(max_bytes)?;
+            if !bytes.is_empty() {
+                let (number, bytes) = (self.checkpoint_number, Bytes::from(bytes));
+                return Ok(Some(Part::Checkpoint { number, offset, bytes }));
             }
             self.checkpoint = None;
         }
         while let Some(file) = &mut self.segment {
-            let (offset, octets) = file.next(max_bytes)?;
-            if octets.is_empty() {
+            let (offset, bytes) = file.next(max_bytes)?;
+            if bytes.is_empty() {
                 self.segment = None;
-            } else if octets.iter().any(|octet| *octet != 0) {
-                // The other side begins with zeros.
-                return Ok(Some(Part::Log { offset, octets: octets.into() }));
+            } else if bytes.iter().any(|byte| *byte != 0) {
+                // The other side has zeros where nothing is sent.
+                return Ok(Some(Part::Log { offset, bytes: bytes.into() }));
             }
         }
         if let Some(segment) = self.segments.pop_front() {

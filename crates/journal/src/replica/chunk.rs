@@ -26,11 +26,11 @@ pub enum Part {
     /// The first one: which log this is, and the last entry that is sent.
     Begin { group: u64, segment_bytes: u64, upto: u64 },
     /// Bytes of the checkpoint with this number.
-    Checkpoint { number: u64, offset: u64, octets: Bytes },
+    Checkpoint { number: u64, offset: u64, bytes: Bytes },
     /// The next segment, and where the one before it ends.
     Segment { start: u64, capacity: u64, previous_end: u64 },
     /// Bytes of that segment.
-    Log { offset: u64, octets: Bytes },
+    Log { offset: u64, bytes: Bytes },
     /// The last one: where the last entry ends.
     End { end: u64 },
 }
@@ -38,23 +38,23 @@ pub enum Part {
 impl Chunk {
     /// Its bytes, for the way to the other machine.
     pub fn encode(&self) -> Bytes {
-        let (kind, numbers, octets) = match &self.part {
+        let (kind, numbers, bytes) = match &self.part {
             Part::Begin { group, segment_bytes, upto } => {
                 (0, [*group, *segment_bytes, *upto], None)
             }
-            Part::Checkpoint { number, offset, octets } => (1, [*number, *offset, 0], Some(octets)),
+            Part::Checkpoint { number, offset, bytes } => (1, [*number, *offset, 0], Some(bytes)),
             Part::Segment { start, capacity, previous_end } => {
                 (2, [*start, *capacity, *previous_end], None)
             }
-            Part::Log { offset, octets } => (3, [*offset, 0, 0], Some(octets)),
+            Part::Log { offset, bytes } => (3, [*offset, 0, 0], Some(bytes)),
             Part::End { end } => (4, [*end, 0, 0], None),
         };
-        let mut out = Vec::with_capacity(HEAD_LEN + octets.map_or(0, Bytes::len));
+        let mut out = Vec::with_capacity(HEAD_LEN + bytes.map_or(0, Bytes::len));
         out.extend_from_slice(&self.number.to_le_bytes());
         out.extend_from_slice(&u32::to_le_bytes(kind));
         out.extend_from_slice(&[0; 4]);
         numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-        out.extend_from_slice(octets.map_or(&[], |octets| octets));
+        out.extend_from_slice(bytes.map_or(&[], |bytes| bytes));
         let sum = crc32c::crc32c(&out);
         out[12..16].copy_from_slice(&sum.to_le_bytes());
         out.into()
@@ -70,12 +70,12 @@ impl Chunk {
             return None;
         }
         let [a, b, c] = [16, 24, 32].map(|offset| u64_at(bytes, offset));
-        let octets = bytes.slice(HEAD_LEN..);
+        let rest = bytes.slice(HEAD_LEN..);
         let part = match u32_at(bytes, 8) {
             0 => Part::Begin { group: a, segment_bytes: b, upto: c },
-            1 => Part::Checkpoint { number: a, offset: b, octets },
+            1 => Part::Checkpoint { number: a, offset: b, bytes: rest },
             2 => Part::Segment { start: a, capacity: b, previous_end: c },
-            3 => Part::Log { offset: a, octets },
+            3 => Part::Log { offset: a, bytes: rest },
             4 => Part::End { end: a },
             _ => return None,
         };

@@ -148,8 +148,8 @@ impl Installer {
                 }
                 self.upto = upto;
             }
-            Part::Checkpoint { number, offset, octets } => {
-                self.write_checkpoint(number, offset, &octets)?
+            Part::Checkpoint { number, offset, bytes } => {
+                self.write_checkpoint(number, offset, &bytes)?
             }
             Part::Segment { start, capacity, previous_end } => {
                 let id = self.identity.group;
@@ -163,13 +163,13 @@ impl Installer {
                 }
                 self.begin_segment(header)?;
             }
-            Part::Log { offset, octets } => {
+            Part::Log { offset, bytes } => {
                 let Some((header, _)) = &self.segment else { return Err(bad) };
-                let end = offset.checked_add(octets.len() as u64);
+                let end = offset.checked_add(bytes.len() as u64);
                 if end.is_none_or(|end| end > header.capacity) {
                     return Err(bad);
                 }
-                self.write_log(offset, &octets)?;
+                self.write_log(offset, &bytes)?;
             }
             Part::End { end } => self.end = Some(Lsn(end)),
         }
@@ -221,7 +221,7 @@ impl Installer {
         &mut self,
         number: u64,
         offset: u64,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> Result<(), BootstrapError> {
         let path = self.dir.join(names::checkpoint(number));
         let file = match &self.checkpoint {
@@ -232,7 +232,7 @@ impl Installer {
                 .open(&path, OpenMode::Create)
                 .map_err(|error| io_error("write to", &path, error))?,
         };
-        write_all(&*file, octets, offset).map_err(|error| io_error("write to", &path, error))?;
+        write_all(&*file, bytes, offset).map_err(|error| io_error("write to", &path, error))?;
         self.checkpoint = Some((number, file));
         Ok(())
     }
@@ -261,18 +261,18 @@ impl Installer {
     }
 
     /// Writes bytes of the segment, and zeros where some before them were not sent.
-    fn write_log(&mut self, offset: u64, octets: &[u8]) -> Result<(), BootstrapError> {
+    fn write_log(&mut self, offset: u64, bytes: &[u8]) -> Result<(), BootstrapError> {
         self.fill_up_to(offset)?;
         let Some((header, file)) = &self.segment else { return Ok(()) };
         let path = self.dir.join(names::segment(header.start));
-        write_all(&**file, octets, offset).map_err(|error| io_error("write to", &path, error))?;
-        self.filled = self.filled.max(offset + octets.len() as u64);
-        self.unsynced += octets.len() as u64;
+        write_all(&**file, bytes, offset).map_err(|error| io_error("write to", &path, error))?;
+        self.filled = self.filled.max(offset + bytes.len() as u64);
+        self.unsynced += bytes.len() as u64;
         if self.unsynced >= SYNC_BYTES { self.sync_segment() } else { Ok(()) }
     }
 
-    /// Writes zeros to the end of the segment. Those of the last one are many: they are written when who sends the copy waits
-    /// for no chunk any more.
+    /// Writes zeros to the end of the segment. Those of the last one are many: they are written when the node that sends
+    /// the copy waits for no chunk any more.
     fn fill_segment(&mut self) -> Result<(), BootstrapError> {
         let capacity = self.segment.as_ref().map_or(0, |(header, _)| header.capacity);
         self.fill_up_to(capacity)
@@ -359,8 +359,8 @@ mod tests {
         assert!(written < CHUNK_BYTES, "{written} bytes are written before any has come");
         disk.set_faults(Faults { fail_sync_after: Some(0), ..Faults::default() });
         let mut log = |nth: u64| {
-            let octets = Bytes::from(vec![1; CHUNK_BYTES as usize]);
-            install(Part::Log { offset: nth * CHUNK_BYTES, octets })
+            let bytes = Bytes::from(vec![1; CHUNK_BYTES as usize]);
+            install(Part::Log { offset: nth * CHUNK_BYTES, bytes })
         };
         let unsynced = (0..8).take_while(|nth| log(*nth).is_ok()).count() as u64;
         assert!(unsynced * CHUNK_BYTES < SYNC_BYTES, "{unsynced} chunks are synced at once");

@@ -1,7 +1,21 @@
 //! A disk without room: publishes are refused, what frees room goes on.
 
 use crate::support::{SYNC, append, start};
-use courser_journal::{AppendError, AppendMode, Batch, Lsn, testing::FakeDisk};
+use courser_journal::{AppendError, AppendMode, Batch, Journal, Lsn, testing::FakeDisk};
+
+/// Appends and holds records until there is no room. The one that was refused is left in the batch.
+fn fill(journal: &Journal, batch: &mut Batch, held: &mut Vec<Lsn>) {
+    loop {
+        batch.push(&[&[1; 1000]]);
+        match journal.append(batch, SYNC) {
+            Ok(appended) => held.push(appended.position(0)),
+            Err(AppendError::Full) => break,
+            Err(error) => panic!("{error}"),
+        }
+        journal.hold(held[held.len() - 1], 1);
+        assert!(held.len() < 1000);
+    }
+}
 
 #[test]
 fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
@@ -13,16 +27,7 @@ fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
     // No room for a segment, nor for the checkpoint below.
     disk.set_capacity(disk.used_bytes() + 10_000);
     let mut batch = Batch::new();
-    loop {
-        batch.push(&[&[1; 1000]]);
-        match journal.append(&mut batch, SYNC) {
-            Ok(appended) => held.push(appended.position(0)),
-            Err(AppendError::Full) => break,
-            Err(error) => panic!("{error}"),
-        }
-        journal.hold(held[held.len() - 1], 1);
-        assert!(held.len() < 1000);
-    }
+    fill(&journal, &mut batch, &mut held);
     assert!(!journal.has_room());
     // Acks go in, more than fit into what is left of the segment.
     let reserve = AppendMode { sync: true, reserve: true };
@@ -45,16 +50,7 @@ fn a_file_system_that_takes_no_more_files_is_a_full_disk() {
     journal.maintain_once();
     disk.set_files_max(disk.names().len());
     let (mut batch, mut held) = (Batch::new(), Vec::new());
-    loop {
-        batch.push(&[&[1; 1000]]);
-        match journal.append(&mut batch, SYNC) {
-            Ok(appended) => held.push(appended.position(0)),
-            Err(AppendError::Full) => break,
-            Err(error) => panic!("{error}"),
-        }
-        journal.hold(held[held.len() - 1], 1);
-        assert!(held.len() < 1000);
-    }
+    fill(&journal, &mut batch, &mut held);
     assert!(!journal.has_room() && journal.failed().is_none());
     let reserve = AppendMode { sync: true, reserve: true };
     for position in held.drain(..) {

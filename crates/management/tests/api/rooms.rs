@@ -178,7 +178,7 @@ async fn unread(direct: &Direct, user: &str) -> Vec<(DuplexStream, u16)> {
 }
 
 #[tokio::test]
-async fn large_answers_that_wait_for_their_clients_keep_nobody_from_small_messages() {
+async fn large_answers_that_wait_for_their_clients_leave_room_for_small_messages() {
     let direct = world(&["user", "one", "two"]);
     declare(&direct, "large");
     publish_to(&direct, "large", 1, 7_300_000).await;

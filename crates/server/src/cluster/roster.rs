@@ -113,7 +113,7 @@ async fn keep(roster: std::sync::Weak<Roster>, mut hearing: mpsc::Receiver<(Node
 mod tests {
     use super::*;
     use crate::Config;
-    use courser_cluster::transport::Secret;
+    use crate::testing::endpoint;
     use std::time::Duration;
 
     fn node(number: u64) -> Node {
@@ -127,19 +127,7 @@ mod tests {
         let disk = Config::default().disk();
         let folder = Folder::open(data_dir.path(), disk, "test", "a");
         let folder = Arc::new(folder.expect("an empty folder"));
-        let about = About {
-            cluster: "test".into(),
-            node: folder.node(),
-            name: "a".into(),
-            address: "a:1".into(),
-            version: crate::VERSION.into(),
-            segment_bytes: 1 << 20,
-            formation: None,
-            has_data: false,
-            known: Vec::new(),
-        };
-        let secret = Secret::new(b"what all nodes of this test know").expect("long enough");
-        let endpoint = Endpoint::new(about, secret, None);
+        let endpoint = endpoint(folder.node(), "a", "a:1");
         let (heard, _) = mpsc::channel(1);
         let roster = Roster { folder, endpoint, heard };
         std::thread::scope(|scope| {

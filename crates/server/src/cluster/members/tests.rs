@@ -3,9 +3,8 @@
 use super::super::front::Serves;
 use super::super::questions::Question;
 use super::super::testing::{HOME, ONE, Three, wait_until};
-use courser_cluster::transport::{
-    About, Answer, Endpoint, Incoming, Secret, Stream as NodeStream, listen,
-};
+use crate::testing::endpoint;
+use courser_cluster::transport::{About, Answer, Incoming, Stream as NodeStream, listen};
 use courser_cluster::{GroupNumber, NodeId, Packet};
 use courser_management::{Cluster, ClusterError};
 use std::sync::Arc;
@@ -153,20 +152,9 @@ impl Incoming for Ears {
 async fn start_fourth(number: u64, fourth: &Arc<Fourth>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
-    let about = About {
-        cluster: "test".into(),
-        node: NodeId(number),
-        name: "d".into(),
-        address: address.clone(),
-        version: crate::VERSION.into(),
-        segment_bytes: 1 << 20,
-        formation: None,
-        has_data: false,
-        known: Vec::new(),
-    };
-    let secret = Secret::new(b"what all nodes of this test know").expect("long enough");
+    let endpoint = endpoint(NodeId(number), "d", &address);
     let incoming = Arc::new(Ears(Arc::clone(fourth)));
-    tokio::spawn(listen(listener, Endpoint::new(about, secret, None), incoming));
+    tokio::spawn(listen(listener, endpoint, incoming));
     address
 }
 
