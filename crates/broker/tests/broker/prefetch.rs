@@ -276,6 +276,22 @@ fn consumers_that_come_and_go_leave_the_others_their_turns() {
 }
 
 #[test]
+fn a_consumer_that_goes_on_its_turn_leaves_it_to_the_others_of_its_channel() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.qos_global(1);
+    let tags = [client.consume("q"), client.consume("q"), client.consume("q")];
+    client.fill("q", &["1", "2", "3", "4"]);
+    let taken = acknowledge_each(&mut client, 4);
+    // The queue is empty: the one whose turn it is waits for a message, the others for it to make way.
+    let next = tags.iter().find(|tag| **tag != taken[3].consumer && **tag != taken[2].consumer);
+    client.cancel(next.expect("one of three"));
+    client.fill("q", &["5"]);
+    assert_eq!(client.bodies(), ["5"]);
+}
+
+#[test]
 fn a_consumer_without_acknowledgements_stays_within_a_global_limit() {
     let world = World::new();
     let mut client = world.connect();
