@@ -5,7 +5,7 @@ pub struct Factors<'a> {
     /// How many values each factor has.
     pub sizes: &'a [usize],
     /// Whether a value of one factor can't stand beside a value of another: both by factor and value,
-    /// the smaller factor first. The value 0 of a factor can stand beside everything.
+    /// the smaller factor first. Whatever stands in a row, each other factor has a value that can stand beside it.
     pub forbids: &'a dyn Fn((usize, usize), (usize, usize)) -> bool,
 }
 

@@ -20,6 +20,7 @@ pub enum Feature {
     DeadLetters,
     AtLeastOnce,
     DeliveryLimit,
+    DelayedRetry,
     ConsumerTimeout,
     Deduplication,
     Delayed,
@@ -43,7 +44,7 @@ pub enum Feature {
 use Feature::*;
 
 /// Each feature with the names of its values. The first value of each is the plain one.
-const FEATURES: [(Feature, &str, &[&str]); 30] = [
+const FEATURES: [(Feature, &str, &[&str]); 31] = [
     (QueueType, "type", &["classic", "quorum", "stream"]),
     (Priorities, "priorities", ON),
     (SingleActive, "single-active", ON),
@@ -56,6 +57,7 @@ const FEATURES: [(Feature, &str, &[&str]); 30] = [
     (DeadLetters, "dead-letters", &["none", "plain", "drop-head", "reject-publish"]),
     (AtLeastOnce, "at-least-once", ON),
     (DeliveryLimit, "delivery-limit", ON),
+    (DelayedRetry, "delayed-retry", &["none", "failed", "returned", "all"]),
     (ConsumerTimeout, "consumer-timeout", ON),
     (Deduplication, "deduplication", &["none", "presence", "queue", "exchange"]),
     (Delayed, "delayed", ON),
@@ -79,7 +81,7 @@ const FEATURES: [(Feature, &str, &[&str]); 30] = [
 const ON: &[&str] = &["off", "on"];
 
 /// What a stream does not have.
-const NOT_OF_STREAMS: [Feature; 10] = [
+const NOT_OF_STREAMS: [Feature; 11] = [
     Priorities,
     SingleActive,
     QueueTtl,
@@ -88,12 +90,23 @@ const NOT_OF_STREAMS: [Feature; 10] = [
     DeadLetters,
     AtLeastOnce,
     DeliveryLimit,
+    DelayedRetry,
     ConsumerTimeout,
     Hash,
 ];
 
-/// The value of the queue type that is a stream.
+/// The values of the queue type.
+const CLASSIC: usize = 0;
 const STREAM: usize = 2;
+
+/// Whether a queue of this type can't have this value of this feature.
+fn is_not_of(queue_type: usize, (feature, value): (usize, usize)) -> bool {
+    match queue_type {
+        CLASSIC => feature == DelayedRetry as usize && value > 0,
+        STREAM => is_no_streams((feature, value)),
+        _ => false,
+    }
+}
 
 /// Whether a stream can't have this value of this feature.
 fn is_no_streams((feature, value): (usize, usize)) -> bool {
@@ -116,7 +129,7 @@ impl Features {
     fn covering() -> Vec<Features> {
         let sizes: Vec<usize> = FEATURES.iter().map(|(.., values)| values.len()).collect();
         let forbids = |one: (usize, usize), other: (usize, usize)| {
-            one == (QueueType as usize, STREAM) && is_no_streams(other)
+            one.0 == QueueType as usize && is_not_of(one.1, other)
         };
         let factors = Factors { sizes: &sizes, forbids: &forbids };
         covering(&factors, 3).into_iter().map(Features).collect()
@@ -165,8 +178,9 @@ fn every_triple_of_values_is_in_a_row() {
             let all = all.flat_map(|(a, b)| values(three).map(move |c| (a, b, c)));
             let may_be = |(a, b, c): &(usize, usize, usize)| {
                 let items = [(one, *a), (two, *b), (three, *c)];
-                items[0] != (QueueType as usize, STREAM)
-                    || !items[1..].iter().any(|item| is_no_streams(*item))
+                let (first, value) = items[0];
+                first != QueueType as usize
+                    || !items[1..].iter().any(|item| is_not_of(value, *item))
             };
             missing += all.filter(may_be).filter(|values| !held.contains(values)).count();
         }

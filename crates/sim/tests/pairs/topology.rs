@@ -2,7 +2,7 @@
 //! takes that for.
 
 use crate::features::{Feature, Features};
-use crate::model::{DeadLetter, Kind, Levels, Overflow, Queue, Retention, Settings, Stream};
+use crate::model::{DeadLetter, Kind, Levels, Overflow, Queue, Retention, Retry, Settings, Stream};
 use courser_codec::{FieldTable, FieldValue};
 
 /// The queue under test.
@@ -52,6 +52,9 @@ pub const DELAYS_MS: [u64; 3] = [1061, 3061, 8061];
 pub const TIMEOUT_MS: u64 = 6113;
 const QUORUM_TIMEOUT_MS: u64 = 1_800_000;
 pub const EXPIRES_MS: u64 = 9307;
+/// How long what comes back waits, at least, with each time that it has come back, and at most.
+pub const RETRY_MS: u64 = 1433;
+pub const RETRY_MAX_MS: u64 = 4297;
 
 const LENGTH_MAX: u64 = 4;
 const BYTES_MAX: u64 = 1000;
@@ -63,12 +66,17 @@ const DELIVERY_LIMIT: u64 = 2;
 pub const BYTES_POLICY: usize = 2;
 
 /// How many [`policies`] there are.
-pub const POLICIES: usize = 8;
+pub const POLICIES: usize = 10;
 
 /// The policies that come and go.
 pub fn policies() -> [(FieldTable, Settings); POLICIES] {
     let plain = Settings::default();
     let one = |key: &str, value: u64| FieldTable::new().with(key, value as i64);
+    let retried = |of: &'static str, min_ms: u64| {
+        let definition = one("delayed-retry-min", min_ms).with("delayed-retry-type", of);
+        let retry = Retry { of: Some(of), min_ms: Some(min_ms), max_ms: None };
+        (definition, Settings { retry, ..Settings::default() })
+    };
     [
         (one("message-ttl", 2503), Settings { ttl_ms: Some(2503), ..plain.clone() }),
         (one("max-length", 2), Settings { length: Some(2), ..plain.clone() }),
@@ -78,6 +86,8 @@ pub fn policies() -> [(FieldTable, Settings); POLICIES] {
         (one("expires", 5909), Settings { expires_ms: Some(5909), ..plain.clone() }),
         (one("max-length", 0), Settings { length: Some(0), ..plain.clone() }),
         (one("delivery-limit", 0), Settings { delivery_limit: Some(0), ..plain }),
+        retried("all", 1621),
+        retried("disabled", 1621),
     ]
 }
 
@@ -231,6 +241,13 @@ pub fn work(features: &Features) -> Declared {
     if features.has(Feature::DeliveryLimit) {
         give("x-delivery-limit", (DELIVERY_LIMIT as i64).into());
         settings.delivery_limit = Some(DELIVERY_LIMIT);
+    }
+    if features.has(Feature::DelayedRetry) {
+        let of = features.value(Feature::DelayedRetry);
+        give("x-delayed-retry-type", of.into());
+        give("x-delayed-retry-min", (RETRY_MS as i64).into());
+        give("x-delayed-retry-max", (RETRY_MAX_MS as i64).into());
+        settings.retry = Retry { of: Some(of), min_ms: Some(RETRY_MS), max_ms: Some(RETRY_MAX_MS) };
     }
     if features.has(Feature::ConsumerTimeout) {
         give("x-consumer-timeout", (TIMEOUT_MS as i64).into());

@@ -23,7 +23,7 @@ pub use exchange::{Exchanges, Path};
 pub use message::{Entry, Message};
 pub use observed::Observed;
 pub use queue::{Kind, Levels, Place, Queue, Settlement};
-pub use settings::{DeadLetter, Overflow, Settings};
+pub use settings::{DeadLetter, Overflow, Retry, Settings};
 pub use stream::{Retention, Stream};
 
 use crate::topology::{DEAD, WORK};
@@ -288,7 +288,7 @@ impl Model {
             }
             self.with_queue(name, |queue, at| {
                 queue.expire(at);
-                Ok(())
+                queue.retry_due(at)
             })?;
         }
         self.publish_due()?;

@@ -20,6 +20,31 @@ pub struct Settings {
     pub dead_letter: Option<DeadLetter>,
     pub delivery_limit: Option<u64>,
     pub timeout_ms: Option<u64>,
+    pub retry: Retry,
+}
+
+/// How long messages wait that come back, and which of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retry {
+    /// `x-delayed-retry-type`.
+    pub of: Option<&'static str>,
+    pub min_ms: Option<u64>,
+    pub max_ms: Option<u64>,
+}
+
+impl Retry {
+    /// How long a message waits that has come back, because its client `has_failed` or unharmed; it says of itself that it
+    /// has come back so often.
+    pub fn wait_ms(&self, has_failed: bool, returns: u64) -> Option<u64> {
+        let waits = match self.of? {
+            "all" => true,
+            "failed" => has_failed,
+            "returned" => !has_failed,
+            _ => false,
+        };
+        let min_ms = self.min_ms.filter(|_| waits)?;
+        Some((min_ms * returns.max(1)).min(self.max_ms.unwrap_or(min_ms)))
+    }
 }
 
 /// How dead letters go to their queue.
@@ -42,6 +67,11 @@ impl Settings {
             bytes: least(self.bytes, policy.bytes),
             delivery_limit: least(self.delivery_limit, policy.delivery_limit),
             timeout_ms: least(self.timeout_ms, policy.timeout_ms),
+            retry: Retry {
+                of: policy.retry.of.or(self.retry.of),
+                min_ms: least(self.retry.min_ms, policy.retry.min_ms),
+                max_ms: least(self.retry.max_ms, policy.retry.max_ms),
+            },
             overflow: self.overflow,
             dead_letter: self.dead_letter,
         }

@@ -27,14 +27,15 @@ impl World {
         for declared in topology::queues(&self.features) {
             let name = declared.name;
             let found = vhost.queue(name.as_bytes()).map(|queue| queue.status());
-            let found = found.map(|status| (status.ready, status.unacked, status.consumers));
+            let found =
+                found.map(|one| (one.ready, one.delayed.messages, one.unacked, one.consumers));
             let stream = self.model.streams.get(name);
             stream.map_or(Ok(()), |stream| stream.check(self.model.now_ms))?;
-            let stream = stream.map(|one| (one.len(), 0, one.reader_channels().len()));
+            let stream = stream.map(|one| (one.len(), 0, 0, one.reader_channels().len()));
             let expected = self.model.queues.get(name).map(|queue| queue.counts()).or(stream);
             if found != expected {
                 return Err(format!(
-                    "{name} has {found:?}, not {expected:?}: ready, unacknowledged, consumers"
+                    "{name} has {found:?}, not {expected:?}: ready, delayed, unacknowledged, consumers"
                 ));
             }
             if self.model.queues.contains_key(name) {

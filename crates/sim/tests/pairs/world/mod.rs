@@ -11,7 +11,7 @@ use crate::broker::{CONNECTIONS, CONSUMERS, GETS, PUBLISHER, Running, TX};
 use crate::features::{Feature, Features};
 use crate::model::{ChannelId, Model, Queue};
 use crate::operation::Operation;
-use crate::topology::{self, DEAD, Declared, MARKS, WORK};
+use crate::topology::{self, DEAD, Declared, MARKS, RETRY_MAX_MS, WORK};
 use courser_broker::admin::VhostLimits;
 use courser_codec::Method;
 use courser_journal::testing::FakeDisk;
@@ -272,6 +272,9 @@ impl World {
         (1..CONNECTIONS).try_for_each(|connection| self.disconnect(connection))?;
         self.close_channel((PUBLISHER, GETS))?;
         self.close_channel((PUBLISHER, TX))?;
+        if self.model.queues.values().any(|queue| queue.counts().1 > 0) {
+            self.wait(RETRY_MAX_MS.div_ceil(1000))?;
+        }
         self.empty_queues()?;
         // Letters that no queue has taken come as soon as one does.
         for _ in 0..ROUNDS_OF_LETTERS {

@@ -63,8 +63,9 @@ impl Queue {
             return;
         }
         let mut bytes = self.ready_bytes();
-        while self.settings.is_exceeded_by(self.ready.len(), bytes) {
-            let Some((place, entry)) = self.ready.pop_first() else { return };
+        while self.settings.is_exceeded_by(self.ready.len() + self.delayed.len(), bytes) {
+            let oldest = self.ready.pop_first().or_else(|| self.delayed.pop_due(u64::MAX));
+            let Some((place, entry)) = oldest else { return };
             bytes -= entry.message.bytes as u64;
             // What comes back may be too much and too old at once.
             let is_old = self.deadline_ms(&entry).is_some_and(|until_ms| until_ms <= at.now_ms);

@@ -45,7 +45,8 @@ impl Queue {
 
     /// How many messages count for what it refuses.
     pub(super) fn held(&self) -> usize {
-        self.ready.len() + self.stranded.letters.len() + self.stranded.unposted
+        let waiting = self.ready.len() + self.delayed.len();
+        waiting + self.stranded.letters.len() + self.stranded.unposted
     }
 
     /// Whether it refuses what it has no room for.

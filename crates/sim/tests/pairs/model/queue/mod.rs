@@ -2,14 +2,16 @@
 
 mod intake;
 mod letters;
+mod retry;
 mod time;
 
 use super::consumers::{Consumer, Consumers};
 use super::deduplication::Marks;
 use super::message::{Entry, Message};
-use super::settings::Settings;
+use super::settings::{Retry, Settings};
 use super::{ChannelId, Held, Moment};
 use letters::Stranded;
+use retry::Delayed;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -80,6 +82,7 @@ pub struct Queue {
     settings: Settings,
     ready: BTreeMap<Place, Entry>,
     taken: BTreeMap<Place, Taken>,
+    delayed: Delayed,
     next: u64,
     consumers: Consumers,
     pub paused: bool,
@@ -95,7 +98,7 @@ impl Queue {
         let consumers = Consumers::new(kind.single_active, kind.is_quorum);
         let marks = kind.marks.map(Marks::new);
         let settings = arguments.clone();
-        let (ready, taken) = Default::default();
+        let (ready, taken, delayed) = Default::default();
         let (next, paused, since_ms, used_ms) = (0, false, now_ms, now_ms);
         Queue {
             name,
@@ -104,6 +107,7 @@ impl Queue {
             settings,
             ready,
             taken,
+            delayed,
             next,
             consumers,
             paused,
@@ -128,12 +132,14 @@ impl Queue {
     /// Whether it has the message with this number.
     pub fn has(&self, id: u64) -> bool {
         let taken = self.taken.values().map(|one| &one.entry);
-        self.ready.values().chain(taken).any(|entry| entry.message.id == id)
+        let mut all = self.ready.values().chain(taken).chain(self.delayed.entries());
+        all.any(|entry| entry.message.id == id)
     }
 
-    /// How many messages wait, how many are handed out, and how many consumers there are.
-    pub fn counts(&self) -> (usize, usize, usize) {
-        (self.ready.len(), self.taken.len(), self.consumers.len())
+    /// How many messages wait, how many wait for their next try, how many are handed out, and how many consumers
+    /// there are.
+    pub fn counts(&self) -> (usize, usize, usize, usize) {
+        (self.ready.len(), self.delayed.len(), self.taken.len(), self.consumers.len())
     }
 
     pub fn consumer_channels(&self) -> Vec<ChannelId> {
@@ -162,7 +168,8 @@ impl Queue {
     }
 
     fn ready_bytes(&self) -> u64 {
-        self.ready.values().map(|entry| entry.message.bytes as u64).sum()
+        let all = self.ready.values().chain(self.delayed.entries());
+        all.map(|entry| entry.message.bytes as u64).sum()
     }
 
     /// Whether it drops what it has had.
@@ -188,7 +195,7 @@ impl Queue {
     /// Whether it has a message with this mark, and holds no two.
     pub fn holds_same(&self, mark: u8) -> bool {
         let taken = self.taken.values().map(|one| &one.entry);
-        let mut all = self.ready.values().chain(taken);
+        let mut all = self.ready.values().chain(taken).chain(self.delayed.entries());
         self.kind.holds_no_two && all.any(|entry| entry.message.mark == Some(mark))
     }
 
@@ -315,12 +322,16 @@ impl Queue {
             entry.returns += 1;
         }
         entry.redelivered = Some(true);
-        self.ready.insert(place, entry);
+        match self.settings.retry.wait_ms(counts, entry.returns) {
+            Some(wait_ms) => self.delayed.insert(at.now_ms + wait_ms, place, entry),
+            None => drop(self.ready.insert(place, entry)),
+        }
     }
 
     /// Everything that waits goes, also for a queue that takes its letters.
     pub fn purge(&mut self) {
         self.ready.clear();
+        self.delayed.clear();
         self.forget_stranded();
     }
 
@@ -369,7 +380,10 @@ impl Queue {
 
     /// From now on it has this policy.
     pub fn set_policy(&mut self, policy: &Settings, at: &mut Moment<'_>) -> Result<(), String> {
-        let settings = self.arguments.with(policy);
+        let mut settings = self.arguments.with(policy);
+        if !self.kind.is_quorum {
+            settings.retry = Retry::default();
+        }
         if settings == self.settings {
             return Ok(());
         }

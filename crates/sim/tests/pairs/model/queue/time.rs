@@ -18,7 +18,8 @@ impl Queue {
     pub fn next_ms(&self) -> Option<u64> {
         let expiry = self.ready.values().next().and_then(|entry| self.deadline_ms(entry));
         let overdue = self.overdue_ms().map(|(at, _)| at);
-        expiry.into_iter().chain(self.end_ms()).chain(overdue).chain(self.retry_ms()).min()
+        let retries = self.delayed.next_ms().into_iter().chain(self.retry_ms());
+        expiry.into_iter().chain(self.end_ms()).chain(overdue).chain(retries).min()
     }
 
     /// When it goes, if nobody uses it until then.
@@ -87,6 +88,9 @@ impl Queue {
     pub fn restart(&mut self, now_ms: u64) {
         for (place, taken) in std::mem::take(&mut self.taken) {
             self.ready.insert(place, taken.entry);
+        }
+        while let Some((place, entry)) = self.delayed.pop_due(u64::MAX) {
+            self.ready.insert(place, entry);
         }
         self.return_stranded();
         self.ready.retain(|_, entry| entry.message.persistent);
