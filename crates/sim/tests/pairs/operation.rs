@@ -141,6 +141,7 @@ pub fn draw(features: &Features, rng: &mut Rng) -> Vec<Operation> {
             1 => hand_over(rng, &mut operations),
             3 if rng.one_in(6) => operations.push(Operation::TakeTurns),
             2 if features.has(Feature::Transactions) => transact(features, rng, &mut operations),
+            4 if features.has(Feature::DelayedRetry) => fail_again(rng, &mut operations),
             _ => operations.push(draw_one(features, rng)),
         }
     }
@@ -167,7 +168,7 @@ fn draw_one(features: &Features, rng: &mut Rng) -> Operation {
         68 if on(Feature::Transactions) => Operation::Rollback,
         69..78 => Operation::Wait { seconds: [1, 1, 2, 3, 5, 10][rng.below(6) as usize] },
         78..82 if on(Feature::Policy) => {
-            let policy = rng.below(11) as usize;
+            let policy = rng.below(POLICIES as u64 + 3) as usize;
             Operation::Policy((policy < POLICIES).then_some(policy))
         }
         82..85 if on(Feature::Pause) => Operation::Pause(rng.one_in(2)),
@@ -346,6 +347,22 @@ fn hand_over(rng: &mut Rng, operations: &mut Vec<Operation>) {
     for _ in 0..2 {
         let (which, settlement) = (number(rng), settlement(rng));
         operations.push(Operation::Settle { which, multiple: true, settlement });
+    }
+}
+
+/// A consumer that fails on the same messages again and again, and waits for them meanwhile.
+fn fail_again(rng: &mut Rng, operations: &mut Vec<Operation>) {
+    let plain = Batch { channel: PLAIN, count: 2, bytes: 8, persistent: true, ..Batch::default() };
+    let slot = rng.below(6) as usize;
+    let consumer = NewConsumer { slot, queue: WORK, prefetch: 2, ..Default::default() };
+    operations.push(Operation::Consume(consumer));
+    operations.push(Operation::Publish(plain));
+    for seconds in [2, 3, 5, 5] {
+        for _ in 0..2 {
+            let (which, settlement) = (number(rng), Settlement::Requeue { counts: true });
+            operations.push(Operation::Settle { which, multiple: false, settlement });
+        }
+        operations.push(Operation::Wait { seconds });
     }
 }
 
