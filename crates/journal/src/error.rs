@@ -67,6 +67,17 @@ impl OpenError {
     pub fn lacks_room(&self) -> bool {
         matches!(self, OpenError::Io { error, .. } if is_full(error))
     }
+
+    /// What is wrong, without what a repair would do about it, where none is made.
+    pub(crate) fn without_repair(&self) -> String {
+        let text = self.to_string();
+        match self {
+            OpenError::Damaged { .. } => {
+                text.rsplit_once("; ").map_or(text.clone(), |(what, _)| what.to_owned())
+            }
+            _ => text,
+        }
+    }
 }
 
 /// What is wrong with a file of the journal.

@@ -1,6 +1,6 @@
 //! Shards on the disk of this machine: a journal each, in a folder of its own.
 
-use crate::{Disk, JournalStore, OpenMode, Options, RecoverError, names};
+use crate::{Disk, JournalStore, OpenMode, Options, RecoverError, names, replica::is_copy};
 use courser_store::{
     CheckpointError, CheckpointReport, MemoryGauge, OpenReport, OpenShard, Opened, Opening,
     Progress, Role, ShardError, ShardId, ShardState, Shards, Store,
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Marks a folder whose journal is being removed: what is left in it is none.
 const BEING_REMOVED: &str = "being-removed";
 
-/// A shard's folder in a data folder.
+/// The folder of a shard, or of a group's copy, in a data folder.
 pub(crate) struct Folder {
     pub id: ShardId,
     pub path: PathBuf,
@@ -30,11 +30,21 @@ impl Folder {
     /// All in a data folder, in the order of their numbers.
     pub fn all(disk: &dyn Disk, data_dir: &Path) -> io::Result<Vec<Self>> {
         let mut found = Vec::new();
-        for name in disk.folders(data_dir)? {
-            let number = name.strip_prefix("journal-").and_then(|number| number.parse().ok());
+        let folders = match disk.folders(data_dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            folders => folders?,
+        };
+        for name in folders {
+            let number = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
             let id = ShardId(number.unwrap_or_default());
-            if Self::name_of(id) == name {
-                found.push(Folder { id, path: data_dir.join(name) });
+            let path = data_dir.join(&name);
+            // Copies are where their owner wants them. What no journal may be in, such as `lost+found`, has none.
+            let is_copy = || match is_copy(disk, &path) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+                found => found,
+            };
+            if Self::name_of(id) == name || is_copy()? {
+                found.push(Folder { id, path });
             }
         }
         found.sort_by_key(|folder| folder.id);

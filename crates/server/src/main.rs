@@ -11,6 +11,7 @@ use arguments::{Arguments, Command, ConfigCommand, JournalCommand};
 use clap::{CommandFactory, Parser};
 use courser::{Config, Gather, Inherited, Reloaded, Workers, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
+use courser_cluster::forming::{Folder, FolderError};
 use courser_journal::tools;
 use logging::Log;
 use running::Running;
@@ -222,13 +223,14 @@ async fn count_on_usr1(mut user1s: Signal, server: &Running) -> Infallible {
     }
 }
 
+/// Whether the data folder is that of a node of a cluster.
+fn is_members(config: &Config) -> bool {
+    let refused = Folder::refuse(&config.data_dir, &*config.disk());
+    matches!(refused, Err(FolderError::OfNode { .. }))
+}
+
 fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result<()> {
     let data_dir = &config.data_dir;
-    anyhow::ensure!(
-        data_dir.join("journal").is_dir(),
-        "there is no journal in {}; name the data folder with --data-dir",
-        data_dir.display()
-    );
     let disk = config.disk();
     let meaning = tools::Meaning { names: &names_in_log, shards: &shards_in_log };
     let mut out = std::io::stdout().lock();
@@ -246,6 +248,10 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
         }
         JournalCommand::Verify => match tools::verify_all(data_dir, disk, meaning, &mut out) {
             Ok(true) => Ok(()),
+            Ok(false) if is_members(config) => anyhow::bail!(
+                "the data folder is damaged; a start of the node fetches from another member what is damaged here. Where \
+                 there is none any more, see 'The worst day' in docs/cluster.md"
+            ),
             Ok(false) => anyhow::bail!(
                 "the data folder is damaged; 'courser journal repair' rebuilds what it can, and says \
                  what is lost. Copy the folder first."

@@ -28,8 +28,14 @@ pub enum ReplicaError {
         /// Where its log ended before, if that is known: others may count on what it had.
         last: Option<EntryId>,
     },
+    /// The end of the log was being cut off when the node stopped. A start of the node completes that.
+    #[error(
+        "the end of the log in {} was being cut off when the node stopped, which its next start completes",
+        .0.display()
+    )]
+    CutBegun(PathBuf),
     /// Something that was synced is not what was written. Others may count on this copy having it.
-    #[error("this copy must be rebuilt from another one: {error}")]
+    #[error("this copy must be rebuilt from another one: {}", error.without_repair())]
     MustBeRebuilt {
         /// What is wrong.
         error: OpenError,
@@ -39,6 +45,16 @@ pub enum ReplicaError {
     /// It could not be opened for another reason.
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+impl ReplicaError {
+    /// What it means for the member with this vote that its log can't be opened.
+    pub(super) fn of_log(error: OpenError, vote: &Vote) -> Self {
+        match error {
+            OpenError::Damaged { .. } => ReplicaError::MustBeRebuilt { error, vote: vote.clone() },
+            other => ReplicaError::Open(other),
+        }
+    }
 }
 
 /// Why a journal was not made a copy. It is what it was, unless it is not known what the disk has.

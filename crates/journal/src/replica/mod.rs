@@ -31,6 +31,7 @@ mod append;
 mod applied;
 mod bootstrap;
 mod chunk;
+mod closed;
 mod commit;
 mod copy;
 mod cut;
@@ -50,6 +51,7 @@ pub use adopt::{Adoption, is_copy};
 pub use append::Room;
 pub use bootstrap::Bootstrap;
 pub use chunk::Chunk;
+pub use closed::Contents;
 pub use copy::Replica;
 pub use entry::{BadEntry, Entry, EntryId, EntryKind, NOTE_BYTES_MAX};
 pub use error::{
@@ -61,6 +63,7 @@ pub use mend::MendError;
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
 pub(crate) use applied::Applied;
+pub(crate) use closed::ClosedCopy;
 pub(crate) use entry::{Base, RESERVED_LEN};
 pub(crate) use lead::{Begun, Lead};
 pub(crate) use recover::Copy as FoundCopy;

@@ -68,10 +68,8 @@ impl Replica {
             return Err(ReplicaError::HalfInstalled { dir: dir.to_owned(), vote, last });
         }
         finish_cut(&*disk, dir, &mut file)?;
-        open_log(dir, options, disk, events, lock, file).map_err(|error| match error {
-            OpenError::Damaged { .. } => ReplicaError::MustBeRebuilt { error, vote },
-            other => ReplicaError::Open(other),
-        })
+        let opened = open_log(dir, options, disk, events, lock, file);
+        opened.map_err(|error| ReplicaError::of_log(error, &vote))
     }
 }
 
@@ -86,13 +84,7 @@ fn open_log(
 ) -> Result<Replica, OpenError> {
     let state = file.state.clone();
     options.segment_bytes = state.identity.segment_bytes;
-    let copy = Copy {
-        identity: state.identity,
-        begun: state.begun,
-        synced: state.synced,
-        commit: state.commit,
-        clean: state.clean,
-    };
+    let copy = Copy::from(&state);
     let mut recovery = open_copy(dir, options.clone(), Arc::clone(&disk), lock, &copy)?;
     let (mut tail, mut entries) = recovery.walk_entries(&copy)?;
     if recovery.ends_in_an_empty_segment(entries.end) {
@@ -123,15 +115,20 @@ fn open_log(
 
 /// Reads what is beside the log.
 pub fn open_state(disk: &dyn Disk, dir: &Path) -> Result<StateFile, ReplicaError> {
+    StateFile::open(disk, dir).map_err(|error| read_error(dir, error))
+}
+
+/// What it means that the file beside the log in `dir` can't be read.
+pub fn read_error(dir: &Path, error: StateError) -> ReplicaError {
     let path = dir.join(names::REPLICA);
-    StateFile::open(disk, dir).map_err(|error| match error {
+    match error {
         StateError::Missing => ReplicaError::Missing(dir.to_owned()),
         StateError::Lost => ReplicaError::VoteLost(path),
         StateError::Version(found) => {
             ReplicaError::Open(OpenError::UnknownVersion { path, found, known: VERSION })
         }
         StateError::Io(error) => ReplicaError::Open(io_error("read", &path, error)),
-    })
+    }
 }
 
 /// Makes a cut that was begun.

@@ -4,6 +4,7 @@ use super::{
     Identity,
     entries::{Entries, Place},
     entry::Closing,
+    state::State,
 };
 use crate::{
     Lsn, OpenError,
@@ -23,6 +24,18 @@ pub struct Copy {
     pub commit: u64,
     /// It was closed by intention.
     pub clean: bool,
+}
+
+impl From<&State> for Copy {
+    fn from(state: &State) -> Self {
+        Copy {
+            identity: state.identity,
+            begun: state.begun,
+            synced: state.synced,
+            commit: state.commit,
+            clean: state.clean,
+        }
+    }
 }
 
 /// What the frames of a copy come to.

@@ -168,28 +168,17 @@ impl StateFile {
 
     /// Reads what was written last, and makes both copies say it.
     pub fn open(disk: &dyn Disk, dir: &Path) -> Result<Self, StateError> {
-        let file = disk.open(&dir.join(names::REPLICA), OpenMode::Write);
-        let file = file.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => StateError::Missing,
-            _ => StateError::Io(error),
-        })?;
-        let mut newest: Option<(u64, State)> = None;
-        for slot in 0..2 {
-            let mut page = vec![0; PAGE_LEN];
-            let found = read_up_to(&*file, &mut page, slot * PAGE_LEN as u64);
-            if found.map_err(StateError::Io)? < PAGE_LEN {
-                continue;
-            }
-            let Some(found) = State::decode(&page).map_err(StateError::Version)? else { continue };
-            if newest.as_ref().is_none_or(|(number, _)| *number < found.0) {
-                newest = Some(found);
-            }
-        }
-        let (number, state) = newest.ok_or(StateError::Lost)?;
+        let file = open_file(disk, dir, OpenMode::Write)?;
+        let (number, state) = read_newest(&*file)?;
         let mut opened = StateFile { file, number, state: state.clone() };
         // What was read may be in the kernel's memory only, and one copy may be torn.
         opened.write(state).map_err(StateError::Io)?;
         Ok(opened)
+    }
+
+    /// Reads what was written last, and changes nothing.
+    pub fn read(disk: &dyn Disk, dir: &Path) -> Result<State, StateError> {
+        Ok(read_newest(&*open_file(disk, dir, OpenMode::Read)?)?.1)
     }
 
     /// Makes `state` durable.
@@ -203,4 +192,27 @@ impl StateFile {
         self.state = state;
         Ok(())
     }
+}
+
+fn open_file(disk: &dyn Disk, dir: &Path, mode: OpenMode) -> Result<Arc<dyn DiskFile>, StateError> {
+    disk.open(&dir.join(names::REPLICA), mode).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => StateError::Missing,
+        _ => StateError::Io(error),
+    })
+}
+
+fn read_newest(file: &dyn DiskFile) -> Result<(u64, State), StateError> {
+    let mut newest: Option<(u64, State)> = None;
+    for slot in 0..2 {
+        let mut page = vec![0; PAGE_LEN];
+        let found = read_up_to(file, &mut page, slot * PAGE_LEN as u64);
+        if found.map_err(StateError::Io)? < PAGE_LEN {
+            continue;
+        }
+        let Some(found) = State::decode(&page).map_err(StateError::Version)? else { continue };
+        if newest.as_ref().is_none_or(|(number, _)| *number < found.0) {
+            newest = Some(found);
+        }
+    }
+    newest.ok_or(StateError::Lost)
 }

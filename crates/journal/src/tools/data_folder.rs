@@ -1,7 +1,10 @@
-//! The tools for all journals of a data folder: that of the home shard, and those of further ones.
+//! The tools for all journals of a data folder: that of the home shard, those of further ones, and in a member's folder the
+//! copies of its groups' logs.
 
 use super::{Names, Repaired, ToolError, inspect, repair_store, verify_store};
-use crate::{Disk, JournalShards, Options, recovery, shards::Folder, store::load};
+use crate::{
+    Disk, JournalShards, Options, recovery, replica::is_copy, shards::Folder, store::load,
+};
 use courser_store::{MemoryGauge, Opening, Recovered, ShardId, Shards};
 use std::{
     collections::BTreeSet,
@@ -110,8 +113,13 @@ type Look<'a, T> = &'a mut dyn FnMut(&Path, Arc<dyn Disk>, &mut dyn Write) -> Re
 
 impl Tour<'_> {
     /// The folders of the shards, that of the home shard first.
-    fn folders(&self) -> io::Result<Vec<Folder>> {
-        Folder::all(&*self.disk, self.data_dir)
+    fn folders(&self) -> Result<Vec<Folder>, ToolError> {
+        let folders = Folder::all(&*self.disk, self.data_dir)?;
+        if folders.is_empty() {
+            Err(ToolError::None(self.data_dir.to_owned()))
+        } else {
+            Ok(folders)
+        }
     }
 
     /// Looks at one journal, under its folder's name. Nothing comes back if that failed, which is said,
@@ -140,6 +148,10 @@ impl Tour<'_> {
         let Some(home) = folders.iter().find(|folder| folder.id == ShardId::HOME) else {
             return Ok(Vec::new());
         };
+        // In a cluster there are groups instead.
+        if is_copy(&*self.disk, &home.path)? {
+            return Ok(Vec::new());
+        }
         // One that can't be read names none.
         let Ok(lock) = recovery::lock(&*self.disk, &home.path) else { return Ok(Vec::new()) };
         let disk = Arc::clone(&self.disk);

@@ -2,16 +2,17 @@
 
 use super::{
     ToolError,
+    open::{End, Opened},
     survey::{Survey, survey},
 };
 use crate::{
-    Disk, Lsn, OpenError, Options, Record, ReplayError,
+    Disk, Lsn,
     format::{SEGMENT_HEADER_LEN, SegmentHeader},
     names::{self, Named},
-    recovery::{Recovery, lock, open_checkpoint, open_locked, read_segment_header, scan::Scanner},
+    recovery::{lock, open_checkpoint, read_segment_header, scan::Scanner},
+    replica::Contents,
 };
 use std::{
-    convert::Infallible,
     io::{self, Write},
     path::Path,
     sync::Arc,
@@ -47,8 +48,8 @@ pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(
             None => writeln!(out, "{}: {} bytes", file.name, file.size_bytes)?,
         }
     }
-    match open_locked(dir, Options::default(), disk, lock) {
-        Ok(recovery) => say_end(&recovery, out),
+    match Opened::open(dir, disk, lock) {
+        Ok(opened) => say_end(&opened, out),
         Err(error) => Ok(writeln!(out, "{error}")?),
     }
 }
@@ -72,17 +73,18 @@ pub fn verify_files(
     out: &mut dyn Write,
 ) -> Result<bool, ToolError> {
     let lock = lock(&*disk, dir)?;
-    let recovery = match open_locked(dir, Options::default(), Arc::clone(&disk), lock) {
-        Ok(recovery) => recovery,
-        Err(error @ OpenError::Damaged { .. }) => {
+    let opened = match Opened::open(dir, Arc::clone(&disk), lock) {
+        Ok(opened) => opened,
+        Err(error) if error.is_damage() => {
             writeln!(out, "{error}")?;
             return Ok(false);
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
+    let recovery = opened.recovery();
     let mut sound = true;
     for survived in recovery.survived() {
-        writeln!(out, "{survived}; a start or `courser journal repair` writes it anew")?;
+        writeln!(out, "{survived}; {}", opened.who_mends())?;
         sound = false;
     }
     for segment in recovery.segments.all() {
@@ -107,13 +109,13 @@ pub fn verify_files(
             }
         }
     }
-    match end_of_log(&recovery) {
+    match opened.end() {
         Ok(_) => {}
-        Err(error @ OpenError::Damaged { .. }) => {
+        Err(error) if error.is_damage() => {
             writeln!(out, "{error}")?;
             sound = false;
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     }
     Ok(sound)
 }
@@ -123,34 +125,40 @@ pub fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<crate::FileEntry>, ToolEr
     Ok(disk.list(dir)?)
 }
 
-/// Walks the log from the checkpoint's start on.
-pub fn end_of_log(recovery: &Recovery) -> Result<crate::Replayed, OpenError> {
-    let nobody = &mut |_: Record<'_>| Ok::<_, Infallible>(());
-    match recovery.replay(nobody, &mut |_| {}) {
-        Ok(replayed) => Ok(replayed),
-        Err(ReplayError::Journal(error)) => Err(error),
-        Err(ReplayError::Owner(never)) => match never {},
-    }
-}
-
-fn say_end(recovery: &Recovery, out: &mut dyn Write) -> Result<(), ToolError> {
-    match end_of_log(recovery) {
-        Ok(end) => {
-            let how = match (end.clean, end.torn) {
-                (true, _) => "closed by intention",
-                (false, false) => "not closed",
-                (false, true) => "with remains of a write behind it that is not whole",
-            };
-            let Lsn(from) = recovery.replay_start();
+fn say_end(opened: &Opened, out: &mut dyn Write) -> Result<(), ToolError> {
+    let Lsn(from) = opened.recovery().replay_start();
+    match opened.end() {
+        Ok(End::Alone(end)) => writeln!(
+            out,
+            "replay: {} batches with {} records from {from:016x} to {}, {}",
+            end.batches,
+            end.records,
+            end.end,
+            how_it_ended(end.clean, end.torn)
+        )?,
+        Ok(End::Copy(contents)) => {
+            let Contents { identity, vote, last, end, committed, clean, torn } = contents;
             writeln!(
                 out,
-                "replay: {} batches with {} records from {from:016x} to {}, {how}",
-                end.batches, end.records, end.end
+                "copy of the log of group {:016x}: its last entry is {last} and ends at {end}, {committed} is \
+                 known to be committed, {}; this member knows of term {}, and of members as of entry {}",
+                identity.group,
+                how_it_ended(clean, torn),
+                vote.term,
+                vote.members_index
             )?;
         }
         Err(error) => writeln!(out, "{error}")?,
     }
     Ok(())
+}
+
+fn how_it_ended(clean: bool, torn: bool) -> &'static str {
+    match (clean, torn) {
+        (true, _) => "closed by intention",
+        (false, false) => "not closed",
+        (false, true) => "with remains of a write behind it that is not whole",
+    }
 }
 
 fn survey_segment(disk: &dyn Disk, dir: &Path, header: &SegmentHeader) -> io::Result<Survey> {

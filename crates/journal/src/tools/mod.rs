@@ -7,6 +7,7 @@
 mod data_folder;
 mod inspect;
 mod mend;
+mod open;
 mod put_back;
 mod repair;
 mod state;
@@ -17,7 +18,7 @@ pub use inspect::{inspect, verify};
 pub use repair::{Repaired, repair};
 pub use state::{Names, repair_store, verify_store};
 
-use crate::{OpenError, RecoverError};
+use crate::{OpenError, RecoverError, replica::ReplicaError};
 use std::{io, path::PathBuf};
 
 /// Why a tool gave up.
@@ -32,6 +33,19 @@ pub enum ToolError {
     /// The report, or what a repair writes, could not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// A member's copy of a replicated log can't be read.
+    #[error(transparent)]
+    Copy(#[from] ReplicaError),
+    /// It is a member's copy of a replicated log, and not sound.
+    #[error(
+        "this is a member's copy of a cluster's log, and is not repaired in place, as all copies have the same bytes: a \
+         start of the node fetches from another member what is damaged here. Where there is none any more, see 'The worst \
+         day' in docs/cluster.md"
+    )]
+    CopyNotRepaired,
+    /// There is nothing to look at.
+    #[error("there is no journal in {}; name the data folder with --data-dir", .0.display())]
+    None(PathBuf),
     /// In one of the journals.
     #[error("{folder}: {error}")]
     In {
@@ -46,4 +60,16 @@ pub enum ToolError {
     /// Mending went on without an end.
     #[error("the journal is still damaged after {0} repairs")]
     Endless(u32),
+}
+
+impl ToolError {
+    /// Whether it says that what is in the files is not what was written.
+    fn is_damage(&self) -> bool {
+        use ReplicaError::{MustBeRebuilt, VoteLost};
+        matches!(
+            self,
+            ToolError::Open(OpenError::Damaged { .. })
+                | ToolError::Copy(MustBeRebuilt { .. } | VoteLost(_))
+        )
+    }
 }

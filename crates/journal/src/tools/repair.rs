@@ -1,9 +1,10 @@
 //! Making a damaged journal one that starts again.
 
-use super::{ToolError, inspect::end_of_log, mend::Mender, put_back::put_back};
+use super::{ToolError, mend::Mender, open::end_of_log, put_back::put_back};
 use crate::{
     Disk, OpenError, Options,
     recovery::{lock, open_locked},
+    replica::is_copy,
 };
 use std::{io::Write, path::Path, sync::Arc};
 
@@ -27,9 +28,12 @@ pub struct Repaired {
 ///
 /// # Errors
 /// When files can't be read or written, are of another version, or are damaged in a way that can't be
-/// mended.
+/// mended. When it is a member's copy of a replicated log, which is left as it is.
 pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Repaired, ToolError> {
     let _lock = lock(&*disk, dir)?;
+    if is_copy(&*disk, dir)? {
+        return Err(ToolError::CopyNotRepaired);
+    }
     let mut repaired = Repaired::default();
     for done in put_back(&*disk, dir)? {
         repaired.changed = true;

@@ -1,11 +1,14 @@
 //! What the store's state needs of the log, and what of that is not there any more.
 
-use super::{Repaired, ToolError, inspect::verify_files, mend::Mender, repair::repair};
+use super::{
+    Repaired, ToolError, inspect::verify_files, mend::Mender, open::Opened, repair::repair,
+};
 use crate::{
     AppendMode, Batch, Disk, DiskFile, Lsn, OpenMode, Options,
     disk::read_up_to,
     format::{RECORD_HEAD_LEN, lost_record, record_is_valid, u32_at},
     recovery::{Recovery, lock, open_locked},
+    replica::is_copy,
     segments::Segment,
     store::load,
 };
@@ -29,9 +32,10 @@ pub fn verify_store(
 ) -> Result<bool, ToolError> {
     let sound = verify_files(dir, Arc::clone(&disk), false, out)?;
     let lock = lock(&*disk, dir)?;
-    let Ok(recovery) = open_locked(dir, Options::default(), disk, lock) else { return Ok(false) };
-    let Ok((recovered, _)) = load(&recovery, &mut |_| {}) else { return Ok(false) };
-    let lost = Lost::find(&recovery, &recovered)?;
+    let Ok(opened) = Opened::open(dir, disk, lock) else { return Ok(false) };
+    let recovery = opened.recovery();
+    let Ok((recovered, _)) = load(recovery, &mut |_| {}) else { return Ok(false) };
+    let lost = Lost::find(recovery, &recovered)?;
     lost.say(&names(&recovered), out)?;
     let sound = sound && lost.is_empty();
     if sound {
@@ -42,7 +46,8 @@ pub fn verify_store(
 
 /// As [`repair`], and takes the messages that can't be read out of their queues, which it names.
 ///
-/// Streams keep their offsets: what is lost of them is marked as such, and skipped when its turn comes.
+/// Streams keep their offsets: what is lost of them is marked as such, and skipped when its turn comes. A member's copy of a
+/// replicated log is verified, and left as it is.
 pub fn repair_store(
     dir: &Path,
     options: Options,
@@ -50,6 +55,10 @@ pub fn repair_store(
     names: Names<'_>,
     out: &mut dyn Write,
 ) -> Result<Repaired, ToolError> {
+    if is_copy(&*disk, dir)? {
+        let is_sound = verify_store(dir, disk, names, out)?;
+        return if is_sound { Ok(Repaired::default()) } else { Err(ToolError::CopyNotRepaired) };
+    }
     let mut repaired = repair(dir, Arc::clone(&disk), out)?;
     let lock = lock(&*disk, dir)?;
     let options = Options { threads: false, ..options };

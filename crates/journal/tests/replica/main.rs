@@ -2,6 +2,7 @@
 
 mod adopting;
 mod bootstrap;
+mod closed;
 mod copy;
 mod damage;
 mod deposed;

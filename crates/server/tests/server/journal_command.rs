@@ -1,9 +1,10 @@
 //! `courser journal`: what it says of a data folder with more than one shard, and how it ends.
 
-use crate::support::{Client, Process, short};
+use crate::support::{Client, Process, free_addresses, short, wait_until};
+use courser_client::{Connection, Outgoing, QueueOptions};
 use courser_codec::queue;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use tempfile::TempDir;
 
@@ -87,4 +88,93 @@ async fn a_journal_that_is_in_use_is_told_and_the_others_are_looked_at() {
     assert!(!home.contains("sound") && other.contains("the journal is sound"), "{text}");
     let stderr = String::from_utf8(output.stderr).expect("text");
     assert!(stderr.contains("in use"), "{stderr}");
+}
+
+/// A data folder of a cluster's only member, with messages in a queue, and a group besides home.
+async fn members_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let mut command = Process::command();
+    command.env("COURSER_LOG_LEVEL", "error").env("COURSER_CLUSTER_GROUPS", "2");
+    command.args(["--listen", "127.0.0.1:0", "--cluster-name", "test", "--node-name", "a"]);
+    command.args(["--cluster-listen", &free_addresses(1)[0].to_string(), "--data-dir"]).arg(&data);
+    let mut node = Process::start_with(command);
+    let connection = Connection::open(&format!("amqp://{}", node.address)).await;
+    let channel = connection.expect("a connection").open_channel().await.expect("a channel");
+    channel.queue_declare(QUEUE, QueueOptions::durable()).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    for number in 0..3u8 {
+        let body = format!("this is message {number}");
+        let message = Outgoing::new(body.as_bytes()).persistent();
+        let confirm = channel.publish("", QUEUE, message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+    }
+    wait_until("the other group", async || data.join("group-1").join("replica").exists()).await;
+    node.signal("TERM");
+    assert!(node.wait().success());
+    folder
+}
+
+/// What is in all files of a folder but its locks.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else if path.file_name() != Some("lock".as_ref()) {
+            found.push((path.clone(), fs::read(&path).expect("readable")));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn the_copies_of_a_member_are_verified_and_never_changed() {
+    let folder = members_folder().await;
+    let data = folder.path().join("data");
+    let before = contents(&data);
+    let (output, text) = journal("verify", &data);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text.matches("the journal is sound").count(), 2, "{text}");
+    let (output, text) = journal("inspect", &data);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text.matches("copy of the log of group").count(), 2, "{text}");
+    let (output, text) = journal("repair", &data);
+    assert!(output.status.success(), "there is nothing to repair: {output:?} {text}");
+    assert!(contents(&data) == before, "something was changed");
+
+    // One message, in the file of home's log.
+    let log = before.iter().find_map(|(path, bytes)| {
+        let body = b"this is message 1";
+        let at = bytes.windows(body.len()).position(|window| window == body)?;
+        Some((path.clone(), bytes.clone(), at))
+    });
+    let (path, mut bytes, at) = log.expect("the message");
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    let before = contents(&data);
+    for command in ["verify", "repair"] {
+        let (output, text) = journal(command, &data);
+        assert_eq!(output.status.code(), Some(1), "{command}: {output:?}");
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        assert!(stderr.contains("from another member"), "{command}: {stderr}");
+        assert!(!stderr.contains("journal repair"), "{command}: {stderr}");
+        let what = format!("queue '{QUEUE}' of vhost '/': 1 of 3 messages are lost");
+        let is_told = text.contains(&what) || text.contains("must be rebuilt");
+        assert!(is_told, "{command}: {text}");
+    }
+    assert!(contents(&data) == before, "something was changed");
+}
+
+#[test]
+fn a_folder_without_a_journal_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for data in [folder.path().to_owned(), folder.path().join("none")] {
+        let (output, _) = journal("verify", &data);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let stderr = String::from_utf8(output.stderr).expect("text");
+        assert!(stderr.contains("there is no journal in"), "{stderr}");
+    }
 }
