@@ -24,6 +24,7 @@ mod tls;
 mod top;
 
 pub use failure::{Failure, USAGE};
+pub use format::rfc3339;
 pub use top::Top;
 
 use clap::parser::ValueSource;

@@ -96,6 +96,9 @@ pub(crate) enum Command {
     /// Inspect, verify or repair the journal of a stopped broker
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Recover a cluster of which no majority is left, from a stopped node
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Operate a running broker: inspect, change and check it
     Ctl(Ctl),
     /// Watch a running broker: queues, exchanges, connections, channels
@@ -127,6 +130,23 @@ pub(crate) enum JournalCommand {
     Verify,
     /// Repair a damaged journal as far as possible and list what is lost; fails if anything is
     Repair,
+}
+
+#[derive(Clone, Copy, Debug, clap::Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Show what the copies of this stopped node have, and make a cluster of this node alone of them
+    #[command(
+        after_help = "Give it the options, the settings file and the environment that the node is started with.\n\n\
+                      Example:\n  courser --config /etc/courser/courser.yaml cluster recover\n  \
+                      courser --config /etc/courser/courser.yaml cluster recover --from-this-copy\n\n\
+                      Without --from-this-copy it changes nothing. It is refused while another member answers. What other \
+                      members confirmed and this one does not have is lost: read 'The worst day' in docs/cluster.md first."
+    )]
+    Recover {
+        /// Leave the other members behind, with what only they have
+        #[arg(long)]
+        from_this_copy: bool,
+    },
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]

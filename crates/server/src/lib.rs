@@ -66,7 +66,7 @@ mod workers;
 
 pub use banner::{banner, node_banner};
 pub use clock::Clock;
-pub use cluster::Node;
+pub use cluster::{Node, RecoveryError, recover};
 pub use config::{
     Amqp, Auth, AuthHttp, AuthHttpMethod, ClientCertificates, Cluster, Config, ConfigError,
     ExternalName, Gateway, HttpListen, LimitSettings, Log, Management, Metrics, Network, OAuth,

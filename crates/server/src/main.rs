@@ -7,7 +7,7 @@ mod running;
 mod stops;
 
 use anyhow::Context;
-use arguments::{Arguments, Command, ConfigCommand, JournalCommand};
+use arguments::{Arguments, ClusterCommand, Command, ConfigCommand, JournalCommand};
 use clap::{CommandFactory, Parser};
 use courser::{Config, Gather, Inherited, Reloaded, Workers, raise_open_file_limit};
 use courser_broker::{names_in_log, shards_in_log};
@@ -68,7 +68,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return generate::config(path).map(|()| ExitCode::SUCCESS);
     }
     match &arguments.command {
-        None => {}
+        None | Some(Command::Cluster(_)) => {}
         Some(Command::Journal(_)) if !arguments.serves() => {}
         Some(Command::Journal(_)) => {
             anyhow::bail!(
@@ -102,6 +102,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     survive_file_size_limit(&runtime)?;
     if let Some(Command::Journal(command)) = arguments.command {
         return look_into_journal(command, &config).map(|()| ExitCode::SUCCESS);
+    }
+    if let Some(Command::Cluster(ClusterCommand::Recover { from_this_copy })) = arguments.command {
+        runtime.block_on(courser::recover(&config, from_this_copy, &mut io::stdout()))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let log = Log::start(&config.log.level)?;
     if let Err(error) = raise_open_file_limit() {

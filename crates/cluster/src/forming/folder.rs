@@ -85,6 +85,17 @@ pub enum FolderError {
         /// The cluster.
         cluster: String,
     },
+    /// A recovery from the node's copy was begun.
+    #[error(
+        "data folder {path} is that of node '{node}', from whose copy the cluster was being recovered when that was interrupted: \
+         complete it with 'courser cluster recover --from-this-copy'"
+    )]
+    Recovering {
+        /// The folder.
+        path: PathBuf,
+        /// The node.
+        node: String,
+    },
     /// The folder is a node's, and the settings name no cluster.
     #[error(
         "data folder {path} is that of node '{node}' of cluster '{cluster}': start it with its cluster's settings \
@@ -136,19 +147,10 @@ impl Folder {
             Some(kept) => kept,
             None => fresh(dir, &*disk, cluster, name)?,
         };
-        if kept.cluster != cluster {
-            let (found, wanted) = (kept.cluster, cluster.to_owned());
-            return Err(FolderError::OtherCluster { path: dir.to_owned(), found, wanted });
-        }
         let alone = is_alone(dir, &*disk)?;
-        // The others know it by its name. One that is in no cluster yet can still be given another.
-        if kept.name != name && kept.formation.is_some() && !alone {
-            let (found, wanted) = (kept.name, name.to_owned());
-            return Err(FolderError::OtherName { path: dir.to_owned(), found, wanted });
-        }
-        if kept.removed {
-            let (path, node) = (dir.to_owned(), kept.name);
-            return Err(FolderError::Removed { path, node, cluster: kept.cluster });
+        check(dir, &kept, alone, cluster, name)?;
+        if kept.recovering.is_some() {
+            return Err(FolderError::Recovering { path: dir.to_owned(), node: kept.name });
         }
         if alone && folders(dir, &*disk)?.iter().any(|one| one.starts_with(SHARDS)) {
             return Err(FolderError::Shards(dir.to_owned()));
@@ -202,13 +204,7 @@ impl Folder {
     /// # Errors
     /// When the folder can't be read.
     pub fn copy_dir(&self, group: GroupNumber) -> Result<PathBuf, FolderError> {
-        if group != GroupNumber::HOME {
-            return Ok(self.dir.join(format!("{COPY}-{group}")));
-        }
-        let folders = folders(&self.dir, &*self.disk)?;
-        let has = |name: &str| folders.iter().any(|folder| folder == name);
-        let name = if has(STANDALONE) && !has(COPY) { STANDALONE } else { COPY };
-        Ok(self.dir.join(name))
+        copy_dir(&self.dir, &*self.disk, group)
     }
 
     /// The others that it knows of.
@@ -308,6 +304,53 @@ impl Folder {
     }
 }
 
+/// Refuses a folder that belongs to another cluster or node than the settings name, or to one that was removed.
+pub(super) fn check(
+    dir: &Path,
+    kept: &Kept,
+    alone: bool,
+    cluster: &str,
+    name: &str,
+) -> Result<(), FolderError> {
+    let path = dir.to_owned();
+    if kept.cluster != cluster {
+        let (found, wanted) = (kept.cluster.clone(), cluster.to_owned());
+        return Err(FolderError::OtherCluster { path, found, wanted });
+    }
+    // The others know it by its name. One that is in no cluster yet can still be given another.
+    if kept.name != name && kept.formation.is_some() && !alone {
+        let (found, wanted) = (kept.name.clone(), name.to_owned());
+        return Err(FolderError::OtherName { path, found, wanted });
+    }
+    if kept.removed {
+        let (node, cluster) = (kept.name.clone(), kept.cluster.clone());
+        return Err(FolderError::Removed { path, node, cluster });
+    }
+    Ok(())
+}
+
+/// Where the copy of a group's log is, or is to be.
+pub(super) fn copy_dir(
+    dir: &Path,
+    disk: &dyn Disk,
+    group: GroupNumber,
+) -> Result<PathBuf, FolderError> {
+    if group != GroupNumber::HOME {
+        return Ok(dir.join(format!("{COPY}-{group}")));
+    }
+    let folders = folders(dir, disk)?;
+    let has = |name: &str| folders.iter().any(|folder| folder == name);
+    let name = if has(STANDALONE) && !has(COPY) { STANDALONE } else { COPY };
+    Ok(dir.join(name))
+}
+
+/// The groups besides home that have a folder.
+pub(super) fn numbered(dir: &Path, disk: &dyn Disk) -> Result<Vec<GroupNumber>, FolderError> {
+    let folders = folders(dir, disk)?.into_iter();
+    let number = |name: String| name.strip_prefix(COPY)?.strip_prefix('-')?.parse().ok();
+    Ok(folders.filter_map(number).map(GroupNumber).collect())
+}
+
 fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept, FolderError> {
     let has_journal = folders(dir, disk)?.iter().any(|folder| folder == STANDALONE);
     if has_journal && !is_alone(dir, disk)? {
@@ -323,6 +366,7 @@ fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept,
         joins: false,
         known: Vec::new(),
         groups: BTreeMap::new(),
+        recovering: None,
         removed: false,
     })
 }
@@ -337,7 +381,7 @@ fn folders(dir: &Path, disk: &dyn Disk) -> Result<Vec<String>, FolderError> {
 }
 
 /// Whether there is the journal of a broker by itself.
-fn is_alone(dir: &Path, disk: &dyn Disk) -> Result<bool, FolderError> {
+pub(super) fn is_alone(dir: &Path, disk: &dyn Disk) -> Result<bool, FolderError> {
     let folders = folders(dir, disk)?;
     let has = |name: &str| folders.iter().any(|folder| folder == name);
     if !has(STANDALONE) || has(COPY) {

@@ -1,7 +1,7 @@
 //! The file in which a node keeps what it knows of itself.
 
 use super::FolderError;
-use crate::transport::{Formation, Node};
+use crate::transport::{Formation, Node, Recovery};
 use crate::{GroupNumber, NodeId};
 use courser_journal::{Disk, OpenMode};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct Kept {
     /// The other groups of which this node has a copy.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<GroupNumber, Formation>,
+    /// What the cluster is being recovered by with this node's copy. Until that is done, nothing may be started here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovering: Option<Recovery>,
     /// It is in the cluster no more.
     #[serde(default)]
     pub removed: bool,

@@ -10,9 +10,11 @@
 
 mod folder;
 mod kept;
+mod survivor;
 mod verdict;
 
 pub use folder::{Folder, FolderError};
+pub use survivor::{GroupCopy, RecoverError, Survivor};
 pub use verdict::{Seen, Verdict, judge};
 
 use crate::transport::{About, Endpoint, Formation, Purpose};

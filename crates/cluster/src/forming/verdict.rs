@@ -73,7 +73,7 @@ pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
     // All have to choose the same size: that of the one with the least number counts.
     let segment_bytes =
         nodes.values().next().map_or(own.segment_bytes, |first| first.segment_bytes);
-    Verdict::Formed(Formation { group, segment_bytes, founders })
+    Verdict::Formed(Formation { group, segment_bytes, founders, recovery: None })
 }
 
 fn join(own: &About, nodes: &BTreeMap<NodeId, &About>, formation: &Formation) -> Verdict {

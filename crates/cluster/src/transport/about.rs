@@ -2,6 +2,7 @@
 
 use crate::NodeId;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Bytes of a cluster's or a node's name.
 const NAME_BYTES_MAX: usize = 64;
@@ -44,6 +45,27 @@ pub struct Formation {
     pub segment_bytes: u64,
     /// The nodes that have made it, by their numbers.
     pub founders: Vec<NodeId>,
+    /// What it was last recovered by, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+}
+
+/// A [recovery](crate::forming::Survivor) of a cluster from one member's copy. The cluster is another one from then on, though
+/// its log bears the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// How many there were, with this one.
+    pub times: u32,
+    /// Drawn for this one, so that two members that were recovered apart are two clusters.
+    pub number: u64,
+}
+
+/// Two nodes of one cluster between which a recovery lies.
+pub(super) struct Apart {
+    /// What it means.
+    pub why: String,
+    /// The node that the recovery has left behind, if it is one of both.
+    pub left_behind: Option<NodeId>,
 }
 
 /// A node, and where it is reached.
@@ -61,6 +83,33 @@ impl About {
     /// The node, without what it belongs to.
     pub fn node(&self) -> Node {
         Node { id: self.node, name: self.name.clone(), address: self.address.clone() }
+    }
+
+    /// Whether a recovery lies between this node and another one of its cluster.
+    pub(super) fn apart_from(&self, other: &About) -> Option<Apart> {
+        let (one, two) = (self.formation.as_ref()?, other.formation.as_ref()?);
+        if one.group != two.group || one.recovery == two.recovery {
+            return None;
+        }
+        let times = |formation: &Formation| formation.recovery.map_or(0, |one| one.times);
+        let (gone, kept) = match times(one).cmp(&times(two)) {
+            Ordering::Less => (self, other),
+            Ordering::Greater => (other, self),
+            Ordering::Equal => {
+                let why = format!(
+                    "nodes '{}' and '{}' were recovered apart from each other, and are two clusters of the name '{}': keep \
+                     one, and start the other with an empty folder",
+                    self.name, other.name, self.cluster
+                );
+                return Some(Apart { why, left_behind: None });
+            }
+        };
+        let why = format!(
+            "cluster '{}' was recovered without node '{}', whose data folder is of before, as node '{}' says: start it with an \
+             empty folder, and add it anew",
+            kept.cluster, gone.name, kept.name
+        );
+        Some(Apart { why, left_behind: Some(gone.node) })
     }
 
     /// What is wrong with it, if something is.

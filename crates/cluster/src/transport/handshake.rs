@@ -10,7 +10,7 @@
 //! A proof is an HMAC with the secret over all that was said so far, so that nothing is told to those who do not know it.
 //! Fields that an end does not know are skipped; what has to be understood raises the version.
 
-use super::about::About;
+use super::about::{About, Apart};
 use super::alive::keep_alive;
 use super::frames::{malformed, read_exactly};
 use super::proof::{PROOF_LEN, Prover, Secret};
@@ -97,6 +97,9 @@ pub enum DialError {
     /// It is no node, or breaks off.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
+    /// The cluster was recovered without this node.
+    #[error("refuses: {0}")]
+    LeftBehind(String),
     /// It lets this node not in.
     #[error("refuses: {0}")]
     Refused(String),
@@ -203,9 +206,17 @@ impl Endpoint {
             return Err(HandshakeError::Secret.into());
         }
         let Welcome { about, refused } = from_json(&welcome)?;
-        match about.refuses().map(str::to_owned).or(refused) {
-            None => Ok(Dialled { about, stream }),
-            Some(why) => Err(DialError::Refused(why)),
+        if let Some(why) = about.refuses() {
+            return Err(DialError::Refused(why.to_owned()));
+        }
+        // Each end looks by itself: one of an earlier version does not.
+        let own = self.about();
+        match (own.apart_from(&about), refused) {
+            (Some(apart), _) if apart.left_behind == Some(own.node) => {
+                Err(DialError::LeftBehind(apart.why))
+            }
+            (Some(Apart { why, .. }), _) | (None, Some(why)) => Err(DialError::Refused(why)),
+            (None, None) => Ok(Dialled { about, stream }),
         }
     }
 
@@ -259,6 +270,9 @@ fn refusal(own: &About, hello: &Hello) -> Option<String> {
             "node '{}' belongs to cluster '{}', not to '{}'",
             own.name, own.cluster, other.cluster
         ));
+    }
+    if let Some(apart) = own.apart_from(other) {
+        return Some(apart.why);
     }
     let groups = (own.formation.as_ref(), other.formation.as_ref());
     match groups {

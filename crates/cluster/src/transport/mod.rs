@@ -15,7 +15,7 @@ mod listener;
 mod proof;
 mod stream;
 
-pub use about::{About, Formation, Node};
+pub use about::{About, Formation, Node, Recovery};
 pub use alive::keep_alive;
 pub use handshake::{DialError, Dialled, Endpoint, HandshakeError, Purpose};
 pub use links::Links;

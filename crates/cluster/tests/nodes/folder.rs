@@ -160,6 +160,7 @@ fn adopt(folder: &Folder) -> Result<(), courser_cluster::AdoptError> {
             group: identity.group,
             segment_bytes: identity.segment_bytes,
             founders: vec![node],
+            recovery: None,
         })
     })
 }
@@ -187,6 +188,7 @@ fn begin_cluster(disk: &FakeDisk) -> Result<(), courser_cluster::AdoptError> {
             group: identity.group,
             segment_bytes: identity.segment_bytes,
             founders: vec![node],
+            recovery: None,
         })
     })
 }

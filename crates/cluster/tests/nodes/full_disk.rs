@@ -52,7 +52,7 @@ fn a_node_that_found_no_room_to_keep_its_group_keeps_it_when_there_is_some() {
     let folder = Folder::open(Path::new("node"), Arc::new(disk.clone()), "prod", "a");
     let folder = folder.expect("there is room");
     let formation =
-        Formation { group: 7, segment_bytes: SEGMENT_BYTES, founders: vec![folder.node()] };
+        Formation { segment_bytes: SEGMENT_BYTES, ..crate::support::formation(&[folder.node().0]) };
     disk.set_capacity(disk.used_bytes());
     let refused = folder.set_formation(&formation).expect_err("the disk is full");
     assert!(refused.lacks_room(), "{refused}");

@@ -7,6 +7,7 @@ mod forming;
 mod full_disk;
 mod one_of_three;
 mod packets;
+mod recovered;
 mod silent;
 mod slow_disk;
 mod support;

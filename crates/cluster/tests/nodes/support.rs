@@ -36,7 +36,7 @@ pub fn about(number: u64, name: &str) -> About {
 
 pub fn formation(founders: &[u64]) -> Formation {
     let founders = founders.iter().copied().map(NodeId).collect();
-    Formation { group: 7, segment_bytes: 1 << 20, founders }
+    Formation { group: 7, segment_bytes: 1 << 20, founders, recovery: None }
 }
 
 pub fn endpoint(about: About) -> Arc<Endpoint> {

@@ -11,7 +11,7 @@ use crate::failure::{CANT_CREATE, Failure};
 use crate::spec::Output;
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind, Write};
-pub(crate) use time::rfc3339;
+pub use time::rfc3339;
 
 /// The forms that there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -5,7 +5,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const LAST_MS: u64 = 253_402_300_799_999;
 
 /// A time in milliseconds since 1970 as RFC 3339 has it, in UTC. Later than the year 9999, it is the end of that.
-pub(crate) fn rfc3339(at_ms: u64) -> String {
+pub fn rfc3339(at_ms: u64) -> String {
     let at_ms = at_ms.min(LAST_MS);
     let (year, month, day) = date(at_ms / DAY_MS);
     let ms = at_ms % DAY_MS;

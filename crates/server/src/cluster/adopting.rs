@@ -36,6 +36,7 @@ impl Inner {
                     group: identity.group,
                     segment_bytes: identity.segment_bytes,
                     founders: vec![folder.node()],
+                    recovery: None,
                 };
                 folder.set_formation(&decided)?;
                 formation = Some(decided);

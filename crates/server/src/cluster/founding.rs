@@ -106,6 +106,7 @@ impl Members {
                 group: identity(home.group, *number),
                 segment_bytes: home.segment_bytes,
                 founders: status.members.voters.clone(),
+                recovery: home.recovery,
             };
             let formation = serde_json::to_vec(&formation).map_err(|error| error.to_string())?;
             let group = ClusterGroup { number: *number, formation };

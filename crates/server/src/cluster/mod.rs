@@ -8,6 +8,7 @@
 //! - [`passing`]: what a client and the node that leads say to each other.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
+//! - [`recovering`]: a cluster of one from what a stopped member has.
 //! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
 //! - [`whereabouts`]: which group a vhost is in.
 //! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
@@ -47,6 +48,7 @@ mod node;
 mod part;
 mod passing;
 mod questions;
+mod recovering;
 mod redirect;
 mod replayed;
 mod roster;
@@ -64,4 +66,5 @@ pub(crate) use apis::Apis;
 pub(crate) use front::Front;
 pub(crate) use groups::GROUPS_MAX;
 pub use node::Node;
+pub use recovering::{RecoveryError, recover};
 pub(crate) use redirect::Newcomer;

@@ -268,10 +268,7 @@ async fn open_endpoint(
         cluster: settings.name.clone(),
         node: folder.node(),
         name,
-        address: match settings.advertise.is_empty() {
-            true => settings.listen.clone(),
-            false => settings.advertise.clone(),
-        },
+        address: settings.address().to_owned(),
         version: VERSION.to_owned(),
         segment_bytes: config.journal.segment_bytes,
         formation: folder.formation(),

@@ -70,16 +70,27 @@ impl Inner {
         loop {
             tokio::select! {
                 Some((number, formation)) = founded.recv() => {
-                    let origin = match formation.founders.contains(&self.folder.node()) {
-                        true => Origin::Founders(formation.founders.clone()),
-                        false => Origin::Joining,
-                    };
+                    let origin = self.origin_of(&formation);
                     self.begin_part(parts, number, formation, origin)?;
                 }
                 Some(ended) = parts.join_next() => {
                     return ended.map_err(|error| error.to_string())?;
                 }
             }
+        }
+    }
+
+    /// Where this node's copy of a group's log comes from of which it has heard.
+    fn origin_of(&self, formation: &Formation) -> Origin {
+        let home = self.endpoint.about().formation;
+        // Of those who founded it before a recovery, one is left.
+        let founders = match home {
+            Some(home) if home.recovery != formation.recovery => home.founders,
+            _ => formation.founders.clone(),
+        };
+        match founders.contains(&self.folder.node()) {
+            true => Origin::Founders(founders),
+            false => Origin::Joining,
         }
     }
 
@@ -119,6 +130,9 @@ impl Inner {
                         () = self.look_after(&group, &member) => {
                             return Err(self.removed(Some(member)).await);
                         }
+                        why = self.left_behind(&group, || member.status().leader.is_some()) => {
+                            return Err(why);
+                        }
                     };
                     let since = member.status().members_index;
                     self.leave(&group, member).await;
@@ -143,6 +157,7 @@ impl Inner {
                 () = self.removed_meanwhile(&group, since) => {
                     return Err(self.removed(None).await);
                 }
+                why = self.left_behind(&group, || false) => return Err(why),
             }
             origin = Origin::Existing;
         }
@@ -198,10 +213,7 @@ impl Inner {
         let Some(formation) = form(&self.endpoint, &join, say).await else {
             return Ok((self.adopt().await?, Origin::Existing));
         };
-        let origin = match formation.founders.contains(&self.folder.node()) {
-            true => Origin::Founders(formation.founders.clone()),
-            false => Origin::Joining,
-        };
+        let origin = self.origin_of(&formation);
         Ok((formation, origin))
     }
 

@@ -64,6 +64,11 @@ impl Cluster {
         !self.listen.is_empty()
     }
 
+    /// Where others reach this node, as far as its settings say.
+    pub(crate) fn address(&self) -> &str {
+        if self.advertise.is_empty() { &self.listen } else { &self.advertise }
+    }
+
     /// Whether nodes encrypt what they say.
     pub(crate) fn has_tls(&self) -> bool {
         is_set(&self.tls_certificate)

@@ -13,6 +13,7 @@ mod cluster_groups;
 mod cluster_leaving;
 mod cluster_members;
 mod cluster_operated;
+mod cluster_recovered;
 mod cluster_settings;
 mod cluster_sockets;
 mod cluster_vanished;

@@ -1,6 +1,7 @@
-//! A node learns that it was removed from its cluster, and ends.
+//! A node learns that it was removed from its cluster, or that the cluster was recovered without it, and ends.
 
 use super::*;
+use courser_cluster::transport::{DialError, Purpose};
 use std::future::pending;
 
 impl Inner {
@@ -13,6 +14,24 @@ impl Inner {
         {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
+    }
+
+    /// Ends when another node says that the cluster was recovered without this one, and why this one can't go on then. One that
+    /// has heard from a leader stays: where a majority of before is there, the recovery may be the mistake.
+    pub(super) async fn left_behind(&self, group: &Group, has_leader: impl Fn() -> bool) -> String {
+        while group.is_home() {
+            for node in self.roster.others() {
+                let met = self.endpoint.dial(&node.address, Purpose::Meet, "").await;
+                if has_leader() {
+                    return pending().await;
+                }
+                if let Err(DialError::LeftBehind(why)) = met {
+                    return why;
+                }
+            }
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+        pending().await
     }
 
     /// Ends the cluster on a node that was removed from it, for good: what to say of it.
