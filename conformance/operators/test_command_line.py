@@ -92,7 +92,7 @@ class CommandLineTest(unittest.TestCase):
 
     def test_sections_are_those_that_are_followed_here(self):
         titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens", "Messages", "Questions",
-                  "Suspended listeners", "Cluster", "Live view", "Support bundle"]
+                  "The journal", "Suspended listeners", "Cluster", "Live view", "Support bundle"]
         self.assertEqual([title for title, _ in blocks()], titles)
 
     def test_commands_do_what_the_page_begins_with(self):
@@ -118,6 +118,11 @@ class CommandLineTest(unittest.TestCase):
 
     def test_questions_are_answered(self):
         self.follow("Questions")
+
+    def test_the_journal_is_read_while_the_broker_runs(self):
+        scrub, status = dict(blocks())["The journal"]
+        self.assertIn("nothing is damaged", self.run_command(scrub).stdout)
+        self.assertIn("All of the journal was read", self.run_command(status).stdout)
 
     def test_suspended_listeners_take_no_connections_until_they_are_resumed(self):
         suspend, attention, resume = dict(blocks())["Suspended listeners"]

@@ -127,6 +127,17 @@ impl Segments {
         self.with(position, Arc::clone)
     }
 
+    /// Whether this segment is among them, rather than another one with its positions.
+    pub fn has(&self, segment: &Arc<Segment>) -> bool {
+        self.find(segment.start).is_some_and(|found| Arc::ptr_eq(&found, segment))
+    }
+
+    /// The first segment that starts at `position` or behind.
+    pub fn next_from(&self, position: Lsn) -> Option<Arc<Segment>> {
+        let table = self.table.read();
+        table.get(table.partition_point(|segment| segment.start < position)).cloned()
+    }
+
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<Arc<Segment>> {
         self.table.read().clone()

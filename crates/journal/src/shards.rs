@@ -5,9 +5,10 @@ use courser_store::{
     CheckpointError, CheckpointReport, MemoryGauge, OpenReport, OpenShard, Opened, Opening,
     Progress, Role, ShardError, ShardId, ShardState, Shards, Store,
 };
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Marks a folder whose journal is being removed: what is left in it is none.
 const BEING_REMOVED: &str = "being-removed";
@@ -69,6 +70,8 @@ pub struct JournalShards {
     disk: Arc<dyn Disk>,
     gauge: Arc<MemoryGauge>,
     spill_bytes: u64,
+    /// Those that were opened.
+    opened: Mutex<Vec<(ShardId, Weak<JournalStore>)>>,
 }
 
 /// Why a folder is not opened as a shard, or not removed, besides what is wrong with the journal.
@@ -93,7 +96,19 @@ impl JournalShards {
         gauge: Arc<MemoryGauge>,
         spill_bytes: u64,
     ) -> Self {
-        JournalShards { folder: folder.to_owned(), options, disk, gauge, spill_bytes }
+        let folder = folder.to_owned();
+        JournalShards { folder, options, disk, gauge, spill_bytes, opened: Mutex::default() }
+    }
+
+    /// The shards that are open, with their stores.
+    pub fn opened(&self) -> Vec<(ShardId, Arc<JournalStore>)> {
+        let opened = self.opened.lock();
+        opened.iter().filter_map(|(shard, store)| Some((*shard, store.upgrade()?))).collect()
+    }
+
+    /// What the folder of a shard's journal is called.
+    pub fn folder_name(&self, shard: ShardId) -> String {
+        Folder::name_of(shard)
     }
 
     /// Where a shard's journal is.
@@ -112,6 +127,7 @@ impl JournalShards {
 
     fn open_in(
         &self,
+        shard: ShardId,
         folder: &Path,
         opening: Opening,
         progress: &mut dyn FnMut(Progress),
@@ -129,6 +145,7 @@ impl JournalShards {
         let gauge = Arc::clone(&self.gauge);
         let (store, recovered, replayed) =
             JournalStore::open(folder, options, disk, gauge, self.spill_bytes, progress)?;
+        self.opened.lock().push((shard, Arc::downgrade(&store)));
         let report =
             OpenReport { records: replayed.records, end: replayed.end, torn: replayed.torn };
         Ok(Opened { shard: Arc::new(JournalShard(store)), recovered, report })
@@ -166,7 +183,7 @@ impl Shards for JournalShards {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Opened, ShardError> {
         let folder = self.folder(shard);
-        self.open_in(&folder, opening, progress).map_err(|error| error_at(&folder, error))
+        self.open_in(shard, &folder, opening, progress).map_err(|error| error_at(&folder, error))
     }
 
     fn remove(&self, shard: ShardId) -> Result<(), ShardError> {

@@ -38,6 +38,7 @@ mod reference;
 mod refusal;
 mod reply;
 mod routes;
+mod scrub;
 mod sessions;
 mod settings;
 mod shares;
@@ -51,6 +52,7 @@ pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, Ledger, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
+pub use scrub::{Scrub, ScrubState};
 pub use settings::{
     Certificate, CertificateUse, CipherSuiteFacts, ClientTls, ListenerFacts, LogIn, LoggingIn,
     NodeFacts, Notice, Readmit, ServeWebSocket, Settings, TlsFacts, TlsVersionFacts, Upgraded, Web,

@@ -5,6 +5,7 @@ use crate::LoginCounts;
 use crate::groups::Groups;
 use crate::log_lines::LogLines;
 use crate::oauth::OAuthClient;
+use crate::scrub::Scrub;
 use courser_auth::{Accounts, Authority, Login, LoginRefused};
 use courser_broker::admin::PeerCertificate;
 use hyper_util::rt::TokioIo;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub suspend_listeners: Arc<dyn Fn(bool) + Send + Sync>,
     /// Whether they are suspended.
     pub listeners_suspended: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Reads the journal of this node for damage, if anything does.
+    pub scrub: Option<Arc<dyn Scrub>>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// What could not be done as it was asked for.

@@ -50,6 +50,7 @@ mod operator_socket;
 mod peer;
 mod places;
 mod proxies;
+mod scrub;
 mod server;
 mod service;
 mod storage;

@@ -10,7 +10,7 @@ use crate::service::Around;
 use crate::tls::tls_facts;
 use crate::websocket;
 use courser_management::{
-    Api, HOME, ListenerFacts, LogIn, LoginCounts, NodeFacts, Readmit, Settings, Web,
+    Api, HOME, ListenerFacts, LogIn, LoginCounts, NodeFacts, Readmit, Scrub, Settings, Web,
 };
 use courser_oauth::TokenAuthority;
 use std::net::SocketAddr;
@@ -56,6 +56,7 @@ pub(crate) fn api(
         settings: config.without_secrets(),
         tls: tls_facts(&config.tls),
     };
+    let scrub = around.scrub.clone().map(|scrub| scrub as Arc<dyn Scrub>);
     let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
     let (suspended, suspending) = (Arc::clone(shared), Arc::clone(shared));
@@ -71,6 +72,7 @@ pub(crate) fn api(
         forget_amqp_logins: Arc::new(move || forgotten.logins.forget_counts()),
         suspend_listeners: Arc::new(move |on| suspending.suspension.set(on)),
         listeners_suspended: Arc::new(move || suspended.suspension.is_on()),
+        scrub,
         certificates: Arc::new(move || certificates.in_use()),
         notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),

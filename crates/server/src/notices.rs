@@ -95,6 +95,13 @@ impl Notices {
         self.set("checkpoint_failed", (!without.is_empty()).then_some(failed));
     }
 
+    /// Says whether the disk has damaged a part of the journal that nothing has repaired.
+    pub fn journal_is_damaged(&self, is_damaged: bool) {
+        let damaged = "The disk has damaged parts of the journal: look after the disk. The broker's log names them, and \
+                       docs/durability.md says what becomes of messages in them";
+        self.set("journal_damaged", is_damaged.then_some(damaged));
+    }
+
     fn set(&self, kind: &'static str, text: Option<&'static str>) {
         let mut all = self.all.lock();
         match text {

@@ -10,6 +10,7 @@ use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
+use crate::scrub::ScrubThread;
 use crate::service::{self, Around, Service};
 use crate::storage::{self, Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, TlsError};
@@ -149,6 +150,8 @@ pub struct Server {
     addresses: Addresses,
     certificates: Arc<Certificates>,
     notices: Arc<Notices>,
+    /// Before the journals that it reads.
+    scrub: Option<ScrubThread>,
     service: Service,
     _socket: Option<SocketFile>,
     _data_dir: DataDir,
@@ -205,12 +208,15 @@ impl Server {
         let socket = OperatorSocket::bind(&config);
         let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
-        let (broker, storage) = storage::open(&config, disk, limits, seed, clock.now_ms())?;
+        let (broker, storage, journals) =
+            storage::open(&config, disk, limits, seed, clock.now_ms())?;
         service::prepare(&broker, &config)?;
         let notices = Arc::new(Notices::new(clock.clone()));
         let certificates = Certificates::new(doors.certificates(), &notices);
+        let scrub = ScrubThread::start(journals, config.journal.scrub_days, &clock, &notices);
         let around = Around {
             clock,
+            scrub: scrub.as_ref().map(ScrubThread::scrubber),
             notices: Arc::clone(&notices),
             places: doors.places(&config),
             handshakes: doors.handshakes(),
@@ -229,7 +235,7 @@ impl Server {
         let _socket = socket.map(|socket| socket.serve(operators, stopping));
         let addresses = around.addresses;
         let _data_dir = data_dir;
-        Ok(Server { addresses, certificates, notices, service, _socket, _data_dir })
+        Ok(Server { addresses, certificates, notices, scrub, service, _socket, _data_dir })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
@@ -326,7 +332,8 @@ impl Server {
     /// # Errors
     /// When that could not be made durable which nobody was told to be.
     pub async fn stop(self) -> Result<(), StopError> {
-        let Server { mut service, .. } = self;
+        let Server { mut service, scrub, .. } = self;
+        drop(scrub);
         if let Some(gateway) = service.gateway.take() {
             gateway.stop().await;
         }

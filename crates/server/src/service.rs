@@ -16,6 +16,7 @@ use crate::negotiated;
 use crate::notices::Notices;
 use crate::oauth::{self, Tokens};
 use crate::places::Places;
+use crate::scrub::Scrubber;
 use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
 use crate::suspension::Suspension;
@@ -43,6 +44,8 @@ pub(crate) struct Around {
     pub cluster: Option<Arc<dyn Cluster>>,
     /// Where clients come to that node.
     pub front: Weak<Front>,
+    /// What reads the journals for damage, if anything does.
+    pub scrub: Option<Arc<Scrubber>>,
     /// What could not be done as an operator has asked.
     pub notices: Arc<Notices>,
     /// Totals of metrics, those of brokers that have ended included.

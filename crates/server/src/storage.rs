@@ -2,10 +2,11 @@
 
 use crate::config::Config;
 use crate::notices::Notices;
+use crate::scrub::{Journals, Readable};
 use crate::server::StartError;
 use courser_broker::{Broker, Limits};
 pub use courser_journal::Disk;
-use courser_journal::{JournalShards, Repeated};
+use courser_journal::{JournalShards, JournalStore, Pass, Repeated, Scrubbing};
 use courser_store::{
     MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,
     Shards,
@@ -43,20 +44,37 @@ pub(crate) struct Storage {
     shards: Vec<(ShardId, Arc<dyn OpenShard>)>,
 }
 
-/// A broker with everything that it had before, and the shards of its data folder that it is on.
+impl Readable for JournalStore {
+    fn bytes(&self) -> u64 {
+        self.journal().scrub_bytes()
+    }
+
+    fn scrub(&self, by: &mut dyn Scrubbing) -> Pass {
+        self.journal().scrub(by)
+    }
+}
+
+/// A broker with everything that it had before, the shards of its data folder that it is on, and their journals.
 pub(crate) fn open(
     config: &Config,
     disk: Arc<dyn Disk>,
     limits: Limits,
     seed: u64,
     now_ms: u64,
-) -> Result<(Arc<Broker>, Storage), StartError> {
+) -> Result<(Arc<Broker>, Storage, Journals), StartError> {
     let gauge = Arc::new(MemoryGauge::default());
     let spill_bytes = limits.memory_high_bytes / 2;
     let options = config.journal_options();
     let for_store = Arc::clone(&gauge);
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
-    open_on(&all, 0, gauge, limits, seed, now_ms)
+    let (broker, storage) = open_on(&all, 0, gauge, limits, seed, now_ms)?;
+    let journals = move || {
+        let named = |(id, store): (ShardId, Arc<JournalStore>)| {
+            (all.folder_name(id), store as Arc<dyn Readable>)
+        };
+        all.opened().into_iter().map(named).collect()
+    };
+    Ok((broker, storage, Box::new(journals)))
 }
 
 /// The broker of a group with everything that is in these shards, which report the memory that they use to `gauge`.

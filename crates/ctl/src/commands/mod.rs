@@ -7,6 +7,7 @@ mod columns;
 mod connections;
 mod definitions;
 mod happening;
+mod journal;
 mod limits;
 mod lists;
 mod log;
@@ -41,6 +42,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "Whether it runs", commands: running::COMMANDS },
     Group { title: "The cluster", commands: cluster::COMMANDS },
     Group { title: "Maintenance of a node", commands: maintenance::COMMANDS },
+    Group { title: "The journal", commands: journal::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
     Group { title: "Log and certificates", commands: log::COMMANDS },
     Group { title: "TLS", commands: tls::COMMANDS },

@@ -251,11 +251,22 @@ impl CheckpointReader {
 
     /// Reads everything to see whether it is what was written.
     pub(crate) fn check(mut self) -> Result<(), FileError> {
-        while !self.at_end {
+        while self.check_block()? {}
+        Ok(())
+    }
+
+    /// Reads the next block to see whether it is what was written; `false` behind the last.
+    pub(crate) fn check_block(&mut self) -> Result<bool, FileError> {
+        if !self.at_end {
             self.next_block()?;
             self.left_bytes -= self.block.len() as u64;
         }
-        Ok(())
+        Ok(!self.at_end)
+    }
+
+    /// Bytes of the block that was read last.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        self.block.len() as u64
     }
 
     /// Bytes of data that were not handed out yet.

@@ -67,6 +67,8 @@ pub trait DiskFile: Send + Sync {
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Says that a range will be read soon.
     fn will_need(&self, offset: u64, len: u64);
+    /// Says that what the system has of a range in memory is not needed, so that the next read asks the disk.
+    fn forget(&self, offset: u64, len: u64);
 }
 
 /// Reads until `out` is full or the file ends, and returns how much there was.

@@ -276,6 +276,10 @@ impl DiskFile for File {
     fn will_need(&self, offset: u64, len: u64) {
         system::will_need(self, offset, len);
     }
+
+    fn forget(&self, offset: u64, len: u64) {
+        system::forget(self, offset, len);
+    }
 }
 
 #[cfg(test)]

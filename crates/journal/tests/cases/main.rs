@@ -5,5 +5,6 @@ mod faults;
 mod figures;
 mod full;
 mod pace;
+mod scrub;
 mod support;
 mod threads;

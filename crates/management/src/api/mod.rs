@@ -33,6 +33,7 @@ mod peek;
 mod policies;
 mod questions;
 mod queues;
+mod scrub;
 mod search;
 mod session;
 mod settings;
@@ -67,6 +68,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     message_sizes::ROUTES,
     nodes::ROUTES,
     listeners::ROUTES,
+    scrub::ROUTES,
     health::ROUTES,
     cluster::ROUTES,
     vhosts::ROUTES,

@@ -95,6 +95,8 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/cluster/moves/{vhost}", Home),
     (Put, "/api/nodes/{node}/listeners/suspend", Home),
     (Put, "/api/nodes/{node}/listeners/resume", Home),
+    (Put, "/api/nodes/{node}/scrub", Home),
+    (Get, "/api/nodes/{node}/scrub", Home),
     (Get, "/api/nodes", WholeParts(nodes::all)),
     (Get, "/api/nodes/{node}", WholeParts(nodes::one)),
     (Get, "/api/nodes/{node}/memory", Parts(nodes::memory)),

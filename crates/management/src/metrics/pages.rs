@@ -112,7 +112,9 @@ fn add_node(page: &mut Page, exporters: &Exporters, totals: &Totals) {
     let Counts { messages, sizes, .. } = &totals.counts;
     protocols::add(page, messages, sizes, totals.publishers, consumers as u64);
     let [(_, node)] = rows;
-    own::add(page, node, &server, &(exporter.api.settings.certificates)());
+    let settings = &exporter.api.settings;
+    let scrub = settings.scrub.as_ref().map(|scrub| scrub.state());
+    own::add(page, node, &server, &(settings.certificates)(), scrub);
     if let Some(cluster) = &exporter.api.settings.cluster {
         page.text(Text(cluster.metrics()));
     }

@@ -210,6 +210,7 @@ fn settings(
         forget_amqp_logins: Arc::new(|| {}),
         suspend_listeners: Arc::new(|_| {}),
         listeners_suspended: Arc::new(|| false),
+        scrub: None,
         certificates: Arc::new(Vec::new),
         notices: Arc::new(Vec::new),
         cluster: None,

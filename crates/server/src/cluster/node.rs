@@ -111,6 +111,7 @@ impl Node {
             addresses: addresses.clone(),
             certificates: Arc::clone(&certificates),
             elsewhere,
+            scrub: None,
             cluster: Some(Arc::clone(&members) as _),
             front: Arc::downgrade(&front),
             ledger: Arc::default(),

@@ -53,6 +53,7 @@ const BUFFER_BYTES_MIN: usize = 64 << 10;
 const GATHER_US_MAX: u64 = 100_000;
 const AMQP_GATHER_US_MAX: u64 = 10_000;
 const AMQP_THREADS_MAX: usize = 1024;
+const SCRUB_DAYS_MAX: u32 = 365;
 
 /// All settings of a broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +140,8 @@ pub struct JournalSettings {
     pub dead_bytes: u64,
     /// Segments that are kept ready; one of them is the reserve for acknowledgements on a full disk.
     pub spare_segments: usize,
+    /// Days in which all of the journal is read once to find damage; 0 for only when an operator asks.
+    pub scrub_days: u32,
 }
 
 /// What ZeroMQ programs can reach.
@@ -199,6 +202,7 @@ impl Default for Config {
                 checkpoint_after_bytes: journal.checkpoint_after_bytes,
                 dead_bytes: journal.dead_bytes,
                 spare_segments: journal.spare_segments,
+                scrub_days: 7,
             },
             management: Management::default(),
             metrics: Metrics::default(),
@@ -276,6 +280,9 @@ impl Config {
         }
         if self.journal.spare_segments < 3 {
             return wrong("journal.spare_segments", "must be at least 3");
+        }
+        if self.journal.scrub_days > SCRUB_DAYS_MAX {
+            return wrong("journal.scrub_days", "must be at most 365");
         }
         self.log.check()?;
         policies::check_vhosts(&self.vhosts)?;

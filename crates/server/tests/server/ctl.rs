@@ -25,10 +25,15 @@ pub struct Said {
 
 impl Operated {
     pub fn start() -> Self {
+        Self::start_with(|_| {})
+    }
+
+    pub fn start_with(change: impl FnOnce(&mut Command)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Process::command();
         command.env("COURSER_LOG_LEVEL", "info").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
         command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path().join("data"));
+        change(&mut command);
         let broker = Process::start_with(command);
         Operated { folder, broker }
     }

@@ -84,8 +84,9 @@ async fn clients_inside_log_in_and_are_told_when_the_broker_stops() {
 #[tokio::test]
 async fn settings_that_no_broker_could_run_with_are_refused() {
     type Change = fn(&mut Config);
-    let wrong: [(&str, Change); 3] = [
+    let wrong: [(&str, Change); 4] = [
         ("amqp.frame_max must be at least 4096", |config| config.amqp.frame_max = 100),
+        ("journal.scrub_days must be at most 365", |config| config.journal.scrub_days = 366),
         ("journal.spare_segments must be at least 3", |config| config.journal.spare_segments = 0),
         ("log", |config| config.log.level = "loud".into()),
     ];

@@ -51,6 +51,7 @@ mod policies;
 mod pressure;
 mod proxies;
 mod rabbitmq_conf;
+mod scrub;
 mod slow_readers;
 mod slow_world;
 mod suspended_listeners;

@@ -37,3 +37,6 @@ pub fn will_need(file: &File, offset: u64, len: u64) {
     // Advice only: a file system that does not take it just reads later.
     let _ = fcntl_rdadvise(file, offset, len);
 }
+
+/// There is no such advice here.
+pub fn forget(_file: &File, _offset: u64, _len: u64) {}

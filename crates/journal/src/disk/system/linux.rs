@@ -19,3 +19,8 @@ pub fn will_need(file: &File, offset: u64, len: u64) {
     // Advice only: a file system that does not take it just reads later.
     let _ = fadvise(file, offset, NonZeroU64::new(len), Advice::WillNeed);
 }
+
+pub fn forget(file: &File, offset: u64, len: u64) {
+    // Advice only: a file system that does not take it just answers from memory.
+    let _ = fadvise(file, offset, NonZeroU64::new(len), Advice::DontNeed);
+}

@@ -135,4 +135,6 @@ impl DiskFile for FakeFile {
     }
 
     fn will_need(&self, _offset: u64, _len: u64) {}
+
+    fn forget(&self, _offset: u64, _len: u64) {}
 }

@@ -4,6 +4,7 @@
 use crate::metrics::figures::{EndpointFigures, NodeFigures, ServerFigures};
 use crate::metrics::table::{Histogram, Metric, Page, counter, gauge};
 use crate::metrics::text::{Labels, Value};
+use crate::scrub::ScrubState;
 use crate::settings::Certificate;
 use courser_broker::admin::{LogFigures, SYNC_DURATIONS};
 use std::time::Duration;
@@ -85,6 +86,22 @@ const JOURNAL: &[Metric<LogFigures>] = &[
     }),
 ];
 
+const SCRUB: &[Metric<ScrubState>] = &[
+    counter("journal_scrubbed_bytes_total", "Bytes read to find damage", |scrub| {
+        scrub.scrubbed_bytes.into()
+    }),
+    counter(
+        "journal_scrub_damaged_total",
+        "Damaged records and other parts of the journal found so",
+        |scrub| scrub.damaged_total.into(),
+    ),
+    gauge(
+        "journal_scrub_completed_timestamp_seconds",
+        "When all of the journal was read for damage last, since 1970; 0 if not since the start",
+        |scrub| Value::Real(scrub.completed_ms.unwrap_or_default() as f64 / 1000.0),
+    ),
+];
+
 const CERTIFICATE: &[Metric<Certificate>] = &[gauge(
     "certificate_expiry_timestamp_seconds",
     "When a certificate expires, since 1970",
@@ -120,6 +137,7 @@ pub(crate) fn add(
     node: NodeFigures,
     server: &ServerFigures,
     certificates: &[Certificate],
+    scrub: Option<ScrubState>,
 ) {
     let uses = node.memory;
     let uses = [
@@ -152,6 +170,8 @@ pub(crate) fn add(
         "How long syncs took",
         &[(Labels::default(), syncs)],
     );
+    let scrub = scrub.map(|scrub| (Labels::default(), scrub));
+    page.rows(PREFIX, SCRUB, &Vec::from_iter(scrub));
     page.rows(PREFIX, CERTIFICATE, &expiries(certificates));
     let endpoints = server.endpoints.iter();
     let endpoints =

@@ -119,4 +119,8 @@ impl DiskFile for HeldFile {
     fn will_need(&self, offset: u64, len: u64) {
         self.pass().will_need(offset, len);
     }
+
+    fn forget(&self, offset: u64, len: u64) {
+        self.pass().forget(offset, len);
+    }
 }
