@@ -120,7 +120,7 @@ class CommandLineTest(unittest.TestCase):
         self.follow("Questions")
 
     def test_the_journal_is_read_while_the_broker_runs(self):
-        scrub, status = dict(blocks())["The journal"]
+        scrub, status, _of_node = dict(blocks())["The journal"]
         self.assertIn("nothing is damaged", self.run_command(scrub).stdout)
         self.assertIn("All of the journal was read", self.run_command(status).stdout)
 

@@ -1,5 +1,6 @@
 //! What the API asks of the cluster that the broker is a node of.
 
+use crate::ScrubState;
 use serde_json::Value;
 
 /// How far a node's drain is.
@@ -94,6 +95,12 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// Why it can't.
     fn resume(&self, node: &str) -> Result<(), ClusterError>;
+
+    /// How far a node is with reading its logs for damage, which it begins, if `start` is set.
+    ///
+    /// # Errors
+    /// Why it can't be known.
+    fn scrub(&self, node: &str, start: bool) -> Result<ScrubState, ClusterError>;
 
     /// Its metrics, in the text format of Prometheus.
     fn metrics(&self) -> String;

@@ -40,7 +40,7 @@ pub struct Settings {
     pub suspend_listeners: Arc<dyn Fn(bool) + Send + Sync>,
     /// Whether they are suspended.
     pub listeners_suspended: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// Reads the journal of this node for damage, if anything does.
+    /// Reads the journal of this broker for damage, if anything does; a node's is asked for by way of its cluster.
     pub scrub: Option<Arc<dyn Scrub>>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,

@@ -102,6 +102,13 @@ impl Notices {
         self.set("journal_damaged", is_damaged.then_some(damaged));
     }
 
+    /// Says whether another node of the cluster has such a part.
+    pub fn journal_is_damaged_elsewhere(&self, is_damaged: bool) {
+        let damaged = "The disks of other nodes of the cluster have damaged parts of the journal there: look after the disks. The \
+                       log of the node names them (courser ctl journal status NODE), and docs/durability.md says what becomes of them";
+        self.set("journal_damaged_elsewhere", is_damaged.then_some(damaged));
+    }
+
     fn set(&self, kind: &'static str, text: Option<&'static str>) {
         let mut all = self.all.lock();
         match text {

@@ -10,7 +10,7 @@ use crate::notices::Notices;
 use courser_journal::{Part, Pass, Scrubbing};
 use courser_management::{Scrub, ScrubState};
 use parking_lot::{Condvar, Mutex};
-use pass::Reading;
+use pass::{Pace, Reading};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -26,10 +26,14 @@ pub(crate) trait Readable: Send + Sync {
     fn bytes(&self) -> u64;
     /// Reads it.
     fn scrub(&self, by: &mut dyn Scrubbing) -> Pass;
+    /// Writes a damaged part again, if it can be had from elsewhere. Returns whether it is whole again.
+    fn repair(&self, part: Part) -> bool;
 }
 
+/// Gets a journal, if it can be read now.
+pub(crate) type Open = Box<dyn Fn() -> Option<Arc<dyn Readable>>>;
 /// Those that there are, by the names that operators know.
-pub(crate) type Journals = Box<dyn Fn() -> Vec<(String, Arc<dyn Readable>)> + Send + Sync>;
+pub(crate) type Journals = Box<dyn Fn() -> Vec<(String, Open)> + Send + Sync>;
 
 /// The thread that reads. Ends when it is dropped.
 pub(crate) struct ScrubThread {
@@ -52,6 +56,9 @@ struct State {
     /// An operator wants a pass now.
     asked: bool,
     shown: ScrubState,
+    /// The journal that the thread has hold of, and whether it is to let go of it.
+    held: Option<String>,
+    let_go: bool,
     /// What was found to be damaged and is told, by the name of the journal.
     told: BTreeSet<(String, Part)>,
 }
@@ -136,25 +143,53 @@ impl Scrubber {
         }
     }
 
+    /// Does something with a journal, if it can be had, so that [`Scrubber::let_go`] knows of it.
+    fn with<T>(&self, name: &str, open: &Open, work: impl FnOnce(&dyn Readable) -> T) -> Option<T> {
+        self.state.lock().held = Some(name.to_owned());
+        let _held = Held(self);
+        open().map(|journal| work(&*journal))
+    }
+
+    /// Says whether other nodes of the cluster have found damage that nothing has repaired.
+    pub fn is_damaged_elsewhere(&self, is_damaged: bool) {
+        self.notices.journal_is_damaged_elsewhere(is_damaged);
+    }
+
+    /// Waits until the thread has no hold of a journal, which it can't get any more. Blocks.
+    pub fn let_go(&self, name: &str) {
+        let mut state = self.state.lock();
+        while state.held.as_deref() == Some(name) {
+            state.let_go = true;
+            self.called.notify_all();
+            self.called.wait(&mut state);
+        }
+    }
+
     fn begin(&self, state: &mut State, hurries: bool) {
         let shown = &mut state.shown;
         (shown.running, shown.hurries) = (true, hurries);
         shown.began_ms = Some(self.clock.now_ms());
-        (shown.read_bytes, shown.total_bytes, shown.damaged) = (0, 0, 0);
+        (shown.read_bytes, shown.total_bytes) = (0, 0);
+        (shown.damaged, shown.repaired) = (0, 0);
     }
 
     /// Reads all journals, in as long as is said, or at full speed. Returns whether all of them were read.
     fn pass(&self, journals: &Journals, takes: Option<Duration>) -> bool {
         let journals = journals();
-        let total: u64 = journals.iter().map(|(_, journal)| journal.bytes()).sum();
+        let bytes = |(name, open): &(String, Open)| self.with(name, open, |one| one.bytes());
+        let total: u64 = journals.iter().filter_map(bytes).sum();
         self.state.lock().shown.total_bytes = total;
-        let mut reading = Reading::new(self, total, takes);
+        let (mut pace, mut found) = (Pace::new(total, takes), BTreeSet::new());
         let mut is_complete = true;
-        for (name, journal) in &journals {
-            reading.begin(name);
-            is_complete &= journal.scrub(&mut reading) == Pass::Complete;
+        for (name, open) in &journals {
+            let pass = self.with(name, open, |journal| {
+                let pace = &mut pace;
+                let mut reading =
+                    Reading { scrubber: self, name, journal, pace, found: &mut found };
+                journal.scrub(&mut reading)
+            });
+            is_complete &= pass == Some(Pass::Complete);
         }
-        let found = reading.finish();
         let mut state = self.state.lock();
         (state.shown.running, state.shown.hurries) = (false, false);
         if is_complete {
@@ -163,11 +198,24 @@ impl Scrubber {
             tracing::info!(
                 bytes = state.shown.read_bytes,
                 damaged = state.shown.damaged,
+                repaired = state.shown.repaired,
                 "the journal was read for damage"
             );
+            state.shown.unrepaired = found.len() as u64;
             state.told = found;
         }
         is_complete
+    }
+}
+
+/// The thread has hold of a journal.
+struct Held<'a>(&'a Scrubber);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        (state.held, state.let_go) = (None, false);
+        self.0.called.notify_all();
     }
 }
 

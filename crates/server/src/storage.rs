@@ -2,11 +2,11 @@
 
 use crate::config::Config;
 use crate::notices::Notices;
-use crate::scrub::{Journals, Readable};
+use crate::scrub::{Journals, Open, Readable};
 use crate::server::StartError;
 use courser_broker::{Broker, Limits};
 pub use courser_journal::Disk;
-use courser_journal::{JournalShards, JournalStore, Pass, Repeated, Scrubbing};
+use courser_journal::{JournalShards, JournalStore, Part, Pass, Repeated, Scrubbing};
 use courser_store::{
     MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,
     Shards,
@@ -52,6 +52,11 @@ impl Readable for JournalStore {
     fn scrub(&self, by: &mut dyn Scrubbing) -> Pass {
         self.journal().scrub(by)
     }
+
+    /// There is no other copy.
+    fn repair(&self, _: Part) -> bool {
+        false
+    }
 }
 
 /// A broker with everything that it had before, the shards of its data folder that it is on, and their journals.
@@ -70,7 +75,9 @@ pub(crate) fn open(
     let (broker, storage) = open_on(&all, 0, gauge, limits, seed, now_ms)?;
     let journals = move || {
         let named = |(id, store): (ShardId, Arc<JournalStore>)| {
-            (all.folder_name(id), store as Arc<dyn Readable>)
+            let store: Arc<dyn Readable> = store;
+            let open: Open = Box::new(move || Some(Arc::clone(&store)));
+            (all.folder_name(id), open)
         };
         all.opened().into_iter().map(named).collect()
     };

@@ -19,9 +19,9 @@ pub use thread::GroupThread;
 use crate::copy::{CopyError, CopySource};
 use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
 use crate::{Change, NodeId, Packet, ProposeError};
-use courser_journal::Journal;
-use courser_journal::replica::{MendError, Replica};
-use courser_store::{Lsn, MemoryGauge};
+use courser_journal::replica::{MendError, Piece, Replica};
+use courser_journal::{Journal, Pass, Scrubbing};
+use courser_store::MemoryGauge;
 use inbox::{Command, Inbox};
 use parking_lot::Mutex;
 use run::Running;
@@ -178,30 +178,45 @@ impl Member {
         self.ask(|answer| Command::Transfer { node, answer })
     }
 
-    /// Positions of records that this node's disk has damaged: see [`Replica::damaged`].
-    pub fn damaged(&self, most: usize) -> Vec<Lsn> {
+    /// Pieces of the log that this node's disk has damaged: see [`Replica::damaged`].
+    pub fn damaged(&self, most: usize) -> Vec<Piece> {
         self.shared.replica.damaged(most)
     }
 
-    /// A record of the log for a node whose disk has damaged it: see [`Replica::record`].
+    /// Has [`Member::damaged`] name a piece that was found to be damaged.
+    pub fn want(&self, piece: Piece) {
+        self.shared.replica.want(piece);
+    }
+
+    /// A piece of the log for a node whose disk has damaged it: see [`Replica::piece`].
     ///
     /// # Errors
     /// When it can't be said now.
-    pub fn record(&self, position: Lsn) -> Result<Option<Vec<u8>>, MendError> {
-        self.shared.replica.record(position)
+    pub fn piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
+        self.shared.replica.piece(piece)
     }
 
-    /// Writes a record again that another node has: see [`Replica::mend`].
+    /// Writes a piece again that another node has: see [`Replica::mend`].
     ///
     /// # Errors
     /// Why it is not written.
-    pub fn mend(&self, position: Lsn, record: &[u8]) -> Result<(), MendError> {
-        self.shared.replica.mend(position, record)
+    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
+        self.shared.replica.mend(piece, bytes)
     }
 
-    /// No other node has the record at this position: see [`Replica::give_up`].
-    pub fn give_up(&self, position: Lsn) {
-        self.shared.replica.give_up(position);
+    /// No other node has this piece: see [`Replica::give_up`].
+    pub fn give_up(&self, piece: Piece) {
+        self.shared.replica.give_up(piece);
+    }
+
+    /// Reads all of this node's copy of the log that is committed: see [`Replica::scrub`]. Blocks; not on the group's thread.
+    pub fn scrub(&self, by: &mut dyn Scrubbing) -> Pass {
+        self.shared.replica.scrub(by)
+    }
+
+    /// Estimate of the bytes that [`Member::scrub`] reads.
+    pub fn scrub_bytes(&self) -> u64 {
+        self.shared.replica.scrub_bytes()
     }
 
     fn ask(

@@ -5,7 +5,7 @@ use crate::failure::{Failure, UNAVAILABLE, say_error};
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, required};
+use crate::spec::{Action, Output, Spec, optional, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
@@ -19,12 +19,15 @@ const TELL_EVERY: u32 = 10;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
     name: "journal",
-    about: "The journal of the running broker: scrub, status",
-    arguments: &[required(
-        "action",
-        "scrub, to read all of it for damage now; status, to show how far that is",
-    )],
-    examples: &["journal scrub", "journal status"],
+    about: "The journal of the running broker: scrub [NODE], status [NODE]",
+    arguments: &[
+        required(
+            "action",
+            "scrub, to read all of it for damage now; status, to show how far that is",
+        ),
+        optional("node", "The node of a cluster whose journal is meant [default: the one asked]"),
+    ],
+    examples: &["journal scrub", "journal status", "journal scrub b"],
     intent: "",
     action: Action::Run(run),
 }];
@@ -35,7 +38,12 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         let text = format!("unknown action '{action}': use scrub or status");
         return Err(Failure::usage(text));
     }
-    let path = format!("/api/nodes/{}/scrub", segment(&super::node::name(session)?));
+    let node = match (input.find("node"), session.client.find("/api/cluster")?) {
+        (Some(node), _) => node.to_owned(),
+        (None, Some(cluster)) => cell(&cluster["node"]),
+        (None, None) => super::node::name(session)?,
+    };
+    let path = format!("/api/nodes/{}/scrub", segment(&node));
     if action == "scrub" {
         return scrub(session, &path);
     }
@@ -57,19 +65,28 @@ fn scrub(session: &mut Session, path: &str) -> Result<Output, Failure> {
         state = permitted(session.client.call(Method::GET, path, Bytes::new())?)?.json()?;
     }
     let is_complete = state["completed_ms"].as_u64() >= state["began_ms"].as_u64();
-    match (is_complete, state["damaged"].as_u64()) {
-        (true, Some(0)) => Ok(Output::Both(described(&state), state)),
-        _ => Err(Failure::error(UNAVAILABLE, described(&state))),
+    match is_complete && state["damaged"] == state["repaired"] {
+        true => Ok(Output::Both(described(&state), state)),
+        false => Err(Failure::error(UNAVAILABLE, described(&state))),
     }
 }
 
 /// How far it is, in a sentence.
 fn described(state: &Value) -> String {
     let of = |name: &str| cell(&state[name]);
-    let damaged = match state["damaged"].as_u64() {
-        Some(0) => "nothing is damaged".to_owned(),
-        Some(1) => "1 part is damaged, which the broker's log names".to_owned(),
-        _ => format!("{} parts are damaged, which the broker's log names", of("damaged")),
+    let count = |name: &str| state[name].as_u64().unwrap_or_default();
+    let (damaged, repaired) = (count("damaged"), count("repaired"));
+    let parts = if damaged == 1 { "1 part is" } else { &format!("{damaged} parts are") };
+    let damaged = match (damaged, repaired) {
+        (0, _) => "nothing is damaged".to_owned(),
+        (all, written) if all == written => {
+            "what was damaged is written again as other nodes have it, so look after the disk"
+                .to_owned()
+        }
+        (_, 0) => format!("{parts} damaged, which the broker's log names"),
+        (_, written) => {
+            format!("{parts} damaged, which the broker's log names, and {written} written again")
+        }
     };
     if state["running"] == true {
         let (read, total) = (of("read_bytes"), of("total_bytes"));

@@ -5,8 +5,8 @@ use super::{
     PlaceError, ReadEntryError, Room, Shared, Vote,
 };
 use crate::{
-    CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, ReadCache, ReadError,
-    checkpoint::CheckpointReader,
+    CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, Pass, ReadCache, ReadError,
+    Scrubbing, checkpoint::CheckpointReader,
 };
 use std::{io, sync::Arc};
 
@@ -24,6 +24,16 @@ impl Replica {
             Some(shared) => shared,
             None => unreachable!("a replica's journal is a copy of a replicated log"),
         }
+    }
+
+    /// Reads all of the copy that is committed: see [`Journal::scrub`].
+    pub fn scrub(&self, by: &mut dyn Scrubbing) -> Pass {
+        self.journal.scrub(by)
+    }
+
+    /// Estimate of the bytes that [`Replica::scrub`] reads.
+    pub fn scrub_bytes(&self) -> u64 {
+        self.journal.scrub_bytes()
     }
 
     /// What all copies of this log have in common.

@@ -1,50 +1,92 @@
-//! Records that this copy can't read, and other copies may have.
+//! Records and frames that this copy can't read, and other copies may have.
 //!
-//! All copies have the same bytes at the same positions, as far as they are committed. So a record that the disk has changed
-//! is asked for elsewhere, and written again in its place. Only when no copy has it is it lost.
+//! All copies have the same bytes at the same positions, as far as they are committed. So what the disk has changed is asked
+//! for elsewhere, and written again in its place. Only when no copy has it is it lost.
 
 use super::Replica;
 use crate::{
     Journal, Lsn, OpenMode, ReadCache, ReadError,
     core::Core,
-    disk::write_all,
-    format::{self, RECORD_HEAD_LEN, record_is_valid, u32_at},
+    disk::{read_up_to, write_all},
+    format::{
+        self, FRAME_HEADER_LEN, FrameHeader, FrameKind, RECORD_HEAD_LEN, check_frame, frame_len,
+        record_is_valid, u32_at,
+    },
+    replica::entry::make_own,
 };
 use std::{collections::BTreeSet, io};
 
-/// Records that are known to be damaged at most; others are noted when these are whole again.
+/// Pieces that are known to be damaged at most; others are noted when these are whole again.
 const DAMAGED_MAX: usize = 1024;
 
-/// What is known of records that can't be read.
+/// What copies give each other of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Piece {
+    /// The record at a position.
+    Record(Lsn),
+    /// The frame at a position, without what is each copy's own in it.
+    Frame(Lsn),
+}
+
+impl Piece {
+    /// Where it is.
+    pub fn position(self) -> Lsn {
+        match self {
+            Piece::Record(position) | Piece::Frame(position) => position,
+        }
+    }
+
+    /// How many bytes it has, as its first bytes say; none if these are too few.
+    pub fn len_of(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Piece::Record(_) => {
+                let head = bytes.first_chunk::<RECORD_HEAD_LEN>()?;
+                Some(RECORD_HEAD_LEN + u32_at(head, 0) as usize)
+            }
+            Piece::Frame(_) => {
+                let head = bytes.first_chunk::<FRAME_HEADER_LEN>()?;
+                Some(frame_len(u32_at(head, 16) as usize))
+            }
+        }
+    }
+}
+
+/// What is known of pieces that can't be read.
 #[derive(Default)]
 pub struct Damage {
     /// Other copies are to be asked for these.
-    wanted: BTreeSet<Lsn>,
+    wanted: BTreeSet<Piece>,
     /// Which of them was asked for last: those that no copy has now do not keep others waiting.
-    asked: Option<Lsn>,
+    asked: Option<Piece>,
     /// No copy has these.
-    lost: BTreeSet<Lsn>,
+    lost: BTreeSet<Piece>,
 }
 
 impl Damage {
     /// The next of those that are wanted.
-    fn next(&mut self, most: usize) -> Vec<Lsn> {
-        let behind = |position: &&Lsn| self.asked.is_none_or(|asked| **position > asked);
+    fn next(&mut self, most: usize) -> Vec<Piece> {
+        let behind = |piece: &&Piece| self.asked.is_none_or(|asked| **piece > asked);
         let from = self.wanted.iter().filter(behind);
-        let next: Vec<Lsn> =
+        let next: Vec<Piece> =
             from.chain(&self.wanted).take(most.min(self.wanted.len())).copied().collect();
         self.asked = next.last().copied();
         next
     }
+
+    fn want(&mut self, piece: Piece) {
+        if self.wanted.len() < DAMAGED_MAX {
+            self.wanted.insert(piece);
+        }
+    }
 }
 
-/// Why a record was not written again.
+/// Why a piece was not written again.
 #[derive(Debug, thiserror::Error)]
 pub enum MendError {
-    /// What was brought is not the record of this position.
-    #[error("it is not the record of position {0}")]
+    /// What was brought is not what was written at this position.
+    #[error("it is not what was written at position {0}")]
     Bad(Lsn),
-    /// Whether the record is committed is not known here, so another one may take its place yet.
+    /// Whether the piece is committed is not known here, so another one may take its place yet.
     #[error("position {0} is not committed")]
     Uncommitted(Lsn),
     /// The log has nothing at this position any more.
@@ -56,58 +98,61 @@ pub enum MendError {
 }
 
 impl Replica {
-    /// Positions of records that a reader could not read, and that can't be read now: `most` of them, in turn. Other copies may
-    /// have them: see [`Replica::record`].
-    pub fn damaged(&self, most: usize) -> Vec<Lsn> {
+    /// Pieces that a reader could not read, and that can't be read now: `most` of them, in turn. Other copies may have them:
+    /// see [`Replica::piece`].
+    pub fn damaged(&self, most: usize) -> Vec<Piece> {
         let next = self.shared().damage.lock().next(most);
-        let (damaged, others): (Vec<Lsn>, Vec<Lsn>) = next.into_iter().partition(|position| {
-            let mut cache = ReadCache::default();
-            let found = self.journal.core.read(*position, &mut cache);
+        let (damaged, others): (Vec<Piece>, Vec<Piece>) = next.into_iter().partition(|piece| {
+            let found = self.journal.core.whole_piece(*piece);
             matches!(found, Err(ReadError::Bad { .. } | ReadError::Io { .. }))
         });
         let mut damage = self.shared().damage.lock();
-        damage.wanted.retain(|position| !others.contains(position));
+        damage.wanted.retain(|piece| !others.contains(piece));
         damaged
     }
 
-    /// The record at a position, with its head, for a copy whose disk has damaged it; `None` if it is damaged here as well, or
-    /// not kept any more.
+    /// Has [`Replica::damaged`] name a piece that was found to be damaged.
+    pub fn want(&self, piece: Piece) {
+        self.shared().damage.lock().want(piece);
+    }
+
+    /// A piece of the log, for a copy whose disk has damaged it; `None` if it is damaged here as well, or not kept any more.
     ///
     /// # Errors
     /// When it can't be said now: what is there may not be committed, or the disk can't be read.
-    pub fn record(&self, position: Lsn) -> Result<Option<Vec<u8>>, MendError> {
-        let core = &self.journal.core;
+    pub fn piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
+        let (core, position) = (&self.journal.core, piece.position());
         if position >= core.durable() {
             return Err(MendError::Uncommitted(position));
         }
-        match core.whole_record(position) {
-            Ok(record) if position.plus(record.len() as u64) <= core.durable() => Ok(Some(record)),
+        match core.whole_piece(piece) {
+            Ok(bytes) if position.plus(bytes.len() as u64) <= core.durable() => Ok(Some(bytes)),
             Ok(_) => Err(MendError::Uncommitted(position)),
             Err(ReadError::Bad { .. } | ReadError::Gone(_)) => Ok(None),
             Err(ReadError::Io { error, .. }) => Err(error.into()),
         }
     }
 
-    /// Writes a record again that [`Replica::record`] of another copy has returned, and syncs it.
+    /// Writes a piece again that [`Replica::piece`] of another copy has returned, and syncs it.
     ///
     /// # Errors
     /// Nothing has changed, unless the disk has failed meanwhile.
-    pub fn mend(&self, position: Lsn, record: &[u8]) -> Result<(), MendError> {
-        self.journal.core.mend(position, record)?;
-        self.shared().damage.lock().wanted.remove(&position);
+    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
+        self.journal.core.mend(piece, bytes)?;
+        self.shared().damage.lock().wanted.remove(&piece);
         Ok(())
     }
 
-    /// No other copy has the record at this position: its readers are told that it is lost, if it is damaged here. What the
-    /// system refuses to read is not: it may let itself be read again.
-    pub fn give_up(&self, position: Lsn) {
-        let found = self.journal.core.whole_record(position);
+    /// No other copy has this piece: readers of a record are told that it is lost, if it is damaged here. What the system
+    /// refuses to read is not: it may let itself be read again.
+    pub fn give_up(&self, piece: Piece) {
+        let found = self.journal.core.whole_piece(piece);
         let mut damage = self.shared().damage.lock();
         if !matches!(found, Err(ReadError::Io { .. })) {
-            damage.wanted.remove(&position);
+            damage.wanted.remove(&piece);
         }
         if matches!(found, Err(ReadError::Bad { .. })) {
-            damage.lost.insert(position);
+            damage.lost.insert(piece);
             if damage.lost.len() > DAMAGED_MAX {
                 damage.lost.pop_first();
             }
@@ -120,33 +165,62 @@ impl Journal {
     /// [`Replica::damaged`].
     pub(crate) fn asks_others(&self, position: Lsn, error: &ReadError) -> bool {
         let Some(replica) = &self.core.replica else { return false };
-        let mut damage = replica.damage.lock();
-        if matches!(error, ReadError::Gone(_)) || damage.lost.contains(&position) {
+        let (mut damage, record) = (replica.damage.lock(), Piece::Record(position));
+        if matches!(error, ReadError::Gone(_)) || damage.lost.contains(&record) {
             return false;
         }
-        if damage.wanted.len() < DAMAGED_MAX {
-            damage.wanted.insert(position);
-        }
+        damage.want(record);
         true
     }
 }
 
 impl Core {
-    /// The record at `position`, with its head.
-    fn whole_record(&self, position: Lsn) -> Result<Vec<u8>, ReadError> {
-        let mut cache = ReadCache::default();
-        let octets = self.read(position, &mut cache)?;
-        Ok(format::whole_record(octets, position, self.id))
+    /// A piece as all copies have it.
+    fn whole_piece(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
+        match piece {
+            Piece::Record(position) => {
+                let mut cache = ReadCache::default();
+                let record = self.read(position, &mut cache)?;
+                Ok(format::whole_record(record, position, self.id))
+            }
+            Piece::Frame(position) => self.whole_frame(position),
+        }
     }
 
-    fn mend(&self, position: Lsn, record: &[u8]) -> Result<(), MendError> {
-        let (head, octets) =
-            record.split_at_checked(RECORD_HEAD_LEN).ok_or(MendError::Bad(position))?;
-        let is_whole = u32_at(head, 0) as usize == octets.len();
-        if !is_whole || !record_is_valid(octets, u32_at(head, 4), position, self.id) {
+    fn whole_frame(&self, position: Lsn) -> Result<Vec<u8>, ReadError> {
+        let segment = self.segments.find(position).ok_or(ReadError::Gone(position))?;
+        let (path, offset) = (segment.path(&self.dir), position.0 - segment.start.0);
+        let failed = |error| ReadError::Io { path: path.clone(), error };
+        let bad = || ReadError::Bad { path: path.clone(), offset };
+        let file = segment.open(&*self.disk, &self.dir).map_err(failed)?;
+        let mut frame = vec![0; FRAME_HEADER_LEN];
+        let found = read_up_to(&*file, &mut frame, offset).map_err(failed)?;
+        let header = FrameHeader::decode(&frame[..found], position).ok_or_else(bad)?;
+        let left = self.written().min(segment.end()).0.saturating_sub(position.0);
+        if header.frame_len() > left {
+            return Err(bad());
+        }
+        frame.resize(header.frame_len() as usize, 0);
+        read_up_to(&*file, &mut frame, offset).map_err(failed)?;
+        if !is_frame_at(position, &frame, self.id) {
+            return Err(bad());
+        }
+        if header.kind == FrameKind::Entry {
+            make_own(&mut frame, Lsn(0), 0, self.id);
+        }
+        Ok(frame)
+    }
+
+    fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
+        let position = piece.position();
+        let is_it = match piece {
+            Piece::Record(_) => is_record_at(position, bytes, self.id),
+            Piece::Frame(_) => is_frame_at(position, bytes, self.id),
+        };
+        if !is_it {
             return Err(MendError::Bad(position));
         }
-        let end = position.plus(record.len() as u64);
+        let end = position.plus(bytes.len() as u64);
         if end > self.durable() {
             return Err(MendError::Uncommitted(position));
         }
@@ -157,7 +231,23 @@ impl Core {
             return Err(MendError::Bad(position));
         }
         let file = self.disk.open(&segment.path(&self.dir), OpenMode::Write)?;
-        write_all(&*file, record, position.0 - segment.start.0)?;
+        write_all(&*file, bytes, position.0 - segment.start.0)?;
         Ok(file.sync_data()?)
     }
+}
+
+/// Whether these are a record that was written at a position, with its head.
+fn is_record_at(position: Lsn, record: &[u8], id: u64) -> bool {
+    let Some((head, rest)) = record.split_at_checked(RECORD_HEAD_LEN) else { return false };
+    u32_at(head, 0) as usize == rest.len() && record_is_valid(rest, u32_at(head, 4), position, id)
+}
+
+/// Whether these are a frame that was written at a position of a replicated log, with all that belongs to it.
+fn is_frame_at(position: Lsn, frame: &[u8], id: u64) -> bool {
+    let Some(header) = FrameHeader::decode(frame, position) else { return false };
+    let end = FRAME_HEADER_LEN + header.payload_len as usize;
+    matches!(header.kind, FrameKind::Batch | FrameKind::Entry)
+        && header.frame_len() == frame.len() as u64
+        && frame[end..].iter().all(|byte| *byte == 0)
+        && check_frame(&header, frame, id)
 }

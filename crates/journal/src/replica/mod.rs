@@ -22,8 +22,8 @@
 //!
 //! *Durable*, on a copy, means committed: [`Journal::durable`](crate::Journal::durable) follows
 //! [`Replica::commit`]. Segments are freed, and checkpoints made, of committed changes only. The tail
-//! behind them may be cut, by [`Replica::cut`], and by nothing else. A record that is damaged is [written
-//! again](Replica::mend) from another copy. What is wrong with a copy besides is not repaired in place: it says that it
+//! behind them may be cut, by [`Replica::cut`], and by nothing else. What is damaged of committed
+//! entries is [written again](Replica::mend) from another copy. What is wrong with a copy besides is not repaired in place: it says that it
 //! [must be rebuilt](ReplicaError::MustBeRebuilt), from a [`Bootstrap`] of another one.
 
 mod adopt;
@@ -59,7 +59,7 @@ pub use error::{
     ReplicaError,
 };
 pub use install::Installer;
-pub use mend::MendError;
+pub use mend::{MendError, Piece};
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
 pub(crate) use applied::Applied;

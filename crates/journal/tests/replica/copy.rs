@@ -1,7 +1,7 @@
 //! One copy, and what it should have.
 
 use courser_journal::{
-    Journal, Options,
+    Damaged, Journal, Options, Pass, Scrubbing,
     replica::{Entry, EntryId, Events, Identity, Replica, ReplicaError, Vote},
     testing::{FakeDisk, Faults},
 };
@@ -42,6 +42,20 @@ pub struct Cutting {
     left: usize,
     /// All that there were.
     before: Vec<Entry>,
+}
+
+/// Takes note of what a pass finds.
+#[derive(Default)]
+struct Found(Vec<Damaged>);
+
+impl Scrubbing for Found {
+    fn may_read(&mut self, _: u64) -> bool {
+        true
+    }
+
+    fn found(&mut self, damaged: Damaged) {
+        self.0.push(damaged);
+    }
 }
 
 /// A copy, and what was done to it.
@@ -94,6 +108,12 @@ impl Copy {
 
     pub fn replica(&self) -> &Replica {
         self.replica.as_ref().unwrap()
+    }
+
+    /// Reads all that is committed. Returns what is damaged.
+    pub fn scrub(&self) -> (Pass, Vec<Damaged>) {
+        let mut found = Found::default();
+        (self.replica().scrub(&mut found), found.0)
     }
 
     pub fn has_failed(&self) -> bool {

@@ -6,8 +6,8 @@ use crate::{
     leading::publish,
 };
 use courser_journal::{
-    JournalStore, Lsn,
-    replica::{EntryId, MendError},
+    JournalStore, Lsn, Part, Pass,
+    replica::{EntryId, MendError, Piece},
 };
 use courser_store::{Location, Messages, StoreError};
 use std::{
@@ -56,6 +56,10 @@ impl Two {
         self.messages[number].0.position().unwrap().into()
     }
 
+    fn record(&self, number: usize) -> Piece {
+        Piece::Record(self.position(number))
+    }
+
     /// Reads a message as a queue does.
     fn body(&self, number: usize) -> Result<Vec<u8>, StoreError> {
         self.store.reader().read(&self.messages[number].0).map(|message| message.body.to_vec())
@@ -87,18 +91,18 @@ fn each_byte_of_a_record_is_written_again_from_the_other_copy() {
     let (leader, other) = (two.leader.replica(), two.other.replica());
     for number in 0..two.messages.len() {
         let position = two.position(number);
-        let whole = other.record(position).unwrap().unwrap();
+        let whole = other.piece(Piece::Record(position)).unwrap().unwrap();
         for offset in 0..whole.len() {
             corrupt(&two.leader, position.plus(offset as u64));
             let read = two.body(number);
             assert!(matches!(read, Err(StoreError::Unread(_))), "{number}, {offset}: {read:?}");
-            assert_eq!(leader.damaged(9), [position]);
+            assert_eq!(leader.damaged(9), [Piece::Record(position)]);
             assert_eq!(
-                leader.record(position).unwrap(),
+                leader.piece(Piece::Record(position)).unwrap(),
                 None,
                 "the other one can't have it from here"
             );
-            leader.mend(position, &whole).unwrap();
+            leader.mend(Piece::Record(position), &whole).unwrap();
             assert_eq!(two.body(number).unwrap(), two.messages[number].1);
             assert!(leader.damaged(9).is_empty());
         }
@@ -115,12 +119,12 @@ fn what_was_written_again_is_there_after_the_power_was_lost() {
     let position = two.position(0);
     corrupt(&two.leader, position.plus(HEAD as u64));
     drop(two.body(0));
-    let whole = two.other.replica().record(position).unwrap().unwrap();
-    two.leader.replica().mend(position, &whole).unwrap();
+    let whole = two.other.replica().piece(Piece::Record(position)).unwrap().unwrap();
+    two.leader.replica().mend(Piece::Record(position), &whole).unwrap();
     two.leader.committed = two.leader.entries.len();
     drop(two.store);
     two.leader.crash(true);
-    assert_eq!(two.leader.replica().record(position).unwrap(), Some(whole));
+    assert_eq!(two.leader.replica().piece(Piece::Record(position)).unwrap(), Some(whole));
 }
 
 #[test]
@@ -132,11 +136,11 @@ fn a_record_that_no_copy_has_is_lost_and_others_are_not() {
         assert!(matches!(two.body(number), Err(StoreError::Unread(_))));
     }
     corrupt(&two.other, two.position(0).plus(30));
-    assert_eq!(two.other.replica().record(two.position(0)).unwrap(), None);
-    leader.give_up(two.position(0));
+    assert_eq!(two.other.replica().piece(two.record(0)).unwrap(), None);
+    leader.give_up(two.record(0));
     assert!(matches!(two.body(0), Err(StoreError::Lost(_))));
     assert!(matches!(two.body(1), Err(StoreError::Unread(_))));
-    assert_eq!(leader.damaged(9), [two.position(1)]);
+    assert_eq!(leader.damaged(9), [two.record(1)]);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn what_can_be_read_again_is_asked_for_no_more_and_never_given_up() {
     corrupt(&two.leader, position);
     assert!(two.body(0).is_err());
     corrupt(&two.leader, position);
-    leader.give_up(position);
+    leader.give_up(Piece::Record(position));
     assert_eq!(two.body(0).unwrap(), two.messages[0].1);
     assert!(leader.damaged(9).is_empty());
 }
@@ -159,18 +163,18 @@ fn those_that_no_copy_has_now_do_not_keep_others_waiting() {
         assert!(two.body(number).is_err());
     }
     let asked = |most| two.leader.replica().damaged(most);
-    assert_eq!(asked(2), [two.position(0), two.position(1)]);
-    assert_eq!(asked(2), [two.position(2), two.position(0)]);
-    assert_eq!(asked(9), [two.position(1), two.position(2), two.position(0)]);
+    assert_eq!(asked(2), [two.record(0), two.record(1)]);
+    assert_eq!(asked(2), [two.record(2), two.record(0)]);
+    assert_eq!(asked(9), [two.record(1), two.record(2), two.record(0)]);
 }
 
 #[test]
 fn nothing_else_is_written_in_the_place_of_a_record() {
     let two = Two::new(&[100, 100]);
-    let (leader, first, second) = (two.leader.replica(), two.position(0), two.position(1));
-    let whole = leader.record(first).unwrap().unwrap();
+    let (leader, first, second) = (two.leader.replica(), two.record(0), two.record(1));
+    let whole = leader.piece(first).unwrap().unwrap();
     let bad = |record: &[u8]| matches!(leader.mend(first, record), Err(MendError::Bad(_)));
-    assert!(bad(&leader.record(second).unwrap().unwrap()), "of another position");
+    assert!(bad(&leader.piece(second).unwrap().unwrap()), "of another position");
     for len in [0, HEAD - 1, HEAD, whole.len() - 1] {
         assert!(bad(&whole[..len]), "{len} bytes of it");
     }
@@ -194,10 +198,86 @@ fn what_is_not_committed_is_neither_given_nor_written() {
     two.other.push(entry);
     two.other.flush();
     let (leader, other) = (two.leader.replica(), two.other.replica());
-    assert!(matches!(other.record(position), Err(MendError::Uncommitted(_))));
+    assert!(matches!(other.piece(Piece::Record(position)), Err(MendError::Uncommitted(_))));
     leader.commit(index).unwrap();
-    let whole = leader.record(position).unwrap().unwrap();
-    assert!(matches!(other.mend(position, &whole), Err(MendError::Uncommitted(_))));
+    let whole = leader.piece(Piece::Record(position)).unwrap().unwrap();
+    assert!(matches!(other.mend(Piece::Record(position), &whole), Err(MendError::Uncommitted(_))));
     other.commit(index).unwrap();
-    other.mend(position, &whole).unwrap();
+    other.mend(Piece::Record(position), &whole).unwrap();
+}
+
+fn scrub(copy: &Copy) -> Vec<Part> {
+    let (pass, found) = copy.scrub();
+    assert_eq!(pass, Pass::Complete);
+    found.into_iter().map(|damaged| damaged.part).collect()
+}
+
+fn piece(part: Part) -> Piece {
+    match part {
+        Part::Record(position) => Piece::Record(position),
+        Part::Frame(position) => Piece::Frame(position),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_byte_of_a_copy_that_the_disk_changes_is_found_and_written_again() {
+    let mut two = Two::new(&[10, 300, 0, 2000]);
+    let end = two.leader.replica().end_of(two.leader.last().index).unwrap();
+    two.leader.entries.clone().into_iter().for_each(|entry| two.other.push(entry));
+    assert_eq!((scrub(&two.leader), scrub(&two.other)), (vec![], vec![]));
+    let first = two.leader.entries[0].start();
+    for at in (first.0..end.0).map(Lsn) {
+        let (path, offset) = place(&two.other, at);
+        if offset < 4096 {
+            continue;
+        }
+        let before = two.other.disk.contents(&path).unwrap();
+        corrupt(&two.other, at);
+        let found = scrub(&two.other);
+        // Behind the last frame of a segment nothing is written.
+        if found.is_empty() {
+            assert_eq!(before[offset], 0, "{at}");
+            assert!(before[offset..].iter().all(|byte| *byte == 0), "{at}");
+            corrupt(&two.other, at);
+            continue;
+        }
+        for part in found {
+            let piece = piece(part);
+            let whole = two.leader.replica().piece(piece).unwrap().unwrap();
+            assert_eq!(piece.len_of(&whole), Some(whole.len()));
+            two.other.replica().mend(piece, &whole).unwrap();
+        }
+        assert_eq!(scrub(&two.other), [], "{at}");
+        two.other.check(1, two.other.entries.len() as u64 + 1);
+    }
+    two.other.committed = two.other.entries.len();
+    two.other.crash(true);
+    two.other.check(1, two.other.entries.len() as u64 + 1);
+}
+
+#[test]
+fn a_frame_that_another_copy_gives_is_written_only_in_its_place() {
+    let two = Two::new(&[100, 100]);
+    let frames: Vec<Piece> =
+        two.leader.entries.iter().map(|one| Piece::Frame(one.start())).collect();
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let whole = leader.piece(frames[1]).unwrap().unwrap();
+    let next = leader.piece(frames[2]).unwrap().unwrap();
+    assert!(matches!(other.mend(frames[1], &next), Err(MendError::Bad(_))));
+    assert!(matches!(other.mend(two.record(0), &whole), Err(MendError::Bad(_))));
+    for len in 0..whole.len() {
+        assert!(matches!(other.mend(frames[1], &whole[..len]), Err(MendError::Bad(_))), "{len}");
+    }
+    for offset in 0..whole.len() {
+        let mut harmed = whole.clone();
+        harmed[offset] ^= 1;
+        assert!(matches!(other.mend(frames[1], &harmed), Err(MendError::Bad(_))), "{offset}");
+    }
+    corrupt(&two.leader, frames[1].position().plus(5));
+    assert_eq!(leader.piece(frames[1]).unwrap(), None, "the other one can't have it from here");
+    leader.want(frames[1]);
+    assert_eq!(leader.damaged(9), [frames[1]]);
+    leader.mend(frames[1], &whole).unwrap();
+    assert!(leader.damaged(9).is_empty());
 }

@@ -24,6 +24,7 @@ pub enum Step {
     Maintain(usize),
     Vote(usize),
     Read { who: usize, from: u64 },
+    Scrub(usize),
     Crash { who: usize, power: bool },
     Close(usize),
     Fault { who: usize, after: u64, kind: u8 },
@@ -46,6 +47,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         2 => who.clone().prop_map(Step::Maintain),
         2 => who.clone().prop_map(Step::Vote),
         4 => (who.clone(), 0..50u64).prop_map(|(who, from)| Step::Read { who, from }),
+        2 => who.clone().prop_map(Step::Scrub),
         4 => (who.clone(), any::<bool>()).prop_map(|(who, power)| Step::Crash { who, power }),
         1 => who.clone().prop_map(Step::Close),
         3 => (who, 0..25u64, 0..4u8).prop_map(|(who, after, kind)| Step::Fault { who, after, kind }),
@@ -79,6 +81,11 @@ impl Pair {
             Step::Read { who, from } => {
                 let copy = &self.copies[who];
                 copy.check(from, copy.entries.len() as u64 + 1);
+            }
+            Step::Scrub(who) => {
+                let (_, found) = self.copies[who].scrub();
+                // A disk that has lost its power gives nothing.
+                assert!(found.iter().all(|damaged| damaged.error.is_some()), "{found:?}");
             }
             Step::Crash { who, power } => {
                 self.depose(who);

@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::members::Members;
 use courser_cluster::Status;
-use courser_management::Cluster as _;
+use courser_management::{Cluster as _, Scrub as _};
 use std::fmt::Write;
 
 impl Members {
@@ -73,6 +73,31 @@ impl Members {
             "gauge",
             "Members that have to agree",
             there.map_or(0, |(needed, _)| needed as u64),
+        );
+        let scrub = self.scrub.get().map(|scrub| scrub.state()).unwrap_or_default();
+        put(
+            "courser_journal_scrubbed_bytes_total",
+            "counter",
+            "Bytes read to find damage",
+            scrub.scrubbed_bytes,
+        );
+        put(
+            "courser_journal_scrub_damaged_total",
+            "counter",
+            "Damaged records and other parts of the journal found so",
+            scrub.damaged_total,
+        );
+        put(
+            "courser_journal_scrub_repaired_total",
+            "counter",
+            "Those that were written again",
+            scrub.repaired_total,
+        );
+        put(
+            "courser_journal_scrub_completed_timestamp_seconds",
+            "gauge",
+            "When all of the journal was read for damage last, since 1970; 0 if not since the start",
+            scrub.completed_ms.unwrap_or_default() / 1000,
         );
         let followers =
             status.iter().flat_map(|status| status.followers.iter().map(move |one| (status, one)));

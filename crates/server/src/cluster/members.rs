@@ -10,14 +10,18 @@ use super::moving::Progress;
 use super::questions::Question;
 use super::roster::Roster;
 use super::spread::{Spread, lags};
+use crate::scrub::Scrubber;
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
 use courser_cluster::{Change, GroupNumber, Leadership, Member, NodeId, ProposeError, Status};
-use courser_management::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
+use courser_management::{
+    Cluster, ClusterError, ClusterNode, ClusterRole, Drained, ScrubState, VhostMove,
+};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -39,6 +43,10 @@ pub(super) struct Members {
     pub(super) spread: Spread,
     /// Home has removed this node.
     pub(super) is_leaving: AtomicBool,
+    /// What reads this node's logs for damage.
+    pub(super) scrub: OnceLock<Arc<Scrubber>>,
+    /// When the others were asked last what theirs have found.
+    pub(super) heard_of_damage: Mutex<Option<Instant>>,
     pub(super) runtime: Handle,
 }
 
@@ -59,6 +67,8 @@ impl Members {
             told: Told::default(),
             spread: Spread::default(),
             is_leaving: AtomicBool::new(false),
+            scrub: OnceLock::new(),
+            heard_of_damage: Mutex::default(),
             runtime: Handle::current(),
         })
     }
@@ -79,6 +89,7 @@ impl Members {
         self.mend(group, &member);
         if group.is_home() {
             self.forget_strangers();
+            self.hear_of_damage(&member);
             self.found_groups();
             self.spread();
             if let Some(front) = self.front.upgrade() {

@@ -1,113 +1,202 @@
-//! Records of a group's log that this node's disk has damaged: the other nodes of the group are asked for them, and what one
-//! has is written again. Only what no voter has is lost.
+//! What of a group's log this node's disk has damaged: the other nodes of the group are asked for it, and what one has is
+//! written again. Only what no voter has is lost.
 
 use super::group::Group;
 use super::members::Members;
 use super::questions::Question;
+use crate::scrub::{Journals, Readable};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_cluster::transport::Node;
-use courser_cluster::{GroupNumber, Member};
-use courser_store::Lsn;
-use std::time::Duration;
+use courser_cluster::{GroupNumber, Leadership, Member};
+use courser_journal::replica::Piece;
+use courser_journal::{Part, Pass, Scrubbing};
+use courser_management::ScrubState;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
-/// Records that are asked for in one go.
-const RECORDS_AT_ONCE: usize = 16;
-/// Bytes of a record that an answer brings at most.
-const PIECE_BYTES_MAX: usize = 8 << 20;
+/// Pieces that are asked for in one go.
+const PIECES_AT_ONCE: usize = 16;
+/// Bytes that an answer brings at most.
+const ANSWER_BYTES_MAX: usize = 8 << 20;
+/// How often the others are asked what they have found.
+const HEAR_INTERVAL: Duration = Duration::from_secs(10);
 /// How long another node may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes in front of a record, the first four of which say how many follow them all.
-const HEAD_BYTES: usize = 8;
+
+/// This node's copy of a group's log, which is read for damage.
+struct OwnCopy {
+    members: Arc<Members>,
+    group: GroupNumber,
+    member: Arc<Member>,
+}
+
+impl Readable for OwnCopy {
+    fn bytes(&self) -> u64 {
+        self.member.scrub_bytes()
+    }
+
+    fn scrub(&self, by: &mut dyn Scrubbing) -> Pass {
+        self.member.scrub(by)
+    }
+
+    fn repair(&self, part: Part) -> bool {
+        let piece = match part {
+            Part::Record(position) => Piece::Record(position),
+            Part::Frame(position) => Piece::Frame(position),
+            Part::Header(_) | Part::Checkpoint(_) => return false,
+        };
+        // If no node can be asked now, others ask later.
+        self.member.want(piece);
+        self.members.mend_piece(self.group, &self.member, piece)
+    }
+}
+
+/// What an own copy is called as a journal.
+pub(super) fn journal_of(group: GroupNumber) -> String {
+    format!("group {group}")
+}
+
+/// The logs of the groups of a node.
+pub(super) fn journals(members: &Arc<Members>) -> Journals {
+    let members: Weak<Members> = Arc::downgrade(members);
+    Box::new(move || {
+        let Some(all) = members.upgrade() else { return Vec::new() };
+        let named = |group: Arc<Group>| {
+            let (members, name) = (Weak::clone(&members), journal_of(group.number));
+            let open = move || {
+                let (members, member) = (members.upgrade()?, group.member()?);
+                let own: Arc<dyn Readable> =
+                    Arc::new(OwnCopy { members, group: group.number, member });
+                Some(own)
+            };
+            (name, Box::new(open) as _)
+        };
+        all.groups.all().into_iter().map(named).collect()
+    })
+}
 
 impl Members {
     /// Asks for what is damaged, some of it, and writes it again. To be called now and then. Blocks.
     pub(super) fn mend(&self, group: &Group, member: &Member) {
-        for position in member.damaged(RECORDS_AT_ONCE) {
-            self.mend_record(group.number, member, position);
+        for piece in member.damaged(PIECES_AT_ONCE) {
+            self.mend_piece(group.number, member, piece);
         }
     }
 
-    fn mend_record(&self, group: GroupNumber, member: &Member, position: Lsn) {
+    /// Returns whether it is written again.
+    fn mend_piece(&self, group: GroupNumber, member: &Member, piece: Piece) -> bool {
         let (own, members) = (self.endpoint.about().node, member.status().members);
+        let position = piece.position();
         let mut unheard = members.voters.is_empty();
         for id in members.voters.iter().chain(&members.learners).filter(|id| **id != own) {
             let node = self.roster.node(*id).ok_or_else(|| "its address is not known".to_owned());
             let found = node.and_then(|node| {
-                let found = self.runtime.block_on(self.record_of(&node, group, position))?;
-                let Some(record) = found else { return Ok(None) };
-                member.mend(position, &record).map_err(|error| error.to_string())?;
+                let found = self.runtime.block_on(self.piece_of(&node, group, piece))?;
+                let Some(bytes) = found else { return Ok(None) };
+                member.mend(piece, &bytes).map_err(|error| error.to_string())?;
                 Ok(Some(node.name))
             });
             match found {
                 Ok(Some(from)) => {
                     tracing::warn!(%position, group = group.0, from,
-                        "a message that the disk had damaged is written again; look after the disk");
-                    return;
+                        "a part of the log that the disk had damaged is written again; look after the disk");
+                    return true;
                 }
                 Ok(None) => {}
                 Err(why) => {
-                    tracing::debug!(%position, group = group.0, node = %id, why, "no answer about a damaged message");
+                    tracing::debug!(%position, group = group.0, node = %id, why, "no answer about a damaged part of the log");
                     unheard |= members.voters.contains(id);
                 }
             }
         }
         if !unheard {
-            member.give_up(position);
+            member.give_up(piece);
+        }
+        false
+    }
+
+    /// Has operators see, at the node that leads home, whether the others have found damage that nothing has repaired. To be
+    /// called now and then. Blocks.
+    pub(super) fn hear_of_damage(&self, home: &Member) {
+        let Some(scrub) = self.scrub.get() else { return };
+        if !matches!(*home.leadership().borrow(), Leadership::Serving { .. }) {
+            return scrub.is_damaged_elsewhere(false);
+        }
+        let mut heard = self.heard_of_damage.lock();
+        if heard.is_some_and(|heard| heard.elapsed() < HEAR_INTERVAL) {
+            return;
+        }
+        *heard = Some(Instant::now());
+        drop(heard);
+        let members = home.status().members;
+        let others = self.roster.others().into_iter().filter(|node| members.contains(node.id));
+        let states: Vec<_> =
+            others.map(|node| self.runtime.block_on(self.scrub_of(&node))).collect();
+        // What was said by a node that does not answer now counts until it does.
+        if states.iter().flatten().any(|state| state.unrepaired > 0) {
+            scrub.is_damaged_elsewhere(true);
+        } else if states.iter().all(Option::is_some) {
+            scrub.is_damaged_elsewhere(false);
         }
     }
 
-    /// The record at this position, as another node has it.
-    async fn record_of(
+    /// How far another node is with reading its logs, if it answers.
+    async fn scrub_of(&self, node: &Node) -> Option<ScrubState> {
+        let question = serde_json::to_string(&Question::Scrub { start: false }).ok()?;
+        let asked = self.endpoint.ask(&node.address, &question);
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
+        serde_json::from_str(&answer).ok()
+    }
+
+    /// A piece of the log, as another node has it.
+    async fn piece_of(
         &self,
         node: &Node,
         group: GroupNumber,
-        position: Lsn,
+        piece: Piece,
     ) -> Result<Option<Vec<u8>>, String> {
-        let mut record = Vec::new();
+        let mut bytes = Vec::new();
         loop {
-            let question = Question::Record { group, position: position.0, from: record.len() };
+            let from = bytes.len();
+            let question = match piece {
+                Piece::Record(position) => Question::Record { group, position: position.0, from },
+                Piece::Frame(position) => Question::Frame { group, position: position.0, from },
+            };
             let question = serde_json::to_string(&question).map_err(|error| error.to_string())?;
             let asked = self.endpoint.ask(&node.address, &question);
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await;
             let answer = answer.map_err(|_| "it does not answer".to_owned())?;
             let answer = answer.map_err(|error| error.to_string())?;
-            let piece: Option<String> =
+            let some: Option<String> =
                 serde_json::from_str(&answer).map_err(|error| error.to_string())?;
-            let Some(piece) = piece else { return Ok(None) };
-            let piece = STANDARD.decode(piece).map_err(|error| error.to_string())?;
-            record.extend_from_slice(&piece);
-            match whole_len(&record) {
-                Some(len) if record.len() >= len => return Ok(Some(record)),
-                _ if piece.is_empty() => return Err("it sends a part of the record".into()),
+            let Some(some) = some else { return Ok(None) };
+            let some = STANDARD.decode(some).map_err(|error| error.to_string())?;
+            bytes.extend_from_slice(&some);
+            match piece.len_of(&bytes) {
+                Some(len) if bytes.len() >= len => return Ok(Some(bytes)),
+                _ if some.is_empty() => return Err("it sends a part of it".into()),
                 _ => {}
             }
         }
     }
 
-    /// Answers [`Question::Record`].
-    pub(super) async fn record_answer(
+    /// Answers [`Question::Record`] and [`Question::Frame`].
+    pub(super) async fn piece_answer(
         &self,
         group: GroupNumber,
-        position: Lsn,
+        piece: Piece,
         from: usize,
     ) -> Result<String, String> {
         let member = self.groups.get(group).and_then(|group| group.member());
         let member = member.ok_or("this node has no log of the group yet")?;
-        let reading = tokio::task::spawn_blocking(move || member.record(position));
-        let record = reading.await.map_err(|error| error.to_string())?;
-        let record = record.map_err(|error| error.to_string())?;
-        let piece = record.map(|record| {
-            let rest = record.get(from..).unwrap_or_default();
-            STANDARD.encode(&rest[..rest.len().min(PIECE_BYTES_MAX)])
+        let reading = tokio::task::spawn_blocking(move || member.piece(piece));
+        let bytes = reading.await.map_err(|error| error.to_string())?;
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        let some = bytes.map(|bytes| {
+            let rest = bytes.get(from..).unwrap_or_default();
+            STANDARD.encode(&rest[..rest.len().min(ANSWER_BYTES_MAX)])
         });
-        serde_json::to_string(&piece).map_err(|error| error.to_string())
+        serde_json::to_string(&some).map_err(|error| error.to_string())
     }
-}
-
-/// Bytes of a record with its head, as soon as that has come.
-fn whole_len(record: &[u8]) -> Option<usize> {
-    let head = record.first_chunk::<HEAD_BYTES>()?;
-    let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-    Some(HEAD_BYTES + len as usize)
 }

@@ -6,6 +6,7 @@ use super::group::Group;
 use super::groups::{GROUPS_MAX, Groups};
 use super::incoming::Switch;
 use super::members::Members;
+use super::mending;
 use super::roster::Roster;
 use super::security::MutualTls;
 use crate::clock::Clock;
@@ -16,6 +17,7 @@ use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
+use crate::scrub::ScrubThread;
 use crate::server::StartError;
 use crate::service::{self, Around};
 use crate::storage::{StopError, StoreFailed};
@@ -43,6 +45,8 @@ pub struct Node {
     certificates: Arc<Certificates>,
     notices: Arc<Notices>,
     pub(super) inner: Arc<Inner>,
+    /// Before what it reads.
+    scrub: Option<ScrubThread>,
     running: JoinHandle<()>,
     _tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
@@ -97,6 +101,10 @@ impl Node {
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
         let members = Members::new(&front, config.cluster.groups, tell);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
+        let journals = mending::journals(&members);
+        let days = config.journal.scrub_days;
+        let scrub = ScrubThread::start(journals, days, &Clock::system(), &notices);
+        scrub.iter().for_each(|scrub| drop(members.scrub.set(scrub.scrubber())));
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
         let addresses = doors.addresses();
@@ -144,6 +152,7 @@ impl Node {
             certificates,
             notices,
             inner,
+            scrub,
             running,
             _tasks: tasks,
             stop,
@@ -228,6 +237,9 @@ impl Node {
     /// When the log has failed.
     pub async fn stop(self) -> Result<(), StopError> {
         self.inner.hand_over().await;
+        // It may be reading what is closed below.
+        let scrub = self.scrub;
+        tokio::task::spawn_blocking(move || drop(scrub)).await.map_err(StopError::Panicked)?;
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;

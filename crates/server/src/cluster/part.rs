@@ -8,6 +8,7 @@ use self::lead::tell_meanwhile;
 use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
+use super::mending;
 use super::node::Inner;
 use crate::config::Config;
 use crate::server::StartError;
@@ -298,6 +299,11 @@ impl Inner {
     /// Ends the group on this node, whose copy of the log is to be replaced.
     async fn leave(&self, group: &Group, member: Arc<Member>) {
         group.set_member(None);
+        if let Some(scrub) = self.members.scrub.get().cloned() {
+            let name = mending::journal_of(group.number);
+            // The folder is the member's for as long as anything has it.
+            drop(self.blocking(move || scrub.let_go(&name)).await);
+        }
         group.ended().await;
         if let Ok(Err(error)) | Err(error) = self.blocking(move || member.close()).await {
             tracing::warn!(

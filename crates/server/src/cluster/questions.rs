@@ -8,7 +8,8 @@ use super::moving::Request;
 use super::whereabouts;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, NodeId};
-use courser_management::ClusterError;
+use courser_journal::replica::Piece;
+use courser_management::{ClusterError, Scrub as _};
 use courser_store::Lsn;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -74,6 +75,11 @@ pub(super) enum Question {
     /// What has your log of this group at this position, from this byte of the record on? The answer is some of it in base64,
     /// or null if it is damaged or kept no more.
     Record { group: GroupNumber, position: u64, from: usize },
+    /// As for a record: the frame at this position, without what is each node's own in it.
+    Frame { group: GroupNumber, position: u64, from: usize },
+    /// How far is the reading of your logs for damage? Begin to read all of them, if `start` is set. The answer is a
+    /// [`ScrubState`](courser_management::ScrubState).
+    Scrub { start: bool },
 }
 
 impl Members {
@@ -136,7 +142,18 @@ impl Members {
                 serde_json::to_string(&self.own_loads()).map_err(|error| error.to_string())
             }
             Ok(Question::Record { group, position, from }) => {
-                self.record_answer(group, Lsn(position), from).await
+                self.piece_answer(group, Piece::Record(Lsn(position)), from).await
+            }
+            Ok(Question::Frame { group, position, from }) => {
+                self.piece_answer(group, Piece::Frame(Lsn(position)), from).await
+            }
+            Ok(Question::Scrub { start }) => {
+                let scrub =
+                    self.scrub.get().ok_or("this node does not read its logs for damage")?;
+                if start {
+                    scrub.start();
+                }
+                serde_json::to_string(&scrub.state()).map_err(|error| error.to_string())
             }
             Ok(Question::Join(formation)) => {
                 let own = self.endpoint.about();

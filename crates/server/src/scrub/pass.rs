@@ -1,6 +1,6 @@
 //! One pass: how fast it reads, and what it has found.
 
-use super::Scrubber;
+use super::{Readable, Scrubber};
 use courser_journal::{Damaged, Part, Scrubbing};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -14,16 +14,34 @@ const REST: Duration = Duration::from_secs(2);
 /// What is told of a pass at most, each by itself.
 const TOLD_MAX: usize = 1024;
 
-/// A pass that goes on.
-pub(super) struct Reading<'a> {
-    scrubber: &'a Scrubber,
-    /// The journal that is read.
-    journal: String,
+/// How fast a pass reads.
+pub(super) struct Pace {
     bytes_per_s: u64,
     is_hurried: bool,
     /// When the next block may be read.
     next: Instant,
-    found: BTreeSet<(String, Part)>,
+}
+
+impl Pace {
+    pub fn new(total: u64, takes: Option<Duration>) -> Self {
+        let (bytes_per_s, is_hurried) = (bytes_per_s(total, takes), takes.is_none());
+        Pace { bytes_per_s, is_hurried, next: Instant::now() }
+    }
+
+    fn has_read(&mut self, bytes: u64) {
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s);
+        self.next = self.next.max(Instant::now()) + Duration::from_nanos(nanos as u64);
+    }
+}
+
+/// A journal that is read in a pass.
+pub(super) struct Reading<'a> {
+    pub scrubber: &'a Scrubber,
+    pub name: &'a str,
+    pub journal: &'a dyn Readable,
+    pub pace: &'a mut Pace,
+    /// What is damaged and could not be repaired, in all journals.
+    pub found: &'a mut BTreeSet<(String, Part)>,
 }
 
 /// How many bytes a second are read so that so many take as long as is said; without it, as many as may be.
@@ -32,68 +50,47 @@ fn bytes_per_s(total: u64, takes: Option<Duration>) -> u64 {
     wanted.clamp(BYTES_PER_S_MIN, BYTES_PER_S_MAX)
 }
 
-impl<'a> Reading<'a> {
-    pub fn new(scrubber: &'a Scrubber, total: u64, takes: Option<Duration>) -> Self {
-        let (is_hurried, next) = (takes.is_none(), Instant::now());
-        Reading {
-            scrubber,
-            journal: String::new(),
-            bytes_per_s: bytes_per_s(total, takes),
-            is_hurried,
-            next,
-            found: BTreeSet::new(),
-        }
-    }
-
-    /// Goes on with this journal.
-    pub fn begin(&mut self, journal: &str) {
-        journal.clone_into(&mut self.journal);
-    }
-
-    /// What was found.
-    pub fn finish(self) -> BTreeSet<(String, Part)> {
-        self.found
-    }
-}
-
 impl Scrubbing for Reading<'_> {
     fn may_read(&mut self, bytes: u64) -> bool {
         let mut state = self.scrubber.state.lock();
         loop {
             // An operator who wants a pass now gets a whole one.
-            if state.stop || state.asked && !self.is_hurried {
+            if state.stop || state.let_go || state.asked && !self.pace.is_hurried {
                 return false;
             }
-            if Instant::now() >= self.next {
+            if Instant::now() >= self.pace.next {
                 break;
             }
-            self.scrubber.called.wait_until(&mut state, self.next);
+            self.scrubber.called.wait_until(&mut state, self.pace.next);
         }
         state.shown.read_bytes += bytes;
         state.shown.scrubbed_bytes += bytes;
-        let takes = Duration::from_nanos(
-            (u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s)) as u64,
-        );
-        self.next = self.next.max(Instant::now()) + takes;
+        self.pace.has_read(bytes);
         true
     }
 
     fn found(&mut self, damaged: Damaged) {
         if damaged.error.is_some() {
-            self.next = Instant::now() + REST;
+            self.pace.next = Instant::now() + REST;
         }
+        let is_repaired = self.journal.repair(damaged.part);
         let mut state = self.scrubber.state.lock();
         state.shown.damaged += 1;
         state.shown.damaged_total += 1;
-        if self.found.len() >= TOLD_MAX {
+        if is_repaired {
+            state.shown.repaired += 1;
+            state.shown.repaired_total += 1;
+        }
+        if is_repaired || self.found.len() >= TOLD_MAX {
             return;
         }
-        let named = (self.journal.clone(), damaged.part);
+        let named = (self.name.to_owned(), damaged.part);
         if !state.told.contains(&named) {
-            tracing::error!(journal = self.journal, "the disk has damaged the journal: {damaged}");
+            tracing::error!(journal = self.name, "the disk has damaged the journal: {damaged}");
             self.scrubber.notices.journal_is_damaged(true);
         }
         self.found.insert(named);
+        state.shown.unrepaired = state.shown.unrepaired.max(self.found.len() as u64);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages that disks change after they were written, in a cluster.
 
 use crate::cluster::{Three, connect};
+use crate::cluster_operated::ctl;
 use crate::support::{Client, wait_until};
 use courser::{Config, Inherited, Node};
 use courser_client::{Outgoing, QueueOptions};
@@ -148,5 +149,75 @@ async fn what_all_disks_have_changed_is_lost_and_nothing_else() {
     let others = (0..MESSAGES).filter(|number| *number != HARMED);
     let mut client = consume(three.node(leader), others).await;
     assert_eq!(client.count("q").await, 0);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_followers_disk_has_changed_is_written_again_before_it_leads() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish(&three, leader).await;
+    let follower = (leader + 1) % 3;
+    let folder = three.configs[follower].data_dir.clone();
+    let (log, at) = place(&folder, &body(HARMED)).expect("it is there");
+    // The message, and what stands in front of its record's frame.
+    harm(&folder);
+    let before = fs::read(&log).expect("a log");
+    let frame = frame_before(&before, at as usize);
+    let file = fs::File::options().write(true).open(&log).expect("a log");
+    file.write_all_at(&[!before[frame]], frame as u64).expect("written");
+    let scrubbed = ctl(&three.configs[follower], &["-q", "journal", "scrub"]).await;
+    let said = String::from_utf8_lossy(&scrubbed.stdout);
+    assert!(scrubbed.status.success(), "{scrubbed:?}");
+    assert!(said.contains("what was damaged is written again"), "{said}");
+    assert_eq!(place(&folder, &body(HARMED)), Some((log.clone(), at)));
+    let again = ctl(&three.configs[follower], &["-q", "journal", "scrub"]).await;
+    assert!(String::from_utf8_lossy(&again.stdout).contains("nothing is damaged"), "{again:?}");
+    let leads: [&[&str]; 3] = [
+        &["cluster", "transfer-leader", "a"],
+        &["cluster", "transfer-leader", "b"],
+        &["cluster", "transfer-leader", "c"],
+    ];
+    wait_until("the follower leads", async || {
+        ctl(&three.configs[follower], leads[follower]).await;
+        three.wait_for_leader().await == follower
+    })
+    .await;
+    consume(three.node(follower), 0..MESSAGES).await;
+    three.stop().await;
+}
+
+/// Where the frame begins that has this place: it names its own position, as an offset behind the start of its segment.
+fn frame_before(log: &[u8], at: usize) -> usize {
+    let number = |at: usize| u64::from_le_bytes(log[at..at + 8].try_into().expect("8 bytes"));
+    let start = number(24);
+    let names_itself = |offset: &usize| number(*offset) == start + *offset as u64;
+    (4096..at).step_by(8).rfind(names_itself).expect("a frame")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_disk_has_any_more_is_told_when_the_journal_is_read() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish(&three, leader).await;
+    for config in &three.configs {
+        harm(&config.data_dir);
+    }
+    let scrubbed = ctl(&three.configs[leader], &["journal", "scrub"]).await;
+    assert_eq!(scrubbed.status.code(), Some(69), "{scrubbed:?}");
+    let said = String::from_utf8_lossy(&scrubbed.stderr);
+    assert!(said.contains("1 part is damaged"), "{said}");
+    let has = async |node: usize, kind: &str| {
+        let told = ctl(&three.configs[node], &["-q", "--formatter", "json", "attention"]).await;
+        String::from_utf8_lossy(&told.stdout).contains(kind)
+    };
+    wait_until("it is told", async || has(leader, "\"journal_damaged\"").await).await;
+    let follower = (leader + 1) % 3;
+    let scrubbed = ctl(&three.configs[follower], &["journal", "scrub"]).await;
+    assert_eq!(scrubbed.status.code(), Some(69), "{scrubbed:?}");
+    wait_until("that of others is told too", async || {
+        has(leader, "\"journal_damaged_elsewhere\"").await
+    })
+    .await;
     three.stop().await;
 }

@@ -95,6 +95,9 @@ const SCRUB: &[Metric<ScrubState>] = &[
         "Damaged records and other parts of the journal found so",
         |scrub| scrub.damaged_total.into(),
     ),
+    counter("journal_scrub_repaired_total", "Those that were written again", |scrub| {
+        scrub.repaired_total.into()
+    }),
     gauge(
         "journal_scrub_completed_timestamp_seconds",
         "When all of the journal was read for damage last, since 1970; 0 if not since the start",

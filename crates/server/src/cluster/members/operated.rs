@@ -220,6 +220,13 @@ impl Cluster for Members {
         self.ask(&node, &Question::Resume).map(drop)
     }
 
+    fn scrub(&self, name: &str, start: bool) -> Result<ScrubState, ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        let answer = self.ask(&node, &Question::Scrub { start })?;
+        serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))
+    }
+
     fn metrics(&self) -> String {
         self.metrics_text()
     }
