@@ -61,7 +61,10 @@ impl Core {
         }
         let frames_len = entry.closing_at().unwrap_or_default() as u64;
         self.expect_at(entry, frames_len)?;
+        let records = entry.record_count();
         let mut log = self.make_room(frames_len, true, FOLLOWS).map_err(append_error)?;
+        // As the leader counts them: by this is known how much of a segment is dead.
+        log.segment.records.fetch_add(records, Relaxed);
         log.end = entry.end();
         self.end.store(log.end.0, Release);
         self.buffer_entry(&mut log, entry, &closing, !entry.note().is_empty());

@@ -176,6 +176,21 @@ impl Entry {
         }
     }
 
+    /// How many records it has.
+    pub(crate) fn record_count(&self) -> u64 {
+        let start = self.start();
+        let (mut offset, mut count) = (0, 0);
+        while let Some(header) = self
+            .frame
+            .get(offset..)
+            .and_then(|rest| FrameHeader::decode(rest, start.plus(offset as u64)))
+        {
+            count += u64::from(header.records);
+            offset += header.frame_len() as usize;
+        }
+        count
+    }
+
     /// What it says besides records.
     pub fn note(&self) -> &[u8] {
         self.closing_at().map_or(&[], |at| {

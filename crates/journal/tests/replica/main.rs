@@ -8,6 +8,7 @@ mod damage;
 mod deposed;
 mod each_call;
 mod entries;
+mod holes;
 mod leading;
 mod mend;
 mod pair;
