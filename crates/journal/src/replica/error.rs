@@ -1,7 +1,7 @@
 //! What can go wrong with a copy, and what it means for consensus.
 
 use super::{BadEntry, EntryId, Vote};
-use crate::{CheckpointError, Failure, Lsn, OpenError};
+use crate::{CheckpointError, Failure, Lsn, OpenError, upkeep::is_full};
 use std::{io, path::PathBuf};
 
 /// Why a copy could not be opened.
@@ -235,4 +235,15 @@ pub enum BootstrapError {
     /// The folder can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+impl BootstrapError {
+    /// Whether the copy may be installed when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        match self {
+            BootstrapError::Io { error, .. } => is_full(error),
+            BootstrapError::Open(error) => error.lacks_room(),
+            _ => false,
+        }
+    }
 }

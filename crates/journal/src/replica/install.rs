@@ -4,6 +4,8 @@
 //! and removed when everything is synced. A start that finds it refuses, and the copy is sent again from
 //! the beginning. The vote stays where it is all the time.
 //!
+//! What the checkpoint says to be holes of a segment is not written: the copy needs no more room than the log that is copied.
+//!
 //! The mark says where the log ended that was here before, if that was whole, since others may count on what it had. Else it is
 //! empty.
 //!
@@ -16,27 +18,27 @@
 use super::{
     BootstrapError, Chunk, EntryId, Identity, Vote,
     chunk::Part,
+    sent_segment::SentSegment,
     state::{State, StateError, StateFile},
 };
 use crate::{
     Disk, DiskFile, Lsn, OpenMode,
-    checkpoint::copy as copy_checkpoint,
+    checkpoint::{SegmentEntry, copy as copy_checkpoint},
     disk::{read_up_to, write_all},
-    format::{FOLLOWED_OFFSET, SegmentHeader, followed, u32_at, u64_at},
+    format::{SegmentHeader, u32_at, u64_at},
     names,
-    recovery::{clear, lock},
+    recovery::{lock, open_checkpoint},
 };
 use std::{
     any::Any,
     io,
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 /// Segments of more bytes are none.
 const CAPACITY_MAX: u64 = 1 << 32;
-/// Bytes of a segment that are synced at once: who sends the copy waits meanwhile, and gives a slow disk up.
-const SYNC_BYTES: u64 = 4 << 20;
 
 /// A copy that is being installed.
 pub struct Installer {
@@ -47,11 +49,9 @@ pub struct Installer {
     next: u64,
     upto: u64,
     checkpoint: Option<(u64, Arc<dyn DiskFile>)>,
-    segment: Option<(SegmentHeader, Arc<dyn DiskFile>)>,
-    /// Where that ends, as far as it is written.
-    filled: u64,
-    /// Bytes of it that are not synced yet.
-    unsynced: u64,
+    segment: Option<SentSegment>,
+    /// What the checkpoint says about segments, once all of it has come.
+    table: Option<Vec<SegmentEntry>>,
     end: Option<Lsn>,
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -105,15 +105,7 @@ impl Installer {
         set_mark(&*disk, &mark, last).map_err(|error| io_error("write to", &mark, error))?;
         disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
         let state = begin_state(&*disk, dir, identity, vote)?;
-        let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
-        for file in files {
-            let is_ours =
-                names::parse(&file.name).is_some() || file.name == names::CHECKPOINT_BEING_WRITTEN;
-            if is_ours {
-                let path = dir.join(&file.name);
-                disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
-            }
-        }
+        remove_all(&*disk, dir)?;
         disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
         Ok(Installer {
             dir: dir.to_owned(),
@@ -124,8 +116,7 @@ impl Installer {
             upto: 0,
             checkpoint: None,
             segment: None,
-            filled: 0,
-            unsynced: 0,
+            table: None,
             end: None,
             _lock: lock,
         })
@@ -134,8 +125,14 @@ impl Installer {
     /// Writes the next chunk.
     ///
     /// # Errors
-    /// When it is not the next one, or can't be written. The copy has to be sent from the beginning then.
+    /// When it is not the next one, or can't be written. The copy has to be sent from the beginning then; without room for
+    /// it, others that share the disk get back what it has taken.
     pub fn chunk(&mut self, chunk: Chunk) -> Result<(), BootstrapError> {
+        let done = self.take(chunk);
+        self.give_back_without_room(done)
+    }
+
+    fn take(&mut self, chunk: Chunk) -> Result<(), BootstrapError> {
         let bad = BootstrapError::BadChunk { number: self.next };
         let is_first = matches!(chunk.part, Part::Begin { .. });
         if chunk.number != self.next || is_first != (self.next == 0) || self.end.is_some() {
@@ -157,19 +154,19 @@ impl Installer {
                 let header = SegmentHeader { id, start, capacity, previous_end };
                 // As it is read again.
                 let sound = SegmentHeader::decode(&header.encode()) == Ok(header);
-                let follows = self.segment.as_ref().is_none_or(|(last, _)| last.end() <= start);
+                let follows = self.segment.as_ref().is_none_or(|last| last.header.end() <= start);
                 if !sound || !follows || capacity > CAPACITY_MAX {
                     return Err(bad);
                 }
                 self.begin_segment(header)?;
             }
             Part::Log { offset, bytes } => {
-                let Some((header, _)) = &self.segment else { return Err(bad) };
+                let Some(segment) = &mut self.segment else { return Err(bad) };
                 let end = offset.checked_add(bytes.len() as u64);
-                if end.is_none_or(|end| end > header.capacity) {
+                if end.is_none_or(|end| end > segment.header.capacity) {
                     return Err(bad);
                 }
-                self.write_log(offset, &bytes)?;
+                segment.put(offset, &bytes)?;
             }
             Part::End { end } => self.end = Some(Lsn(end)),
         }
@@ -182,11 +179,29 @@ impl Installer {
     /// # Errors
     /// When chunks are missing, or something can't be written.
     pub fn finish(mut self) -> Result<(), BootstrapError> {
+        let done = self.complete();
+        self.give_back_without_room(done)
+    }
+
+    fn give_back_without_room(
+        &self,
+        done: Result<(), BootstrapError>,
+    ) -> Result<(), BootstrapError> {
+        if done.as_ref().is_err_and(BootstrapError::lacks_room) {
+            // What stays is removed when it is sent again.
+            let _ = remove_all(&*self.disk, &self.dir);
+        }
+        done
+    }
+
+    fn complete(&mut self) -> Result<(), BootstrapError> {
         let (Some(end), Some((number, checkpoint))) = (self.end, self.checkpoint.take()) else {
             return Err(BootstrapError::Incomplete);
         };
-        self.fill_segment()?;
-        self.sync_segment()?;
+        if let Some(last) = self.segment.take() {
+            // Its zeros are many: no node waits for that any more.
+            last.end(None)?;
+        }
         checkpoint.sync_data().map_err(|error| io_error("sync", &self.dir, error))?;
         // A start wants two.
         let second = self.dir.join(names::checkpoint(number + 1));
@@ -238,62 +253,40 @@ impl Installer {
     }
 
     fn begin_segment(&mut self, header: SegmentHeader) -> Result<(), BootstrapError> {
-        let path = self.dir.join(names::segment(header.start));
-        self.fill_segment()?;
-        if let Some((last, file)) =
-            self.segment.as_ref().filter(|(last, _)| last.end() == header.start)
-        {
-            let note = followed(last.id, last.start);
-            write_all(&**file, &note, FOLLOWED_OFFSET).map_err(|error| {
-                io_error("write to", &self.dir.join(names::segment(last.start)), error)
-            })?;
+        if let Some(last) = self.segment.take() {
+            last.end(Some(header.start))?;
         }
-        self.sync_segment()?;
-        let make = || {
-            let file = self.disk.open(&path, OpenMode::Create)?;
-            let encoded = header.encode();
-            write_all(&*file, &encoded, 0)?;
-            Ok((file, encoded.len() as u64))
-        };
-        let (file, len) = make().map_err(|error| io_error("write to", &path, error))?;
-        (self.segment, self.filled, self.unsynced) = (Some((header, file)), len, len);
+        let holes = self.holes_of(header.start)?;
+        self.segment = Some(SentSegment::begin(&*self.disk, &self.dir, header, holes)?);
         Ok(())
     }
 
-    /// Writes bytes of the segment, and zeros where some before them were not sent.
-    fn write_log(&mut self, offset: u64, bytes: &[u8]) -> Result<(), BootstrapError> {
-        self.fill_up_to(offset)?;
-        let Some((header, file)) = &self.segment else { return Ok(()) };
-        let path = self.dir.join(names::segment(header.start));
-        write_all(&**file, bytes, offset).map_err(|error| io_error("write to", &path, error))?;
-        self.filled = self.filled.max(offset + bytes.len() as u64);
-        self.unsynced += bytes.len() as u64;
-        if self.unsynced >= SYNC_BYTES { self.sync_segment() } else { Ok(()) }
+    /// The holes of a segment, by the checkpoint, which comes before all segments.
+    fn holes_of(&mut self, start: Lsn) -> Result<Vec<Range<u32>>, BootstrapError> {
+        if self.table.is_none()
+            && let Some((number, _)) = &self.checkpoint
+        {
+            let (_, table) =
+                open_checkpoint(&*self.disk, &self.dir.join(names::checkpoint(*number)))?;
+            self.table = Some(table.segments);
+        }
+        let found = self.table.iter().flatten().find(|entry| entry.start == start);
+        Ok(found.map(|entry| entry.holes.clone()).unwrap_or_default())
     }
+}
 
-    /// Writes zeros to the end of the segment. Those of the last one are many: they are written when the node that sends
-    /// the copy waits for no chunk any more.
-    fn fill_segment(&mut self) -> Result<(), BootstrapError> {
-        let capacity = self.segment.as_ref().map_or(0, |(header, _)| header.capacity);
-        self.fill_up_to(capacity)
+/// Removes all files of a log, but not what is beside it.
+fn remove_all(disk: &dyn Disk, dir: &Path) -> Result<(), BootstrapError> {
+    let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
+    for file in files {
+        let is_ours =
+            names::parse(&file.name).is_some() || file.name == names::CHECKPOINT_BEING_WRITTEN;
+        if is_ours {
+            let path = dir.join(&file.name);
+            disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
+        }
     }
-
-    fn fill_up_to(&mut self, end: u64) -> Result<(), BootstrapError> {
-        let Some((header, file)) = &self.segment else { return Ok(()) };
-        let path = self.dir.join(names::segment(header.start));
-        clear(&**file, self.filled, end).map_err(|error| io_error("write to", &path, error))?;
-        self.unsynced += end.saturating_sub(self.filled);
-        self.filled = self.filled.max(end);
-        Ok(())
-    }
-
-    fn sync_segment(&mut self) -> Result<(), BootstrapError> {
-        let Some((header, file)) = &self.segment else { return Ok(()) };
-        let path = self.dir.join(names::segment(header.start));
-        file.sync_data().map_err(|error| io_error("sync", &path, error))?;
-        self.unsynced = 0;
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Makes the file beside the log, or takes the one that is there.
@@ -329,13 +322,13 @@ fn begin_state(
     Ok(file)
 }
 
-fn io_error(action: &'static str, path: &Path, error: io::Error) -> BootstrapError {
+pub fn io_error(action: &'static str, path: &Path, error: io::Error) -> BootstrapError {
     BootstrapError::Io { action, path: path.to_owned(), error }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::sent_segment::SYNC_BYTES, *};
     use crate::testing::{FakeDisk, Faults};
     use bytes::Bytes;
 

@@ -44,6 +44,7 @@ mod mend;
 mod open;
 mod read;
 mod recover;
+mod sent_segment;
 mod shared;
 mod state;
 

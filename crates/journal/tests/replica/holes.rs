@@ -3,14 +3,21 @@
 use crate::copy::{DIR, IDENTITY, options};
 use courser_journal::{
     AppendMode, Batch, CheckpointDone, EachLive, Lsn, ReadCache,
-    replica::{Entry, EntryId, EntryKind, Identity, Replica},
+    replica::{
+        BootstrapError, Chunk, Entry, EntryId, EntryKind, Identity, Installer, Replica,
+        ReplicaError, Vote,
+    },
     testing::FakeDisk,
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Records of 1000 bytes in each segment, about.
 const IN_A_SEGMENT: usize = 120;
 const SEGMENTS: usize = 8;
+const LARGE: Identity = Identity { segment_bytes: 128 << 10, ..IDENTITY };
 
 struct Half {
     disk: FakeDisk,
@@ -20,8 +27,7 @@ struct Half {
 impl Half {
     fn new(seed: u64) -> Self {
         let disk = FakeDisk::new(seed);
-        let identity = Identity { segment_bytes: 128 << 10, ..IDENTITY };
-        Replica::create(Path::new(DIR), identity, &disk).unwrap();
+        Replica::create(Path::new(DIR), LARGE, &disk).unwrap();
         let mut half = Half { disk, replica: None };
         half.start();
         half
@@ -31,6 +37,13 @@ impl Half {
         self.replica = None;
         let disk = Arc::new(self.disk.clone());
         self.replica = Some(Replica::open(Path::new(DIR), options(), disk, Arc::new(())).unwrap());
+    }
+
+    /// Bytes of its files without those that are kept ready.
+    fn used_bytes(&self) -> u64 {
+        let names = self.disk.names();
+        let is_spare = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "spare");
+        self.disk.used_bytes() - names.iter().filter(is_spare).count() as u64 * LARGE.segment_bytes
     }
 
     fn replica(&self) -> &Replica {
@@ -110,7 +123,7 @@ fn a_copy_that_follows_gives_dead_pages_back_as_its_leader_does() {
     let mut halves = Halves::new();
     // The first counts what is live, the second plans holes, the third makes them.
     let punched: u64 = (0..3).map(|_| halves.checkpoint().punched_bytes).sum();
-    let whole = (SEGMENTS as u64 - 1) * (128 << 10);
+    let whole = (SEGMENTS as u64 - 1) * LARGE.segment_bytes;
     assert!(punched > whole * 4 / 5, "{punched} of {whole}");
     halves.check();
     // How many records there were is known after a start, too.
@@ -123,4 +136,76 @@ fn a_copy_that_follows_gives_dead_pages_back_as_its_leader_does() {
     let punched: u64 = (0..3).map(|_| halves.checkpoint().punched_bytes).sum();
     assert!(punched > 0, "nothing comes of records that are dead since");
     halves.check();
+}
+
+fn chunks(of: &Half) -> Vec<Chunk> {
+    let mut bootstrap = of.replica().bootstrap().unwrap();
+    std::iter::from_fn(|| bootstrap.next_chunk(20_000).unwrap()).collect()
+}
+
+fn install(disk: &FakeDisk, chunks: &[Chunk]) -> Result<(), BootstrapError> {
+    let on = Arc::new(disk.clone());
+    let mut installer = Installer::begin(Path::new(DIR), on, LARGE, &Vote::default(), None)?;
+    for chunk in chunks {
+        installer.chunk(chunk.clone())?;
+    }
+    installer.finish()
+}
+
+/// A log most of which is holes, and what of it is sent to another node.
+fn sparse() -> (Halves, Vec<Chunk>) {
+    let halves = Halves::new();
+    for _ in 0..3 {
+        halves.checkpoint();
+    }
+    let chunks = chunks(&halves.led);
+    (halves, chunks)
+}
+
+#[test]
+fn a_copy_of_a_log_with_holes_needs_no_more_room_than_the_log() {
+    let (mut halves, chunks) = sparse();
+    let disk = FakeDisk::new(7);
+    install(&disk, &chunks).unwrap();
+    disk.lose_power();
+    let (used, of_sender) = (disk.used_bytes(), halves.led.used_bytes());
+    // A file that ends with a hole has a byte behind it.
+    assert!(used <= of_sender + SEGMENTS as u64, "{used} bytes instead of {of_sender}");
+    assert!(used < SEGMENTS as u64 * LARGE.segment_bytes / 2, "{used} bytes");
+
+    let mut copy = Half { disk, replica: None };
+    copy.start();
+    let last = halves.last.id.index;
+    copy.replica().commit(last).unwrap();
+    halves.followed = copy;
+    halves.check();
+    // What the copy has of a segment that is free is no file to go on in: it has no pages for what comes.
+    for _ in 0..3 {
+        halves.followed.checkpoint(halves.last.end(), &[]);
+    }
+    assert!(halves.followed.used_bytes() < 2 * LARGE.segment_bytes);
+    halves.followed.start();
+}
+
+#[test]
+fn a_copy_without_room_leaves_it_to_others_and_is_taken_when_there_is() {
+    let (halves, chunks) = sparse();
+    let needed = halves.led.used_bytes();
+    let disk = FakeDisk::new(7);
+    // From almost nothing on, in front of each part of it.
+    for capacity in (20 << 10..needed - (8 << 10)).step_by(10_007) {
+        disk.set_capacity(capacity);
+        let refused = install(&disk, &chunks).unwrap_err();
+        assert!(refused.lacks_room(), "{refused}");
+        let left = disk.used_bytes();
+        assert!(left <= 20 << 10, "{left} bytes of {capacity} are kept");
+        let path = Path::new(DIR);
+        let opened = Replica::open(path, options(), Arc::new(disk.clone()), Arc::new(()));
+        assert!(matches!(opened, Err(ReplicaError::HalfInstalled { .. })));
+    }
+    disk.set_capacity(u64::MAX);
+    install(&disk, &chunks).unwrap();
+    let mut copy = Half { disk, replica: None };
+    copy.start();
+    assert_eq!(copy.replica().last(), halves.last.id);
 }

@@ -18,13 +18,14 @@ pub struct Image {
     pub live: Vec<u8>,
     durable: Vec<u8>,
     changes: Vec<Change>,
-    /// Bytes that were punched out of the live image.
+    /// Bytes that were punched out of the live image, or never written.
     pub punched_bytes: u64,
 }
 
 impl Image {
     /// Writes, in memory.
     pub fn write(&mut self, octets: &[u8], offset: u64) {
+        self.punched_bytes += offset.saturating_sub(self.live.len() as u64);
         if self.live.len() as u64 > offset + octets.len() as u64 {
             self.changes.push(Change::Write { offset, octets: octets.to_vec() });
         } else {

@@ -77,7 +77,8 @@ impl DiskFile for FakeFile {
                 octets = &octets[..1 + state.rng.below(octets.len() as u64 - 1) as usize];
             }
             let size = state.files[&file].live.len() as u64;
-            let growth = (offset + octets.len() as u64).saturating_sub(size);
+            // A gap in front of it takes no room.
+            let growth = (offset + octets.len() as u64).saturating_sub(size.max(offset));
             let room = state.capacity_bytes.saturating_sub(state.used_bytes());
             if growth > room {
                 let len = (octets.len() as u64).saturating_sub(growth - room);
