@@ -46,3 +46,10 @@ pub enum CopyError {
     #[error(transparent)]
     Journal(#[from] BootstrapError),
 }
+
+impl CopyError {
+    /// Whether it may be taken when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        matches!(self, CopyError::Journal(error) if error.lacks_room())
+    }
+}

@@ -4,7 +4,7 @@
 
 use super::group::Group;
 use courser_cluster::transport::{Endpoint, Purpose, Stream};
-use courser_cluster::{CopySink, GroupNumber, MemberConfig, NodeId};
+use courser_cluster::{CopyError, CopySink, GroupNumber, MemberConfig, NodeId};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -64,6 +64,25 @@ fn wait_until_it_follows(group: &Group, node: NodeId) {
     }
 }
 
+/// Why there is no copy.
+pub(super) struct NoCopy {
+    pub why: String,
+    /// There is no room for it on this node's disk.
+    pub lacks_room: bool,
+}
+
+impl From<String> for NoCopy {
+    fn from(why: String) -> Self {
+        NoCopy { why, lacks_room: false }
+    }
+}
+
+impl From<CopyError> for NoCopy {
+    fn from(error: CopyError) -> Self {
+        NoCopy { why: error.to_string(), lacks_room: error.lacks_room() }
+    }
+}
+
 /// Takes a copy from the node at `address`, if that gives one. Blocks.
 pub(super) fn fetch(
     group: GroupNumber,
@@ -71,8 +90,9 @@ pub(super) fn fetch(
     endpoint: &Arc<Endpoint>,
     address: &str,
     runtime: &Handle,
-) -> Result<(), String> {
-    let mut sink = CopySink::new(config).map_err(|error| error.to_string())?;
+) -> Result<(), NoCopy> {
+    let mut sink = CopySink::new(config)
+        .map_err(|error| NoCopy { why: error.to_string(), lacks_room: error.lacks_room() })?;
     let note =
         serde_json::to_string(&sink.needs_term_above()).map_err(|error| error.to_string())?;
     let (purpose, note) = match group {
@@ -84,9 +104,9 @@ pub(super) fn fetch(
     loop {
         let chunk = runtime.block_on(next(&mut stream)).map_err(|error| error.to_string())?;
         if chunk.is_empty() {
-            return sink.finish().map_err(|error| error.to_string());
+            return Ok(sink.finish()?);
         }
-        sink.chunk(&chunk.into()).map_err(|error| error.to_string())?;
+        sink.chunk(&chunk.into())?;
     }
 }
 

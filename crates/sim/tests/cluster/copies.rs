@@ -190,3 +190,22 @@ fn the_term_of_a_leader_that_does_not_serve_yet_says_nothing_of_its_copy() {
     let mut sink = world.nodes[other].sink().expect("a good disk");
     assert!(sink.chunk(&head).is_err(), "it ends before this node's log does");
 }
+
+#[test]
+fn a_copy_that_there_is_no_room_for_is_said_to_lack_it_and_is_taken_when_there_is() {
+    let (mut world, copying, _, _) = in_the_middle_of_a_copy(1);
+    let at_first = world.nodes[copying].disk.used_bytes();
+    world.nodes[copying].disk.set_capacity(at_first + (8 << 10));
+    let mut taken = world.nodes[copying].copying.take().expect("it is in the middle");
+    let refused = loop {
+        let chunk = taken.source.next_chunk().expect("a good disk").expect("not all of it");
+        if let Err(error) = taken.sink.chunk(&chunk) {
+            break error;
+        }
+    };
+    assert!(refused.lacks_room(), "{refused}");
+    drop(taken);
+    assert!(world.nodes[copying].disk.used_bytes() <= at_first, "others lack what it has taken");
+    world.settle();
+    assert_eq!(world.copies, 1);
+}

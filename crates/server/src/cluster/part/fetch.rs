@@ -1,8 +1,9 @@
 //! A copy of the log for a node that can't follow with what the others still have of it.
 
-use super::super::copies;
+use super::super::copies::{self, NoCopy};
 use super::super::group::Group;
 use super::super::node::Inner;
+use super::ROOM_INTERVAL;
 use courser_cluster::transport::Formation;
 use courser_cluster::{NodeId, Origin};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ impl Inner {
         let number = group.number;
         tracing::info!(group = number.0, "this node takes a copy of the log from another node");
         loop {
+            let mut pause = COPY_INTERVAL;
             let known = self.roster.others();
             let first = known.iter().filter(|node| Some(node.id) == offered_by);
             let others = known.iter().filter(|node| Some(node.id) != offered_by);
@@ -35,14 +37,28 @@ impl Inner {
                 let fetching = tokio::task::spawn_blocking(move || {
                     copies::fetch(number, &config?, &endpoint, &address, &runtime)
                 });
-                match fetching.await.map_err(|error| error.to_string()).and_then(|done| done) {
+                let fetched = fetching.await.map_err(|error| NoCopy::from(error.to_string()));
+                match fetched.and_then(|done| done) {
                     Ok(()) => {
                         return tracing::info!(from = node.name, "this node has a copy of the log");
                     }
-                    Err(why) => tracing::info!(from = node.name, why, "no copy of the log"),
+                    Err(NoCopy { why, lacks_room: true }) => {
+                        tracing::warn!(
+                            from = node.name,
+                            why,
+                            group = number.0,
+                            "no room for a copy of the log; it is asked for until there is"
+                        );
+                        // Another node's is as large.
+                        pause = ROOM_INTERVAL;
+                        break;
+                    }
+                    Err(NoCopy { why, .. }) => {
+                        tracing::info!(from = node.name, why, "no copy of the log");
+                    }
                 }
             }
-            tokio::time::sleep(COPY_INTERVAL).await;
+            tokio::time::sleep(pause).await;
             if offered_by.is_some() {
                 return;
             }
