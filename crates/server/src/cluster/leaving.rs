@@ -20,16 +20,25 @@ const REMOVED: &str = "removed";
 
 impl Members {
     /// Answers [`Question::Removed`].
-    pub(super) fn removed_answer(&self, node: NodeId, group: GroupNumber, since: u64) -> String {
+    pub(super) fn removed_answer(
+        &self,
+        node: NodeId,
+        group: GroupNumber,
+        since: Option<u64>,
+    ) -> String {
         let status = self.groups.get(group).and_then(|group| group.status());
-        let is_removed = status
-            .is_some_and(|status| status.members_index > since && !status.members.contains(node));
-        if is_removed { REMOVED.to_owned() } else { String::new() }
+        let is_removed = |status: &Status| match since {
+            _ if status.members.contains(node) => false,
+            Some(since) => status.members_index > since,
+            // Another one may not have heard yet that the node was added.
+            None => status.leader == Some(status.node),
+        };
+        if status.as_ref().is_some_and(is_removed) { REMOVED.to_owned() } else { String::new() }
     }
 
     /// Whether another node knows that a group has removed this one after the change of members at the entry `since`, the last
-    /// that is known here.
-    pub(super) async fn was_removed_since(&self, group: GroupNumber, since: u64) -> bool {
+    /// that is known here; if none is, whether the group does without this node.
+    pub(super) async fn was_removed_since(&self, group: GroupNumber, since: Option<u64>) -> bool {
         let Ok(question) = serde_json::to_string(&Question::Removed { group, since }) else {
             return false;
         };
@@ -48,11 +57,10 @@ impl Members {
         let mut is_in = Vec::new();
         for group in self.groups.all().iter().filter(|group| !group.is_home()) {
             let status = group.status();
-            let knows = |status: &Status| {
-                !status.members.voters.is_empty() && !status.members.contains(own)
-            };
-            let since = status.as_ref().map_or(0, |status| status.members_index);
-            if !status.as_ref().is_some_and(knows)
+            // A group that has not added it yet has brought it no log: it knows no members.
+            let known = status.filter(|status| !status.members.voters.is_empty());
+            let since = known.as_ref().map(|status| status.members_index);
+            if !known.is_some_and(|status| !status.members.contains(own))
                 && !self.was_removed_since(group.number, since).await
             {
                 is_in.push(group.number.0);

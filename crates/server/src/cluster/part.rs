@@ -352,7 +352,10 @@ impl Inner {
                 let is_forgotten = knows && status.leader.is_none();
                 let is_removed = was_member && !is_member
                     || is_forgotten
-                        && self.members.was_removed_since(group.number, status.members_index).await;
+                        && self
+                            .members
+                            .was_removed_since(group.number, Some(status.members_index))
+                            .await;
                 if is_removed && self.members.has_left_all().await {
                     return;
                 }

@@ -25,11 +25,12 @@ const ROOM_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) enum Question {
     /// Become part of this cluster.
     Join(Formation),
-    /// Has this group removed the node that asks after this entry, in whose opinion it was a member?
+    /// Has this group removed the node that asks after this entry, in whose opinion it was a member? Without one, is the node
+    /// no member?
     Removed {
         #[serde(default)]
         group: GroupNumber,
-        since: u64,
+        since: Option<u64>,
     },
     /// Take no new clients, and close the connections of those that are there. The answer is how many, if they are
     /// known.

@@ -77,6 +77,18 @@ impl Three {
         Three { nodes, _folders: folders }
     }
 
+    /// Starts another node named "d", which is to be added.
+    pub async fn start_fourth(&self) -> (Node, TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let listen = free_addresses(1)[0];
+        let join: Vec<SocketAddr> =
+            self.nodes.iter().map(|node| node.address().parse().expect("an address")).collect();
+        let config = config_in(&folder, "d", listen, &join);
+        let node = Node::start_on(config, Inherited::default()).await.expect("a node");
+        node.inner.members.spread.is_off.store(true, Ordering::Relaxed);
+        (node, folder)
+    }
+
     /// Which node serves a group, when all nodes know it.
     pub async fn leader(&self, number: GroupNumber) -> usize {
         let mut found = None;

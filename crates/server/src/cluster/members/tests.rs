@@ -2,7 +2,7 @@
 
 use super::super::front::Serves;
 use super::super::questions::Question;
-use super::super::testing::{HOME, ONE, Three, wait_until};
+use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
 use crate::testing::endpoint;
 use courser_cluster::transport::{About, Answer, Incoming, Stream as NodeStream, listen};
 use courser_cluster::{GroupNumber, NodeId, Packet};
@@ -106,6 +106,42 @@ async fn a_node_that_is_added_again_before_it_has_left_takes_part_as_before() {
     assert!(why.contains("is a member again"), "{why}");
     wait_until("it would lead", async || members.reluctance().is_none()).await;
     group.set_serves(serves);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_removed_before_a_group_has_added_it_ends() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    let other = (home + 1) % 3;
+    three.move_lead(ONE, other).await;
+    // The group's leader does not know of whom home adds.
+    let blind = Arc::clone(three.nodes[other].inner.groups.home());
+    let member = blind.set_member(None);
+    let (fourth, _folder) = three.start_fourth().await;
+    let address = fourth.address();
+    wait_until("it is added", async || {
+        let address = address.clone();
+        asked(&three, home, move |it| it.add(&address)).await.is_ok()
+    })
+    .await;
+    wait_until("it is told of the group", async || fourth.inner.groups.get(ONE).is_some()).await;
+    let number = fourth.inner.folder.node();
+    let is_in = || {
+        let status = three.nodes[home].inner.members.status_of_member();
+        status.expect("it runs").members.contains(number)
+    };
+    wait_until("it is removed", async || {
+        let _ = asked(&three, home, |it| it.remove("d")).await;
+        !is_in()
+    })
+    .await;
+    let ended = tokio::time::timeout(PATIENCE, fourth.failed()).await.expect("it ends");
+    assert!(ended.reason.contains("was removed from cluster 'test'"), "{}", ended.reason);
+    let group = three.nodes[other].inner.groups.get(ONE).expect("it leads");
+    assert_eq!(group.status().expect("it leads").members_index, 0, "it has added the node");
+    blind.set_member(member);
+    fourth.stop().await.expect("a clean stop");
     three.stop().await;
 }
 

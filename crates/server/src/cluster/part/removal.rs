@@ -8,7 +8,9 @@ impl Inner {
     /// Ends when others say that the node was removed from the cluster after the last change of members that it knows, which one
     /// that was never in it does not. Its group, which would notice, does not run.
     pub(super) async fn removed_meanwhile(&self, group: &Group, since: Option<u64>) {
-        let Some(since) = since.filter(|_| group.is_home()) else { return pending().await };
+        if !group.is_home() || since.is_none() {
+            return pending().await;
+        }
         while !(self.members.was_removed_since(group.number, since).await
             && self.members.has_left_all().await)
         {
