@@ -103,6 +103,11 @@ impl MemberError {
         }
     }
 
+    /// Whether the copy is in use, in this process or another one.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, MemberError::Open(ReplicaError::Open(OpenError::Locked(_))))
+    }
+
     /// Where the copy can't be used, the entry that has made the members what this node knows them as.
     pub fn members_index(&self) -> Option<u64> {
         use ReplicaError::{HalfInstalled, MustBeRebuilt};

@@ -3,7 +3,7 @@
 //! The node that lacks asks; the one that leads, or another one while none does, sends: `4 length, chunk`, and a length of 0 at the end.
 
 use super::group::Group;
-use courser_cluster::transport::{Endpoint, Purpose, Stream};
+use courser_cluster::transport::{Endpoint, Purpose};
 use courser_cluster::{CopyError, CopySink, GroupNumber, MemberConfig, NodeId};
 use std::io;
 use std::sync::Arc;
@@ -23,14 +23,16 @@ const FOLLOW_TIMEOUT: Duration = Duration::from_secs(60);
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Sends a copy to a node that has asked for one, if this one may give it, and keeps the log from there on until that node follows:
-/// under load, what comes next would else be gone before the copy is opened. Blocks.
-pub(super) fn send(
+/// under load, what comes next would else be gone before the copy is opened. Ends when this node needs a copy itself, for which
+/// it has to let go of its log. Blocks.
+pub(super) fn send<S: AsyncWrite + Unpin>(
     group: &Group,
     to: NodeId,
     note: &str,
-    stream: Stream,
+    mut stream: S,
     runtime: &Handle,
 ) -> Result<(), String> {
+    let mut sending = group.begin_sending();
     let needs_term_above: Option<u64> =
         serde_json::from_str(note).map_err(|error| error.to_string())?;
     let member = group.member().ok_or("this node has no log of the group yet")?;
@@ -39,11 +41,20 @@ pub(super) fn send(
     }
     let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
     drop(member);
-    let mut stream = stream;
+    let mut put_one = |chunk: &[u8]| {
+        let putting = async {
+            tokio::select! {
+                biased;
+                _ = sending.changed() => Err(io::Error::other("this node does not have its log any more")),
+                done = put(&mut stream, chunk) => done,
+            }
+        };
+        runtime.block_on(putting).map_err(|error| error.to_string())
+    };
     while let Some(chunk) = source.next_chunk().map_err(|error| error.to_string())? {
-        runtime.block_on(put(&mut stream, &chunk)).map_err(|error| error.to_string())?;
+        put_one(&chunk)?;
     }
-    runtime.block_on(put(&mut stream, &[])).map_err(|error| error.to_string())?;
+    put_one(&[])?;
     wait_until_it_follows(group, to);
     Ok(())
 }

@@ -16,6 +16,8 @@ pub(crate) struct Group {
     pub(super) links: Arc<Links>,
     /// There is none while this node needs a copy of the log.
     member: ArcSwapOption<Member>,
+    /// Told when `member` is that no more. Who sends copies of the log of one listens until it has let go of that.
+    sent: watch::Sender<()>,
     serves: watch::Sender<Serves>,
     /// Held by whoever has its broker adopt the definitions of home.
     pub(super) adopting: Mutex<()>,
@@ -37,8 +39,8 @@ impl Group {
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
-        let (adopting, ending) = (Mutex::new(()), Arc::default());
-        Ok(Arc::new(Group { number, thread, links, member, serves, adopting, ending }))
+        let (adopting, ending, sent) = (Mutex::new(()), Arc::default(), watch::Sender::new(()));
+        Ok(Arc::new(Group { number, thread, links, member, sent, serves, adopting, ending }))
     }
 
     /// Whether it is the group that every cluster has.
@@ -52,7 +54,21 @@ impl Group {
     }
 
     pub(super) fn set_member(&self, member: Option<Arc<Member>>) -> Option<Arc<Member>> {
-        self.member.swap(member)
+        let before = self.member.swap(member);
+        if before.is_some() {
+            self.sent.send_replace(());
+        }
+        before
+    }
+
+    /// To be asked for before the member whose log is sent, and held as long as the log is: it changes when that is to end.
+    pub(super) fn begin_sending(&self) -> watch::Receiver<()> {
+        self.sent.subscribe()
+    }
+
+    /// Waits until no copy is sent any more, when it has no member.
+    pub(super) async fn nothing_sent(&self) {
+        self.sent.closed().await;
     }
 
     /// How its consensus does, while it runs.

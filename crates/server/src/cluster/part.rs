@@ -120,11 +120,12 @@ impl Inner {
         formation: Formation,
         mut origin: Origin,
     ) -> Result<Infallible, String> {
+        let mut had_log = false;
         loop {
             let opened = self.open(&group, &formation, origin.clone()).await?;
             let (lacks, since) = match opened {
                 Ok(member) => {
-                    origin = Origin::Existing;
+                    (origin, had_log) = (Origin::Existing, true);
                     self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&group, &member) => ended?,
@@ -149,6 +150,11 @@ impl Inner {
                 Err(error) if error.lacks_room() => {
                     tracing::warn!(%error, group = group.number.0, "no room for the group's log; it is tried until there is");
                     tokio::time::sleep(ROOM_INTERVAL).await;
+                    continue;
+                }
+                Err(error) if error.is_locked() && had_log => {
+                    tracing::info!(%error, group = group.number.0, "this node still has the log that is to be replaced");
+                    tokio::time::sleep(LOOK_INTERVAL).await;
                     continue;
                 }
                 Err(error) => return Err(error.to_string()),
@@ -305,6 +311,7 @@ impl Inner {
             drop(self.blocking(move || scrub.let_go(&name)).await);
         }
         group.ended().await;
+        group.nothing_sent().await;
         if let Ok(Err(error)) | Err(error) = self.blocking(move || member.close()).await {
             tracing::warn!(
                 error,

@@ -1,8 +1,15 @@
-//! A node whose disk stands still when it does not lead any more, or when it comes to lead.
+//! A node whose disk stands still when it does not lead any more, or when it comes to lead; one that needs a copy of the log
+//! while it does something with its own.
 
-use super::super::testing::{ONE, Three, wait_until};
+use super::super::copies;
+use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
+use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_cluster::{Leadership, Member};
+use courser_connection::Credentials;
 use std::sync::Arc;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 
 fn member(three: &Three, node: usize) -> Arc<Member> {
     let group = three.nodes[node].inner.groups.get(ONE).expect("it is there");
@@ -54,5 +61,87 @@ async fn a_node_that_waits_for_its_disk_knows_who_leads_meanwhile() {
     elect_and_tell(&three, second, first).await;
     drop(disk);
     three.move_lead(ONE, first).await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_needs_a_copy_lets_go_of_its_log_though_it_sends_one() {
+    let three = Three::start().await;
+    let leader = three.leader(ONE).await;
+    let to = three.nodes[(leader + 1) % 3].inner.folder.node();
+    let group = three.nodes[leader].inner.groups.get(ONE).expect("it leads");
+    let (ours, mut theirs) = tokio::io::duplex(8);
+    let (of, runtime) = (Arc::clone(&group), Handle::current());
+    let sending = move || copies::send(&of, to, "null", ours, &runtime);
+    let sending = tokio::task::spawn_blocking(sending);
+    // It has begun, and the other node takes nothing more.
+    theirs.read_u8().await.expect("a byte");
+    let member = group.set_member(None);
+    group.nothing_sent().await;
+    let why = sending.await.expect("no panic").expect_err("it was not taken");
+    assert!(why.contains("does not have its log any more"), "{why}");
+    group.set_member(member);
+    three.stop().await;
+}
+
+/// Publishes at a node, which leads home, until there are so many checkpoints more of it.
+async fn write_checkpoints(three: &Three, node: usize, more: u64) {
+    let stream = TcpStream::connect(three.nodes[node].addresses().amqp[0]).await.expect("it runs");
+    let options = Options {
+        credentials: Credentials::Plain { user: b"guest".into(), password: "guest".into() },
+        ..Options::default()
+    };
+    let connection = Connection::open_on(stream, options).await.expect("it leads");
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", QueueOptions::durable()).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    let folder = three.nodes[node].inner.folder.copy_dir(HOME).expect("a folder");
+    let newest = || {
+        let names =
+            std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("a name"));
+        let numbers = names.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            u64::from_str_radix(name.strip_suffix(".checkpoint")?, 16).ok()
+        });
+        numbers.max().unwrap_or(0)
+    };
+    let wanted = newest() + more;
+    wait_until("checkpoints", async || {
+        let message = Outgoing::new(&[0; 256 << 10]).persistent();
+        let confirm = channel.publish("", "q", message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+        channel.queue_purge("q").await.expect("a queue");
+        newest() >= wanted
+    })
+    .await;
+    connection.close().await.expect("a good end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_something_with_its_log_takes_a_copy_when_that_is_done() {
+    let three = Three::start_with(|config| config.journal.checkpoint_after_bytes = 1 << 20).await;
+    let leader = three.leader(HOME).await;
+    let away = &three.nodes[(leader + 1) % 3];
+    let group = away.inner.groups.home();
+    // As while it asks other nodes for what its disk has damaged. It hears of nothing meanwhile.
+    let held = group.set_member(None).expect("it runs");
+    write_checkpoints(&three, leader, 4).await;
+    group.set_member(Some(Arc::clone(&held)));
+    let lacks = |now: &Leadership| matches!(now, Leadership::Lacks { .. });
+    let mut leadership = held.leadership();
+    let lacking = leadership.wait_for(lacks);
+    tokio::time::timeout(PATIENCE, lacking).await.expect("it lacks").expect("it runs");
+    // Long enough to try a few times.
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    wait_until("it ends its part", async || group.member().is_none()).await;
+    drop((held, leadership));
+    wait_until("it has its copy", async || {
+        let status = |node: &crate::Node| node.inner.groups.home().status();
+        let (Some(now), Some(leads)) = (status(away), status(&three.nodes[leader])) else {
+            return false;
+        };
+        now.committed >= leads.committed
+    })
+    .await;
     three.stop().await;
 }
