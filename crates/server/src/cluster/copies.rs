@@ -17,7 +17,7 @@ const CHUNK_BYTES_MAX: usize = 2 << 20;
 /// How long the other node may take for a chunk, also to read it from its disk.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a node may take from the end of its copy until it follows.
+/// How long a node may take from the end of its copy until it follows, or is nearer to it.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often is looked whether it does: it follows when it has what was the log's end the time before.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
@@ -59,19 +59,55 @@ pub(super) fn send<S: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// Returns as well when this node leads no more, or the other one takes too long.
+/// Returns as well when this node leads no more or has no room for what it keeps, or the other one takes too long.
 fn wait_until_it_follows(group: &Group, node: NodeId) {
-    let until = Instant::now() + FOLLOW_TIMEOUT;
-    let mut end_before = None;
-    while Instant::now() < until {
-        let Some(status) = group.status() else { return };
+    let mut catching_up = CatchingUp::new(Instant::now());
+    loop {
+        let Some(member) = group.member().filter(|member| member.has_room()) else { return };
+        let status = member.status();
+        drop(member);
         let found = status.followers.iter().find(|follower| follower.node == node);
-        match (found, end_before) {
-            (None, _) => return,
-            (Some(follower), Some(end)) if follower.matched >= end => return,
-            _ => end_before = Some(status.last),
+        let Some(follower) = found else { return };
+        if !catching_up.goes_on(Instant::now(), follower.matched, status.last) {
+            return;
         }
         thread::sleep(FOLLOW_INTERVAL);
+    }
+}
+
+/// How a node that was sent a copy gets on with what came meanwhile, which may be more than the copy was.
+struct CatchingUp {
+    until: Instant,
+    /// The log's end the time before.
+    end_before: Option<u64>,
+    /// What the node had then.
+    matched: Option<u64>,
+    /// Entries that it lacked when it had come nearest to the end.
+    nearest: u64,
+}
+
+impl CatchingUp {
+    fn new(now: Instant) -> Self {
+        CatchingUp {
+            until: now + FOLLOW_TIMEOUT,
+            end_before: None,
+            matched: None,
+            nearest: u64::MAX,
+        }
+    }
+
+    /// Whether it does not follow yet, and is worth waiting for: one that comes nearer to the end of the log has as long again.
+    /// While it opens its copy, it has nothing new, and the end goes away from it.
+    fn goes_on(&mut self, now: Instant, matched: u64, last: u64) -> bool {
+        if self.end_before.is_some_and(|end| matched >= end) {
+            return false;
+        }
+        let lacks = last.saturating_sub(matched);
+        if self.matched.is_some_and(|before| matched > before) && lacks < self.nearest {
+            (self.nearest, self.until) = (lacks, now + FOLLOW_TIMEOUT);
+        }
+        (self.end_before, self.matched) = (Some(last), Some(matched));
+        now < self.until
     }
 }
 
@@ -163,6 +199,37 @@ mod tests {
         let done = tokio::time::timeout(10 * CHUNK_TIMEOUT, what).await;
         assert!(began.elapsed() >= CHUNK_TIMEOUT, "it had less time than it has");
         done.expect("it ends").err().expect("an error").kind()
+    }
+
+    /// Seconds that a node is waited for which has so much of a log that ends there, as of each second.
+    fn waited(history: impl Iterator<Item = (u64, u64)>) -> usize {
+        let begun = std::time::Instant::now();
+        let mut catching_up = CatchingUp::new(begun);
+        let at = |second: usize| begun + Duration::from_secs(second as u64);
+        let mut history = history.enumerate();
+        history
+            .find(|(second, (matched, last))| !catching_up.goes_on(at(*second), *matched, *last))
+            .map_or(usize::MAX, |(second, _)| second)
+    }
+
+    #[test]
+    fn a_node_with_much_to_catch_up_is_waited_for_as_long_as_it_comes_nearer() {
+        // While it opens its copy, which takes 50 s, the log grows as before.
+        let matched = |second: u64| 1_000 + second.saturating_sub(50) * 110;
+        let history = (0..).map(|second| (matched(second), 11_000 + second * 100));
+        let ended = waited(history.take(10_000));
+        assert!((1_500..2_000).contains(&ended), "after {ended} s");
+    }
+
+    #[test]
+    fn a_node_that_never_comes_nearer_is_not_waited_for_long() {
+        let timeout = FOLLOW_TIMEOUT.as_secs() as usize;
+        assert_eq!(waited((0..500).map(|second| (7, 1_000 + second))), timeout);
+        let ended = waited((0..500).map(|second| (7 + 10 * second, 1_000 + 20 * second)));
+        assert!((timeout..timeout + 3).contains(&ended), "after {ended} s");
+        // It has stopped after some time.
+        let ended = waited((0..500u64).map(|second| (100 * second.min(30), 9_000 + second)));
+        assert_eq!(ended, 30 + timeout);
     }
 
     #[tokio::test(start_paused = true)]
