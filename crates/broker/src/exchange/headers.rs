@@ -5,11 +5,12 @@
 
 use super::{BindingKey, Destination, Steps, shrink, shrink_set};
 use crate::arguments::{digest, same_table};
-use crate::keyed::KeyedMap;
+use crate::keyed::{self, KeyedMap};
 use crate::work;
 use courser_codec::{FieldTable, FieldValue, ShortString, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
 
 /// The argument of a binding that says how its other arguments are compared.
 pub(crate) const X_MATCH: &str = "x-match";
@@ -20,9 +21,9 @@ pub(super) struct HeadersIndex {
     next_number: u64,
     /// Which bindings may match a message with such a header.
     by_header: KeyedMap<Landmark, FxHashSet<u64>>,
-    /// Those that match every message.
-    always: FxHashSet<u64>,
-    /// The numbers of those to a destination that have arguments with this digest.
+    /// Where every message goes, and by how many bindings each.
+    always: FxHashMap<u64, (Destination, usize)>,
+    /// The numbers of those to a destination whose routing key and arguments have this digest.
     numbers: FxHashMap<(u64, u64), Vec<u64>>,
 }
 
@@ -89,16 +90,14 @@ impl<'t> Headers<'t> {
 
 impl HeadersIndex {
     /// Calls `found` for every destination that a message with these headers goes to, perhaps more than once, as far as there
-    /// are steps: one for each header, for each binding that may match, and for each header that this asks for.
+    /// are steps: one for each header, for each binding that asks for one and may match, and for each header that this asks for.
     pub fn matches(
         &self,
         headers: Table<'_>,
         steps: &mut Steps,
         found: &mut dyn FnMut(&Destination),
     ) {
-        for binding in self.always.iter().filter_map(|number| self.bindings.get(number)) {
-            found(&binding.destination);
-        }
+        self.always.values().for_each(|(destination, _)| found(destination));
         if self.by_header.is_empty() {
             return;
         }
@@ -135,8 +134,9 @@ impl HeadersIndex {
             };
             binding.found_by = (0..binding.wanted.len()).min_by_key(crowd);
         }
-        if binding.wanted.is_empty() && !binding.any {
-            self.always.insert(number);
+        if binding.matches_all() {
+            let entry = self.always.entry(destination.id());
+            entry.or_insert_with(|| (destination.clone(), 0)).1 += 1;
         }
         for landmark in binding.landmarks() {
             self.by_header.entry(landmark).or_default().insert(number);
@@ -162,8 +162,15 @@ impl HeadersIndex {
             alike.remove();
         }
         let Some(binding) = self.bindings.remove(&number) else { return };
-        self.always.remove(&number);
-        shrink_set(&mut self.always);
+        if binding.matches_all()
+            && let Entry::Occupied(mut always) = self.always.entry(destination)
+        {
+            always.get_mut().1 -= 1;
+            if always.get().1 == 0 {
+                always.remove();
+                shrink(&mut self.always);
+            }
+        }
         for landmark in binding.landmarks() {
             if let Some(numbers) = self.by_header.get_mut(&landmark) {
                 numbers.remove(&number);
@@ -188,6 +195,11 @@ impl HeadersBinding {
             wanted: wanted(&key.arguments),
             found_by: None,
         }
+    }
+
+    /// Whether every message is wanted.
+    fn matches_all(&self) -> bool {
+        self.wanted.is_empty() && !self.any
     }
 
     /// Whether a message with these headers is wanted; not if there are not enough steps to find out.
@@ -215,7 +227,9 @@ impl HeadersBinding {
 
 /// What bindings to a destination are told apart by, but for few that have this in common.
 fn place(destination: u64, key: &BindingKey) -> (u64, u64) {
-    (destination, digest(&key.arguments))
+    let mut hasher = keyed::hasher();
+    (key.routing_key.as_bytes(), digest(&key.arguments)).hash(&mut hasher);
+    (destination, hasher.finish())
 }
 
 fn landmark((name, value): &(ShortString, FieldValue)) -> Landmark {

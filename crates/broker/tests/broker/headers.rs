@@ -317,3 +317,22 @@ fn many_headers_and_bindings_that_want_as_many_cost_no_more_than_one_message_may
         matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 "));
     assert!(is_refused, "{heard:?}");
 }
+
+#[test]
+fn a_queue_that_every_message_matches_is_found_once_until_the_last_of_its_bindings_goes() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let keys: Vec<String> = (0..1000).map(|nth| nth.to_string()).collect();
+    keys.iter().for_each(|key| client.bind("q", "amq.headers", key));
+    let send = |client: &mut Client| {
+        let taken = cost(|| client.send(Message::new("amq.headers", "", "m")));
+        assert!(taken < 64, "{taken}");
+        client.pop_all("q").len()
+    };
+    assert_eq!(send(&mut client), 1);
+    keys[1..].iter().for_each(|key| client.unbind("q", "amq.headers", key));
+    assert_eq!(send(&mut client), 1);
+    client.unbind("q", "amq.headers", "0");
+    assert_eq!(send(&mut client), 0);
+}

@@ -210,6 +210,35 @@ fn with_many_bindings_of_any_type_no_method_looks_at_others() {
 }
 
 #[test]
+fn bindings_by_headers_are_removed_without_a_look_at_others_of_the_same_queue() {
+    const ALL: usize = 2_000;
+    for tables in [1, 40, ALL] {
+        let world = World::new();
+        let mut client = world.connect();
+        client.declare("q");
+        client.declare_exchange("x", "headers");
+        let tables: Vec<_> =
+            (0..tables).map(|nth| FieldTable::new().with("h", nth as i64).to_entries()).collect();
+        let keys: Vec<String> = (0..ALL / tables.len()).map(|nth| nth.to_string()).collect();
+        let all = || keys.iter().flat_map(|key| tables.iter().map(move |table| (key, table)));
+        let binds = all().map(|(key, table)| {
+            let arguments = Table::from_entries(table);
+            Step::Call(1, queue::Bind { arguments, ..no_wait_bind("q", "x", key) }.into())
+        });
+        client.read(&binds.collect::<Vec<_>>());
+        let (key, table) = all().nth(ALL / 2).expect("one in the middle");
+        let unbind = queue::Unbind {
+            queue: short("q"),
+            exchange: short("x"),
+            routing_key: short(key),
+            arguments: Table::from_entries(table),
+        };
+        let delete = queue::Delete { queue: short("q"), ..Default::default() };
+        assert_cheap(&[row(&mut client, FEW, unbind), row(&mut client, 10 * ALL, delete)]);
+    }
+}
+
+#[test]
 fn a_queue_that_is_bound_to_many_exchanges_is_bound_and_unbound_without_a_look_at_them() {
     let world = World::new();
     let mut client = world.connect();
