@@ -74,7 +74,7 @@ impl Session {
 
     fn takes_long_to_delete(&self, queue: &Queue) -> bool {
         let status = queue.status();
-        status.ready > MESSAGES
+        status.messages() > MESSAGES
             || status.consumers > CONSUMERS
             || self.vhost.bindings_to(queue) > BINDINGS
     }

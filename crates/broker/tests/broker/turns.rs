@@ -2,7 +2,7 @@
 
 use crate::frame_costs::{ask, consume, cost, fill, large};
 use crate::streams;
-use crate::support::{Client, Message, Step, World, WorldOnDisk, short};
+use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, short};
 use courser_broker::Budget;
 use courser_codec::{FieldTable, Method, Table, basic, exchange, queue, tx};
 use courser_journal::testing::Call;
@@ -252,4 +252,25 @@ fn the_end_of_what_takes_a_large_queue_along_takes_long() {
     while !client.session().end(&mut budget) {}
     assert!(!client.session().takes_long_to_go_on());
     assert_eq!(world.broker.admin().queues(Some("/")).expect("a vhost").len(), 0);
+}
+
+#[test]
+fn a_purge_of_very_many_that_wait_for_another_try_takes_long() {
+    let world = large();
+    let mut client = world.connect();
+    let retrying = FieldTable::new().with("x-queue-type", "quorum");
+    let retrying = retrying.with("x-delayed-retry-type", "all").with("x-delayed-retry-min", 1000);
+    declare_with(&mut client, "q", true, &retrying);
+    let purge = || queue::Purge { queue: short("q"), ..Default::default() };
+    let delete = || queue::Delete { queue: short("q"), ..Default::default() };
+    for (count, takes_long) in [(1000, false), (300_000, true)] {
+        let tag = client.consume("q");
+        fill(&mut world.connect(), "q", count);
+        client.heard();
+        client.tell(basic::Nack { delivery_tag: 0, multiple: true, requeue: true });
+        client.cancel(&tag);
+        assert_eq!(world.counts("q"), (0, 0, 0), "all wait for another try");
+        assert_eq!(client.takes_long(purge()), takes_long, "{count}");
+        assert_eq!(client.takes_long(delete()), takes_long, "{count}");
+    }
 }
