@@ -27,6 +27,8 @@ pub(crate) enum Use {
     Sessions,
     /// The places of what waits: in queues, and in exchanges that delay.
     Places,
+    /// The places of what waits for another try.
+    Retries,
     /// What is remembered of messages to drop their repetitions.
     Deduplication,
     /// What operators ask for, on its way to them.
@@ -39,7 +41,7 @@ pub(crate) enum Use {
     Readers,
 }
 
-const USES: usize = 9;
+const USES: usize = 10;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
@@ -58,8 +60,8 @@ pub(crate) struct Memory {
     high_bytes: u64,
     /// The most that definitions may use.
     definitions_max: u64,
-    /// The most that transactions, that what is remembered to drop repetitions, and that sessions with
-    /// stream filters may use.
+    /// The most that transactions, that what is remembered to drop repetitions, that sessions with
+    /// stream filters, and that places of what waits for another try may use.
     share_max: u64,
     /// The most that what has come in part may use.
     incomplete_max: u64,
@@ -145,6 +147,11 @@ impl Memory {
     /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
     pub fn admits_deduplication(&self, bytes: usize) -> bool {
         self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max
+    }
+
+    /// Whether what waits for another try uses more than it may, all together.
+    pub fn has_too_many_retries(&self) -> bool {
+        self.used(Use::Retries) > self.share_max
     }
 
     /// Whether what has been read ahead may grow by `bytes`, all together.

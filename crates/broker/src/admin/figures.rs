@@ -149,7 +149,7 @@ impl Admin {
             definitions: used(Use::Definitions),
             transactions: used(Use::Transactions),
             sessions: used(Use::Sessions),
-            places: used(Use::Places),
+            places: used(Use::Places) + used(Use::Retries),
             deduplication: used(Use::Deduplication),
             answers: used(Use::Answers),
             incomplete: used(Use::Incomplete),

@@ -59,10 +59,11 @@ impl Queue {
     pub(crate) fn lines(&self) -> Lines {
         let mut state = self.state.lock();
         state.return_passed_over();
-        let lines = state.ready.lines_with(state.away());
-        let lines: Vec<Entries> = lines.into_iter().map(Logged::into_entries).collect();
+        let lines = state.lines_with(std::iter::empty());
         let messages = state.ready.len() + state.dying.len() + state.delayed.len();
-        Lines { lines, messages, unacked: state.unacked.len() }
+        let unacked = state.unacked.len();
+        drop(state);
+        Lines { lines: lines.complete().map(Logged::into_entries).collect(), messages, unacked }
     }
 
     /// How a message has come back; none if it never did.

@@ -249,7 +249,7 @@ impl Queue {
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
         let dying = Dying::new(memory.charge(Use::Places, 0));
-        let delayed = Delayed::new(memory.charge(Use::Places, 0));
+        let delayed = Delayed::new(memory.charge(Use::Retries, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
             charge,

@@ -190,13 +190,13 @@ impl Levels {
         self.backlogs.iter().for_each(|(_, backlog)| backlog.for_each(each));
     }
 
-    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> Vec<Logged> {
+    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> BTreeMap<u8, Logged> {
         let mut lines: BTreeMap<u8, Logged> =
             self.backlogs.iter().map(|(level, backlog)| (*level, Logged::line(backlog))).collect();
         for (level, entry) in away {
             lines.entry(level).or_default().away.push(entry);
         }
-        lines.into_values().collect()
+        lines
     }
 
     pub fn add_logged(&self, all: &mut Logged) {

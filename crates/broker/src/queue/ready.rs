@@ -7,6 +7,7 @@ use super::priority::{Levels, Ranks, level_of};
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
+use std::collections::BTreeMap;
 
 /// What waits: one line, or one for each priority if the queue looks at them.
 #[derive(Debug, Default)]
@@ -235,11 +236,11 @@ impl Ready {
 
     /// Where the messages are that are in the log, those of each priority by themselves; with those that are elsewhere for the
     /// moment, by their levels.
-    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> Vec<Logged> {
+    pub fn lines_with(&self, away: impl Iterator<Item = (u8, Entry)>) -> BTreeMap<u8, Logged> {
         match &self.levels {
             None => {
                 let away = away.map(|(_, entry)| entry).collect();
-                vec![Logged { away, ..Logged::line(&self.backlog) }]
+                BTreeMap::from([(0, Logged { away, ..Logged::line(&self.backlog) })])
             }
             Some(levels) => levels.lines_with(away),
         }

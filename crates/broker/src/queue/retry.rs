@@ -1,7 +1,8 @@
 //! `x-delayed-retry-type`: a message that comes back waits before its next try.
 //!
 //! Meanwhile it is in the queue and counts towards the queue's limits, but no client gets it. When its time has come, it returns to
-//! its place. The time is only in memory: a restart finds the message in its place.
+//! its place. The time is only in memory: a restart finds the message in its place. No consumer makes what waits less, so it has a
+//! share of memory; beyond that, each further message has the one that is due first return at once.
 
 use super::amounts::Amounts;
 use super::backlog::REDELIVERED;
@@ -15,7 +16,7 @@ use crate::wakes::Wakes;
 use crate::work;
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::{Location, Store, StoreError};
-use std::collections::BTreeMap;
+use imbl::OrdMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use std::sync::Arc;
 const RETRIED_AT_ONCE: usize = 1024;
 /// What a message that waits uses: time, number, place, and its part of a tree's nodes that are half full.
 const DELAYED_BYTES: usize = 2 * (size_of::<((u64, u64), Location)>() + 8);
+/// The entries of a node, whose memory is counted together.
+const NODE_ENTRIES: usize = 16;
 
 /// No message waits for longer.
 const WAIT_MAX_MS: u64 = MAX_EXPIRY_MS as u64;
@@ -111,11 +114,13 @@ impl DelayedRetry {
     }
 }
 
+/// Places of messages, by the time at which each is due and its number in the queue. A clone shares them.
+pub(super) type Waiting = OrdMap<(u64, u64), Location>;
+
 /// Messages that wait for their next try.
 #[derive(Debug, Default)]
 pub(super) struct Delayed {
-    /// By the time at which each is due, and its number in the queue.
-    waiting: BTreeMap<(u64, u64), Location>,
+    waiting: Waiting,
     amounts: Amounts,
     timer: Timer,
     charge: Charge,
@@ -136,11 +141,10 @@ impl Delayed {
     }
 
     pub fn status(&self) -> DelayedStatus {
-        let due_ms = |entry: Option<(&(u64, u64), _)>| entry.map(|(key, _)| key.0);
         DelayedStatus {
             messages: self.len(),
-            next_ms: due_ms(self.waiting.first_key_value()),
-            last_ms: due_ms(self.waiting.last_key_value()),
+            next_ms: self.waiting.get_min().map(|((due_ms, _), _)| *due_ms),
+            last_ms: self.waiting.get_max().map(|((due_ms, _), _)| *due_ms),
         }
     }
 
@@ -154,11 +158,9 @@ impl Delayed {
         self.charge.bytes()
     }
 
-    /// Those that are in the log, by their numbers in the queue.
-    pub fn logged(&self) -> impl Iterator<Item = (u64, Entry)> {
-        self.waiting
-            .iter()
-            .filter_map(|((_, sequence), location)| Some((*sequence, logged(location)?)))
+    /// All as they are now, to be looked at without the queue's lock.
+    pub fn share(&self) -> Waiting {
+        self.waiting.clone()
     }
 
     fn insert(&mut self, due_ms: u64, sequence: u64, location: Location) {
@@ -169,11 +171,12 @@ impl Delayed {
 
     /// Takes the message that is due first, if that is at `now_ms` or before: its number and its place.
     fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Location)> {
-        let next = self.waiting.first_entry().filter(|next| next.key().0 <= now_ms)?;
-        let ((_, sequence), location) = next.remove_entry();
+        let next =
+            self.waiting.get_min().map(|(key, _)| *key).filter(|(due_ms, _)| *due_ms <= now_ms)?;
+        let location = self.waiting.remove(&next)?;
         self.amounts.sub(&location);
         self.count_memory();
-        Some((sequence, location))
+        Some((next.1, location))
     }
 
     /// Takes the message that is due first, whenever that is.
@@ -182,7 +185,7 @@ impl Delayed {
     }
 
     /// Takes all, by their times and numbers. The caller drops them, better without the queue's lock.
-    pub fn take_all(&mut self) -> BTreeMap<(u64, u64), Location> {
+    pub fn take_all(&mut self) -> Waiting {
         self.amounts = Amounts::default();
         let all = std::mem::take(&mut self.waiting);
         self.count_memory();
@@ -190,13 +193,23 @@ impl Delayed {
     }
 
     fn count_memory(&mut self) {
-        let room = if self.is_empty() { 0 } else { self.len().next_power_of_two() };
-        self.charge.set(room * DELAYED_BYTES);
+        self.charge.set(self.len().next_multiple_of(NODE_ENTRIES) * DELAYED_BYTES);
+    }
+
+    /// Whether those of all queues use more memory than they may.
+    fn are_too_many(&self) -> bool {
+        self.charge.memory().is_some_and(|memory| memory.has_too_many_retries())
     }
 }
 
+/// Those of what waits that are in the log, by their numbers in the queue.
+pub(super) fn logged_of(waiting: &Waiting) -> impl Iterator<Item = (u64, Entry)> {
+    waiting.iter().filter_map(|((_, sequence), location)| Some((*sequence, logged(location)?)))
+}
+
 impl Queue {
-    /// A message that was delivered returns to its place: at once, or when it has waited.
+    /// A message that was delivered returns to its place: at once, or when it has waited. Where too many wait, the one that is due
+    /// first returns early.
     pub(super) fn retry(
         &self,
         state: &mut State,
@@ -214,13 +227,18 @@ impl Queue {
         *location.marks_mut() |= REDELIVERED;
         let due_ms = self.now_ms().saturating_add(wait_ms);
         state.delayed.insert(due_ms, sequence, location);
+        if state.delayed.are_too_many()
+            && let Some((sequence, location)) = state.delayed.pop()
+        {
+            Self::put_into_place(state, sequence, location);
+        }
         self.watch_delayed(state);
     }
 
     /// Has those that are due return in time.
     fn watch_delayed(&self, state: &mut State) {
         let Delayed { waiting, timer, .. } = &mut state.delayed;
-        if let Some(((due_ms, _), _)) = waiting.first_key_value()
+        if let Some(((due_ms, _), _)) = waiting.get_min()
             && timer.deadline_ms().is_none_or(|at| *due_ms < at)
         {
             self.timers.arm(timer, *due_ms, (self.id, TimerKind::Delayed), self.timed());

@@ -2,12 +2,15 @@
 
 use super::backlog::{FAILED, REDELIVERED, SPILLED};
 use super::logged::{Entry, Logged, Placed, logged};
+use super::priority::level_of;
+use super::retry::{Waiting, logged_of};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::wakes::Wakes;
 use crate::work;
 use courser_store::recovered::QueueIndex;
 use courser_store::{BodySize, Location, Lsn, Position, Record, Store, StoreError, Sync};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A delivery that comes back from its consumer.
@@ -67,13 +70,33 @@ impl Settling {
     }
 }
 
+/// Lines of messages in the log, and those that wait for their next try: too many to be put into the lines under the queue's lock.
+pub(super) struct Lines {
+    lines: BTreeMap<u8, Logged>,
+    delayed: Waiting,
+    has_levels: bool,
+}
+
+impl Lines {
+    /// One for each level, with all of its messages.
+    pub fn complete(mut self) -> impl Iterator<Item = Logged> {
+        for (number, entry) in logged_of(&self.delayed) {
+            let level = if self.has_levels { level_of(number) } else { 0 };
+            self.lines.entry(level).or_default().away.push(entry);
+        }
+        self.lines.into_values()
+    }
+}
+
 impl State {
-    /// The levels and the places of messages in the log that wait elsewhere than in their places: for their dead-letter exchange, or
-    /// for their next try.
-    pub(super) fn away(&self) -> impl Iterator<Item = (u8, Entry)> {
-        let delayed = self.delayed.logged();
-        let delayed = delayed.map(|(number, entry)| (self.ready.rank_of(number), entry));
-        self.dying.logged().chain(delayed)
+    /// Those of messages that wait, for a consumer, for their dead-letter exchange or for their next try, and of `out`, with
+    /// their levels.
+    pub(super) fn lines_with(&self, out: impl Iterator<Item = (u8, Entry)>) -> Lines {
+        Lines {
+            lines: self.ready.lines_with(out.chain(self.dying.logged())),
+            delayed: self.delayed.share(),
+            has_levels: self.ready.has_levels(),
+        }
     }
 }
 
@@ -229,7 +252,8 @@ impl Queue {
         drop(state);
         let mut settling = Settling::default();
         let messages = purged.len() + stranded.len() + delayed.len();
-        stranded.chain(delayed.into_values()).for_each(|location| settling.add(location));
+        let delayed = delayed.into_iter().map(|(_, location)| location);
+        stranded.chain(delayed).for_each(|location| settling.add(location));
         purged.logged().for_each_run(&mut |run| {
             settling.positions.extend(run.iter().map(|(position, ..)| position));
         });
@@ -318,16 +342,16 @@ impl Queue {
                 each(&messages);
             }
         };
-        lines.into_iter().for_each(|line| line.for_each_run(&mut each_run));
+        lines.complete().for_each(|line| line.for_each_run(&mut each_run));
     }
 
     /// Where its messages are that are in the log, those of each priority by themselves.
-    pub(super) fn logged(&self, state: &State) -> Vec<Logged> {
+    pub(super) fn logged(&self, state: &State) -> Lines {
         let unacked = state.unacked.iter();
         let unacked = unacked.filter_map(|(number, location)| {
             Some((state.ready.rank_of(number), logged(location)?))
         });
-        state.ready.lines_with(unacked.chain(state.away()))
+        state.lines_with(unacked)
     }
 
     /// The position of a message that waits for an acknowledgement, if it is in the log.

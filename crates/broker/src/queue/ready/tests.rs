@@ -231,7 +231,7 @@ impl Trial {
             .iter()
             .map(|(number, at)| (ready.rank_of(*number), logged(at).expect("in the log")));
         let mut found = Vec::new();
-        for line in ready.lines_with(out).into_iter().rev() {
+        for line in ready.lines_with(out).into_values().rev() {
             line.for_each_run(&mut |run| {
                 let mut run: Vec<u64> = run.iter().map(|(at, ..)| at.0).collect();
                 run.sort_unstable();
@@ -247,7 +247,7 @@ impl Trial {
         let ready = &self.waiting.ready;
         assert_eq!((ready.len(), ready.is_empty()), (self.model.len(), self.model.is_empty()));
         assert_eq!(ready.front().map(|(at, _)| at), self.expected(0, 1).first().map(|one| one.0));
-        let lines = ready.lines_with(std::iter::empty()).into_iter().rev();
+        let lines = ready.lines_with(std::iter::empty()).into_values().rev();
         let logged: Vec<u64> =
             lines.flat_map(|line| line.into_entries()).map(|(at, ..)| at.0).collect();
         assert_eq!(logged, self.model.values().copied().collect::<Vec<_>>());
