@@ -23,8 +23,8 @@ pub(crate) struct Shard {
     pub instance: u64,
     /// Where its messages and changes are kept.
     pub store: Arc<dyn Store>,
-    /// What is gone and not in the log, which had no room.
-    pub unlogged: Mutex<Gone>,
+    /// What is gone and not in the log, which had no room. Nothing is defined meanwhile, so this is no more than what was.
+    pub unlogged: Mutex<Vec<Gone>>,
     /// Held for reading between the append of a change and its effect, for writing to find a point
     /// in the log before which everything has taken effect.
     pub gate: Gate,

@@ -30,15 +30,30 @@ impl Shard {
     /// gone shall not have what was that one's after a restart. All definitions come this way. Returns the LSN at which they
     /// survive.
     pub fn define(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
+        let append =
+            |records: &[Record<'_>], sync| self.store.append(records, sync, &mut Vec::new());
         let mut unlogged = self.unlogged.lock();
-        let mut all = unlogged.records();
-        if all.is_empty() {
+        if unlogged.is_empty() {
             drop(unlogged);
-            return self.store.append(records, Sync::Wanted, &mut Vec::new());
+            return append(records, Sync::Wanted);
         }
-        all.extend_from_slice(records);
-        let lsn = self.store.append(&all, Sync::Wanted, &mut Vec::new())?;
-        *unlogged = Gone::default();
+        // To find that out from the store would take all of them each time.
+        if !self.store.has_room() {
+            return Err(StoreError::Full);
+        }
+        let before = unlogged.iter().flat_map(Gone::records);
+        let all: Vec<_> = before.chain(records.iter().copied()).collect();
+        let mut appended = append(&all, Sync::Wanted);
+        if let Err(StoreError::TooLarge(_)) = appended {
+            // All together they are more than a batch may be.
+            while let Some(gone) = unlogged.last() {
+                append(&gone.records(), Sync::Later)?;
+                unlogged.pop();
+            }
+            appended = append(records, Sync::Wanted);
+        }
+        let lsn = appended?;
+        *unlogged = Vec::new();
         Ok(lsn)
     }
 
@@ -56,10 +71,7 @@ impl Shard {
             Err(failed) => {
                 let store = self.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
                 let Some(store) = store else { return Err(failed) };
-                let mut unlogged = self.unlogged.lock();
-                unlogged.keys.append(&mut gone.keys);
-                unlogged.queues.append(&mut gone.queues);
-                drop(unlogged);
+                self.unlogged.lock().push(gone);
                 store.release(&positions);
                 Ok(None)
             }

@@ -5,6 +5,8 @@ use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, FieldValue, Method, basic, queue};
 use courser_journal::testing::Call;
 use courser_store::StoreError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A client that has confirms on, and a durable queue `q`.
 fn publisher(world: &WorldOnDisk) -> Client {
@@ -327,4 +329,62 @@ fn a_stream_goes_on_behind_what_it_can_not_read_and_says_so() {
     (1_013..1_016).for_each(|second| world.tick_all(second * 1000));
     assert_eq!(unread(), None);
     assert_eq!(streams::messages(&mut reader()), numbers(0..600));
+}
+
+/// Durable queues that are all deleted while the disk is full, and how often their removal was tried to be appended.
+fn removed_without_room(world: &WorldOnDisk) -> usize {
+    let mut client = world.connect();
+    let names: Vec<String> = (0..20).map(|number| format!("removed {number}")).collect();
+    for name in &names {
+        declare_with(&mut client, name, true, &FieldTable::new());
+    }
+    world.sync();
+    let appends = Arc::new(AtomicUsize::new(0));
+    world.store().set_full(true);
+    world.store().set_faults({
+        let appends = Arc::clone(&appends);
+        move |call| {
+            (call == Call::Append).then(|| {
+                appends.fetch_add(1, Ordering::Relaxed);
+                StoreError::Full
+            })
+        }
+    });
+    for name in &names {
+        assert_eq!(client.delete(name), Heard::Count(0));
+    }
+    appends.load(Ordering::Relaxed)
+}
+
+/// Declares one while there is room, behind the removals.
+fn declare_behind_removals(mut world: WorldOnDisk) {
+    world.store().set_full(false);
+    let mut client = world.connect();
+    declare_with(&mut client, "another", true, &FieldTable::new());
+    world.sync();
+    client.disconnect();
+    world.restart();
+    let queues = world.broker.admin().queues(Some("/")).expect("a vhost");
+    assert_eq!(queues.len(), 1);
+    assert!(world.broker.admin().queue("/", b"another").is_ok());
+}
+
+#[test]
+fn a_removal_without_room_does_not_try_all_earlier_ones_again() {
+    let world = WorldOnDisk::new();
+    assert_eq!(removed_without_room(&world), 1, "the first finds that there is no room");
+    world.store().heal();
+    declare_behind_removals(world);
+}
+
+#[test]
+fn removals_that_are_too_many_for_one_batch_go_into_the_log_one_by_one() {
+    let world = WorldOnDisk::new();
+    removed_without_room(&world);
+    let mut is_first = true;
+    world.store().set_faults(move |call| {
+        let is_too_large = call == Call::Append && std::mem::take(&mut is_first);
+        is_too_large.then_some(StoreError::TooLarge(1 << 30))
+    });
+    declare_behind_removals(world);
 }
