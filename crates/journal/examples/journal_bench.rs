@@ -86,7 +86,9 @@ fn settle(journal: &Journal) {
 
 fn checkpoint(journal: &Journal) {
     let start = journal.end();
-    journal.checkpoint(start, &mut |_| {}, &mut |_| Ok(())).expect("a checkpoint can be made");
+    journal
+        .checkpoint(&mut || start, &mut |_| {}, &mut |_| Ok(()))
+        .expect("a checkpoint can be made");
 }
 
 /// How long this thread had a CPU.

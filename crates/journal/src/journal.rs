@@ -159,7 +159,7 @@ impl Journal {
     /// checkpoint that begins after this call their segments stay, and a restart finds the records
     /// in them as if they had not been released.
     ///
-    /// What they belong to is not in the owner's state any more when this is called.
+    /// What they belong to is not in the owner's state any more when a checkpoint that begins after this call has found its start.
     pub fn release_unlogged(&self, positions: &[Position]) {
         debug_assert!(self.epoch == ALONE, "other nodes would not know of it");
         self.core.release_unlogged(positions);
@@ -186,6 +186,9 @@ impl Journal {
     /// Makes the owner's state durable, so that a replay starts at `start`, and frees what nothing
     /// needs any more. Blocks; one at a time; everything else goes on meanwhile.
     ///
+    /// `start` is called first. What was given to [`Journal::release_unlogged`] before has taken effect when it returns. Without
+    /// room all three are called a second time, for another checkpoint: what neither of two needs is freed.
+    ///
     /// `write` writes the state, which has to contain the effects of every record before `start`
     /// and may contain effects of later ones if replaying those a second time does no harm. Before
     /// the checkpoint counts, everything appended until `write` returned is made durable.
@@ -195,7 +198,7 @@ impl Journal {
     /// it does not name is deallocated once the checkpoint is durable.
     pub fn checkpoint(
         &self,
-        start: Lsn,
+        start: &mut dyn FnMut() -> Lsn,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {

@@ -171,19 +171,16 @@ impl Core {
     /// See [`Journal::checkpoint`](crate::Journal::checkpoint).
     pub fn checkpoint(
         &self,
-        start: Lsn,
+        start: &mut dyn FnMut() -> Lsn,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();
-        if start < self.latest.start() || start > self.end() {
-            return Err(CheckpointError::BadStart(start));
-        }
         let mut done = self.checkpoint_once(start, live, write, epoch)?;
         if !self.has_room() {
             // Only what neither of two checkpoints needs is freed. What there is to free is wanted now,
-            // and a second copy of this one takes less. Without room even for that it stays as it is.
+            // and a second one takes less. Without room even for that it stays as it is.
             if let Ok(again) = self.checkpoint_once(start, live, write, epoch) {
                 done.punched_bytes += again.punched_bytes;
             }
@@ -200,13 +197,18 @@ impl Core {
 
     fn checkpoint_once(
         &self,
-        start: Lsn,
+        start: &mut dyn FnMut() -> Lsn,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
     ) -> Result<CheckpointDone, CheckpointError> {
         let begun = Instant::now();
+        // First the number: what the owner notes behind the start may take effect when its state has been written.
         let number = self.latest.unlogged.begin();
+        let start = start();
+        if start < self.latest.start() || start > self.end() {
+            return Err(CheckpointError::BadStart(start));
+        }
         let holes = self.plan_holes(start, live);
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
         let mut written = self.write_checkpoint(&path, start, &holes, write, epoch);

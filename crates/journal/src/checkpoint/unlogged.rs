@@ -21,8 +21,8 @@ pub struct Unlogged {
 }
 
 impl Unlogged {
-    /// Notes a change that has taken effect in the owner's state, with the log ending at `end`.
-    /// Returns the number of the checkpoint that will stand for it.
+    /// Notes a change that has taken effect in the owner's state, or will before a checkpoint that begins from now on finds where
+    /// it starts, with the log ending at `end`. Returns the number of the checkpoint that will stand for it.
     pub fn note(&self, end: Lsn) -> u64 {
         // One that has begun already may have looked at the state before.
         let number = self.begun.load(SeqCst) + 1;
@@ -31,7 +31,7 @@ impl Unlogged {
         number
     }
 
-    /// A checkpoint begins: the owner's state is looked at from now on. Returns its number.
+    /// A checkpoint begins: the owner says next where it starts, and its state is looked at. Returns its number.
     pub fn begin(&self) -> u64 {
         self.begun.fetch_add(1, SeqCst) + 1
     }

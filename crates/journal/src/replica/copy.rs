@@ -256,7 +256,7 @@ impl Replica {
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
-        self.journal.checkpoint(start, live, write)
+        self.journal.checkpoint(&mut || start, live, write)
     }
 
     /// Whether a checkpoint should be made now.

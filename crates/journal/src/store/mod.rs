@@ -15,7 +15,7 @@ use courser_store::{
     BodySize, Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position,
     Progress, Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -120,11 +120,15 @@ impl JournalStore {
     /// The checkpoint before stays then, and [`JournalStore::wait_for_checkpoint`] asks for none for as long as
     /// [`rest_after_failure`] says.
     pub fn checkpoint(&self, state: &dyn ShardState) -> Result<CheckpointDone, CheckpointError> {
-        let (begun, start) = (Instant::now(), state.start());
+        let begun = Instant::now();
+        let start = Cell::new(Lsn::default());
         let made = self.journal.checkpoint(
-            start,
-            &mut |each| state.for_each_live(start, &mut |position| each(position.into())),
-            &mut |out| state.write(start, out),
+            &mut || {
+                start.set(state.start());
+                start.get()
+            },
+            &mut |each| state.for_each_live(start.get(), &mut |position| each(position.into())),
+            &mut |out| state.write(start.get(), out),
         );
         self.checkpoints.tried(begun, made.is_ok());
         made

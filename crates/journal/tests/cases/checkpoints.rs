@@ -6,9 +6,10 @@ use courser_store::{Log, MemoryGauge, Position, Record, ShardState, Sync};
 use std::{
     io::{self, Write},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -16,19 +17,64 @@ use std::{
 struct State {
     store: Arc<JournalStore>,
     fails: AtomicBool,
-    tried: AtomicU64,
+    /// How long it takes to find out that it can't be written.
+    takes: Duration,
+    /// Something is removed behind the start of each checkpoint, which the log does not know.
+    changes: AtomicBool,
+    /// When it was to be written.
+    tried: Mutex<Vec<Instant>>,
+}
+
+impl State {
+    /// That of an owner whose journal is new.
+    fn new(options: Options, fails: bool, takes: Duration) -> Arc<Self> {
+        let (disk, gauge) = (Arc::new(FakeDisk::new(1)), Arc::new(MemoryGauge::default()));
+        let opened = JournalStore::open(&dir(), options, disk, gauge, u64::MAX, &mut |_| {});
+        let (fails, changes) = (AtomicBool::new(fails), AtomicBool::new(false));
+        let (store, tried) = (opened.unwrap().0, Mutex::default());
+        Arc::new(State { store, fails, takes, changes, tried })
+    }
+
+    fn note_unlogged(&self) {
+        self.store.unlogged().expect("it is the only copy").release(&[]);
+    }
+
+    /// Makes checkpoints when they are wanted, until the store is closed.
+    fn make_checkpoints(self: &Arc<Self>) -> JoinHandle<()> {
+        let state = Arc::clone(self);
+        std::thread::spawn(move || {
+            while state.store.wait_for_checkpoint() {
+                drop(state.store.checkpoint(&*state));
+            }
+        })
+    }
+
+    fn tried(&self) -> Vec<Instant> {
+        self.tried.lock().unwrap().clone()
+    }
+
+    fn close(&self, thread: JoinHandle<()>) {
+        self.store.stop_checkpoints();
+        thread.join().unwrap();
+        self.store.journal().close().unwrap();
+    }
 }
 
 impl ShardState for State {
     fn start(&self) -> Lsn {
-        self.store.end()
+        let start = self.store.end();
+        if self.changes.load(Relaxed) {
+            self.note_unlogged();
+        }
+        start
     }
 
     fn for_each_live(&self, _: Lsn, _: &mut dyn FnMut(Position)) {}
 
     fn write(&self, _: Lsn, out: &mut dyn Write) -> io::Result<()> {
-        self.tried.fetch_add(1, Relaxed);
+        self.tried.lock().unwrap().push(Instant::now());
         if self.fails.load(Relaxed) {
+            std::thread::sleep(self.takes);
             return Err(io::Error::other("the disk does not take this"));
         }
         courser_store::Recovered::default().write(out)
@@ -46,29 +92,14 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
 #[test]
 fn a_checkpoint_that_fails_is_tried_again_after_a_rest_however_much_is_appended() {
     let options = Options { checkpoint_after_bytes: 16 << 10, threads: true, ..options() };
-    let (disk, gauge) = (Arc::new(FakeDisk::new(1)), Arc::new(MemoryGauge::default()));
-    let opened = JournalStore::open(&dir(), options, disk, gauge, u64::MAX, &mut |_| {});
-    let store = opened.unwrap().0;
-    let state = Arc::new(State {
-        store: Arc::clone(&store),
-        fails: AtomicBool::new(true),
-        tried: AtomicU64::new(0),
-    });
-    let thread = std::thread::spawn({
-        let (store, state) = (Arc::clone(&store), Arc::clone(&state));
-        move || {
-            while store.wait_for_checkpoint() {
-                drop(store.checkpoint(&*state));
-            }
-        }
-    });
-    let tried = || state.tried.load(Relaxed);
+    let state = State::new(options, true, Duration::ZERO);
+    let thread = state.make_checkpoints();
     let append = || {
         let record = Record::Defined { key: b"key", value: &[1; 1000] };
-        store.append(&[record], Sync::Wanted, &mut Vec::new()).unwrap();
+        state.store.append(&[record], Sync::Wanted, &mut Vec::new()).unwrap();
     };
     let since = Instant::now();
-    while tried() < 2 {
+    while state.tried().len() < 2 {
         assert!(since.elapsed().as_secs() < 60, "it is not tried again");
         append();
         std::thread::sleep(Duration::from_millis(1));
@@ -76,8 +107,18 @@ fn a_checkpoint_that_fails_is_tried_again_after_a_rest_however_much_is_appended(
     assert!(since.elapsed() >= Duration::from_secs(1), "without a rest");
     state.fails.store(false, Relaxed);
     append();
-    wait_until("it is not made when it can be", || !store.journal().wants_checkpoint());
-    store.stop_checkpoints();
-    thread.join().unwrap();
-    store.journal().close().unwrap();
+    wait_until("it is not made when it can be", || !state.store.journal().wants_checkpoint());
+    state.close(thread);
+}
+
+#[test]
+fn a_checkpoint_does_not_stand_for_what_is_removed_behind_its_start() {
+    let state = State::new(options(), false, Duration::ZERO);
+    let make = |changes| {
+        state.changes.store(changes, Relaxed);
+        state.store.checkpoint(&*state).unwrap();
+        state.store.journal().has_unlogged()
+    };
+    assert!(make(true), "the change may take effect when the state has been written");
+    assert!(!make(false));
 }

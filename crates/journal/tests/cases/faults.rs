@@ -59,7 +59,7 @@ fn octets_of_the_segment_that_a_file_was_before_are_no_records() {
     let old: Vec<_> = disk.names().into_iter().filter_map(|path| disk.contents(&path)).collect();
     // What neither of two checkpoints needs is used again.
     for _ in 0..2 {
-        journal.checkpoint(journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
+        journal.checkpoint(&mut || journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
     }
     let positions = fill(&journal, 2);
     // The disk lost the new frames: what was there before is there again.
@@ -134,7 +134,7 @@ fn a_log_that_ends_before_what_the_checkpoint_saw_is_refused() {
     let first = journal.end();
     append(&journal, &[&[6; 1000]], SYNC);
     // The owner's state has effects of the second batch, which is replayed all the same.
-    journal.checkpoint(first, &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    journal.checkpoint(&mut || first, &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
     drop(journal);
     disk.kill();
     let mut contents = disk.contents(&segment(0)).unwrap();
@@ -166,7 +166,9 @@ fn a_missing_segment_is_refused() {
 fn an_unknown_format_version_is_refused() {
     let disk = FakeDisk::new(6);
     let journal = start(&disk);
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    journal
+        .checkpoint(&mut || journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state"))
+        .unwrap();
     drop(journal);
     disk.kill();
     let files = disk.names();
@@ -215,7 +217,7 @@ fn nothing_is_taken_after_a_failed_sync_and_durable_does_not_move() {
     let mut batch = Batch::new();
     batch.push(&[b"three"]);
     assert!(matches!(journal.append(&mut batch, SYNC), Err(AppendError::Failed(_))));
-    assert!(journal.checkpoint(end, &mut |_| {}, &mut |_| Ok(())).is_err());
+    assert!(journal.checkpoint(&mut || end, &mut |_| {}, &mut |_| Ok(())).is_err());
     assert!(journal.close().is_err());
     // What is in memory can still be read.
     assert_eq!(journal.read(position, &mut ReadCache::default()).unwrap(), b"two");
@@ -228,7 +230,9 @@ fn a_segment_that_is_full_to_the_last_octet_is_not_freed_before_there_is_another
     let room = options().segment_bytes - 4096 - 32 - 8;
     append(&journal, &[&vec![1; room as usize]], SYNC);
     assert_eq!(journal.end(), Lsn(options().segment_bytes));
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    journal
+        .checkpoint(&mut || journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state"))
+        .unwrap();
     drop(journal);
     disk.lose_power();
     let journal = start(&disk);
@@ -255,7 +259,7 @@ fn one_live_record_pins_pages_and_not_its_segment() {
     // The first plans what the second does, so that both know of it.
     let checkpoint = || {
         let live = &mut |live: EachLive<'_>| kept.iter().rev().for_each(|(at, _)| live(*at));
-        journal.checkpoint(journal.end(), live, &mut |out| out.write_all(b"state")).unwrap()
+        journal.checkpoint(&mut || journal.end(), live, &mut |out| out.write_all(b"state")).unwrap()
     };
     assert_eq!(checkpoint().punched_bytes, 0);
     let done = checkpoint();
@@ -267,9 +271,11 @@ fn one_live_record_pins_pages_and_not_its_segment() {
             assert_eq!(journal.read(*position, &mut cache).unwrap(), octets);
         }
         journal
-            .checkpoint(journal.end(), &mut |_| panic!("nothing is left to punch"), &mut |out| {
-                out.write_all(b"state")
-            })
+            .checkpoint(
+                &mut || journal.end(),
+                &mut |_| panic!("nothing is left to punch"),
+                &mut |out| out.write_all(b"state"),
+            )
             .unwrap();
     }
 }
@@ -289,7 +295,9 @@ fn no_hole_is_made_by_the_length_of_a_record_that_is_damaged() {
     disk.corrupt(&path, live.0 as usize + 1, 0x40);
     for _ in 0..2 {
         let held = &mut |each: EachLive<'_>| [live, next].iter().for_each(|at| each(*at));
-        journal.checkpoint(journal.end(), held, &mut |out| out.write_all(b"state")).unwrap();
+        journal
+            .checkpoint(&mut || journal.end(), held, &mut |out| out.write_all(b"state"))
+            .unwrap();
     }
     disk.corrupt(&path, live.0 as usize + 1, 0x40);
     assert_eq!(journal.read(live, &mut ReadCache::default()).unwrap(), record);

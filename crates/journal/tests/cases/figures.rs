@@ -26,7 +26,9 @@ fn appends_writes_syncs_reads_and_checkpoints_are_counted() {
     assert_eq!(read.reads, 1);
     assert!(read.read_bytes >= 3);
 
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    journal
+        .checkpoint(&mut || journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state"))
+        .unwrap();
     let after = journal.figures();
     assert_eq!((after.checkpoints, after.segments), (1, 1));
     assert!(after.checkpoint_bytes > 5 && after.log_bytes > 0 && after.spare_bytes > 0);

@@ -36,7 +36,9 @@ fn a_full_disk_refuses_publishes_takes_acks_and_recovers() {
         journal.release(&[position.into()]);
     }
     assert!(journal.failed().is_none() && journal.wants_checkpoint());
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000])).unwrap();
+    journal
+        .checkpoint(&mut || journal.end(), &mut |_| {}, &mut |out| out.write_all(&[0; 20_000]))
+        .unwrap();
     assert!(journal.has_room());
     assert_eq!(batch.len(), 1);
     journal.append(&mut batch, SYNC).unwrap();
@@ -58,7 +60,9 @@ fn a_file_system_that_takes_no_more_files_is_a_full_disk() {
         journal.release(&[position.into()]);
     }
     // Its file is made in the place of a spare one, and what it frees is room.
-    journal.checkpoint(journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+    journal
+        .checkpoint(&mut || journal.end(), &mut |_| {}, &mut |out| out.write_all(b"state"))
+        .unwrap();
     disk.set_files_max(usize::MAX);
     journal.maintain_once();
     assert!(journal.has_room());

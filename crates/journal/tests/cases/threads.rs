@@ -76,7 +76,7 @@ fn checkpoint(journal: &Journal, owns: &[Own]) {
     drop(live);
     // It may be the first to notice that the power is off.
     let _ = journal.checkpoint(
-        start,
+        &mut || start,
         &mut |each| positions.iter().for_each(|position| each(*position)),
         &mut |out| out.write_all(&[0; 1000]),
     );
@@ -152,7 +152,7 @@ fn burst(quiet: Duration, are_enough: fn(u64) -> bool) {
         batch.clear();
     }
     for _ in 0..2 {
-        journal.checkpoint(journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
+        journal.checkpoint(&mut || journal.end(), &mut |_| {}, &mut |_| Ok(())).unwrap();
     }
     let since = Instant::now();
     while !are_enough(journal.usage().spare_bytes / segment_bytes) || journal.usage().segments > 2 {

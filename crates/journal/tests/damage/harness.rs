@@ -81,7 +81,7 @@ impl Sample {
                 checkpoint = journal.end();
                 journal
                     .checkpoint(
-                        checkpoint,
+                        &mut || checkpoint,
                         &mut |each| live.iter().for_each(|position| each(*position)),
                         &mut |out| out.write_all(&state),
                     )

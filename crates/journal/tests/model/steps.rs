@@ -141,7 +141,7 @@ impl World {
         let journal = self.journal.as_ref().unwrap();
         let wanted = journal.wants_checkpoint();
         let result = journal.checkpoint(
-            start,
+            &mut || start,
             &mut |each| live.keys().filter(|position| **position < start).for_each(|p| each(*p)),
             &mut |out| out.write_all(&state),
         );

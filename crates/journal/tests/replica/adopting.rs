@@ -74,7 +74,7 @@ fn alone(seed: u64, count: u8) -> (FakeDisk, Records) {
             let live = records.clone();
             journal
                 .checkpoint(
-                    start,
+                    &mut || start,
                     &mut |each| live.keys().for_each(|position| each(Lsn(*position))),
                     &mut |out| write(&live, out),
                 )

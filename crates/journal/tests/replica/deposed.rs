@@ -80,7 +80,7 @@ fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
     lead.count_live(&mut |each| each(message)).unwrap();
     let checkpoint = |at: usize| {
         let made = lead.checkpoint(
-            ends[at].1,
+            &mut || ends[at].1,
             // By the time that it is deposed, its broker has settled the message, by a record that no majority ever has.
             &mut |each| {
                 if lead.failure().is_none() {

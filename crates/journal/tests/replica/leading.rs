@@ -61,7 +61,7 @@ fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
     copy.flush();
     copy.replica().commit(3).unwrap();
     for data in [b"first ", b"second"] {
-        lead.checkpoint(start, &mut |_| {}, &mut |out| out.write_all(data)).unwrap();
+        lead.checkpoint(&mut || start, &mut |_| {}, &mut |out| out.write_all(data)).unwrap();
     }
     drop(lead);
     copy.base = 2;
@@ -90,7 +90,7 @@ fn a_checkpoint_stands_for_no_entry_that_consensus_has_not_applied() {
     let start = copy.replica().end_of(3).unwrap();
     copy.replica().applied(2);
     assert_eq!(copy.replica().applicable(), 2);
-    let make = || lead.checkpoint(start, &mut |_| {}, &mut |_| Ok(()));
+    let make = || lead.checkpoint(&mut || start, &mut |_| {}, &mut |_| Ok(()));
     assert!(matches!(make(), Err(CheckpointError::Unapplied(3))));
     copy.replica().applied(3);
     make().unwrap();
