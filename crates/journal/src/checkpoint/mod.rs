@@ -223,6 +223,8 @@ impl Core {
                 // What could not be written shall not take up room; at the next start it is
                 // removed at the latest.
                 let _ = self.disk.remove(&path);
+                // A spare segment may have been given up for it.
+                self.wake_upkeep();
                 return Err(error);
             }
         };

@@ -38,8 +38,17 @@ enum Call {
 pub struct CheckpointCalls {
     call: Mutex<Call>,
     called: Condvar,
-    /// None is made before, as the last one failed.
-    rests_until: Mutex<Option<Instant>>,
+    /// There if the last one failed.
+    rest: Mutex<Option<Rest>>,
+}
+
+/// Behind a checkpoint that failed.
+#[derive(Clone, Copy)]
+struct Rest {
+    /// None is made before.
+    until: Instant,
+    /// Unless there is room by then, where there was none when it began. Otherwise something else was in the way.
+    ends_with_room: bool,
 }
 
 impl CheckpointCalls {
@@ -47,15 +56,18 @@ impl CheckpointCalls {
     pub fn wait(&self, journal: &Journal) -> bool {
         let mut call = self.call.lock();
         loop {
-            let rests_until = *self.rests_until.lock();
-            if let (Some(until), true) = (rests_until, *call != Call::Stop) {
+            let rest = *self.rest.lock();
+            if let (Some(Rest { until, ends_with_room }), true) = (rest, *call != Call::Stop) {
                 let next = until.min(Instant::now() + UNLOGGED_RETRY);
                 let has_rested = self.called.wait_until(&mut call, next).timed_out();
                 // What only a checkpoint makes durable waits no longer than there is no room.
                 let is_over = Instant::now() >= until
-                    || has_rested && journal.awaits_checkpoint() && journal.has_room();
+                    || has_rested
+                        && ends_with_room
+                        && journal.awaits_checkpoint()
+                        && journal.has_room();
                 if is_over && *call != Call::Stop {
-                    *self.rests_until.lock() = None;
+                    *self.rest.lock() = None;
                     // Whatever was in the way may be gone.
                     if journal.wants_checkpoint() || journal.awaits_checkpoint() {
                         *call = Call::Make;
@@ -83,10 +95,15 @@ impl CheckpointCalls {
         }
     }
 
-    /// One was tried since `begun`, and made or not.
-    pub fn tried(&self, begun: Instant, is_made: bool) {
-        let (now, took) = (Instant::now(), begun.elapsed());
-        *self.rests_until.lock() = (!is_made).then(|| now + rest_after_failure(took));
+    /// One was made.
+    pub fn made(&self) {
+        *self.rest.lock() = None;
+    }
+
+    /// One that was begun at `begun`, when the log had room or had none, has failed.
+    pub fn failed(&self, begun: Instant, had_room: bool) {
+        let until = Instant::now() + rest_after_failure(begun.elapsed());
+        *self.rest.lock() = Some(Rest { until, ends_with_room: !had_room });
     }
 
     /// Wants a checkpoint.

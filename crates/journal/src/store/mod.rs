@@ -120,7 +120,7 @@ impl JournalStore {
     /// The checkpoint before stays then, and [`JournalStore::wait_for_checkpoint`] asks for none for as long as
     /// [`rest_after_failure`] says.
     pub fn checkpoint(&self, state: &dyn ShardState) -> Result<CheckpointDone, CheckpointError> {
-        let begun = Instant::now();
+        let (begun, had_room) = (Instant::now(), self.journal.has_room());
         let start = Cell::new(Lsn::default());
         let made = self.journal.checkpoint(
             &mut || {
@@ -130,7 +130,10 @@ impl JournalStore {
             &mut |each| state.for_each_live(start.get(), &mut |position| each(position.into())),
             &mut |out| state.write(start.get(), out),
         );
-        self.checkpoints.tried(begun, made.is_ok());
+        match made {
+            Ok(_) => self.checkpoints.made(),
+            Err(_) => self.checkpoints.failed(begun, had_room),
+        }
         made
     }
 

@@ -1,7 +1,7 @@
 //! When checkpoints are made.
 
 use crate::support::{dir, options};
-use courser_journal::{JournalStore, Lsn, Options, testing::FakeDisk};
+use courser_journal::{JournalStore, Lsn, Options, rest_after_failure, testing::FakeDisk};
 use courser_store::{Log, MemoryGauge, Position, Record, ShardState, Sync};
 use std::{
     io::{self, Write},
@@ -108,6 +108,18 @@ fn a_checkpoint_that_fails_is_tried_again_after_a_rest_however_much_is_appended(
     state.fails.store(false, Relaxed);
     append();
     wait_until("it is not made when it can be", || !state.store.journal().wants_checkpoint());
+    state.close(thread);
+}
+
+#[test]
+fn a_checkpoint_that_fails_while_the_log_has_room_is_tried_again_after_the_whole_rest() {
+    let takes = Duration::from_millis(200);
+    let state = State::new(Options { threads: true, ..options() }, true, takes);
+    let thread = state.make_checkpoints();
+    state.note_unlogged();
+    wait_until("it is not tried again", || state.tried().len() > 1);
+    let tried = state.tried();
+    assert!(tried[1] - tried[0] >= takes + rest_after_failure(takes), "{:?}", tried[1] - tried[0]);
     state.close(thread);
 }
 
