@@ -9,7 +9,6 @@ use crate::exchange::ExchangeSettings;
 use crate::fault::Fault;
 use crate::vhost::QueueRequest;
 use courser_codec::{FieldTable, Table, exchange};
-use std::sync::Arc;
 
 /// A queue to be declared.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,9 +53,7 @@ impl Admin {
         let _change = vhost.begin_change()?;
         let entries = settings.arguments.to_entries();
         let declare = exchange_declare(name, settings, &entries)?;
-        let shard = Arc::clone(vhost.shard());
-        let _gate = shard.gate.read();
-        vhost.declare_exchange(&declare, || shard.next_id()).map(drop)
+        vhost.declare_exchange(&declare, || vhost.shard().next_id()).map(drop)
     }
 
     /// Declares a queue that is there. Returns whether there is one of this name.
@@ -78,9 +75,7 @@ impl Admin {
         let vhost = self.known_vhost(vhost)?;
         let _change = vhost.begin_change()?;
         let request = request(name, queue)?;
-        let shard = Arc::clone(vhost.shard());
-        let _gate = shard.gate.read();
-        vhost.declare_queue(request, NO_CONNECTION, || shard.next_id()).map(drop)
+        vhost.declare_queue(request, NO_CONNECTION, || vhost.shard().next_id()).map(drop)
     }
 }
 

@@ -58,7 +58,7 @@ impl View for ExchangeView {
             internal: settings.internal,
             predefined: crate::vhost::is_predefined(&exchange.name),
             arguments: settings.arguments.clone(),
-            policy: vhost.policy_of_exchange(exchange),
+            policy: exchange.policy().map(|policy| policy.policy.name.clone()),
             alternate_exchange: exchange.alternate().map(|name| ShortString::clone(&name)),
             bindings: exchange.binding_count(),
             counts: exchange.counts.read(),

@@ -2,8 +2,9 @@
 
 use super::Admin;
 use crate::arguments::QueueType;
-use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
+use crate::policy::{CompiledPolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
 use courser_codec::{FieldTable, ShortString};
+use std::sync::Arc;
 
 /// Queues, and exchanges, that are shown; of the others it is said how many they are.
 const SHOWN_MAX: usize = 50;
@@ -63,26 +64,22 @@ impl Admin {
         let vhost =
             self.broker.vhost(vhost).ok_or_else(|| PolicyError::NoVhost(vhost.to_owned()))?;
         policy.check(kind)?;
-        let before = vhost.policies_now();
-        let after = before.with(kind, policy.clone())?;
+        let after = vhost.policies_now().with(kind, policy.clone())?;
         let mut preview = PolicyPreview::default();
         let matching = Policies::default().with(kind, policy)?;
         for queue in vhost.ordered_queues().starting_at(0) {
             let (name, arguments) = (queue.name.as_bytes(), &queue.settings.arguments);
             let queue_type = QueueType::of(arguments);
-            let names = |policies: &Policies| {
-                let (user, operator) = policies.of_queue(name, queue_type);
-                let of_kind = if kind == PolicyKind::User { user } else { operator };
-                of_kind.map(|policy| policy.name.clone())
-            };
-            preview.matching_queues += usize::from(names(&matching).is_some());
-            let effective = |policies: &Policies| {
-                policies.effective_queue(name, arguments).unwrap_or_else(|| arguments.clone())
+            let (before, after) = (queue.policies(), after.of_queue(name, queue_type));
+            let matches = matching.of_queue(name, queue_type).of_kind(kind).is_some();
+            preview.matching_queues += usize::from(matches);
+            let effective = |policies: &QueuePolicies| {
+                policies.effective(arguments).unwrap_or_else(|| arguments.clone())
             };
             let changed = PreviewedQueue {
                 name: queue.name.clone(),
-                policy_before: names(&before),
-                policy_after: names(&after),
+                policy_before: before.name(kind),
+                policy_after: after.name(kind),
                 before: effective(&before),
                 after: effective(&after),
             };
@@ -95,8 +92,11 @@ impl Admin {
             }
         }
         for exchange in vhost.ordered_exchanges().starting_at(0) {
-            let of = |policies: &Policies| policies.of_exchange(exchange.name.as_bytes()).cloned();
-            let (was, would_be) = (of(&before), of(&after));
+            let (was, would_be) = (exchange.policy(), after.of_exchange(exchange.name.as_bytes()));
+            let policy = |found: &Option<Arc<CompiledPolicy>>| {
+                found.as_ref().map(|found| found.policy.clone())
+            };
+            let (was, would_be) = (policy(&was), policy(&would_be));
             if was == would_be {
                 continue;
             }

@@ -4,6 +4,7 @@ use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
+use crate::policy::PolicyKind;
 use crate::queue::{
     ConnectionId, DelayedRetry, DelayedStatus, Queue, QueueContents, QueueStatus, Unread,
 };
@@ -125,17 +126,17 @@ impl QueueGlance<'_> {
 
     /// The policy that applies to it.
     pub fn policy(&self) -> Option<String> {
-        self.vhost.policy_of_queue(self.queue)
+        self.queue.policies().name(PolicyKind::User)
     }
 
     /// The operator policy that applies to it.
     pub fn operator_policy(&self) -> Option<String> {
-        self.vhost.operator_policy_of_queue(self.queue)
+        self.queue.policies().name(PolicyKind::Operator)
     }
 
     /// What the two policies ask for together.
     pub fn effective_definition(&self) -> FieldTable {
-        self.vhost.effective_definition_of_queue(self.queue)
+        self.queue.policies().definition()
     }
 
     /// The arguments as declared.
@@ -234,7 +235,7 @@ impl View for QueueView {
 
     fn view(vhost: &Arc<Vhost>, queue: &Arc<Queue>) -> Self {
         let settings = &queue.settings;
-        let policies = vhost.policies_for_queue(queue);
+        let policies = queue.policies();
         let (status, counts, contents) = queue.figures();
         let QueueStatus { ready, unacked, delayed, consumers } = status;
         QueueView {
@@ -245,9 +246,9 @@ impl View for QueueView {
             auto_delete: settings.auto_delete,
             exclusive_owner: settings.exclusive_owner,
             arguments: settings.arguments.clone(),
-            policy: policies.user,
-            operator_policy: policies.operator,
-            effective_definition: policies.definition,
+            policy: policies.name(PolicyKind::User),
+            operator_policy: policies.name(PolicyKind::Operator),
+            effective_definition: policies.definition(),
             ready,
             unacked,
             delayed,

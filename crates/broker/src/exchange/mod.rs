@@ -32,6 +32,7 @@ use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::keyed::KeyedMap;
 use crate::memory::{Charge, Use, named_bytes};
+use crate::policy::CompiledPolicy;
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
 use crate::work;
@@ -72,6 +73,7 @@ pub struct Exchange {
     pub name: ShortString,
     /// What it was declared with.
     pub settings: ExchangeSettings,
+    policy: ArcSwapOption<CompiledPolicy>,
     alternate: ArcSwapOption<ShortString>,
     retention: Retention,
     deduplication: Option<Arc<Deduplication>>,
@@ -171,6 +173,7 @@ impl Exchange {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
+        policy: Option<Arc<CompiledPolicy>>,
         context: Context,
     ) -> Arc<Self> {
         let bytes = named_bytes(&name, &settings.arguments);
@@ -198,6 +201,7 @@ impl Exchange {
                 _ => Retention::Nothing,
             },
             settings,
+            policy: ArcSwapOption::empty(),
             alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
@@ -205,17 +209,25 @@ impl Exchange {
             counts: SharedExchangeCounts::default(),
             _charge: charge,
         });
-        exchange.give_alternate(None);
+        exchange.follow(policy);
         exchange
     }
 
-    /// Has the alternate exchange that its arguments name, or else the one that a policy gives it.
-    pub(crate) fn give_alternate(&self, given: Option<ShortString>) {
+    /// Follows a policy from now on: has the alternate exchange that its arguments name, or else the one that the policy
+    /// gives it.
+    pub(crate) fn follow(&self, policy: Option<Arc<CompiledPolicy>>) {
+        let given = policy.as_ref().and_then(|policy| policy.alternate_exchange());
         let declared = self.settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
             // What is no name was refused at the declaration.
             ShortString::new(name.as_long_str()?).ok()
         });
         self.alternate.store(declared.or(given).map(Arc::new));
+        self.policy.store(policy);
+    }
+
+    /// The policy that counts for it.
+    pub(crate) fn policy(&self) -> Option<Arc<CompiledPolicy>> {
+        self.policy.load_full()
     }
 
     /// The exchange that gets what finds no destination here.

@@ -114,6 +114,9 @@ impl Broker {
         if shard.id == ShardId::HOME {
             self.restore_accounts(accounts);
         }
+        let vhosts = self.vhosts();
+        let restored = vhosts.iter().filter(|vhost| Arc::ptr_eq(vhost.shard(), shard));
+        restored.for_each(|vhost| vhost.follow_restored_policies());
         let mut messages = 0;
         for (id, index) in recovered.queues {
             // Those of a queue or an exchange that was deleted are nobody's.
@@ -202,7 +205,8 @@ impl Broker {
             }
             Definition::Queue { vhost, name, id, settings, paused } => {
                 let vhost = on_shard(&vhost)?;
-                let queue = vhost.make_queue(id, name, settings);
+                let policies = vhost.policies_for(&name, &settings.arguments);
+                let queue = vhost.make_queue(id, name, settings, policies);
                 queue.set_paused(paused);
                 found.queues.insert(id, queue.clone());
                 vhost.restore(Destination::Queue(queue));

@@ -4,15 +4,18 @@
 //! Of all policies that match, the one of the highest priority counts; so it is with operator
 //! policies, which bound what policies and arguments ask for. [`Policies`] keeps those of a vhost,
 //! `effective` says what comes of arguments and policies together, `keys` what may be in a
-//! definition, `pattern` which names a policy is for.
+//! definition, `pattern` which names a policy is for, `found` what was found to count for a queue: that is worked out when
+//! the queue is made and when policies change, and remembered.
 
 mod effective;
+mod found;
 mod keys;
 mod of_vhost;
 mod pattern;
 
+pub(crate) use found::QueuePolicies;
 pub use keys::{is_rabbitmq_only, policy_keys};
-pub(crate) use of_vhost::Policies;
+pub(crate) use of_vhost::{CompiledPolicy, Policies};
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;

@@ -1,9 +1,10 @@
 //! The policies of a vhost, in the order in which they are looked at.
 
 use super::pattern::NamePattern;
-use super::{ApplyTo, Policy, PolicyError, PolicyKind, effective, invalid};
+use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, invalid};
 use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
-use courser_codec::FieldTable;
+use crate::gate;
+use courser_codec::ShortString;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -16,15 +17,15 @@ const BACKTRACKING_MAX: usize = 20;
 
 /// A policy that can be matched.
 #[derive(Debug)]
-struct Compiled {
+pub(crate) struct CompiledPolicy {
     kind: PolicyKind,
     /// From the configuration, and gone when it is no longer there.
     configured: bool,
-    policy: Policy,
+    pub policy: Policy,
     pattern: NamePattern,
 }
 
-impl Compiled {
+impl CompiledPolicy {
     /// Of all that match, the least one counts. No two have the same rank.
     fn rank(&self) -> (PolicyKind, Reverse<i64>, bool, &str) {
         (self.kind, Reverse(self.policy.priority), self.configured, &self.policy.name)
@@ -33,28 +34,29 @@ impl Compiled {
     fn is(&self, kind: PolicyKind, configured: bool, name: &str) -> bool {
         self.kind == kind && self.configured == configured && self.policy.name == name
     }
+
+    /// The alternate exchange that it gives to exchanges.
+    pub fn alternate_exchange(&self) -> Option<ShortString> {
+        let name = self.policy.definition.get(ALTERNATE_EXCHANGE)?;
+        ShortString::new(name.as_long_str()?).ok()
+    }
 }
 
 /// The policies of a vhost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
     /// Those that count before others first.
-    ranked: Vec<Arc<Compiled>>,
+    ranked: Vec<Arc<CompiledPolicy>>,
 }
 
 impl Policies {
-    /// Whether there is none, which is all that most queues have to know.
-    pub fn is_empty(&self) -> bool {
-        self.ranked.is_empty()
-    }
-
     /// Takes a policy in, which has been found good, in place of the one of its name.
     ///
     /// # Errors
     /// When there is no room for it.
     pub fn insert(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
         let pattern = NamePattern::new(&policy.pattern)?;
-        let compiled = Compiled { kind, configured: false, policy, pattern };
+        let compiled = CompiledPolicy { kind, configured: false, policy, pattern };
         self.check_room(&compiled)?;
         self.put(compiled);
         Ok(())
@@ -63,7 +65,7 @@ impl Policies {
     /// Takes a policy in that has been set before, maybe under larger bounds.
     pub fn restore(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
         let pattern = NamePattern::restore(&policy.pattern)?;
-        self.put(Compiled { kind, configured: false, policy, pattern });
+        self.put(CompiledPolicy { kind, configured: false, policy, pattern });
         Ok(())
     }
 
@@ -74,8 +76,8 @@ impl Policies {
         Ok(with)
     }
 
-    fn check_room(&self, new: &Compiled) -> Result<(), PolicyError> {
-        let is_replaced = |one: &Compiled| one.is(new.kind, new.configured, &new.policy.name);
+    fn check_room(&self, new: &CompiledPolicy) -> Result<(), PolicyError> {
+        let is_replaced = |one: &CompiledPolicy| one.is(new.kind, new.configured, &new.policy.name);
         let others = || self.ranked.iter().filter(|one| !is_replaced(one));
         if others().filter(|one| one.kind == new.kind).count() >= POLICIES_MAX {
             return Err(PolicyError::TooMany(POLICIES_MAX));
@@ -84,7 +86,7 @@ impl Policies {
         if bytes + new.policy.bytes() > POLICIES_BYTES_MAX {
             return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
         }
-        let backtracks = |one: &&Arc<Compiled>| one.pattern.backtracks();
+        let backtracks = |one: &&Arc<CompiledPolicy>| one.pattern.backtracks();
         if new.pattern.backtracks() && others().filter(backtracks).count() >= BACKTRACKING_MAX {
             let why = format!(
                 "has look-around or back-references, as have {BACKTRACKING_MAX} policies of the vhost: there may be no more"
@@ -116,12 +118,12 @@ impl Policies {
         self.ranked.retain(|one| !one.configured);
         for (kind, policy) in policies.iter().cloned() {
             let pattern = NamePattern::new(&policy.pattern)?;
-            self.put(Compiled { kind, configured: true, policy, pattern });
+            self.put(CompiledPolicy { kind, configured: true, policy, pattern });
         }
         Ok(())
     }
 
-    fn put(&mut self, new: Compiled) {
+    fn put(&mut self, new: CompiledPolicy) {
         self.ranked.retain(|one| !one.is(new.kind, new.configured, &new.policy.name));
         let place = self.ranked.partition_point(|one| one.rank() < new.rank());
         self.ranked.insert(place, Arc::new(new));
@@ -129,7 +131,7 @@ impl Policies {
 
     /// All of one kind, those from the configuration last, by name.
     pub fn list(&self, kind: PolicyKind) -> Vec<Policy> {
-        let mut all: Vec<&Compiled> =
+        let mut all: Vec<&CompiledPolicy> =
             self.ranked.iter().map(|one| &**one).filter(|one| one.kind == kind).collect();
         all.sort_unstable_by_key(|one| (one.configured, &one.policy.name));
         all.into_iter().map(|one| one.policy.clone()).collect()
@@ -148,62 +150,32 @@ impl Policies {
         kind: PolicyKind,
         name: &[u8],
         takes: impl Fn(ApplyTo) -> bool,
-    ) -> Option<&Policy> {
+    ) -> Option<Arc<CompiledPolicy>> {
         let mut of_kind = self.ranked.iter().filter(|one| one.kind == kind);
         let counts =
-            |one: &&Arc<Compiled>| takes(one.policy.apply_to) && one.pattern.is_match(name);
-        of_kind.find(counts).map(|one| &one.policy)
+            |one: &&Arc<CompiledPolicy>| takes(one.policy.apply_to) && one.pattern.is_match(name);
+        of_kind.find(counts).map(Arc::clone)
     }
 
-    /// The policies that count for a queue: the user's and the operator's.
-    pub fn of_queue(
-        &self,
-        name: &[u8],
-        queue_type: QueueType,
-    ) -> (Option<&Policy>, Option<&Policy>) {
+    /// The policies that count for a queue. With costly patterns that takes long: nothing is locked meanwhile.
+    pub fn of_queue(&self, name: &[u8], queue_type: QueueType) -> QueuePolicies {
+        if self.ranked.is_empty() {
+            return QueuePolicies::default();
+        }
+        gate::assert_outside("patterns of policies are looked for");
         let takes = |apply_to: ApplyTo| apply_to.takes_queue(queue_type);
-        (self.best(PolicyKind::User, name, takes), self.best(PolicyKind::Operator, name, takes))
+        QueuePolicies {
+            user: self.best(PolicyKind::User, name, takes),
+            operator: self.best(PolicyKind::Operator, name, takes),
+        }
     }
 
-    /// What the policies that count for a queue ask for together.
-    pub fn definition_for_queue(&self, name: &[u8], queue_type: QueueType) -> FieldTable {
-        let (user, operator) = self.of_queue(name, queue_type);
-        merged(user, operator)
-    }
-
-    /// The policy that counts for an exchange.
-    pub fn of_exchange(&self, name: &[u8]) -> Option<&Policy> {
+    /// The policy that counts for an exchange, likewise.
+    pub fn of_exchange(&self, name: &[u8]) -> Option<Arc<CompiledPolicy>> {
+        if self.ranked.is_empty() {
+            return None;
+        }
+        gate::assert_outside("patterns of policies are looked for");
         self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)
     }
-
-    /// What a queue with these arguments does, all policies considered; none if that is just what
-    /// its arguments say.
-    pub fn effective_queue(&self, name: &[u8], arguments: &FieldTable) -> Option<FieldTable> {
-        if self.is_empty() {
-            return None;
-        }
-        let queue_type = QueueType::of(arguments);
-        let (user, operator) = self.of_queue(name, queue_type);
-        if user.is_none() && operator.is_none() {
-            return None;
-        }
-        Some(effective::apply(arguments, &merged(user, operator), queue_type))
-    }
-
-    /// The alternate exchange that a policy gives to an exchange.
-    pub fn alternate_exchange(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.of_exchange(name)?
-            .definition
-            .get(ALTERNATE_EXCHANGE)?
-            .as_long_str()
-            .map(<[u8]>::to_vec)
-    }
-}
-
-fn merged(user: Option<&Policy>, operator: Option<&Policy>) -> FieldTable {
-    let definition = |policy: Option<&Policy>| policy.map(|policy| policy.definition.clone());
-    effective::merge(
-        definition(user).unwrap_or_default(),
-        &definition(operator).unwrap_or_default(),
-    )
 }

@@ -3,6 +3,7 @@
 use super::bounds::{Bounds, Overflow};
 use super::retry::DelayedRetry;
 use crate::arguments::QueueType;
+use crate::policy::QueuePolicies;
 use crate::stream;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::sync::Arc;
@@ -44,6 +45,12 @@ pub struct DeadLetterTo {
 }
 
 impl EffectiveSettings {
+    /// What these arguments ask for together with policies.
+    pub(crate) fn with(policies: &QueuePolicies, arguments: &FieldTable) -> Option<Arc<Self>> {
+        let given = policies.effective(arguments);
+        EffectiveSettings::of(given.as_ref().unwrap_or(arguments))
+    }
+
     /// What these arguments, which have been found good, ask for; none if it is nothing special.
     pub fn of(arguments: &FieldTable) -> Option<Arc<Self>> {
         let traits = EffectiveSettings {

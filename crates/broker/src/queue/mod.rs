@@ -72,6 +72,7 @@ use crate::exchange::Sources;
 use crate::fault::{Fault, store_fault};
 use crate::kept_reader::KeptReader;
 use crate::memory::{Charge, Memory, Use, named_bytes};
+use crate::policy::QueuePolicies;
 use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
@@ -171,6 +172,7 @@ struct State {
     had_consumer: bool,
     /// What it does that not every queue does.
     traits: Option<Arc<EffectiveSettings>>,
+    policies: QueuePolicies,
     lease: Lease,
     dying: Dying,
     delayed: Delayed,
@@ -228,10 +230,11 @@ impl Queue {
         id: u64,
         name: ShortString,
         settings: QueueSettings,
-        traits: Option<Arc<EffectiveSettings>>,
+        policies: QueuePolicies,
         home: Home<'_>,
     ) -> Arc<Self> {
         let Home { namespace, vhost_counts, timers, memory } = home;
+        let traits = EffectiveSettings::with(&policies, &settings.arguments);
         let ranks = arguments::ranks(&settings.arguments);
         let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
@@ -275,6 +278,7 @@ impl Queue {
                 reader: KeptReader::new(memory),
                 consumers,
                 traits,
+                policies,
                 notes,
                 unacked,
                 dying,

@@ -3,6 +3,7 @@
 use super::bounds::Overflow;
 use super::settle::Settling;
 use super::{EffectiveSettings, Queue, State};
+use crate::policy::QueuePolicies;
 use crate::timers::{Timed, TimerKind};
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
@@ -38,16 +39,21 @@ impl Queue {
         }
     }
 
-    /// Gives it other traits, which hold from now on, also for what waits in it. The vhost's routes
+    /// Lets it follow these policies, which hold from now on, also for what waits in it. The vhost's routes
     /// have to be forgotten after this.
-    pub(crate) fn set_traits(
+    pub(crate) fn follow(
         self: &Arc<Self>,
-        traits: Option<Arc<EffectiveSettings>>,
+        policies: QueuePolicies,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
+        let traits = EffectiveSettings::with(&policies, &self.settings.arguments);
         let mut state = self.state.lock();
-        if state.deleted || state.traits == traits {
+        if state.deleted {
+            return Ok(());
+        }
+        state.policies = policies;
+        if state.traits == traits {
             return Ok(());
         }
         state.traits = traits;
@@ -83,6 +89,11 @@ impl Queue {
     /// What it does that not every queue does.
     pub fn traits(&self) -> Option<Arc<EffectiveSettings>> {
         self.state.lock().traits.clone()
+    }
+
+    /// The policies that it follows.
+    pub(crate) fn policies(&self) -> QueuePolicies {
+        self.state.lock().policies.clone()
     }
 }
 

@@ -4,6 +4,7 @@ use super::Session;
 use super::properties::malformed;
 use crate::direct_reply::{REPLY_TO, REPLY_TO_PREFIX, is_reply_name};
 use crate::fault::Fault;
+use crate::policy::QueuePolicies;
 use crate::queue::{NewConsumer, Queue, QueueSettings};
 use courser_codec::{
     ContentHeader, FieldTable, Frame, Properties, RawProperties, ShortStr, ShortString, basic,
@@ -47,7 +48,9 @@ impl Session {
             arguments: FieldTable::new(),
         };
         let name = self.broker.random_name(REPLY_TO_PREFIX);
-        let queue = self.vhost.make_queue(self.shard.next_id(), name, settings);
+        // No policy is for what is in no list.
+        let policies = QueuePolicies::default();
+        let queue = self.vhost.make_queue(self.shard.next_id(), name, settings, policies);
         let reply = basic::ConsumeOk { consumer_tag: tag.as_short_str() };
         let new = NewConsumer {
             outbox: &self.outbox,

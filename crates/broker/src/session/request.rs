@@ -114,9 +114,7 @@ impl Session {
             Some(lsn) => lsn,
             None => {
                 self.permit_alternate(declare)?;
-                let shard = Arc::clone(&self.shard);
-                let _gate = shard.gate.read();
-                self.vhost.declare_exchange(declare, || shard.next_id())?
+                self.vhost.declare_exchange(declare, || self.shard.next_id())?
             }
         };
         let declared = Method::ExchangeDeclareOk(Default::default());
@@ -178,9 +176,7 @@ impl Session {
 
     fn make_queue(&mut self, request: QueueRequest) -> Result<Arc<Queue>, Fault> {
         self.permit_dead_letters(&request.name, &request.arguments)?;
-        let shard = Arc::clone(&self.shard);
-        let _gate = shard.gate.read();
-        self.vhost.declare_queue(request, self.client.connection, || shard.next_id())
+        self.vhost.declare_queue(request, self.client.connection, || self.shard.next_id())
     }
 
     fn bind_queue(&mut self, number: u16, bind: &queue::Bind<'_>) -> Result<(), Fault> {

@@ -227,14 +227,16 @@ impl Broker {
 
     /// Lets a vhost go on that stood still for a move up to this. Returns whether it did.
     pub(crate) fn start_vhost(&self, vhost: &Vhost, number: u64) -> Result<bool, Fault> {
-        let _write = self.shards_write.lock();
+        let write = self.shards_write.lock();
         if vhost.is_still() && vhost.mover() > number {
             return Ok(false);
         }
         self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
         let stood_still = vhost.start(number);
+        drop(write);
         if stood_still {
-            // What has changed meanwhile is followed now; nothing does that could be refused.
+            // What has changed meanwhile is followed now; nothing does that could be refused. With many policies that takes
+            // long.
             drop(self.change_policies(vhost, |_| Ok(()), || Ok(())));
             self.timers.let_go();
         }

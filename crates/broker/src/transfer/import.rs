@@ -158,8 +158,6 @@ impl Import {
         }
         let parsed = definition::parse(key, value);
         let definition = parsed.ok_or_else(|| self.broken("a definition makes no sense"))?;
-        let shard = Arc::clone(self.vhost.shard());
-        let _gate = shard.gate.read();
         let (of, is_made) = match definition {
             Definition::Policy { vhost, kind, policy } => {
                 self.vhost.bring_policy(kind, policy)?;

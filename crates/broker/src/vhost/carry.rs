@@ -37,9 +37,10 @@ impl Vhost {
         });
     }
 
-    /// Makes a policy as it was elsewhere. So do the others here with what they are for; all of them with
-    /// the gate held.
+    /// Makes a policy as it was elsewhere. So do the others here with what they are for; all of them outside the gate, as
+    /// it is worked out first which policies count.
     pub(crate) fn bring_policy(&self, kind: PolicyKind, policy: Policy) -> Result<(), Fault> {
+        let _gate = self.shard.gate.read();
         let key = definition::policy_key(&self.name, kind, &policy.name);
         self.append_definition(&key, &definition::policy_value(&policy))?;
         self.restore_policy(kind, policy).map_err(Fault::internal_error)
@@ -50,7 +51,9 @@ impl Vhost {
         name: ShortString,
         settings: ExchangeSettings,
     ) -> Result<Arc<Exchange>, Fault> {
-        let exchange = self.make_exchange(self.shard.next_id(), name, settings);
+        let policy = self.policies_now().of_exchange(name.as_bytes());
+        let _gate = self.shard.gate.read();
+        let exchange = self.make_exchange(self.shard.next_id(), name, settings, policy);
         self.define_exchange(&exchange)?;
         self.restore(Destination::Exchange(Arc::clone(&exchange)));
         Ok(exchange)
@@ -62,7 +65,9 @@ impl Vhost {
         settings: QueueSettings,
         is_paused: bool,
     ) -> Result<Arc<Queue>, Fault> {
-        let queue = self.make_queue(self.shard.next_id(), name, settings);
+        let policies = self.policies_for(&name, &settings.arguments);
+        let _gate = self.shard.gate.read();
+        let queue = self.make_queue(self.shard.next_id(), name, settings, policies);
         queue.set_paused(is_paused);
         self.define_queue(&queue)?;
         self.restore(Destination::Queue(Arc::clone(&queue)));
@@ -81,6 +86,7 @@ impl Vhost {
 
     /// Returns whether the ends of the binding are there.
     pub(crate) fn bring_binding(&self, key: &[u8], binding: DefinedBinding) -> Result<bool, Fault> {
+        let _gate = self.shard.gate.read();
         self.append_definition(key, &[])?;
         Ok(self.restore_binding(binding))
     }

@@ -6,6 +6,7 @@ use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
 use crate::monitor::{EventKind, count, vhost_deleted};
+use crate::policy::{CompiledPolicy, QueuePolicies};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
 use courser_codec::FieldTable;
@@ -88,26 +89,13 @@ impl Vhost {
     }
 
     /// `exchange.declare`. Returns the LSN at which the exchange, new or not, survives, if it is to. The caller has made
-    /// sure that the user may make one.
+    /// sure that the user may make one, and is outside the shard's gate.
     pub(crate) fn declare_exchange(
         &self,
         declare: &ExchangeDeclare<'_>,
         id: impl FnOnce() -> u64,
     ) -> Result<Lsn, Fault> {
         let (kind, arguments) = (kind(declare)?, owned_arguments(declare.arguments)?);
-        let _write = self.write.lock();
-        if let Some(lsn) = self.redeclare_exchange(declare)? {
-            return Ok(lsn);
-        }
-        let name = clean_name(declare.exchange);
-        if name.as_bytes().starts_with(RESERVED_PREFIX) {
-            return Err(reserved("exchange", &name));
-        }
-        arguments::check_exchange(kind, &arguments, self.exchange_resource(&name))?;
-        if self.names.load().exchanges.len() >= self.exchanges_max {
-            return Err(self.too_many("exchanges", self.exchanges_max));
-        }
-        self.shard.memory.admit_definition(named_bytes(&name, &arguments))?;
         let settings = ExchangeSettings {
             kind,
             durable: declare.durable,
@@ -115,7 +103,40 @@ impl Vhost {
             internal: declare.internal,
             arguments,
         };
-        let exchange = self.make_exchange(id(), name.clone(), settings);
+        let name = clean_name(declare.exchange);
+        loop {
+            // With many policies this takes long: nothing is locked meanwhile.
+            let policies = self.policies_now();
+            let policy = policies.of_exchange(name.as_bytes());
+            let _gate = self.shard.gate.read();
+            let _write = self.write.lock();
+            if let Some(lsn) = self.redeclare_exchange(declare)? {
+                return Ok(lsn);
+            }
+            if self.has_policies(&policies) {
+                return self.add_exchange(id(), name, settings, policy);
+            }
+        }
+    }
+
+    /// Makes an exchange. The caller holds the gate and the write lock.
+    fn add_exchange(
+        &self,
+        id: u64,
+        name: ShortString,
+        settings: ExchangeSettings,
+        policy: Option<Arc<CompiledPolicy>>,
+    ) -> Result<Lsn, Fault> {
+        if name.as_bytes().starts_with(RESERVED_PREFIX) {
+            return Err(reserved("exchange", &name));
+        }
+        let arguments = &settings.arguments;
+        arguments::check_exchange(settings.kind, arguments, self.exchange_resource(&name))?;
+        if self.names.load().exchanges.len() >= self.exchanges_max {
+            return Err(self.too_many("exchanges", self.exchanges_max));
+        }
+        self.shard.memory.admit_definition(named_bytes(&name, arguments))?;
+        let exchange = self.make_exchange(id, name.clone(), settings, policy);
         let lsn = self.define_exchange(&exchange)?;
         self.listed.exchanges.insert(Arc::clone(&exchange));
         self.tell(EventKind::ExchangeCreated, &name);
@@ -182,17 +203,37 @@ impl Vhost {
     }
 
     /// `queue.declare` that is not passive. Returns the queue, new or not. The caller has made sure that the user may make
-    /// one.
+    /// one, and is outside the shard's gate.
     pub(crate) fn declare_queue(
         &self,
         mut request: QueueRequest,
         connection: ConnectionId,
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
-        let _write = self.write.lock();
-        if let Some(current) = self.redeclare_queue(&mut request, connection)? {
-            return Ok(current);
+        loop {
+            // With many policies this takes long: nothing is locked meanwhile.
+            let (policies, queue_type) = (self.policies_now(), QueueType::of(&request.arguments));
+            let of_queue = policies.of_queue(request.name.as_bytes(), queue_type);
+            let _gate = self.shard.gate.read();
+            let _write = self.write.lock();
+            if let Some(current) = self.redeclare_queue(&mut request, connection)? {
+                return Ok(current);
+            }
+            // The vhost may have given it a type just now.
+            if self.has_policies(&policies) && queue_type == QueueType::of(&request.arguments) {
+                return self.add_queue(id(), request, connection, of_queue);
+            }
         }
+    }
+
+    /// Makes a queue. The caller holds the gate and the write lock.
+    fn add_queue(
+        &self,
+        id: u64,
+        request: QueueRequest,
+        connection: ConnectionId,
+        policies: QueuePolicies,
+    ) -> Result<Arc<Queue>, Fault> {
         count(&self.monitor.churn.queues_declared);
         let name = request.name.clone();
         request.check(|| self.queue_resource(&name))?;
@@ -204,7 +245,7 @@ impl Vhost {
             auto_delete: request.auto_delete,
             arguments: request.arguments,
         };
-        let queue = self.make_queue(id(), name.clone(), settings);
+        let queue = self.make_queue(id, name.clone(), settings, policies);
         self.define_queue(&queue)?;
         let made = Arc::clone(&queue);
         self.listed.queues.insert(Arc::clone(&queue));

@@ -31,7 +31,7 @@ use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::memory::{Charge, Use};
 use crate::monitor::{Event, EventKind, Monitor, TrafficCounts};
-use crate::policy::Policies;
+use crate::policy::{CompiledPolicy, Policies, QueuePolicies};
 use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
 use crate::shard::Shard;
 use crate::trace;
@@ -135,7 +135,8 @@ impl Vhost {
                 internal: name == *trace::EXCHANGE,
                 arguments: FieldTable::new(),
             };
-            let exchange = Exchange::new(shard.next_id(), name.clone(), settings, context.clone());
+            let id = shard.next_id();
+            let exchange = Exchange::new(id, name.clone(), settings, None, context.clone());
             listed.exchanges.insert(Arc::clone(&exchange));
             names.exchanges.insert(name, exchange);
         }
@@ -207,12 +208,10 @@ impl Vhost {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
+        policy: Option<Arc<CompiledPolicy>>,
     ) -> Arc<Exchange> {
         let namespace = Weak::<Vhost>::clone(&self.me);
-        let context = Context::new(namespace, &self.shard);
-        let exchange = Exchange::new(id, name, settings, context);
-        self.follow_policies_of(&exchange);
-        exchange
+        Exchange::new(id, name, settings, policy, Context::new(namespace, &self.shard))
     }
 
     /// A queue that is at home here, but that nobody can find yet.
@@ -221,15 +220,15 @@ impl Vhost {
         id: u64,
         name: ShortString,
         settings: QueueSettings,
+        policies: QueuePolicies,
     ) -> Arc<Queue> {
-        let traits = self.traits_of(&name, &settings.arguments);
         let home = Home {
             namespace: Weak::<Vhost>::clone(&self.me),
             vhost_counts: Arc::clone(&self.counts),
             timers: Arc::clone(&self.shard.timers),
             memory: &self.shard.memory,
         };
-        let queue = Queue::new(id, name, settings, traits, home);
+        let queue = Queue::new(id, name, settings, policies, home);
         if self.is_traced() {
             queue.set_traced(true);
         }

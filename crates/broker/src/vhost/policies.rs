@@ -1,19 +1,22 @@
 //! Policies of a vhost: set, cleared, listed, and followed by its queues and exchanges at once.
 
-use super::Vhost;
+use super::{Vhost, is_predefined};
 use crate::arguments::QueueType;
 use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::persistence::definition;
 use crate::persistence::gone::Gone;
-use crate::policy::{Policies, Policy, PolicyError, PolicyKind};
-use crate::queue::{EffectiveSettings, Queue};
+use crate::policy::{Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
+use crate::queue::Queue;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
 use courser_store::Record;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Queues, or exchanges, that follow other policies in one go.
+const FOLLOWING_MAX: usize = 100;
 
 /// The policies of the configuration, by vhost.
 pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
@@ -107,10 +110,10 @@ impl Broker {
     }
 
     /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any
-    /// more. `keep` writes the change down.
+    /// more. `keep` writes the change down. `change` is called again if a restored policy comes meanwhile.
     ///
-    /// What matches is worked out before anything else is locked, one change of the vhost after the other: with many names
-    /// and patterns that takes long. `change` is called again if a restored policy comes meanwhile.
+    /// What is made from then on follows the new policies. For what is there it is worked out which count, and with many
+    /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides.
     pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
@@ -122,23 +125,16 @@ impl Broker {
             let before = vhost.policies_now();
             let mut after = Policies::clone(&before);
             change(&mut after)?;
-            let demands = vhost.demands_of(Arc::new(after));
-            let mut wakes = Wakes::default();
-            {
+            let after = Arc::new(after);
+            let is_replaced = {
                 let _gate = vhost.shard.gate.read();
-                {
-                    let _write = vhost.write.lock();
-                    if !vhost.replace_policies(&before, &demands.policies, &keep)? {
-                        continue;
-                    }
-                    if !vhost.is_still() {
-                        vhost.follow_policies(demands, &mut wakes);
-                    }
-                }
-                vhost.shard.post_dead_letters(&mut wakes);
+                let _write = vhost.write.lock();
+                vhost.replace_policies(&before, &after, &keep)?
+            };
+            if is_replaced {
+                vhost.follow_policies(&after);
+                return Ok(());
             }
-            wakes.wake_all();
-            return Ok(());
         }
     }
 
@@ -174,15 +170,8 @@ impl Vhost {
         self.policies.read().list(kind)
     }
 
-    /// The names of the policy and of the operator policy that count for a queue.
-    pub fn policies_of_queue(&self, queue: &Queue) -> (Option<String>, Option<String>) {
-        let policies = self.policies.read();
-        let queue_type = QueueType::of(&queue.settings.arguments);
-        let (user, operator) = policies.of_queue(queue.name.as_bytes(), queue_type);
-        (user.map(|policy| policy.name.clone()), operator.map(|policy| policy.name.clone()))
-    }
-
-    /// Takes a policy back that was there before a restart. Nothing is there yet to follow it.
+    /// Takes a policy back that was there before a restart. Nothing is there yet to follow it but predefined exchanges
+    /// ([`Vhost::follow_restored_policies`]).
     pub(crate) fn restore_policy(
         &self,
         kind: PolicyKind,
@@ -191,72 +180,63 @@ impl Vhost {
         Arc::make_mut(&mut *self.policies.write()).restore(kind, policy)
     }
 
-    /// What these policies ask of everything that is in the vhost at the moment.
-    fn demands_of(&self, policies: Arc<Policies>) -> Demands {
-        let settings = |queue: &Arc<Queue>| {
-            let arguments = &queue.settings.arguments;
-            (queue.id, effective_settings(&policies, &queue.name, arguments))
-        };
-        let alternate =
-            |exchange: &Arc<Exchange>| (exchange.id, alternate_exchange(&policies, &exchange.name));
-        let queues = self.queues().iter().map(settings).collect();
-        let alternates = self.exchanges().iter().map(alternate).collect();
-        Demands { queues, alternates, policies }
-    }
-
-    /// Lets everything do what policies say now. The caller holds the write lock.
-    fn follow_policies(&self, demands: Demands, wakes: &mut Wakes) {
-        let Demands { policies, mut queues, mut alternates } = demands;
-        for queue in self.queues() {
-            // It may have come since.
-            let settings = queues.remove(&queue.id).unwrap_or_else(|| {
-                effective_settings(&policies, &queue.name, &queue.settings.arguments)
-            });
-            // What fails is an append: the store is of no use any more, and its owner ends the broker.
-            drop(queue.set_traits(settings, &*self.shard.store, wakes));
-        }
+    /// Lets the exchanges that were there before the restored policies follow them.
+    pub(crate) fn follow_restored_policies(&self) {
+        let policies = self.policies_now();
         for exchange in self.exchanges() {
-            let alternate = alternates.remove(&exchange.id);
-            let alternate =
-                alternate.unwrap_or_else(|| alternate_exchange(&policies, &exchange.name));
-            exchange.give_alternate(alternate);
+            if is_predefined(&exchange.name) {
+                exchange.follow(policies.of_exchange(exchange.name.as_bytes()));
+            }
         }
-        // Remembered routes know which queues ask for stamps.
-        self.routes_changed();
     }
 
-    /// What a queue of this name and with these arguments does, all policies considered.
-    pub(super) fn traits_of(
-        &self,
-        name: &ShortString,
-        arguments: &FieldTable,
-    ) -> Option<Arc<EffectiveSettings>> {
-        effective_settings(&self.policies_now(), name, arguments)
+    /// Whether it still has these policies.
+    pub(super) fn has_policies(&self, policies: &Arc<Policies>) -> bool {
+        Arc::ptr_eq(&self.policies.read(), policies)
     }
 
-    /// Lets an exchange do what policies say.
-    pub(super) fn follow_policies_of(&self, exchange: &Exchange) {
-        exchange.give_alternate(alternate_exchange(&self.policies_now(), &exchange.name));
+    /// The policies that count for a queue of this name and with these arguments.
+    pub(crate) fn policies_for(&self, name: &ShortString, arguments: &FieldTable) -> QueuePolicies {
+        self.policies_now().of_queue(name.as_bytes(), QueueType::of(arguments))
     }
-}
 
-/// What policies ask of the queues and exchanges of a vhost, by their numbers.
-struct Demands {
-    policies: Arc<Policies>,
-    queues: HashMap<u64, Option<Arc<EffectiveSettings>>>,
-    alternates: HashMap<u64, Option<ShortString>>,
-}
+    /// Lets everything that is there do what these policies say, in portions, between which others have their turn.
+    fn follow_policies(&self, policies: &Policies) {
+        for portion in self.queues().chunks(FOLLOWING_MAX) {
+            let found = |queue: &Arc<Queue>| {
+                let queue_type = QueueType::of(&queue.settings.arguments);
+                policies.of_queue(queue.name.as_bytes(), queue_type)
+            };
+            let found: Vec<QueuePolicies> = portion.iter().map(found).collect();
+            self.unless_still(|wakes| {
+                for (queue, policies) in portion.iter().zip(found) {
+                    // What fails is an append: the store is of no use any more, and its owner ends the broker.
+                    drop(queue.follow(policies, &*self.shard.store, wakes));
+                }
+            });
+        }
+        for portion in self.exchanges().chunks(FOLLOWING_MAX) {
+            let found = |exchange: &Arc<Exchange>| policies.of_exchange(exchange.name.as_bytes());
+            let found: Vec<_> = portion.iter().map(found).collect();
+            self.unless_still(|_| {
+                portion.iter().zip(found).for_each(|(exchange, policy)| exchange.follow(policy));
+            });
+        }
+    }
 
-fn effective_settings(
-    policies: &Policies,
-    name: &ShortString,
-    arguments: &FieldTable,
-) -> Option<Arc<EffectiveSettings>> {
-    let given = policies.effective_queue(name.as_bytes(), arguments);
-    EffectiveSettings::of(given.as_ref().unwrap_or(arguments))
-}
-
-fn alternate_exchange(policies: &Policies, name: &ShortString) -> Option<ShortString> {
-    let given = policies.alternate_exchange(name.as_bytes())?;
-    ShortString::new(&given).ok()
+    /// Does this in the gate, unless the vhost stands still.
+    fn unless_still(&self, follow: impl FnOnce(&mut Wakes)) {
+        let mut wakes = Wakes::default();
+        {
+            let _gate = self.shard.gate.read();
+            if self.is_still() {
+                return;
+            }
+            follow(&mut wakes);
+            // Remembered routes know which queues ask for stamps.
+            self.routes_changed();
+            self.shard.post_dead_letters(&mut wakes);
+        }
+        wakes.wake_all();
+    }
 }

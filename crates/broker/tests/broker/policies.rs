@@ -101,8 +101,8 @@ fn the_policy_of_the_highest_priority_counts_alone() {
     world.set(Policy { priority: 3, ..policy("elsewhere", "^other$", with("expires", 5)) });
     assert_eq!(world.traits("q").message_ttl_ms, Some(1000));
     assert_eq!(world.traits("q").expires_ms, None);
-    let queue = world.vhost().queue(b"q").expect("the queue");
-    assert_eq!(world.vhost().policies_of_queue(&queue), (Some("high".to_owned()), None));
+    let queue = world.broker.admin().queue("/", b"q").expect("the queue");
+    assert_eq!((queue.policy.as_deref(), queue.operator_policy), (Some("high"), None));
 }
 
 #[test]
@@ -245,6 +245,18 @@ fn policies_survive_a_restart_and_so_does_what_they_do() {
         assert_eq!(kept.len(), 1);
         assert_eq!((kept[0].name.as_str(), kept[0].priority), ("p", -3));
         assert_eq!(world.vhost().policies(PolicyKind::Operator).len(), 1);
+    }
+}
+
+#[test]
+fn predefined_exchanges_follow_their_policy_after_a_restart_too() {
+    let mut world = WorldOnDisk::new();
+    world.set(policy("p", "direct$", with("alternate-exchange", "amq.fanout")));
+    for _ in 0..2 {
+        let exchange = world.broker.admin().exchange("/", b"amq.direct").expect("it is there");
+        assert_eq!(exchange.policy.as_deref(), Some("p"));
+        assert_eq!(exchange.alternate_exchange.expect("its own").as_bytes(), b"amq.fanout");
+        world.restart();
     }
 }
 
