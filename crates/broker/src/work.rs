@@ -9,6 +9,9 @@ const BUDGET_STEPS: u64 = 16_384;
 const STEPS_PER_REQUEST: u64 = 64;
 /// Bytes that are read, checked and looked at in the time of a step.
 const BYTES_PER_STEP: usize = 64;
+/// Bytes of a compiled pattern that a name is matched with in the time of a step. In the worst case it takes many steps' time, but
+/// seldom any.
+const PATTERN_BYTES_PER_STEP: usize = 256;
 /// What it takes to put a message that travels alone into a queue.
 const STEPS_PER_COPY: usize = 8;
 
@@ -38,6 +41,12 @@ pub(crate) fn count_handed(messages: u64, bytes: u64) {
 #[inline]
 pub(crate) fn count_copies(queues: usize) {
     count(queues * STEPS_PER_COPY);
+}
+
+/// Notes that a name is matched with a pattern of so many bytes.
+#[inline]
+pub(crate) fn count_match(pattern_bytes: usize) {
+    count(1 + pattern_bytes / PATTERN_BYTES_PER_STEP);
 }
 
 /// The steps that this thread has taken so far.

@@ -1,20 +1,42 @@
 //! Patterns of names: PCRE's syntax, searched anywhere in the name.
 //!
 //! What the engine that never backtracks can compile, it matches in a time linear in the name. Look-around and
-//! back-references need one that backtracks; its steps are bounded, and a match that takes more is
-//! no match. What neither can compile, or what they would read otherwise than PCRE does, is refused
+//! back-references need one that backtracks; its steps are bounded, and what may be done in each of them, and a match that
+//! takes more steps is no match. What neither can compile, or what they would read otherwise than PCRE does, is refused
 //! when it is set: a pattern never grants more than its author wrote.
 
 mod dialect;
 
 use crate::bounds::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX as COMPILED_BYTES_MAX};
 use dialect::Reading;
+use fancy_regex::BytesMode;
 
 /// Bytes that an engine may use to match one pattern faster.
 const CACHE_BYTES_MAX: usize = 256 << 10;
-/// Steps back before a match is given up, and where one request looks at all names that there are.
-const BACKTRACK_STEPS_MAX: usize = 20_000;
-const BACKTRACK_STEPS_OF_LIST_MAX: usize = 1_000;
+/// What is asked of a pattern before it is taken, and of a match.
+struct Bounds {
+    /// Bytes of the compiled form that are tried first, and then twice as many: the smallest that suffice are its cost.
+    first_size: usize,
+    /// The rest is for those that backtrack. Steps back before a match is given up.
+    steps_max: usize,
+    /// Bytes of the compiled form of each part that is left to the other engine: every step may look for it in the whole
+    /// name. A class that is repeated up to 255 times takes some 40 KiB.
+    part_max: usize,
+    /// Instructions: a look-around takes three or four, and between two steps all of them may be carried out.
+    instructions_max: usize,
+}
+
+const BOUNDS: Bounds = Bounds {
+    first_size: COMPILED_BYTES_MAX,
+    steps_max: 20_000,
+    part_max: 64 << 10,
+    instructions_max: 30,
+};
+/// Where one request looks at all names that there are.
+const OF_LIST: Bounds = Bounds { first_size: 1 << 10, steps_max: 1_000, ..BOUNDS };
+/// As they were once.
+const KEPT_OF_LIST: Bounds =
+    Bounds { part_max: COMPILED_BYTES_MAX, instructions_max: usize::MAX, ..OF_LIST };
 
 /// Why a pattern can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +61,10 @@ pub enum PatternError {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub struct Pattern(Engine);
+pub struct Pattern {
+    engine: Engine,
+    cost: usize,
+}
 
 #[derive(Clone, Debug)]
 enum Engine {
@@ -58,82 +83,108 @@ impl Pattern {
     /// # Errors
     /// If it can't be compiled, or would be read otherwise than PCRE reads it.
     pub fn new(text: &str) -> Result<Self, PatternError> {
-        Pattern::within(text, BACKTRACK_STEPS_MAX)
+        Pattern::within(text, &BOUNDS)
     }
 
-    /// As [`Pattern::new`], to be looked for in all names of a list: a match in one of them is given up sooner.
+    /// As [`Pattern::new`], to be looked for in all names of a list: a match in one of them is given up sooner, and
+    /// [`Pattern::cost`] is what it is.
     ///
     /// # Errors
     /// Likewise.
     pub fn of_list(text: &str) -> Result<Self, PatternError> {
-        Pattern::within(text, BACKTRACK_STEPS_OF_LIST_MAX)
+        Pattern::within(text, &OF_LIST)
     }
 
-    fn within(text: &str, steps_max: usize) -> Result<Self, PatternError> {
+    /// As [`Pattern::of_list`], for a pattern that was taken when one that backtracks had fewer bounds.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn kept_of_list(text: &str) -> Result<Self, PatternError> {
+        Pattern::within(text, &KEPT_OF_LIST)
+    }
+
+    fn within(text: &str, bounds: &Bounds) -> Result<Self, PatternError> {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::Length);
         }
         match text {
-            "" | "^$" => return Ok(Pattern(Engine::Nameless)),
-            ".*" | "^.*" | ".*$" => return Ok(Pattern(Engine::Everything)),
+            "" | "^$" => return Ok(Pattern::without_search(Engine::Nameless)),
+            ".*" | "^.*" | ".*$" => return Ok(Pattern::without_search(Engine::Everything)),
             _ => {}
         }
         if dialect::read(text)? == Reading::Any {
             // PCRE works on bytes here; only classes with other than ASCII characters need more.
             for unicode in [false, true] {
-                if let Ok(regex) = linear(text, unicode) {
-                    return Ok(Pattern(Engine::Linear(regex)));
+                if let Some((regex, cost)) = linear(text, unicode, bounds.first_size) {
+                    return Ok(Pattern { engine: Engine::Linear(regex), cost });
                 }
             }
         }
-        backtracking(text, steps_max).map(|regex| Pattern(Engine::Backtracking(Box::new(regex))))
+        let regex = backtracking(text, bounds)?;
+        Ok(Pattern { engine: Engine::Backtracking(Box::new(regex)), cost: COMPILED_BYTES_MAX })
     }
 
     /// A pattern that is found nowhere.
     pub(crate) fn never() -> Self {
-        Pattern(Engine::Never)
+        Pattern::without_search(Engine::Never)
+    }
+
+    fn without_search(engine: Engine) -> Self {
+        Pattern { engine, cost: 0 }
+    }
+
+    /// What looking for it in a name may cost at most, in bytes of the compiled form: in the worst case, that is how many
+    /// states are gone through for each byte of the name. One that backtracks costs as much as the largest of the others.
+    pub fn cost(&self) -> usize {
+        self.cost
     }
 
     /// Whether it is found in every name.
     pub(crate) fn is_everything(&self) -> bool {
-        matches!(self.0, Engine::Everything)
-    }
-
-    /// Whether a match may take more than a time linear in the name.
-    pub fn backtracks(&self) -> bool {
-        matches!(self.0, Engine::Backtracking(_))
+        matches!(self.engine, Engine::Everything)
     }
 
     /// Whether the pattern is found in `name`.
     pub fn matches(&self, name: &[u8]) -> bool {
-        match &self.0 {
+        match &self.engine {
             Engine::Everything => true,
             Engine::Nameless => name.is_empty(),
             Engine::Never => false,
             Engine::Linear(regex) => regex.is_match(name),
             // An error is a match that took too many steps.
-            Engine::Backtracking(regex) => {
-                regex.is_match(&*String::from_utf8_lossy(name)).unwrap_or(false)
-            }
+            Engine::Backtracking(regex) => regex.is_match(name).unwrap_or(false),
         }
     }
 }
 
-fn linear(text: &str, unicode: bool) -> Result<regex::bytes::Regex, regex::Error> {
-    regex::bytes::RegexBuilder::new(text)
-        .unicode(unicode)
-        .size_limit(COMPILED_BYTES_MAX)
-        .dfa_size_limit(CACHE_BYTES_MAX)
-        .build()
+/// The pattern, and the first of the sizes from this one on in which it has room; none if it has none in any, or needs the
+/// other engine.
+fn linear(text: &str, unicode: bool, first_size: usize) -> Option<(regex::bytes::Regex, usize)> {
+    let mut size = first_size;
+    while size <= COMPILED_BYTES_MAX {
+        let mut builder = regex::bytes::RegexBuilder::new(text);
+        let builder = builder.unicode(unicode).size_limit(size).dfa_size_limit(CACHE_BYTES_MAX);
+        match builder.build() {
+            Ok(regex) => return Some((regex, size)),
+            Err(regex::Error::CompiledTooBig(_)) => size *= 2,
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
-fn backtracking(text: &str, steps_max: usize) -> Result<fancy_regex::Regex, PatternError> {
-    fancy_regex::RegexBuilder::new(text)
-        .backtrack_limit(steps_max)
-        .delegate_size_limit(COMPILED_BYTES_MAX)
-        .delegate_dfa_size_limit(CACHE_BYTES_MAX)
-        .build()
-        .map_err(|error| PatternError::Syntax(error.to_string()))
+fn backtracking(text: &str, bounds: &Bounds) -> Result<fancy_regex::Regex, PatternError> {
+    let build = |mode| {
+        fancy_regex::RegexBuilder::new(text)
+            .bytes_mode(mode)
+            .backtrack_limit(bounds.steps_max)
+            .max_prog_size(bounds.instructions_max)
+            .delegate_size_limit(bounds.part_max)
+            .delegate_dfa_size_limit(CACHE_BYTES_MAX)
+            .build()
+    };
+    let regex = build(BytesMode::Ascii).or_else(|_| build(BytesMode::UnicodeBytes));
+    regex.map_err(|error| PatternError::Syntax(error.to_string()))
 }
 
 /// What the variables of a topic permission stand for.

@@ -62,8 +62,13 @@ fn names_are_bytes_and_classes_are_ascii() {
     assert!(!matches(r"^\w+$", "é"));
     assert!(matches("^é.*ß$", "éclair-ß"));
     assert!(matches("^[éß]+$", "éß"));
-    let any = Pattern::new("^a.*").expect("a pattern");
-    assert!(any.matches(b"a\xff\xfe"));
+    // Likewise where it takes the engine that backtracks.
+    assert!(!matches(r"^(?!x)\w+$", "é") && !matches(r"^(?!x)\d$", "١"));
+    assert!(matches("^(?!x)é.*ß$", "éclair-ß") && matches("^(?!x)[éß]+$", "éß"));
+    for text in ["^a.*", "^(?!x)a..$"] {
+        let any = Pattern::new(text).expect("a pattern");
+        assert!(any.matches(b"a\xff\xfe"), "{text}");
+    }
 }
 
 #[test]
@@ -110,6 +115,51 @@ fn a_pattern_has_a_bounded_size() {
     assert_eq!(Pattern::new(&long).err(), Some(PatternError::Length));
     assert!(Pattern::new("(?:(?:a{1000}){1000}){1000}").is_err());
     assert!(Pattern::new(r"(?=b)(?:(?:a{1000}){1000}){1000}").is_err());
+}
+
+/// All that may be done between two steps back is done for each of them: parts that are left to the engine that does not
+/// backtrack, which looks at the whole name, and as many look-arounds as there are.
+#[test]
+fn a_pattern_that_backtracks_has_a_bound_to_its_parts_and_to_their_number() {
+    let looks = |number: usize| format!("^{}[a-z]+$", "(?!.*x.{9}y)".repeat(number));
+    let large = ["(?=(?:a*b?){1400}[^ab])x", r"([ab])(?:(?=(?:[ab]?){800}[^ab])|[ab])*\1"];
+    for large in [large[0], large[1], &looks(20), &"(?=.*a.{99}b)".repeat(200)] {
+        assert!(Pattern::new(large).is_err() && Pattern::of_list(large).is_err(), "{large}");
+        assert!(Pattern::kept_of_list(large).is_ok(), "{large} was accepted once");
+    }
+    let names: Vec<String> = (0..40).map(|nth| format!("orders\\.europe\\.{nth}")).collect();
+    let none_of_them = format!("^(?!(?:{})$).*", names.join("|"));
+    let length = r"^(?!amq\.)(?!.*orders\.africa)[\w.-]{1,255}$";
+    for usual in [length, &none_of_them, &looks(6)] {
+        let pattern = Pattern::of_list(usual).expect("room enough");
+        assert_eq!(pattern.matches(b"orders.europe"), !usual.starts_with("^(?!.*x"), "{usual}");
+        assert!(Pattern::new(usual).is_ok(), "{usual}");
+    }
+    assert!(!Pattern::new(&none_of_them).expect("room").matches(b"orders.europe.17"));
+}
+
+#[test]
+fn the_cost_of_a_pattern_of_a_list_is_the_size_that_it_has_room_in() {
+    let names: Vec<String> = (100..200).map(|nth| format!("orders\\.europe\\.{nth}")).collect();
+    let hundred_names = format!("^(?:{})$", names.join("|"));
+    let uuid = "^reply\\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+    let costs = [
+        (".*", 0),
+        ("^$", 0),
+        (r"^orders\.", 1),
+        (r"^(prod|test)\.[a-z]+\.v\d$", 2),
+        (uuid, 4),
+        (&hundred_names, 128),
+        // Those that backtrack count as the largest that do not.
+        (r"^(?!amq\.)", 256),
+        ("^a++b$", 256),
+        ("(?:a*b?){1400}[^ab]", 256),
+    ];
+    for (text, kib) in costs {
+        let pattern = Pattern::of_list(text).expect(text);
+        assert_eq!(pattern.cost(), kib << 10, "{text}");
+    }
+    assert!(Pattern::of_list("(?:a*b?){1500}[^ab]").is_err());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::pattern::NamePattern;
 use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, invalid};
 use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
 use crate::gate;
+use courser_auth::PATTERN_COMPILED_BYTES_MAX;
 use courser_codec::ShortString;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 const POLICIES_MAX: usize = 1000;
 /// Bytes of the names, patterns and definitions of all policies of a vhost.
 const POLICIES_BYTES_MAX: usize = 1 << 20;
-/// Policies of a vhost whose patterns backtrack: each may take a thousand steps for each name.
-const BACKTRACKING_MAX: usize = 20;
+/// What matching a name with all policies of a vhost may cost, as [`NamePattern::cost`]: twenty of the costliest patterns.
+const POLICIES_COST_MAX: usize = 20 * PATTERN_COMPILED_BYTES_MAX;
 
 /// A policy that can be matched.
 #[derive(Debug)]
@@ -86,14 +87,20 @@ impl Policies {
         if bytes + new.policy.bytes() > POLICIES_BYTES_MAX {
             return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
         }
-        let backtracks = |one: &&Arc<CompiledPolicy>| one.pattern.backtracks();
-        if new.pattern.backtracks() && others().filter(backtracks).count() >= BACKTRACKING_MAX {
+        let cost: usize = others().map(|one| one.pattern.cost()).sum();
+        if cost + new.pattern.cost() > POLICIES_COST_MAX {
+            let (most, largest) = (POLICIES_COST_MAX >> 10, PATTERN_COMPILED_BYTES_MAX >> 10);
             let why = format!(
-                "has look-around or back-references, as have {BACKTRACKING_MAX} policies of the vhost: there may be no more"
+                "is too costly: those of a vhost's policies may take {most} KiB together once they are compiled, and one with look-around or back-references counts as {largest} KiB"
             );
             return Err(invalid("pattern", why));
         }
         Ok(())
+    }
+
+    /// What matching a name with all of them may cost, as [`NamePattern::cost`].
+    pub fn cost(&self) -> usize {
+        self.ranked.iter().map(|one| one.pattern.cost()).sum()
     }
 
     /// Whether there is a policy of this name, be it one from the configuration.

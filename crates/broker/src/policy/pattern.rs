@@ -1,6 +1,7 @@
 //! The pattern of a policy, compiled.
 
 use super::{PolicyError, invalid};
+use crate::work;
 use courser_auth::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX, Pattern};
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -31,21 +32,30 @@ impl NamePattern {
 
     /// Compiles a pattern from a log or a checkpoint.
     pub fn restore(text: &str) -> Result<Self, PolicyError> {
-        Self::new(text).or_else(|error| {
-            let kept = RegexBuilder::new(text)
-                .size_limit(RESTORED_BYTES_MAX)
-                .dfa_size_limit(PATTERN_COMPILED_BYTES_MAX)
-                .build();
-            kept.map(NamePattern::Kept).map_err(|_| error)
-        })
+        let usual = Self::new(text);
+        usual.or_else(|error| Self::kept(text).ok_or(error))
     }
 
-    /// Whether a match may take more steps than the name has bytes.
-    pub fn backtracks(&self) -> bool {
-        matches!(self, NamePattern::Usual(pattern) if pattern.backtracks())
+    fn kept(text: &str) -> Option<Self> {
+        if let Ok(pattern) = Pattern::kept_of_list(text) {
+            return Some(NamePattern::Usual(pattern));
+        }
+        let mut builder = RegexBuilder::new(text);
+        let builder = builder.size_limit(RESTORED_BYTES_MAX);
+        let kept = builder.dfa_size_limit(PATTERN_COMPILED_BYTES_MAX).build();
+        kept.map(NamePattern::Kept).ok()
+    }
+
+    /// What matching it with a name may cost at most, as [`Pattern::cost`].
+    pub fn cost(&self) -> usize {
+        match self {
+            NamePattern::Usual(pattern) => pattern.cost(),
+            NamePattern::Kept(_) => RESTORED_BYTES_MAX,
+        }
     }
 
     pub fn is_match(&self, name: &[u8]) -> bool {
+        work::count_match(self.cost());
         match self {
             NamePattern::Usual(pattern) => pattern.matches(name),
             NamePattern::Kept(regex) => regex.is_match(name),

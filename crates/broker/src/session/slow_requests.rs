@@ -24,6 +24,8 @@ const DELIVERIES: usize = 50_000;
 const EXPIRED: usize = 5_000;
 /// So many publishes of a transaction take that long to have effect.
 const PENDING: usize = 10_000;
+/// What matching a name with the policies of a vhost may cost: as much as four of the costliest patterns.
+const POLICIES_COST: usize = 1 << 20;
 
 impl Session {
     /// Whether this request takes long, as far as that can be told beforehand.
@@ -47,6 +49,15 @@ impl Session {
             Method::ExchangeDelete(delete) => {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());
                 return exchange.is_some_and(|exchange| exchange.binding_count() > BINDINGS);
+            }
+            Method::QueueDeclare(declare) => {
+                let is_there = self.vhost.queue(clean_name(declare.queue).as_bytes()).is_some();
+                return !is_there && self.vhost.policies_now().cost() > POLICIES_COST;
+            }
+            Method::ExchangeDeclare(declare) => {
+                let name = clean_name(declare.exchange);
+                let is_there = self.vhost.exchange(name.as_bytes()).is_some();
+                return !is_there && self.vhost.policies_now().cost() > POLICIES_COST;
             }
             Method::BasicGet(get) => {
                 let queue = self.named_queue(number, clean_name(get.queue));

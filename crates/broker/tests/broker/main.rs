@@ -61,6 +61,7 @@ mod permissions;
 mod permissions_asked_elsewhere;
 mod policies;
 mod policy_bounds;
+mod policy_costs;
 mod policy_timers;
 mod prefetch;
 mod priority;
