@@ -39,7 +39,8 @@ fn parameters(pattern: &str) -> Value {
 }
 
 fn in_query(name: &str) -> Value {
-    json!({ "name": name, "in": "query", "schema": { "type": "string" } })
+    let kind = if taken::FLAGS.contains(&name) { "boolean" } else { "string" };
+    json!({ "name": name, "in": "query", "schema": { "type": kind } })
 }
 
 /// What a body may have, if it is read. Other members are refused.

@@ -61,7 +61,11 @@ impl Range {
     /// The range of a group of counters (`lengths`, `msg_rates`, `data_rates`, `node_stats`).
     pub fn asked(call: &Call, group: &str) -> Result<Option<Self>, Refusal> {
         let read = |what: &str| call.query(&format!("{group}_{what}"));
-        let (Some(age), Some(step)) = (read("age"), read("incr")) else { return Ok(None) };
+        let (age, step) = match (read("age"), read("incr")) {
+            (None, None) => return Ok(None),
+            // One without the other is no range.
+            (age, step) => (age.unwrap_or_default(), step.unwrap_or_default()),
+        };
         let range = match (age.parse::<u64>(), step.parse::<u64>()) {
             (Ok(age_s), Ok(step_s)) => Some(Range { age_s, step_s }),
             _ => None,

@@ -238,6 +238,22 @@ pub(crate) const OF_EVERY_GET: &[&str] = &[
     "pagination",
 ];
 
+/// Parameters of queries that say yes or no, in whichever query. Another value would count as no, and a mistyped yes be lost.
+pub(crate) const FLAGS: &[&str] = &[
+    "use_regex",
+    "sort_reverse",
+    "disable_stats",
+    "enable_queue_totals",
+    "memory",
+    "binary",
+    "pagination",
+    "for_rabbitmq",
+    "dry_run",
+    "warnings",
+    "if-unused",
+    "if-empty",
+];
+
 /// What a query may have besides.
 pub(crate) const QUERIES: &[(Verb, &str, &[&str])] = &[
     (Get, "/api/definitions", &["download", "for_rabbitmq"]),
@@ -284,7 +300,7 @@ impl Body {
     }
 }
 
-/// Refuses parameters that a request does not know. Those that begin with `_` are for caches.
+/// Refuses parameters that a request does not know, and flags that are none. Those that begin with `_` are for caches.
 pub(crate) fn check_query(
     method: Verb,
     pattern: &str,
@@ -292,7 +308,13 @@ pub(crate) fn check_query(
 ) -> Result<(), Refusal> {
     let usual = if method == Get { OF_EVERY_GET } else { &[] };
     let names = query.iter().map(|(name, _)| name.as_str());
-    only(names, "parameter", &[query_of(method, pattern), usual])
+    only(names, "parameter", &[query_of(method, pattern), usual])?;
+    let is_flag = |value: &str| matches!(value, "" | "true" | "false");
+    let mut flags = query.iter().filter(|(name, _)| FLAGS.contains(&name.as_str()));
+    match flags.find(|(_, value)| !is_flag(value)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Refusal::bad_request(format!("{name} is either true or false"))),
+    }
 }
 
 fn only<'n>(
@@ -334,5 +356,8 @@ mod tests {
         for (method, pattern, _) in QUERIES {
             assert!(is_there(*method, pattern), "{method:?} {pattern}");
         }
+        let own = QUERIES.iter().flat_map(|(.., names)| names.iter());
+        let known: Vec<&str> = own.chain(OF_EVERY_GET).copied().collect();
+        assert!(FLAGS.iter().all(|flag| known.contains(flag)));
     }
 }

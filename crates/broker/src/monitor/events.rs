@@ -43,6 +43,11 @@ macro_rules! kinds {
                     $(EventKind::$kind => $name,)*
                 }
             }
+
+            /// All names.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                [$($name),*].into_iter()
+            }
         }
     };
 }

@@ -7,8 +7,9 @@ use crate::Api;
 use crate::call::{Call, Outcome};
 use crate::caller::Caller;
 use crate::groups::HOME;
+use crate::refusal::Refusal;
 use crate::routes::{Needs, Route};
-use courser_broker::admin::{Event, Followed, Follower};
+use courser_broker::admin::{Event, EventKind, Followed, Follower};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(crate) const ROUTES: &[Route] = &[get(
 const EVENTS_AT_ONCE: usize = 256;
 
 fn events(call: &Call) -> Outcome {
-    let (wanted, follower) = (Wanted::asked(call), call.admin().follow());
+    let (wanted, follower) = (Wanted::asked(call)?, call.admin().follow());
     let (api, group) = (Arc::clone(&call.api), call.inside.as_ref().map(|inside| inside.group));
     let following = Following { wanted, follower, api, group };
     live::serve(call, "events from now on", following)
@@ -38,11 +39,15 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn asked(call: &Call) -> Self {
+    fn asked(call: &Call) -> Result<Self, Refusal> {
         let kinds = call.query("kind").unwrap_or_default().split(',');
-        let kinds = kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
+        let kinds: Vec<String> = kinds.filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
+        let begins_one = |kind: &String| EventKind::names().any(|name| name.starts_with(kind));
+        if let Some(kind) = kinds.iter().find(|kind| !begins_one(kind)) {
+            return Err(Refusal::bad_request(format!("there are no events of the kind '{kind}'")));
+        }
         let vhost = call.query("vhost").filter(|vhost| !vhost.is_empty()).map(str::to_owned);
-        Wanted { kinds, vhost }
+        Ok(Wanted { kinds, vhost })
     }
 
     fn has(&self, event: &Event) -> bool {

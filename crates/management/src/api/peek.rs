@@ -65,6 +65,15 @@ pub(super) fn number(call: &Call, name: &str, default: usize) -> Result<usize, R
     text.parse().map_err(|_| Refusal::bad_request(json!(["not_int", name])))
 }
 
+/// Whether payloads are wanted as base64 even where they are text (`encoding`).
+pub(super) fn always_base64(call: &Call) -> Result<bool, Refusal> {
+    match call.query("encoding") {
+        None | Some("" | "auto") => Ok(false),
+        Some("base64") => Ok(true),
+        Some(other) => Err(Refusal::bad_request(json!(["unsupported_encoding", other]))),
+    }
+}
+
 fn messages(call: &Call) -> Outcome {
     may_read(call)?;
     let (vhost, queue) = (call.text("vhost")?, call.bytes("queue"));
@@ -107,7 +116,7 @@ impl Found {
         Ok(Found {
             count: number(call, "count", COUNT_DEFAULT)?.min(MESSAGES_MAX),
             truncate: number(call, "truncate", usize::MAX)?,
-            always_base64: call.query("encoding") == Some("base64"),
+            always_base64: always_base64(call)?,
             search: Search::asked(call.query("contains"), call.query("header"))?,
             text: Vec::new(),
             len: 0,

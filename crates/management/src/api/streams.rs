@@ -123,7 +123,7 @@ fn tail(call: &Call) -> Outcome {
         follower: call.admin().follow_stream(vhost, queue, start)?,
         search: Search::asked(call.query("contains"), call.query("header"))?,
         truncate,
-        always_base64: call.query("encoding") == Some("base64"),
+        always_base64: peek::always_base64(call)?,
         next: None,
     };
     let followed = Followed {

@@ -342,9 +342,9 @@ pub(super) fn exchange_of(name: &str, row: &Value) -> Result<ExchangeSettings, I
     let unknown = || refused("exchange", name, format_args!("unknown exchange type '{kind}'"));
     Ok(ExchangeSettings {
         kind: ExchangeKind::parse(kind.as_bytes()).ok_or_else(unknown)?,
-        durable: flag(row, "durable"),
-        auto_delete: flag(row, "auto_delete"),
-        internal: flag(row, "internal"),
+        durable: flag(row, "durable", "exchange", name)?,
+        auto_delete: flag(row, "auto_delete", "exchange", name)?,
+        internal: flag(row, "internal", "exchange", name)?,
         arguments: arguments(row).map_err(|why| refused("exchange", name, why))?,
     })
 }
@@ -356,8 +356,8 @@ pub(super) fn queue_of(name: &str, row: &Value) -> Result<NewQueue, ImportError>
     if let Some(kind) = kind.filter(|_| arguments.get("x-queue-type").is_none()) {
         arguments = arguments.with("x-queue-type", kind);
     }
-    let (durable, auto_delete) = (flag(row, "durable"), flag(row, "auto_delete"));
-    Ok(NewQueue { durable, auto_delete, arguments })
+    let durable = flag(row, "durable", "queue", name)?;
+    Ok(NewQueue { durable, auto_delete: flag(row, "auto_delete", "queue", name)?, arguments })
 }
 
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
@@ -369,9 +369,15 @@ pub(super) fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Va
     row.get("value").ok_or_else(|| refused(what, name, "it has no value"))
 }
 
-pub(super) fn flag(row: &Value, member: &str) -> bool {
-    let value = row.get(member);
-    value.and_then(Value::as_bool).unwrap_or(value.and_then(Value::as_str) == Some("true"))
+/// A flag of the row of something, also as text; false without it.
+pub(super) fn flag(row: &Value, member: &str, what: &str, name: &str) -> Result<bool, ImportError> {
+    match row.get(member) {
+        None | Some(Value::Null | Value::Bool(false)) => Ok(false),
+        Some(Value::Bool(true)) => Ok(true),
+        Some(Value::String(text)) if text == "true" => Ok(true),
+        Some(Value::String(text)) if text == "false" => Ok(false),
+        Some(_) => Err(refused(what, name, format_args!("{member} is either true or false"))),
+    }
 }
 
 pub(super) fn arguments(row: &Value) -> Result<FieldTable, &'static str> {

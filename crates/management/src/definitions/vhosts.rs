@@ -53,7 +53,8 @@ impl Import<'_> {
             Some(_) => None,
         };
         let (said, limits) = said(name, row)?;
-        let tracing = row.get("tracing").is_some().then(|| flag(row, "tracing"));
+        let tracing =
+            row.get("tracing").map(|_| flag(row, "tracing", "vhost", name)).transpose()?;
         let change = |settings: &mut VhostSettings| {
             said.apply(settings);
             limits.apply(&mut settings.limits);

@@ -4,7 +4,7 @@ use crate::support::{Answer, Broker};
 use courser_auth::Hashing;
 use serde_json::{Value, json};
 
-async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
+pub async fn import(broker: &Broker, path: &str, document: &Value) -> Answer {
     let headers = [("content-type", "application/json")];
     let body = document.to_string();
     broker.call_with("POST", path, Some("guest:guest"), &headers, body.as_bytes()).await

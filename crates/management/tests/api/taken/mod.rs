@@ -2,6 +2,7 @@
 //! there are, the description of the API says, which is made from the tables that requests are checked by.
 
 mod trials;
+mod values;
 
 use crate::support::{Answer, Broker};
 use serde_json::{Map, Value, json};
