@@ -60,7 +60,7 @@ impl Members {
             // A group that has not added it yet has brought it no log: it knows no members.
             let known = status.filter(|status| !status.members.voters.is_empty());
             let since = known.as_ref().map(|status| status.members_index);
-            if !known.is_some_and(|status| !status.members.contains(own))
+            if known.is_none_or(|status| status.members.contains(own))
                 && !self.was_removed_since(group.number, since).await
             {
                 is_in.push(group.number.0);
