@@ -58,6 +58,7 @@ pub use settings::{
     NodeFacts, Notice, Readmit, ServeWebSocket, Settings, TlsFacts, TlsVersionFacts, Upgraded, Web,
     WebSocketEnds,
 };
+pub use shares::{Share, Shares};
 
 use asking::{ASKERS_MAX, USER_ASKERS_MAX};
 use audit::Audit;
@@ -71,7 +72,6 @@ use packed::Packed;
 use rates::Rates;
 use routes::Routes;
 use sessions::Sessions;
-use shares::Shares;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const USERS_KEPT: usize = 64;
 
 /// What is shared.
-pub(crate) struct Shares {
+pub struct Shares {
     all: Arc<Semaphore>,
     /// How many one user may have.
     each: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Shares {
 
 /// What a user has, until this goes.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     of_user: OwnedSemaphorePermit,
     of_all: OwnedSemaphorePermit,
 }

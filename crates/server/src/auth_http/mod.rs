@@ -14,13 +14,14 @@ use crate::config::AuthHttp;
 use cache::Cache;
 use client::Client;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use courser_management::{Share, Shares};
 use parking_lot::Mutex;
 use questions::{Question, Verdict};
 use serde_json::{Value, json};
 use std::fmt;
+use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
@@ -28,8 +29,13 @@ use zeroize::Zeroizing;
 
 pub(crate) use client::ClientError;
 
-/// Questions that threads wait for at the same time: who asks one more is refused.
-const WAITING_MAX: usize = 64;
+/// Questions that the program has at the same time, and those about one user: others wait for a place.
+const QUESTIONS_MAX: usize = 64;
+const USER_QUESTIONS_MAX: usize = 16;
+/// Threads that wait, and those for one user: who asks one more is refused. The runtime has 512 for all that
+/// waits, and one whose threads are all taken serves no connection.
+const WAITING_MAX: usize = 256;
+const USER_WAITING_MAX: usize = 64;
 /// What a passport of somebody whom the program knows is called.
 const PASSPORT: &str = "http";
 /// Beyond the time limit of a question, in which its end is noticed.
@@ -40,7 +46,8 @@ pub(crate) struct HttpUsers {
     settings: AuthHttp,
     client: Client,
     cache: Mutex<Cache>,
-    waiting: AtomicUsize,
+    questions: Shares,
+    waiting: Shares,
     /// Its thread asks, so that who needs an answer at once can wait for it.
     runtime: Option<Runtime>,
 }
@@ -64,7 +71,8 @@ impl HttpUsers {
             client: Client::new(settings)?,
             cache: Mutex::new(Cache::new(Duration::from_secs(settings.cache_seconds))),
             settings: settings.clone(),
-            waiting: AtomicUsize::new(0),
+            questions: Shares::new(QUESTIONS_MAX, USER_QUESTIONS_MAX),
+            waiting: Shares::new(WAITING_MAX, USER_WAITING_MAX),
             runtime: Some(runtime),
         }))
     }
@@ -140,32 +148,59 @@ impl HttpUsers {
         self.verdict(question).is_some_and(|verdict| verdict.is_allow())
     }
 
-    /// The answer to a question that can't wait for its turn, if there is one. Another thread looks after this one's connections
+    /// The answer to a question that a thread waits for, if there is one. Another thread looks after this one's connections
     /// meanwhile.
     fn verdict(self: &Arc<Self>, question: &Question<'_>) -> Option<Verdict> {
-        if let Some(known) = self.cache.lock().get(question, Instant::now()) {
+        let known = || self.cache.lock().get(question, Instant::now());
+        if let Some(known) = known() {
             return Some(known);
         }
-        let _waiting = match Waiting::begin(&self.waiting) {
-            Some(waiting) => waiting,
-            None => return self.unanswered(question, &"too many questions at the same time"),
+        let user = question.about();
+        let Some(_waiting) = self.waiting.try_take(user, 1) else {
+            return self.unanswered(question, &"too many questions at the same time");
         };
+        let Some(_place) = self.place(user) else {
+            return self.unanswered(question, &"no place to ask it in time");
+        };
+        // Another connection of the user may have asked the same while this one waited.
+        if let Some(known) = known() {
+            return Some(known);
+        }
         let (path, form) = (question.path(&self.settings).to_owned(), question.form());
-        let (answer, coming) = sync_channel(1);
         let users = Arc::clone(self);
-        self.handle().ok()?.spawn(async move {
-            // Who has asked may not want to know any more.
-            let _ = answer.send(users.client.ask(&path, form).await);
-        });
-        let limit = Duration::from_millis(self.settings.timeout_ms) + SLACK;
-        match aside(|| coming.recv_timeout(limit)) {
-            Ok(Ok(verdict)) => {
+        match self.wait_for(async move { users.client.ask(&path, form).await }) {
+            Some(Ok(verdict)) => {
                 self.cache.lock().put(question, &verdict, Instant::now());
                 Some(verdict)
             }
-            Ok(Err(error)) => self.unanswered(question, &error),
-            Err(_) => self.unanswered(question, &"no answer"),
+            Some(Err(error)) => self.unanswered(question, &error),
+            None => self.unanswered(question, &"no answer"),
         }
+    }
+
+    /// A place for a question about a user, once one is free.
+    fn place(self: &Arc<Self>, user: &str) -> Option<Share> {
+        if let Some(place) = self.questions.try_take(user, 1) {
+            return Some(place);
+        }
+        let (users, user) = (Arc::clone(self), user.to_owned());
+        self.wait_for(async move { users.questions.take(&user, 1).await })?
+    }
+
+    /// Waits for something on this thread, a little longer than an answer may take.
+    fn wait_for<T: Send + 'static>(
+        &self,
+        what: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let limit = Duration::from_millis(self.settings.timeout_ms) + SLACK;
+        let (sender, coming) = sync_channel(1);
+        self.handle().ok()?.spawn(async move {
+            // Who has asked may not want to know any more.
+            if let Ok(done) = tokio::time::timeout(limit, what).await {
+                let _ = sender.send(done);
+            }
+        });
+        aside(|| coming.recv_timeout(limit)).ok()
     }
 
     fn unanswered(&self, question: &Question<'_>, why: &dyn fmt::Display) -> Option<Verdict> {
@@ -185,22 +220,6 @@ fn aside<T>(wait: impl FnOnce() -> T) -> T {
         tokio::task::block_in_place(wait)
     } else {
         wait()
-    }
-}
-
-/// One of the questions that threads wait for.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn begin(count: &'a AtomicUsize) -> Option<Self> {
-        let waiting = Waiting(count);
-        (count.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

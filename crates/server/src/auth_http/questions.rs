@@ -63,6 +63,16 @@ impl Question<'_> {
         }
     }
 
+    /// The name of the user that it is about.
+    pub fn about(&self) -> &str {
+        match self {
+            Question::User { name, .. } => name,
+            Question::Vhost { user, .. }
+            | Question::Resource { user, .. }
+            | Question::Topic { user, .. } => &user.name,
+        }
+    }
+
     /// Its parameters, as a form.
     pub fn form(&self) -> Zeroizing<String> {
         let mut form = Form::default();

@@ -1,12 +1,13 @@
 //! Users whom another program knows: who gets in, what they may do, and what happens when that program is away.
 
-use crate::support::{AuthProgram, Client, Heard, PATIENCE, TestServer, short};
+use crate::support::{AuthProgram, Client, Heard, PATIENCE, TestServer, short, wait_until};
 use courser::HttpListen;
 use courser_codec::queue;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinSet;
 
 async fn declare(client: &mut Client, name: &str) -> Heard {
     client.call(queue::Declare { queue: short(name), ..Default::default() }).await
@@ -210,5 +211,57 @@ async fn a_session_and_a_stream_ask_it_again() {
     guest.declare("q").await;
     let heard = to_end(&mut events).await;
     assert!(!heard.contains("queue.created"), "{heard}");
+    server.stop().await;
+}
+
+/// `count` connections of alice that each ask whether they may declare another queue, which the program does not say yet.
+async fn alices_that_ask(server: &TestServer, program: &AuthProgram, count: usize) -> Vec<Client> {
+    let mut alices = Vec::new();
+    for _ in 0..count {
+        let alice = Client::log_in(server.address(), "alice", "s3cret").await.expect("let in");
+        alices.push(alice);
+    }
+    *program.holds.lock() = Some("username=alice&vhost=%2F&tags=management&resource=");
+    for (nth, alice) in alices.iter_mut().enumerate() {
+        let name = format!("own-{nth}");
+        alice.tell(queue::Declare { queue: short(&name), ..Default::default() }).await;
+    }
+    alices
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_with_many_questions_has_no_other_user_refused() {
+    const ALICES: usize = 100;
+    let program = AuthProgram::start();
+    let server = program.broker(|config| config.auth_http.timeout_ms = 30_000).await;
+    let mut alices: JoinSet<Heard> = JoinSet::new();
+    for mut alice in alices_that_ask(&server, &program, ALICES).await {
+        alices.spawn(async move { alice.next_at_any_time().await });
+    }
+    // One that has more questions than it may have pending is refused, and no other user is.
+    let refused = alices.join_next().await.expect("one of them").expect("no panic");
+    assert!(matches!(refused, Heard::ChannelClosed(1, _)), "{refused:?}");
+    let mut bob = Client::log_in(server.address(), "bob", "s3cret").await.expect("let in");
+    bob.declare("own-bob").await;
+    bob.publish("own-bob", b"hello").await;
+    assert_eq!(bob.count("own-bob").await, 1);
+    *program.holds.lock() = None;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_of_a_user_wait_for_a_place() {
+    const ALICES: usize = 60;
+    let program = AuthProgram::start();
+    let server = program.broker(|config| config.auth_http.timeout_ms = 30_000).await;
+    let mut alices = alices_that_ask(&server, &program, ALICES).await;
+    wait_until("some ask", async || program.asked_for("/auth/resource") >= 16).await;
+    assert!(alices[ALICES - 1].is_silent(300).await);
+    assert_eq!(program.asked_for("/auth/resource"), 16, "the others wait");
+    *program.holds.lock() = None;
+    for alice in &mut alices {
+        let heard = alice.next().await;
+        assert!(matches!(heard, Heard::DeclareOk { .. }), "{heard:?}");
+    }
     server.stop().await;
 }

@@ -11,11 +11,14 @@ use std::time::Duration;
 
 /// A program that knows `alice` and `bob`, who have the password `s3cret` and may do everything with what begins with `own`, and
 /// `boss`, an administrator. It notes what it is asked.
+#[derive(Clone)]
 pub struct AuthProgram {
     pub address: SocketAddr,
     pub asked: Arc<Mutex<Vec<String>>>,
     /// It hears questions, and answers none.
     pub is_silent: Arc<AtomicBool>,
+    /// Its answers to questions with this text wait as long as it is set.
+    pub holds: Arc<Mutex<Option<&'static str>>>,
     /// What it says of `boss`.
     pub word_on_boss: Arc<Mutex<&'static str>>,
 }
@@ -23,20 +26,21 @@ pub struct AuthProgram {
 impl AuthProgram {
     pub fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let is_silent = Arc::new(AtomicBool::new(false));
-        let word_on_boss = Arc::new(Mutex::new("allow administrator"));
-        let (notes, silent) = (Arc::clone(&asked), Arc::clone(&is_silent));
-        let word = Arc::clone(&word_on_boss);
+        let program = AuthProgram {
+            address: listener.local_addr().expect("an address"),
+            asked: Arc::default(),
+            is_silent: Arc::default(),
+            holds: Arc::default(),
+            word_on_boss: Arc::new(Mutex::new("allow administrator")),
+        };
+        let serving = program.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (notes, silent) = (Arc::clone(&notes), Arc::clone(&silent));
-                let word = Arc::clone(&word);
-                std::thread::spawn(move || answer_all(stream, &notes, &silent, &word));
+                let program = serving.clone();
+                std::thread::spawn(move || program.answer_all(stream));
             }
         });
-        AuthProgram { address, asked, is_silent, word_on_boss }
+        program
     }
 
     pub async fn broker(&self, change: impl FnOnce(&mut Config)) -> TestServer {
@@ -58,49 +62,57 @@ impl AuthProgram {
     pub fn asked_for(&self, what: &str) -> usize {
         self.asked.lock().iter().filter(|one| one.contains(what)).count()
     }
-}
 
-/// Answers the requests of a connection.
-fn answer_all(
-    mut stream: TcpStream,
-    notes: &Mutex<Vec<String>>,
-    silent: &AtomicBool,
-    word_on_boss: &Mutex<&'static str>,
-) {
-    let mut read = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&read).into_owned();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let lower = head.to_lowercase();
-            let length = lower.split("content-length: ").nth(1).map_or(0, |rest| {
-                rest.split("\r\n").next().and_then(|one| one.parse().ok()).expect("a length")
-            });
-            if body.len() >= length {
-                let line = head.lines().next().expect("a line");
-                let question = format!("{line} {body}");
-                let said = match verdict(&question) {
-                    "allow administrator" => *word_on_boss.lock(),
-                    said => said,
+    /// Answers the requests of a connection.
+    fn answer_all(&self, mut stream: TcpStream) {
+        let mut read = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(question) = question(&read) {
+                read.clear();
+                let Some(said) = self.answer(question) else {
+                    return stay_silent(&mut stream, &self.is_silent);
                 };
-                notes.lock().push(question);
-                if silent.load(Ordering::Relaxed) {
-                    return stay_silent(&mut stream, silent);
-                }
                 let answer =
                     format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{said}", said.len());
                 if stream.write_all(answer.as_bytes()).is_err() {
                     return;
                 }
-                read.clear();
                 continue;
             }
-        }
-        match stream.read(&mut buffer) {
-            Ok(count @ 1..) => read.extend_from_slice(&buffer[..count]),
-            _ => return,
+            match stream.read(&mut buffer) {
+                Ok(count @ 1..) => read.extend_from_slice(&buffer[..count]),
+                _ => return,
+            }
         }
     }
+
+    fn answer(&self, question: String) -> Option<&'static str> {
+        let said = match verdict(&question) {
+            "allow administrator" => *self.word_on_boss.lock(),
+            said => said,
+        };
+        self.asked.lock().push(question.clone());
+        if self.is_silent.load(Ordering::Relaxed) {
+            return None;
+        }
+        while self.holds.lock().is_some_and(|held| question.contains(held)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(said)
+    }
+}
+
+/// A whole request, if there is one.
+fn question(read: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(read);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let lower = head.to_lowercase();
+    let length = lower.split("content-length: ").nth(1).map_or(0, |rest| {
+        rest.split("\r\n").next().and_then(|one| one.parse().ok()).expect("a length")
+    });
+    let line = head.lines().next().expect("a line");
+    (body.len() >= length).then(|| format!("{line} {body}"))
 }
 
 /// Says nothing as long as that is wanted, and then ends the connection.
