@@ -221,7 +221,8 @@ impl Accounts {
     /// Ends a login whose password has been checked.
     ///
     /// # Errors
-    /// If the login is refused.
+    /// If the login is refused. [`LoginRefused::NotChecked`] says that the user has got another hash meanwhile: to begin again
+    /// decides it.
     pub fn finish(&self, verified: Verified, now_ms: u64) -> Result<Login, LoginRefused> {
         let (name, from) = (verified.attempt.name.clone(), verified.attempt.from);
         let decided = self.decide(verified, now_ms);
@@ -235,25 +236,28 @@ impl Accounts {
     /// until [`Accounts::login_failed`] says so.
     ///
     /// # Errors
-    /// If the login is refused here.
+    /// As [`Accounts::finish`].
     pub fn decide(&self, verified: Verified, now_ms: u64) -> Result<Login, LoginRefused> {
         let Verified { attempt, is_right, rehashed } = verified;
-        let Attempt { name, user, password, from, .. } = attempt;
-        // Somebody may have changed the user meanwhile.
+        let Attempt { name, user: before, password, from, .. } = attempt;
         let directory = self.directory.load();
-        let unchanged = user.filter(|user| {
-            directory.user(&user.name).is_some_and(|now| now.password == user.password)
-        });
-        let current = unchanged.and_then(|user| directory.user(&user.name).cloned());
-        match current {
-            Some(user) if is_right => {
-                self.backoff.lock().succeeded(from, Tried::User(name.as_bytes()));
-                let hash = rehashed.as_ref().unwrap_or(&user.password).encode();
-                self.verified.lock().remember(&user.name, &password, &hash, now_ms);
-                self.admit(&directory, &user, from, rehashed)
-            }
-            _ => Err(LoginRefused::InvalidCredentials(name)),
+        let now = before.as_ref().and_then(|user| directory.user(&user.name));
+        let (Some(before), Some(user)) = (before, now) else {
+            return Err(LoginRefused::InvalidCredentials(name));
+        };
+        if !self.has_password(user, &before.password) {
+            // Whether the password is the one that the user has now is not known.
+            return Err(LoginRefused::NotChecked(name));
         }
+        if !is_right {
+            return Err(LoginRefused::InvalidCredentials(name));
+        }
+        self.backoff.lock().succeeded(from, Tried::User(name.as_bytes()));
+        // Another login may have replaced the hash meanwhile, which is done once.
+        let rehashed = rehashed.filter(|_| user.password == before.password);
+        let hash = rehashed.as_ref().unwrap_or(&user.password).encode();
+        self.verified.lock().remember(&user.name, &password, &hash, now_ms);
+        self.admit(&directory, user, from, rehashed)
     }
 
     /// Counts a login that nobody has let in.

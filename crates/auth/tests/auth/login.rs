@@ -2,7 +2,7 @@
 
 use super::accounts::{change, put};
 use courser_auth::{
-    Accounts, Directory, Hashing, Login, LoginRefused, PasswordHash, Settings, Step, User,
+    Accounts, Directory, Hashing, Login, LoginRefused, PasswordHash, Settings, Step, User, Verified,
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::net::{IpAddr, Ipv4Addr};
@@ -115,6 +115,44 @@ fn an_imported_hash_is_replaced_at_the_first_good_login() {
     assert!(accounts.rehash(&directory, &login).is_none());
     let again = log_in(&accounts, "a", "secret", THERE, 1).expect("let in");
     assert!(again.rehashed.is_none());
+}
+
+/// A login whose password has been checked and on which nothing is decided.
+fn verified(accounts: &Accounts, name: &str, password: &str) -> Verified {
+    match accounts.login(name.as_bytes(), password.as_bytes(), THERE, 0) {
+        Step::Verify(attempt) => attempt.verify(),
+        Step::Done(done) => panic!("decided at once: {done:?}"),
+    }
+}
+
+#[test]
+fn a_login_whose_hash_another_login_replaces_meanwhile_is_let_in() {
+    let accounts = with_user("a", "secret", Hashing::RabbitSha256);
+    let (first, second) = (verified(&accounts, "a", "secret"), verified(&accounts, "a", "secret"));
+    let wrong = verified(&accounts, "a", "wrong");
+    let first = accounts.finish(first, 0).expect("let in");
+    let rehash = |login: &Login| {
+        change(&accounts, |all| Ok(accounts.rehash(all, login).into_iter().collect()))
+    };
+    assert_eq!(rehash(&first).expect("kept").len(), 1);
+    let second = accounts.finish(second, 0).expect("let in");
+    assert!(accounts.still_holds(&first) && accounts.still_holds(&second));
+    assert_eq!(rehash(&second).expect("nothing to do").len(), 0, "it is done once");
+    let refused = accounts.finish(wrong, 0).expect_err("refused");
+    assert_eq!(refused, LoginRefused::InvalidCredentials("a".into()));
+}
+
+#[test]
+fn a_password_set_while_one_is_checked_is_no_failed_login() {
+    let accounts = with_user("a", "secret", Hashing::Argon2id);
+    for _ in 0..10 {
+        let right = verified(&accounts, "a", "secret");
+        let hash = PasswordHash::new(b"secret", Hashing::Argon2id).expect("a hash");
+        put(&accounts, User::new("a", hash));
+        let undecided = accounts.finish(right, 0).expect_err("it is not known");
+        assert_eq!(undecided, LoginRefused::NotChecked("a".into()));
+    }
+    log_in(&accounts, "a", "secret", THERE, 0).expect("it need not wait");
 }
 
 #[test]

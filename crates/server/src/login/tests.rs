@@ -33,6 +33,34 @@ async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
     assert!((5..10).contains(&checked), "{checked}");
 }
 
+/// Sets a user's password, by a hash of its own.
+fn set_password(accounts: &Accounts, password: &[u8]) {
+    let hash = PasswordHash::new(password, Hashing::RabbitSha256).expect("a hash");
+    let set = |user: &mut User| {
+        user.password = hash;
+        Ok(())
+    };
+    let changed =
+        accounts.change(|all| Ok(vec![all.put_user("u", set)?]), |_| Ok::<(), AccountError>(()));
+    changed.expect("a user");
+}
+
+// On one thread, so nothing is decided before the password is set.
+#[tokio::test]
+async fn a_password_that_is_set_while_it_is_checked_is_checked_again() {
+    for (set, is_let_in) in [(b"right", true), (b"other", false)] {
+        let accounts = Accounts::new(Directory::default(), Settings::default());
+        set_password(&accounts, b"right");
+        let logins = Logins::new(&accounts, Elsewhere::default(), Clock::system());
+        let mut login = Box::pin(logins.log_in(b"u", b"right", AFAR));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(login.as_mut().poll(&mut context).is_pending());
+        set_password(&accounts, set);
+        let decided = login.await;
+        assert_eq!(decided.is_ok(), is_let_in, "{decided:?}");
+    }
+}
+
 const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 const STRANGER: &[u8] = b"fedcba9876543210fedcba9876543210";
 
