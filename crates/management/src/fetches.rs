@@ -62,9 +62,10 @@ impl Fetches {
         }
     }
 
-    /// Adds to the share of an answer what it has more than was thought. Returns the share as it was where that is not left.
+    /// Adds to the share of an answer what it has more than was thought. One may have more than its user's share if it is the
+    /// only one of its user. Returns the share as it was where that is not left.
     pub fn fitted(&self, mut fetch: Fetch, user: &str, bytes: usize) -> Result<Fetch, Fetch> {
-        let missing = bytes.saturating_sub(fetch.share.count());
+        let missing = bytes.min(USER_BYTES_MAX).saturating_sub(fetch.share.count());
         if missing > 0 {
             let Some(more) = self.room.try_take(user, missing) else { return Err(fetch) };
             fetch.share.add(more);

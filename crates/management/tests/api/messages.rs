@@ -1,5 +1,7 @@
 //! Publishing and taking messages, and closing connections.
 
+use crate::direct::Asked;
+use crate::rooms;
 use crate::support::{Answer, Broker};
 use courser_client::Connection;
 use serde_json::{Value, json};
@@ -202,4 +204,14 @@ async fn messages_are_counted_and_rates_are_made_for_who_asks_twice() {
         (bad.status, bad.refusal().1),
         (400, json!("Invalid range parameters: age 60000, incr 1"))
     );
+}
+
+#[tokio::test]
+async fn a_payload_larger_than_the_share_of_its_user_is_downloaded() {
+    const BYTES: usize = 70 << 20;
+    let direct = rooms::world(&["user"]);
+    rooms::publish(&direct, 1, BYTES).await;
+    let path = "/api/queues/%2F/q/messages/0";
+    let answer = direct.ask(Asked::new("GET", path).by("user")).await;
+    assert_eq!((answer.status, answer.body.len()), (200, BYTES));
 }

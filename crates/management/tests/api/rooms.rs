@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GET: &str = "/api/queues/%2F/q/get";
 
 /// Users with all permissions in a broker with a queue.
-fn world(users: &[&str]) -> Direct {
+pub fn world(users: &[&str]) -> Direct {
     let direct = Direct::new();
     for user in users {
         direct.add_user(user, "monitoring");
@@ -95,7 +95,7 @@ fn time_stands_still() -> mpsc::Sender<()> {
     sender
 }
 
-async fn publish(direct: &Direct, header: usize, body: usize) {
+pub async fn publish(direct: &Direct, header: usize, body: usize) {
     publish_to(direct, "q", header, body).await;
 }
 
