@@ -2,7 +2,9 @@
 
 use super::get;
 use crate::call::{Call, Outcome};
-use crate::definitions::{compare, import_into, leave_out_foreign_hashes, of_broker, of_vhost};
+use crate::definitions::{
+    Imported, compare, import_into, leave_out_foreign_hashes, of_broker, of_vhost,
+};
 use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -113,6 +115,16 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
         };
         return tell_plan(call, &now);
     }
+    let done = import_of(call, file, vhost)?;
+    Ok(imported_with(call, &done.warnings))
+}
+
+/// Imports a file for who asks for it.
+pub(crate) fn import_of(
+    call: &Call,
+    file: &[u8],
+    vhost: Option<&str>,
+) -> Result<Imported, Refusal> {
     let done = import_into(call, file, vhost);
     let done = done.map_err(|error| match call.check_asker() {
         Ok(()) => Refusal::bad_request(error.to_string()),
@@ -126,7 +138,7 @@ fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
         skipped = done.skipped,
         "definitions imported"
     );
-    Ok(imported_with(call, &done.warnings))
+    Ok(done)
 }
 
 /// The answer to an import: who asks for warnings gets them, all others get none, as from RabbitMQ.

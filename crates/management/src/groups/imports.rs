@@ -8,14 +8,13 @@ use super::link::Question;
 use super::parts::{self, whole};
 use super::{Groups, HOME};
 use crate::api::vhost_limits::COMPONENT;
-use crate::api::{definitions_file, imported_with, tell_plan};
+use crate::api::{definitions_file, import_of, imported_with, tell_plan};
 use crate::call::Call;
 use crate::definitions::ImportError;
-use crate::http::answer::{Answer, interrupted, look_again, refusal};
+use crate::http::answer::{Answer, durable, interrupted, look_again, refusal};
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use bytes::Bytes;
-use courser_broker::admin::Admin;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response};
 use serde_json::{Map, Value};
@@ -80,16 +79,23 @@ async fn imported(
     let reading = aside(call, |call| {
         let mut document = read(definitions_file(call)?)?;
         let shared = shared(&mut document);
-        let is_in_file = names_user(&shared, call.user());
-        Ok((document, Value::Object(shared).to_string(), is_in_file))
+        Ok((document, Value::Object(shared).to_string()))
     });
-    let (document, shared, is_in_file) = reading.await?;
-    let mut warnings = match sent(call, HOME, shared).await? {
-        Sent::Done(warnings) => warnings,
-        Sent::Refused(refused) => return Ok(refused),
-    };
-    let asker = asker(call, is_in_file)?;
+    let (document, shared) = reading.await?;
+    let warnings = at_home(call, shared).await?;
     groups.changed().await;
+    Ok(match in_vhosts(call, document, warnings).await? {
+        Sent::Done(warnings) => answer.hand_out_whole(Ok(imported_with(call, &warnings))),
+        Sent::Refused(refused) => refused,
+    })
+}
+
+/// Imports what is in vhosts, behind what gave these warnings.
+async fn in_vhosts(
+    call: &Arc<Call>,
+    document: Map<String, Value>,
+    mut warnings: Vec<String>,
+) -> Result<Sent, Refusal> {
     let known = all(call);
     let dividing = aside(call, |call| {
         let by_group = by_group(document, call).into_iter();
@@ -97,32 +103,29 @@ async fn imported(
         Ok(texts.collect::<Vec<(u16, String)>>())
     });
     for (group, rows) in dividing.await? {
-        asker.check_author()?;
-        aside(call, |call| call.caller()?.check_grant(call.admin(), call.api.now_ms())).await?;
-        if !known.contains(&group) {
-            continue;
-        }
-        match sent(call, group, rows).await? {
-            Sent::Done(more) => warnings.extend(more),
-            Sent::Refused(refused) => return Ok(refused),
+        aside(call, Call::check_asker).await?;
+        if group == HOME {
+            warnings.extend(at_home(call, rows).await?);
+        } else if known.contains(&group) {
+            match sent(call, group, rows).await? {
+                Sent::Done(more) => warnings.extend(more),
+                refused @ Sent::Refused(_) => return Ok(refused),
+            }
         }
     }
-    Ok(answer.hand_out_whole(Ok(imported_with(call, &warnings))))
+    Ok(Sent::Done(warnings))
 }
 
-/// Changes things at home on behalf of who asks: as that user was let in, or as the import of users has left it.
-fn asker(call: &Call, is_in_file: bool) -> Result<Admin, Refusal> {
-    let author = call.caller()?.author().filter(|_| is_in_file);
-    let Some(author) = author else { return Ok(call.admin().clone()) };
-    let admin = &call.api.admin;
-    let user = admin.accounts().user(&author.name).cloned().ok_or_else(Refusal::challenge)?;
-    Ok(admin.on_behalf_of(user))
-}
-
-/// Whether a file has a row of this user.
-fn names_user(document: &Map<String, Value>, user: &str) -> bool {
-    let rows = document.get("users").and_then(Value::as_array);
-    rows.is_some_and(|rows| rows.iter().any(|row| row["name"].as_str() == Some(user)))
+/// Imports definitions at home, as long as who asks may. Returns the warnings once they are durable.
+async fn at_home(call: &Arc<Call>, document: String) -> Result<Vec<String>, Refusal> {
+    let importing = aside(call, move |call| {
+        // No client may have told the broker the time lately.
+        call.admin().set_time(call.api.now_ms());
+        import_of(call, document.as_bytes(), None)
+    });
+    let done = importing.await?;
+    durable(call).await?;
+    Ok(done.warnings)
 }
 
 /// Works on a file, which may be long, away from the threads that serve connections.

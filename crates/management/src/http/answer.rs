@@ -288,7 +288,7 @@ fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
 }
 
 /// Waits until what has been changed so far is durable.
-async fn durable(call: &Call) -> Result<(), Refusal> {
+pub(crate) async fn durable(call: &Call) -> Result<(), Refusal> {
     match tokio::time::timeout(DURABLE_TIMEOUT, call.admin().durable()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(fault)) => Err(fault.into()),

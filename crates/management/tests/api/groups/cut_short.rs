@@ -1,11 +1,12 @@
 //! Imports whose user loses the right to them meanwhile.
 
 use super::support::World;
-use courser_auth::Tags;
+use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
 use courser_broker::admin::Admin;
 use courser_management::HOME;
+use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -91,4 +92,71 @@ async fn the_part_that_a_group_makes_is_the_last_one_for_who_is_deleted_meanwhil
     world.admin_of(HOME).delete_user("guest").expect("it is there");
     assert_eq!(importing.await.expect("no panic"), 401);
     assert_eq!([queues(&world, "a"), queues(&world, "b")], [1, 0]);
+}
+
+/// An administrator whom the authority lets in a few times more.
+pub const OF_FEW: &str = "of-few";
+const FEW: usize = 10;
+
+#[derive(Debug)]
+pub struct Few {
+    user: Arc<User>,
+    left: AtomicUsize,
+}
+
+impl Few {
+    pub fn to_begin_with() -> Arc<dyn Authority> {
+        let mut user = User::new(OF_FEW, PasswordHash::none());
+        user.origin = Origin::Elsewhere;
+        user.tags = Tags::parse("administrator").expect("tags");
+        Arc::new(Few { user: Arc::new(user), left: AtomicUsize::new(FEW) })
+    }
+}
+
+impl Authority for Few {
+    fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    fn permits_vhost(&self, _: &str) -> bool {
+        true
+    }
+
+    fn permits(&self, _: &str, _: Right, _: Resource<'_>) -> bool {
+        true
+    }
+
+    fn permits_topic(&self, _: &str, _: Right, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn again(&self) -> Again {
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if left.is_ok() { Again::Same } else { Again::Refused }
+    }
+
+    fn passport(&self) -> Option<String> {
+        Some(OF_FEW.to_owned())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn home_imports_as_long_as_the_authority_of_who_asked_lets_it_in() {
+    const USERS: usize = 5 * FEW;
+    let world = World::start().await;
+    // More than a second from row to row.
+    world.tick_ms.store(2_000, Ordering::Relaxed);
+    let name = |nth| format!("new-{nth}");
+    let users: Vec<Value> = (0..USERS)
+        .map(|nth| json!({ "name": name(nth), "password_hash": "", "tags": [] }))
+        .collect();
+    let file = json!({ "users": users }).to_string();
+    let json = [("content-type", "application/json")];
+    let answer = world.call(&world.home, "POST", "/api/definitions", OF_FEW, &json, &file).await;
+    let known = world.admin_of(HOME).accounts();
+    let made = (0..USERS).filter(|nth| known.user(&name(*nth)).is_some()).count();
+    assert_eq!(answer.status, 401, "{made} made: {answer:?}");
+    assert!((1..USERS).contains(&made), "{made}");
 }

@@ -1,5 +1,6 @@
 //! Three brokers behind the API of the first, which is home, and a single broker that is told the same.
 
+use super::cut_short::{Few, OF_FEW};
 use super::late;
 use super::same::{difference, same};
 use super::told::{OF_SILENT, OF_TOKEN, Silent, Told};
@@ -101,6 +102,8 @@ pub struct World {
     pub single: Arc<Api>,
     single_broker: Arc<Broker>,
     pub now_ms: Arc<AtomicU64>,
+    /// How far each look at the clock moves it.
+    pub tick_ms: Arc<AtomicU64>,
     /// Whether the user whom somebody else knows would be let in no more, as far as home is told.
     pub is_out: Arc<AtomicBool>,
     pub folder: tempfile::TempDir,
@@ -118,6 +121,7 @@ fn known_elsewhere(name: &str, is_out: &Arc<AtomicBool>) -> Option<Arc<dyn Autho
     match name {
         OF_TOKEN => Some(Told::until(is_out)),
         OF_SILENT => Some(Silent::at_all()),
+        OF_FEW => Some(Few::to_begin_with()),
         _ => None,
     }
 }
@@ -136,14 +140,14 @@ fn add_guest(admin: &Admin, guest: User) {
 
 fn api(
     broker: &Arc<Broker>,
-    now_ms: &Arc<AtomicU64>,
+    (now_ms, tick_ms): (&Arc<AtomicU64>, &Arc<AtomicU64>),
     is_out: &Arc<AtomicBool>,
     groups: Option<Arc<dyn Groups>>,
     audit_log: Option<PathBuf>,
 ) -> Arc<Api> {
     let accounts = Arc::clone(broker.accounts());
     let known = Arc::clone(&accounts);
-    let (now_ms, is_out) = (Arc::clone(now_ms), Arc::clone(is_out));
+    let (now_ms, tick_ms, is_out) = (Arc::clone(now_ms), Arc::clone(tick_ms), Arc::clone(is_out));
     let settings = Settings {
         accounts,
         log_in: Arc::new(move |name, password, _| {
@@ -160,7 +164,9 @@ fn api(
             let login = user.map(|user| Login { user, account: None, rehashed: None, grant: None });
             Box::pin(async move { login.ok_or(LoginRefused::InvalidCredentials(name)) })
         }),
-        now_ms: Arc::new(move || now_ms.load(Ordering::Relaxed)),
+        now_ms: Arc::new(move || {
+            now_ms.fetch_add(tick_ms.load(Ordering::Relaxed), Ordering::Relaxed)
+        }),
         node: NodeFacts {
             name: "courser@one".into(),
             cluster_name: "test".into(),
@@ -193,7 +199,8 @@ impl World {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
-        let is_out = Arc::default();
+        let (is_out, tick_ms) = (Arc::default(), Arc::default());
+        let clock = (&now_ms, &tick_ms);
         let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
         let single_broker = broker(HOME);
         let guest = guest();
@@ -211,15 +218,16 @@ impl World {
             stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
-        let others = others.map(|broker| api(broker, &now_ms, &is_out, None, None)).collect();
+        let others = others.map(|broker| api(broker, clock, &is_out, None, None)).collect();
         assert!(known.apis.set(others).is_ok());
         known.copy();
         let groups: Arc<dyn Groups> = Arc::clone(&known) as _;
         let audit = Some(folder.path().join("audit.log"));
-        let home = api(&known.brokers[0], &now_ms, &is_out, Some(groups), audit);
-        let single = api(&single_broker, &now_ms, &is_out, None, None);
+        let home = api(&known.brokers[0], clock, &is_out, Some(groups), audit);
+        let single = api(&single_broker, clock, &is_out, None, None);
         let stop = watch::Sender::new(false);
-        let world = World { home, known, single, single_broker, now_ms, is_out, folder, stop };
+        let world =
+            World { home, known, single, single_broker, now_ms, tick_ms, is_out, folder, stop };
         for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             let path = format!("/api/vhosts/{name}");
             let placed = format!(r#"{{"group":{}}}"#, (nth + 1) % usize::from(GROUPS));
