@@ -17,6 +17,8 @@ pub(crate) struct Refusal {
     pub body: Option<(String, Value)>,
     /// Asks for credentials.
     pub challenge: bool,
+    /// Some of what was asked for may be done.
+    pub is_partial: bool,
 }
 
 impl Refusal {
@@ -30,11 +32,16 @@ impl Refusal {
                 cut(&mut reason);
             }
         }
-        Refusal { status, body: Some((error.to_owned(), reason)), challenge: false }
+        Refusal { body: Some((error.to_owned(), reason)), ..Refusal::empty(status) }
     }
 
     pub fn empty(status: StatusCode) -> Self {
-        Refusal { status, body: None, challenge: false }
+        Refusal { status, body: None, challenge: false, is_partial: false }
+    }
+
+    /// The same, of a request of which some may be done.
+    pub fn partial(self) -> Self {
+        Refusal { is_partial: true, ..self }
     }
 
     /// 400 with a text, or with a list as RabbitMQ prints some of its reasons.

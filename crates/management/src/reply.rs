@@ -44,6 +44,11 @@ pub(crate) trait Work: Send {
     /// # Errors
     /// When it can't be done, or not any more.
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal>;
+
+    /// Whether the portions so far have changed something.
+    fn has_changed(&self) -> bool {
+        false
+    }
 }
 
 /// Work of one portion.

@@ -211,10 +211,13 @@ fn delete_users(call: &Call) -> Outcome {
         return Err(Refusal::key_missing(&["users"]));
     };
     let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
+    let mut has_changed = false;
     for name in names.ok_or_else(|| Refusal::bad_request("users is no list of names"))? {
         match call.admin().delete_user(name) {
             Err(AccountsError::Refused(AccountError::Protected(_) | AccountError::NoUser(_))) => {}
-            deleted => deleted?,
+            Ok(()) => has_changed = true,
+            Err(error) if has_changed => return Err(Refusal::from(error).partial()),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(Reply::done())

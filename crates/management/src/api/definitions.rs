@@ -125,10 +125,13 @@ pub(crate) fn import_of(
     file: &[u8],
     vhost: Option<&str>,
 ) -> Result<Imported, Refusal> {
-    let done = import_into(call, file, vhost);
-    let done = done.map_err(|error| match call.check_asker() {
-        Ok(()) => Refusal::bad_request(error.to_string()),
-        Err(not_permitted) => not_permitted,
+    let done = import_into(call, file, vhost).map_err(|error| {
+        let refused = match call.check_asker() {
+            Ok(()) => Refusal::bad_request(error.to_string()),
+            Err(not_permitted) => not_permitted,
+        };
+        // What precedes the error stays.
+        refused.partial()
     })?;
     tracing::info!(
         user = call.caller()?.name(),

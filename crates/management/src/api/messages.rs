@@ -83,15 +83,17 @@ fn publish(call: &Call) -> Outcome {
 }
 
 fn published(published: Result<Result<Published, Fault>, Elapsed>) -> Outcome {
-    match published {
-        Ok(Ok(Published::Routed)) => Ok(Reply::json(&json!({ "routed": true }))),
-        Ok(Ok(Published::Unroutable)) => Ok(Reply::json(&json!({ "routed": false }))),
+    // Some of its queues may have the message all the same.
+    let refused = match published {
+        Ok(Ok(Published::Routed)) => return Ok(Reply::json(&json!({ "routed": true }))),
+        Ok(Ok(Published::Unroutable)) => return Ok(Reply::json(&json!({ "routed": false }))),
         Ok(Ok(Published::Refused)) => {
-            Err(Refusal::bad_request("rejected Unable to publish message. Check queue limits."))
+            Refusal::bad_request("rejected Unable to publish message. Check queue limits.")
         }
-        Ok(Err(fault)) => Err(refused(fault)),
-        Err(_) => Err(Refusal::bad_request("confirm_timeout Timed out waiting for a confirm.")),
-    }
+        Ok(Err(fault)) => refused(fault),
+        Err(_) => Refusal::bad_request("confirm_timeout Timed out waiting for a confirm."),
+    };
+    Err(refused.partial())
 }
 
 /// What a client would hear, with its code.

@@ -77,6 +77,10 @@ impl Work for Moving {
         0
     }
 
+    fn has_changed(&self) -> bool {
+        !self.is_trial && self.relocation.done().moved > 0
+    }
+
     fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
         may_read(call)?;
         let (vhost, caller) = (call.text("vhost")?, &self.caller);

@@ -126,7 +126,7 @@ fn put(call: &Call) -> Outcome {
         match call.admin().give_permission(&user.name, name, Permission::all()) {
             // The vhost has been deleted meanwhile.
             Err(AccountsError::NoVhost(_)) => {}
-            given => given?,
+            given => given.map_err(|error| Refusal::from(error).partial())?,
         }
     }
     Ok(Reply::put(is_new))

@@ -56,12 +56,15 @@ pub(crate) struct Entry<'a> {
     pub status: u16,
     /// It has come as far as to something that changes something.
     pub is_begun: bool,
+    /// Some of it may be done, although it was refused.
+    pub is_partial: bool,
 }
 
 impl Entry<'_> {
     /// Nothing was changed. Of one that has begun this is not certain where its client left (499), or where it failed.
     fn is_without_effect(&self) -> bool {
-        self.user.is_none() || !self.is_begun || (400..499).contains(&self.status)
+        let is_refused = (400..499).contains(&self.status) && !self.is_partial;
+        self.user.is_none() || !self.is_begun || is_refused
     }
 
     fn line(&self, left_out: u64) -> String {

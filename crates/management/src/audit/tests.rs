@@ -14,6 +14,7 @@ fn entry(user: Option<&str>, at_ms: u64) -> Entry<'_> {
         path: "/api/queues/%2F/q",
         status: 201,
         is_begun: true,
+        is_partial: false,
     }
 }
 
@@ -91,6 +92,17 @@ fn what_left_before_anything_was_begun_is_bounded_and_what_was_begun_is_not() {
     assert_eq!(newest(&audit, 5000).len(), IDLE_A_MINUTE as usize);
     for _ in 0..100 {
         note(&audit, &left(true));
+    }
+    assert_eq!(newest(&audit, 5000).len(), IDLE_A_MINUTE as usize + 100);
+}
+
+#[test]
+fn what_is_refused_when_some_of_it_may_be_done_is_noted_as_changes_are() {
+    let (_folder, audit) = log();
+    for is_partial in [false, true] {
+        for _ in 0..100 {
+            note(&audit, &Entry { status: 400, is_partial, ..entry(Some("me"), 5) });
+        }
     }
     assert_eq!(newest(&audit, 5000).len(), IDLE_A_MINUTE as usize + 100);
 }

@@ -11,7 +11,7 @@ use crate::api::vhost_limits::COMPONENT;
 use crate::api::{definitions_file, import_of, imported_with, tell_plan};
 use crate::call::Call;
 use crate::definitions::ImportError;
-use crate::http::answer::{Answer, durable, interrupted, look_again, refusal};
+use crate::http::answer::{Answer, durable, interrupted, look_again, refusal, set_partial};
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -84,10 +84,13 @@ async fn imported(
     let (document, shared) = reading.await?;
     let warnings = at_home(call, shared).await?;
     groups.changed().await;
-    Ok(match in_vhosts(call, document, warnings).await? {
-        Sent::Done(warnings) => answer.hand_out_whole(Ok(imported_with(call, &warnings))),
-        Sent::Refused(refused) => refused,
-    })
+    match in_vhosts(call, document, warnings).await.map_err(Refusal::partial)? {
+        Sent::Done(warnings) => Ok(answer.hand_out_whole(Ok(imported_with(call, &warnings)))),
+        Sent::Refused(mut refused) => {
+            set_partial(&mut refused);
+            Ok(refused)
+        }
+    }
 }
 
 /// Imports what is in vhosts, behind what gave these warnings.

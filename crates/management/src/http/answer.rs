@@ -18,7 +18,7 @@ use crate::routes::{Needs, Route, check_tags, check_vhost};
 use bytes::Bytes;
 use hyper::body::Body as _;
 use hyper::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES,
+    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
     HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Response, StatusCode};
@@ -31,6 +31,10 @@ const WHOLE_BYTES_MAX: usize = 128 * 1024;
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes below which nothing is gained by compressing.
 const GZIP_BYTES_MIN: usize = 300;
+
+/// Says of a refusal that some of what was asked for may be done. From another group it comes to home, whose audit log
+/// goes by it.
+pub(crate) const PARTIAL: HeaderName = HeaderName::from_static("x-courser-partial");
 
 /// How a request is answered.
 #[derive(Clone, Copy)]
@@ -149,7 +153,11 @@ impl Answer {
         };
         let go_on = |(call, needs, work): &mut (Call, Needs, Box<dyn Work>)| {
             let let_in = look_again(call, *needs).and_then(|()| check_vhost(call, *needs));
-            let_in.and_then(|()| work.go_on(call)).transpose()
+            let done = let_in.and_then(|()| work.go_on(call)).transpose();
+            done.map(|done| match work.has_changed() {
+                true => done.map_err(Refusal::partial),
+                false => done,
+            })
         };
         let state = (call, self.route.needs, work);
         let ((call, _, _), done) = portions(&api.portions, user, state, go_on).await?;
@@ -342,7 +350,15 @@ pub(crate) fn refusal(refusal: &Refusal) -> Response<Outgoing> {
         set_content_type(&mut answer, "application/json");
         *answer.body_mut() = Outgoing::whole(refusal.to_json().into());
     }
+    if refusal.is_partial {
+        set_partial(&mut answer);
+    }
     answer
+}
+
+/// Says of an answer that some of what was asked for may be done, although it is refused.
+pub(crate) fn set_partial(answer: &mut Response<Outgoing>) {
+    answer.headers_mut().insert(PARTIAL, HeaderValue::from_static("true"));
 }
 
 /// What somebody else has answered, as it came.

@@ -131,7 +131,7 @@ async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Respo
         Ok(()) => answered(&api, peer, request, &mut noting).await,
         Err(refused) => (answer::refusal(&refused), Access::NONE),
     };
-    noting.end(answer.status()).await;
+    noting.end(&answer).await;
     asked.finish(answer, access, &api.settings.web)
 }
 

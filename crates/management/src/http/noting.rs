@@ -1,12 +1,13 @@
 //! Requests for changes in the audit log, whatever comes of them: those to paths that there are not too, and
 //! those whose clients leave before they are answered. Questions are not, whatever their method.
 
+use super::answer::PARTIAL;
 use super::request::Connected;
 use crate::Api;
 use crate::api::only_asks;
 use crate::audit::{Entry, Written};
 use crate::routes::{Needs, Route};
-use hyper::{Method, Request, StatusCode, Uri};
+use hyper::{Method, Request, Response, Uri};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -53,8 +54,9 @@ impl Noting {
     }
 
     /// Notes what has come of it.
-    pub async fn end(mut self, status: StatusCode) {
-        if let Some((api, line)) = self.note(status.as_u16())
+    pub async fn end<B>(mut self, answer: &Response<B>) {
+        let is_partial = answer.headers().contains_key(PARTIAL);
+        if let Some((api, line)) = self.note(answer.status().as_u16(), is_partial)
             && let Some(audit) = &api.audit
         {
             // What fails is said in the log, and what is done is done.
@@ -62,11 +64,11 @@ impl Noting {
         }
     }
 
-    fn note(&mut self, status: u16) -> Option<(Arc<Api>, Written)> {
+    fn note(&mut self, status: u16, is_partial: bool) -> Option<(Arc<Api>, Written)> {
         let api = self.api.take()?;
         let (at_ms, user, peer) = (api.now_ms(), self.user.as_deref(), self.peer);
         let (method, path, is_begun) = (self.method.as_str(), &*self.path, self.is_begun);
-        let entry = Entry { at_ms, user, peer, method, path, status, is_begun };
+        let entry = Entry { at_ms, user, peer, method, path, status, is_begun, is_partial };
         let line = api.audit.as_ref()?.note(&entry)?;
         Some((api, line))
     }
@@ -74,7 +76,7 @@ impl Noting {
 
 impl Drop for Noting {
     fn drop(&mut self) {
-        drop(self.note(LEFT));
+        drop(self.note(LEFT, false));
     }
 }
 

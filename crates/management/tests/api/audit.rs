@@ -121,6 +121,40 @@ async fn logins_and_requests_that_do_not_come_whole_do_not_drive_out_changes() {
 }
 
 #[tokio::test]
+async fn what_is_refused_half_way_is_noted_whatever_was_refused_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let direct = audited(&folder);
+    let json = [("content-type", "application/json")];
+    let send = async |method: &str, path: &str, body: &str| {
+        direct.ask(Asked { body, headers: &json, ..Asked::new(method, path).by("boss") }).await
+    };
+    let all = r#"{"configure":".*","write":".*","read":".*"}"#;
+    assert_eq!(send("PUT", "/api/permissions/%2F/boss", all).await.status, 201);
+    let full = json!({ "arguments": { "x-max-length": 0, "x-overflow": "reject-publish" } });
+    assert_eq!(send("PUT", "/api/queues/%2F/full", &full.to_string()).await.status, 201);
+    for _ in 0..100 {
+        assert_eq!(send("DELETE", "/api/users/none", "").await.status, 404);
+    }
+    let users = json!([{ "name": "evil", "tags": ["administrator"] }, { "name": "" }]);
+    let file = json!({ "users": users }).to_string();
+    let message = json!({
+        "routing_key": "full", "properties": {}, "payload": "m", "payload_encoding": "string",
+    });
+    for (path, body) in [
+        ("/api/definitions", file),
+        ("/api/exchanges/%2F/amq.default/publish", message.to_string()),
+    ] {
+        let refused = send("POST", path, &body).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        let log = direct.ask(Asked::new("GET", "/api/audit?count=1").by("boss")).await.json();
+        assert_eq!((&log[0]["path"], &log[0]["status"]), (&json!(path), &json!(400)));
+        assert_eq!(refused.headers.get("x-courser-partial").map(String::as_str), Some("true"));
+    }
+    let refused = send("DELETE", "/api/users/none", "").await;
+    assert!(!refused.headers.contains_key("x-courser-partial"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn it_is_read_page_by_page_and_by_who_did_what() {
     let broker = Broker::start().await;
     for nth in 0..5 {

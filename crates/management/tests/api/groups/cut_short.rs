@@ -1,4 +1,4 @@
-//! Imports whose user loses the right to them meanwhile.
+//! Imports whose user loses the right to them meanwhile, and those that a group refuses.
 
 use super::support::World;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
@@ -159,4 +159,20 @@ async fn home_imports_as_long_as_the_authority_of_who_asked_lets_it_in() {
     let made = (0..USERS).filter(|nth| known.user(&name(*nth)).is_some()).count();
     assert_eq!(answer.status, 401, "{made} made: {answer:?}");
     assert!((1..USERS).contains(&made), "{made}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn home_notes_that_a_group_has_refused_something_half_way() {
+    let world = World::start().await;
+    let json = [("content-type", "application/json")];
+    for _ in 0..100 {
+        world.home("DELETE", "/api/queues/b/none", "").await;
+    }
+    let file = r#"{"exchanges":[{"vhost":"b","name":"x","type":"topic"},{"vhost":"b","name":"y","type":"none"}]}"#;
+    for path in ["/api/definitions", "/api/definitions/b"] {
+        let refused = world.call(&world.home, "POST", path, "guest", &json, file).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        let lines = world.home("GET", "/api/audit?count=1", "").await.json();
+        assert_eq!((&lines[0]["path"], &lines[0]["status"]), (&json!(path), &json!(400)));
+    }
 }
