@@ -66,7 +66,7 @@ fn filled(disk: &FakeDisk) -> (Journal, Vec<Lsn>) {
         while journal.flush_once() {}
     }
     let mut write = |out: &mut dyn std::io::Write| out.write_all(&[9; 300]);
-    journal.checkpoint(positions[1], &mut |_| {}, &mut write).unwrap();
+    journal.checkpoint(&mut || positions[1], &mut |_| {}, &mut write).unwrap();
     (journal, positions)
 }
 
@@ -242,7 +242,7 @@ impl Owner {
         let mut each_live =
             |each: &mut dyn FnMut(Lsn)| live.iter().for_each(|position| each(*position));
         let mut write = |out: &mut dyn std::io::Write| out.write_all(&[1; 100]);
-        self.journal.checkpoint(start, &mut each_live, &mut write).unwrap();
+        self.journal.checkpoint(&mut || start, &mut each_live, &mut write).unwrap();
         self.journal.maintain_once();
     }
 }
