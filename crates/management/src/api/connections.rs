@@ -28,8 +28,16 @@ pub(crate) const ROUTES: &[Route] = &[
         "The connections of a user.",
     ),
     get("/api/stream/connections", Needs::Login, none, "Connections of the stream protocol."),
+    get(
+        "/api/stream/connections/{vhost}",
+        Needs::Vhost,
+        none,
+        "Connections of the stream protocol.",
+    ),
     get("/api/stream/publishers", Needs::Login, none, "Publishers of the stream protocol."),
+    get("/api/stream/publishers/{vhost}", Needs::Vhost, none, "Publishers of the stream protocol."),
     get("/api/stream/consumers", Needs::Login, none, "Consumers of the stream protocol."),
+    get("/api/stream/consumers/{vhost}", Needs::Vhost, none, "Consumers of the stream protocol."),
 ];
 
 pub(super) fn none(_: &Call) -> Outcome {

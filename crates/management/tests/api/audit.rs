@@ -208,6 +208,10 @@ async fn what_the_broker_has_not_is_empty_or_refused() {
         "/api/federation-links/state/down/",
         "/api/traces",
         "/api/users/guest/queues",
+        "/api/stream/connections",
+        "/api/stream/connections/%2F",
+        "/api/stream/publishers/%2F",
+        "/api/stream/consumers/%2F",
     ] {
         assert_eq!(broker.get(path).await.json(), json!([]), "{path}");
     }
@@ -216,6 +220,7 @@ async fn what_the_broker_has_not_is_empty_or_refused() {
         "/api/shovels/vhost/%2F/s",
         "/api/users/none/queues",
         "/api/traces/none",
+        "/api/stream/connections/none",
     ] {
         assert_eq!(broker.get(path).await.status, 404, "{path}");
     }
