@@ -67,11 +67,19 @@ impl Exchange {
         self.bindings.read().count
     }
 
-    /// How many of them lead to this destination.
-    pub(crate) fn bindings_to(&self, destination: u64) -> usize {
+    /// How many of them lead to this destination, counted until there are more than `most`.
+    pub(crate) fn bindings_to(&self, destination: u64, most: usize) -> usize {
         let bindings = self.bindings.read();
-        let bound = bindings.by_destination.get(&destination);
-        bound.map_or(0, |bound| bound.keys.values().map(Variants::len).sum())
+        let keys = bindings.by_destination.get(&destination).into_iter();
+        let keys = keys.flat_map(|bound| bound.keys.values()).inspect(|_| work::count(1));
+        let mut count = 0;
+        for variants in keys {
+            count += variants.len();
+            if count > most {
+                break;
+            }
+        }
+        count
     }
 
     /// Whether anything is bound to it.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// So many bindings take that long to remove.
 const BINDINGS: usize = 5_000;
+/// So many queues take that long to remove, with nothing in them.
+const QUEUES: usize = 500;
 /// So many messages take that long to remove.
 const MESSAGES: usize = 300_000;
 /// So many messages that an exchange remembers, of any size, take that long to send.
@@ -70,7 +72,7 @@ impl Session {
                     channel.slot(index).and_then(auto_deleted)
                 });
                 drop(outbox);
-                return queue.is_some_and(|queue| self.takes_long_to_delete(&queue));
+                return queue.is_some_and(|queue| self.takes_long_to_delete([&*queue]));
             }
             Method::QueueBind(bind) => return self.sends_history(&clean_name(bind.exchange)),
             Method::ExchangeBind(bind) => return self.sends_history(&clean_name(bind.source)),
@@ -80,27 +82,36 @@ impl Session {
         };
         let Ok(name) = self.queue_name(number, clean_name(queue)) else { return false };
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return false };
-        self.takes_long_to_delete(&queue)
+        self.takes_long_to_delete([&*queue])
     }
 
-    fn takes_long_to_delete(&self, queue: &Queue) -> bool {
-        let status = queue.status();
-        status.messages() > MESSAGES
-            || status.consumers > CONSUMERS
-            || self.vhost.bindings_to(queue) > BINDINGS
+    /// Whether it takes long to delete all of these queues.
+    fn takes_long_to_delete<'q>(&self, queues: impl IntoIterator<Item = &'q Queue>) -> bool {
+        let (mut count, mut messages, mut consumers, mut bindings) = (0, 0, 0, 0);
+        queues.into_iter().any(|queue| {
+            let status = queue.status();
+            count += 1;
+            messages += status.messages();
+            consumers += status.consumers;
+            bindings += self.vhost.bindings_to(queue, BINDINGS - bindings);
+            count > QUEUES || messages > MESSAGES || consumers > CONSUMERS || bindings > BINDINGS
+        })
     }
 
-    /// Whether some queue that goes with the last consumer on these channels takes long to go.
+    /// Whether the consumers on these channels take long to end, or the queues that go with the last of them.
     fn leaves_much(&self, numbers: &[u16]) -> bool {
         let mut outbox = self.outbox.lock();
-        let mut queues = Vec::new();
+        let (mut consumers, mut queues) = (0, Vec::new());
         for number in numbers {
-            let channel = outbox.channel(*number);
-            let slots = channel.iter().flat_map(|channel| channel.consumers());
-            queues.extend(slots.filter_map(auto_deleted));
+            let Some(channel) = outbox.channel(*number) else { continue };
+            consumers += channel.consumer_count();
+            queues.extend(channel.consumers().filter_map(auto_deleted));
         }
         drop(outbox);
-        queues.iter().any(|queue| self.takes_long_to_delete(queue))
+        // A queue may have many of the consumers.
+        queues.sort_unstable_by_key(|queue| queue.id);
+        queues.dedup_by_key(|queue| queue.id);
+        consumers > CONSUMERS || self.takes_long_to_delete(queues.iter().map(|queue| &**queue))
     }
 
     /// Whether it takes long to close a channel: what is unacknowledged returns, and queues go with their last consumers.
@@ -112,7 +123,7 @@ impl Session {
     /// Whether the next turn of [`Session::end`] takes long.
     #[must_use]
     pub fn takes_long_to_go_on(&self) -> bool {
-        self.exclusive.first().is_some_and(|queue| self.takes_long_to_delete(&queue))
+        self.exclusive.first().is_some_and(|queue| self.takes_long_to_delete([&*queue]))
     }
 
     /// Whether it takes long to settle all that is unacknowledged on a channel.

@@ -183,6 +183,61 @@ fn what_settles_very_many_deliveries_takes_long_and_nothing_else_does() {
 }
 
 #[test]
+fn a_channel_whose_end_takes_many_queues_along_takes_long_to_close() {
+    let world = World::new();
+    let mut client = world.connect();
+    let mut consumed = 0;
+    let mut consume_some = |client: &mut Client, queues: usize, bindings: usize| {
+        for _ in 0..queues {
+            let name = format!("q{consumed}");
+            consumed += 1;
+            let queue = short(&name);
+            client.call(queue::Declare { queue, auto_delete: true, ..Default::default() });
+            (0..bindings).for_each(|nth| client.bind(&name, "amq.direct", &nth.to_string()));
+            client.consume(&name);
+        }
+    };
+    consume_some(&mut client, 400, 0);
+    assert!(!client.session().takes_long_to_close(1) && !client.session().takes_long_to_end());
+    consume_some(&mut client, 200, 0);
+    assert!(client.session().takes_long_to_close(1) && client.session().takes_long_to_end());
+    client.close_channel(1);
+    client.open_channel(1);
+    // None has many, and all together have.
+    consume_some(&mut client, 3, 1500);
+    assert!(!client.session().takes_long_to_close(1));
+    consume_some(&mut client, 1, 1500);
+    assert!(client.session().takes_long_to_close(1) && client.session().takes_long_to_end());
+}
+
+#[test]
+fn a_channel_with_many_consumers_takes_long_to_close_whatever_they_take_from() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    let (queue, auto_delete) = (short("goes"), true);
+    client.call(queue::Declare { queue, auto_delete, ..Default::default() });
+    // A queue that goes once counts once.
+    consume(&mut client, "goes", 1000);
+    consume(&mut client, "q", 3900);
+    assert!(!client.session().takes_long_to_close(1));
+    client.declare("another");
+    consume(&mut client, "another", 200);
+    assert!(client.session().takes_long_to_close(1));
+}
+
+#[test]
+fn whether_a_queue_has_many_bindings_is_known_after_so_many() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    (0..20_000).for_each(|nth| client.bind("q", "amq.direct", &nth.to_string()));
+    let purge = || queue::Purge { queue: short("q"), ..Default::default() };
+    let taken = cost(|| assert!(client.takes_long(purge())));
+    assert!((5000..6000).contains(&taken), "{taken}");
+}
+
+#[test]
 fn the_end_of_a_long_transaction_takes_long() {
     let world = large();
     let mut client = world.connect();
