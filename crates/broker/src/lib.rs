@@ -22,6 +22,7 @@ mod direct_reply;
 mod exchange;
 mod fault;
 mod gate;
+mod headers;
 mod kept_reader;
 mod keyed;
 mod limits;

@@ -13,6 +13,7 @@ use crate::queue::Queue;
 use crate::routing::cc;
 use crate::routing::{Namespace, Route};
 use crate::wakes::Wakes;
+use crate::work;
 use bytes::Bytes;
 use courser_codec::{
     ContentHeader, FieldTable, FieldValue, Properties, ShortStr, ShortString, Table,
@@ -195,7 +196,9 @@ fn printed(properties: &Properties<'_>) -> Option<FieldTable> {
         }
     };
     if let Some(headers) = properties.headers {
-        put("headers", FieldValue::Table(headers.to_owned().ok()?));
+        let headers = headers.to_owned().ok()?;
+        work::count_values(&headers);
+        put("headers", FieldValue::Table(headers));
     }
     let texts: [(&str, Option<ShortStr<'_>>); 10] = [
         ("content_type", properties.content_type),

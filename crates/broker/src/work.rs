@@ -1,6 +1,7 @@
 //! The steps of loops that a client can make long. They are counted, so that a connection lets others
 //! have their turn when it has taken many, and so that tests can tell what a frame costs on any machine.
 
+use courser_codec::{FieldTable, FieldValue};
 use std::cell::Cell;
 
 /// Steps that a connection may take at once: some hundred microseconds.
@@ -29,6 +30,19 @@ pub(crate) fn count(steps: usize) {
 #[inline]
 pub(crate) fn count_read(bytes: usize) {
     count(1 + bytes / BYTES_PER_STEP);
+}
+
+/// Notes that a table has been copied, with what lies in tables and arrays in it.
+pub(crate) fn count_values(table: &FieldTable) {
+    count(table.iter().map(|(_, value)| values(value)).sum());
+}
+
+fn values(value: &FieldValue) -> usize {
+    match value {
+        FieldValue::Array(elements) => 1 + elements.iter().map(values).sum::<usize>(),
+        FieldValue::Table(table) => 1 + table.iter().map(|(_, value)| values(value)).sum::<usize>(),
+        _ => 1,
+    }
 }
 
 /// Notes that so many messages, and bytes of their bodies, have been handed to consumers, which have to be sent as well.

@@ -105,6 +105,11 @@ impl FieldTable {
         Some(self.entries.remove(at).1)
     }
 
+    /// Takes all entries out that `keep` does not hold for.
+    pub fn retain(&mut self, mut keep: impl FnMut(&ShortString, &FieldValue) -> bool) {
+        self.entries.retain(|(name, value)| keep(name, value));
+    }
+
     /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {

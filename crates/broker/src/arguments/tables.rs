@@ -45,6 +45,7 @@ fn same_value(
     match (a, b) {
         (FieldValue::Table(a), FieldValue::Table(b)) => same_table(a, b),
         (FieldValue::Array(a), FieldValue::Array(b)) => {
+            work::count(a.len());
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b, same_table))
         }
         // What is no number equals nothing by itself, and what is bound with it could not be unbound.
@@ -80,6 +81,7 @@ fn write(value: &FieldValue, hasher: &mut impl Hasher) {
         FieldValue::Timestamp(seconds) => hasher.write_u64(*seconds),
         FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => write_bytes(bytes, hasher),
         FieldValue::Array(elements) => {
+            work::count(elements.len());
             hasher.write_usize(elements.len());
             elements.iter().for_each(|element| write(element, hasher));
         }

@@ -2,6 +2,7 @@
 
 use super::death::{self, Death, Reason};
 use crate::queue::{DeadLetterTo, Queue};
+use crate::work;
 use bytes::Bytes;
 use courser_codec::{ContentHeader, DecodeError, FieldTable, Properties, ShortStr, Table};
 use courser_store::MessageRef;
@@ -31,6 +32,7 @@ impl Rewritten {
         let content = ContentHeader::parse(message.header)?;
         let properties = content.properties.decode()?;
         let mut headers = properties.headers.unwrap_or(Table::EMPTY).to_owned()?;
+        work::count_values(&headers);
         let death = Death {
             queue: &queue.name,
             reason,
@@ -42,7 +44,7 @@ impl Rewritten {
         };
         if !message.recorded_deaths {
             // Whatever a client says of deaths is only a header, and makes way for the first real one.
-            headers.remove(death::X_DEATH);
+            headers.retain(|name, _| name.as_bytes() != death::X_DEATH.as_bytes());
         }
         death::record(&mut headers, &death);
         let properties = Properties { expiration: None, ..properties };

@@ -6,8 +6,8 @@
 //! all the others, one that goes leaves its share evenly to them, and nothing else moves. Since only
 //! names count, a restart changes nothing.
 
-use super::{Destination, Envelope};
-use crate::work;
+use super::{Destination, Envelope, Steps};
+use crate::{headers, work};
 use courser_codec::{FieldTable, FieldValue, ShortString, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ impl Hashed {
         let properties = envelope.properties;
         let text = match self {
             Hashed::RoutingKey => Some(envelope.routing_key()),
-            Hashed::Header(name) => match envelope.headers().get(name).ok().flatten() {
+            Hashed::Header(name) => match header(envelope, name) {
                 Some(Value::LongStr(text)) => Some(text),
                 Some(other) => {
                     let mut encoded = Vec::new();
@@ -80,6 +80,11 @@ impl Hashed {
         };
         hash(text.unwrap_or_default())
     }
+}
+
+/// The value of a header.
+fn header<'m>(envelope: &Envelope<'m>, name: &[u8]) -> Option<Value<'m>> {
+    headers::find(envelope.headers(), |other| other == name).ok().flatten()
 }
 
 /// The weight that a binding key stands for, or what is wrong with it.
@@ -123,8 +128,13 @@ impl ConsistentHashIndex {
         self.hashed == Hashed::RoutingKey
     }
 
-    pub fn matches(&self, envelope: &Envelope<'_>, found: &mut dyn FnMut(&Destination)) {
-        let hash = self.hashed.hash(envelope);
+    pub fn matches(
+        &self,
+        envelope: &Envelope<'_>,
+        steps: &mut Steps,
+        found: &mut dyn FnMut(&Destination),
+    ) {
+        let hash = steps.look(|| self.hashed.hash(envelope));
         work::count(self.weighted.len());
         let best = self.weighted.iter().max_by(|a, b| a.lot(hash).total_cmp(&b.lot(hash)));
         best.into_iter().for_each(|best| found(&best.destination));

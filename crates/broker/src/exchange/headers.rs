@@ -90,7 +90,8 @@ impl<'t> Headers<'t> {
 
 impl HeadersIndex {
     /// Calls `found` for every destination that a message with these headers goes to, perhaps more than once, as far as there
-    /// are steps: one for each header, for each binding that asks for one and may match, and for each header that this asks for.
+    /// are steps: one for each header and each value in it, for each binding that asks for one and may match, and for each header
+    /// that this asks for.
     pub fn matches(
         &self,
         headers: Table<'_>,
@@ -103,9 +104,10 @@ impl HeadersIndex {
         }
         // Headers that can't be decoded match nothing that asks for a header.
         let table = headers.to_owned().unwrap_or_default();
+        steps.look(|| work::count_values(&table));
         let headers = Headers::of(&table);
         for (name, value) in table.iter() {
-            if !steps.step() {
+            if steps.is_over() {
                 return;
             }
             let exact = Exact::of(value);

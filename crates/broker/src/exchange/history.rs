@@ -5,6 +5,7 @@
 //! queue: by a number, under which messages come and are settled when they are too old.
 
 use super::Context;
+use crate::headers;
 use crate::memory::{Charge, Use};
 use crate::queue::SPILLED;
 use crate::routing::cc;
@@ -65,8 +66,8 @@ pub(crate) struct RecentMessage<'m> {
 
 /// Whether a message with these properties is to be remembered.
 pub(crate) fn is_remembered(properties: RawProperties<'_>) -> bool {
-    let headers = properties.headers().ok().flatten();
-    let refused = headers.and_then(|headers| headers.get(NO_STORE).ok().flatten());
+    let headers = properties.headers().ok().flatten().unwrap_or_default();
+    let refused = headers::find(headers, |name| name == NO_STORE.as_bytes()).ok().flatten();
     !matches!(refused, Some(Value::Bool(true)))
 }
 

@@ -67,7 +67,7 @@ impl Index {
             Index::Topic(index) => index.matches(envelope.keys, steps, found),
             Index::Fanout(index) => index.matches(found),
             Index::Headers(index) => index.matches(envelope.headers(), steps, found),
-            Index::ConsistentHash(index) => index.matches(envelope, found),
+            Index::ConsistentHash(index) => index.matches(envelope, steps, found),
             Index::Random(index) => index.matches(found),
             Index::Modulus(index) => index.matches(envelope.routing_key(), found),
         }

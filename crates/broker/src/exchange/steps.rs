@@ -7,8 +7,8 @@ use crate::work;
 const STEPS_MAX: usize = 1 << 18;
 
 /// The steps on the way of one message: keys that are looked up, words that are compared with those of patterns, headers that
-/// bindings ask for. By CC and BCC a message has very many keys, and each of them may have to be compared with very many patterns;
-/// and it may have thousands of headers, which thousands of bindings ask for.
+/// exchanges look through and bindings ask for. By CC and BCC a message has very many keys, and each of them may have to be compared with very many patterns;
+/// and it may have thousands of headers, which thousands of bindings ask for, or each of thousands of exchanges looks through.
 pub(crate) struct Steps {
     left: usize,
     is_over: bool,
@@ -30,6 +30,14 @@ impl Steps {
     pub fn step(&mut self) -> bool {
         work::count(1);
         self.take(1)
+    }
+
+    /// What `look` finds; it takes as many as that counts.
+    pub fn look<T>(&mut self, look: impl FnOnce() -> T) -> T {
+        let before = work::steps();
+        let found = look();
+        self.take((work::steps() - before) as usize);
+        found
     }
 
     /// Takes so many. Returns false once there are not enough left: the way ends there.

@@ -55,7 +55,6 @@ pub(super) fn apply(
 fn put(table: &mut FieldTable, name: &str, value: FieldValue) {
     // The names are ours, and short.
     if let Ok(name) = ShortString::try_from(name) {
-        table.remove(name.as_bytes());
         table.insert(name, value);
     }
 }

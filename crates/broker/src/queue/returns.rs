@@ -11,9 +11,9 @@ use super::message_notes::MessageNotes;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
+use crate::headers;
 use crate::wakes::Wakes;
-use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, Table};
-use courser_codec::{FieldValue, ShortStr, ShortString};
+use courser_codec::{DecodeError, ShortStr, TableWriter};
 use courser_store::{Location, Lsn, MessageRef, Position};
 use std::sync::Arc;
 
@@ -85,17 +85,17 @@ fn put_each(
     counts: [(ShortStr<'static>, u64); 2],
     header: &mut Vec<u8>,
 ) -> Result<(), DecodeError> {
-    let properties = ContentHeader::parse(message.header)?.properties.decode()?;
-    let mut headers = properties.headers.unwrap_or(Table::EMPTY).to_owned()?;
-    for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-        let count = FieldValue::I64(count.try_into().unwrap_or(i64::MAX));
-        headers.insert(ShortString::from(name), count);
-    }
-    let entries = headers.to_entries();
-    header.clear();
-    header.extend_from_slice(&message.header[..CONTENT_HEADER_FIXED_LEN]);
-    Properties { headers: Some(Table::from_entries(&entries)), ..properties }.encode(header);
-    Ok(())
+    let said = || counts.iter().filter(|(_, count)| *count > 0);
+    let keep = |name: &[u8], value| {
+        let is_said = said().any(|(said, _)| said.as_bytes() == name);
+        (!is_said).then_some(value)
+    };
+    let put = |headers: &mut TableWriter<'_>| {
+        for (name, count) in said() {
+            headers.put(*name, i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+    };
+    headers::rewrite(message.header, keep, put, header)
 }
 
 impl Queue {

@@ -2,9 +2,8 @@
 //! distribution). BCC is not shown to consumers.
 
 use crate::fault::Fault;
-use courser_codec::{
-    CONTENT_HEADER_FIXED_LEN, ContentHeader, DecodeError, Properties, RawProperties, Table, Value,
-};
+use crate::{headers, work};
+use courser_codec::{ContentHeader, DecodeError, Properties, RawProperties, Value};
 use courser_store::MessageRef;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,13 +17,7 @@ pub(crate) fn names_more_keys(properties: RawProperties<'_>) -> Result<bool, Dec
         return Ok(false);
     }
     let Some(headers) = properties.headers()? else { return Ok(false) };
-    for entry in headers.iter() {
-        let (name, _) = entry?;
-        if matches!(name.as_bytes(), CC | BCC) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(headers::find(headers, |name| matches!(name, CC | BCC))?.is_some())
 }
 
 /// The routing keys of a message with these well-formed properties, each once: that of the publish, then
@@ -42,7 +35,7 @@ pub(crate) fn keys<'m>(
     let headers = properties.headers().map_err(malformed)?.unwrap_or_default();
     // Its hashes are none that a client could know: keys that collide would take long.
     let mut seen = HashSet::from([routing_key]);
-    for entry in headers.iter() {
+    for entry in headers.iter().inspect(|_| work::count(1)) {
         let (name, value) = entry.map_err(malformed)?;
         if !matches!(name.as_bytes(), CC | BCC) {
             continue;
@@ -53,7 +46,7 @@ pub(crate) fn keys<'m>(
                 value.type_name()
             )));
         };
-        for element in array.iter() {
+        for element in array.iter().inspect(|_| work::count(1)) {
             if let Value::LongStr(key) = element.map_err(malformed)?
                 && seen.insert(key)
             {
@@ -80,19 +73,14 @@ pub(crate) fn shown(header: &[u8]) -> Cow<'_, [u8]> {
     without_bcc(header).ok().flatten().map_or(Cow::Borrowed(header), Cow::Owned)
 }
 
-/// A content header without the BCC that it has; none if it has none.
+/// A content header without each BCC that it has; none if it has none.
 fn without_bcc(header: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
-    let properties = ContentHeader::parse(header)?.properties.decode()?;
-    let headers = properties.headers.unwrap_or(Table::EMPTY);
-    if headers.get(BCC)?.is_none() {
+    let headers = ContentHeader::parse(header)?.properties.headers()?.unwrap_or_default();
+    if headers::find(headers, |name| name == BCC)?.is_none() {
         return Ok(None);
     }
-    let mut headers = headers.to_owned()?;
-    while headers.remove(BCC).is_some() {}
-    let entries = headers.to_entries();
-    let properties = Properties { headers: Some(Table::from_entries(&entries)), ..properties };
-    // Class, weight and body size stay.
-    let mut shown = header[..CONTENT_HEADER_FIXED_LEN].to_vec();
-    properties.encode(&mut shown);
+    let mut shown = Vec::new();
+    let keep = |name: &[u8], value| (name != BCC).then_some(value);
+    headers::rewrite(header, keep, |_| {}, &mut shown)?;
     Ok(Some(shown))
 }

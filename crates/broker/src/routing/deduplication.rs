@@ -8,6 +8,7 @@
 //! A queue that is not told how much to remember goes by the messages that it has (see
 //! `queue::message_notes`), also after a restart.
 
+use crate::headers;
 use crate::memory::Charge;
 use courser_codec::{
     DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Table,
@@ -117,7 +118,8 @@ impl Marker {
 
     /// What identifies a message with these headers; none if it does not say.
     pub fn key(&self, headers: Table<'_>) -> Result<Option<Key>, DecodeError> {
-        let Some(value) = headers.get(self.header.as_bytes())? else { return Ok(None) };
+        let found = headers::find(headers, |name| name == self.header.as_bytes())?;
+        let Some(value) = found else { return Ok(None) };
         let mut bytes = Vec::new();
         value.encode(&mut bytes);
         Ok(Some((self.hashers.0.hash_one(&bytes), self.hashers.1.hash_one(&bytes))))
@@ -171,7 +173,8 @@ impl Deduplication {
     ) -> Result<Option<Sighting>, DecodeError> {
         let Some(headers) = properties.headers()? else { return Ok(None) };
         let Some(key) = self.marker.key(headers)? else { return Ok(None) };
-        let own_ttl_ms = headers.get(CACHE_TTL)?.and_then(|value| value.as_integer());
+        let own_ttl_ms = headers::find(headers, |name| name == CACHE_TTL.as_bytes())?;
+        let own_ttl_ms = own_ttl_ms.and_then(|value| value.as_integer());
         let ttl_ms = own_ttl_ms.and_then(|ttl_ms| u64::try_from(ttl_ms).ok()).or(self.ttl_ms);
         let until_ms = ttl_ms.map_or(u64::MAX, |ttl_ms| now_ms.saturating_add(ttl_ms));
         let known_until_ms = self.cache.lock().known.get(&key).map(|(until_ms, _)| *until_ms);

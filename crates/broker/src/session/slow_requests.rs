@@ -26,6 +26,8 @@ const DELIVERIES: usize = 50_000;
 const EXPIRED: usize = 5_000;
 /// So many publishes of a transaction take that long to have effect.
 const PENDING: usize = 10_000;
+/// So many bytes of their headers take that long to look through, a few times each.
+const HEADER_BYTES: usize = 2 << 20;
 /// What matching a name with the policies of a vhost may cost: as much as four of the costliest patterns.
 const POLICIES_COST: usize = 1 << 20;
 
@@ -45,8 +47,11 @@ impl Session {
             }
             Method::TxCommit(_) | Method::TxRollback(_) => {
                 let pending = self.transaction(number).map(|transaction| transaction.pending());
-                let (publishes, copies, settled) = pending.unwrap_or_default();
-                return publishes > PENDING || copies > COPIES || settled > DELIVERIES;
+                let [publishes, headers, copies, settled] = pending.unwrap_or_default();
+                return publishes > PENDING
+                    || headers > HEADER_BYTES
+                    || copies > COPIES
+                    || settled > DELIVERIES;
             }
             Method::ExchangeDelete(delete) => {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());

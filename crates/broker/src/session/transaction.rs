@@ -28,6 +28,8 @@ const COMMIT_STEPS_MAX: u64 = 1 << 24;
 pub(super) struct Transaction {
     publishes: Vec<Pending>,
     publishes_bytes: usize,
+    /// Bytes of the content headers among them.
+    header_bytes: usize,
     /// How often a queue would have got one of them by the routes that they had when they came.
     copies: usize,
     charge: Charge,
@@ -112,6 +114,7 @@ impl Session {
         self.pending_bytes += bytes;
         let Some(transaction) = self.transaction(inbound.channel) else { return Ok(()) };
         transaction.publishes_bytes += bytes;
+        transaction.header_bytes += pending.header.len();
         transaction.copies += queues;
         transaction.count_memory();
         transaction.publishes.push(pending);
@@ -280,9 +283,9 @@ impl Session {
 }
 
 impl Transaction {
-    /// How many publishes, copies of these for queues, and settlements wait for the commit.
-    pub fn pending(&self) -> (usize, usize, usize) {
-        (self.publishes.len(), self.copies, self.settled.len())
+    /// How many publishes, bytes of their headers, copies of them for queues, and settlements wait for the commit.
+    pub fn pending(&self) -> [usize; 4] {
+        [self.publishes.len(), self.header_bytes, self.copies, self.settled.len()]
     }
 
     /// Notes settlements that wait for the commit.

@@ -1,6 +1,7 @@
 //! What a stream's reader looks at in a message, and what it adds to it.
 
 use crate::fault::{Fault, Resource};
+use crate::headers::find;
 use crate::keyed::KeyedSet;
 use crate::memory::{Charge, Memory, Use};
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ShortStr};
@@ -63,7 +64,8 @@ impl Filter {
 
     /// Whether a message with this content header is wanted.
     pub fn wants(&self, header: &[u8]) -> bool {
-        match headers(header).and_then(|headers| headers.get(FILTER_VALUE).ok()?) {
+        let is_meant = |name: &[u8]| name == FILTER_VALUE.as_bytes();
+        match headers(header).and_then(|headers| find(headers, is_meant).ok()?) {
             Some(Value::LongStr(value)) => self.values.contains(value),
             _ => self.unfiltered_too,
         }

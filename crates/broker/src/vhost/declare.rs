@@ -9,6 +9,7 @@ use crate::monitor::{EventKind, count, vhost_deleted};
 use crate::policy::{CompiledPolicy, QueuePolicies};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
+use crate::work;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
 use courser_codec::exchange::Declare as ExchangeDeclare;
@@ -309,9 +310,11 @@ pub(crate) fn owned_arguments(arguments: courser_codec::Table<'_>) -> Result<Fie
             "arguments of {bytes} bytes are larger than the maximum of {ARGUMENTS_MAX_BYTES}"
         )));
     }
-    arguments
+    let owned = arguments
         .to_owned()
-        .map_err(|error| Fault::new(502, format_args!("malformed arguments: {error}")))
+        .map_err(|error| Fault::new(502, format_args!("malformed arguments: {error}")))?;
+    work::count_values(&owned);
+    Ok(owned)
 }
 
 pub(crate) fn refuse_default_exchange(name: &[u8]) -> Result<(), Fault> {

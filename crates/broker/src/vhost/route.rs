@@ -113,12 +113,13 @@ impl Vhost {
                 let (place, name, by) = (exchange.id, exchange.name.clone(), Arc::clone(by));
                 route.screens.push(Screen { place, name, is_queue: false, by });
             }
-            if exchange.delay().is_some() && delay_ms(envelope.properties).is_some() {
+            if exchange.delay().is_some() && steps.look(|| delay_ms(envelope.properties)).is_some()
+            {
                 route.delayed = true;
                 route.keepers.push(exchange);
                 continue;
             }
-            if exchange.history().is_some() && is_remembered(envelope.properties) {
+            if exchange.history().is_some() && steps.look(|| is_remembered(envelope.properties)) {
                 route.keepers.push(Arc::clone(&exchange));
             }
             let mut found_any = false;

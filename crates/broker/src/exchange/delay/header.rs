@@ -1,9 +1,7 @@
 //! The header `x-delay`: how long a message wants to wait.
 
-use courser_codec::{
-    CONTENT_HEADER_FIXED_LEN, ContentHeader, FieldValue, Properties, RawProperties, ShortStr,
-    ShortString, Table, Value,
-};
+use crate::headers;
+use courser_codec::{Properties, RawProperties, ShortStr, Value};
 
 const X_DELAY: ShortStr<'static> = ShortStr::from_static("x-delay");
 
@@ -16,7 +14,8 @@ pub(crate) fn delay_ms(properties: RawProperties<'_>) -> Option<u64> {
     if properties.flags() & Properties::HEADERS_FLAG == 0 {
         return None;
     }
-    let value = properties.headers().ok()??.get(X_DELAY).ok()??;
+    let headers = properties.headers().ok()??;
+    let value = headers::find(headers, |name| name == X_DELAY.as_bytes()).ok()??;
     let delay_ms = match (value.as_integer(), value) {
         (Some(number), _) => number,
         (None, Value::LongStr(text)) => std::str::from_utf8(text).ok()?.parse().ok()?,
@@ -30,19 +29,14 @@ pub(crate) fn delay_ms(properties: RawProperties<'_>) -> Option<u64> {
 /// The content header of a message that has waited: `x-delay` is negative, so that it does not wait
 /// again at another exchange, and still says how long it was.
 pub(super) fn with_delay_over(header: &[u8], delay_ms: u64) -> Option<Vec<u8>> {
-    let content = ContentHeader::parse(header).ok()?;
-    let properties = content.properties.decode().ok()?;
-    let mut headers = properties.headers?.to_owned().ok()?;
     let negative = -i64::try_from(delay_ms).ok()?;
-    let value = match i32::try_from(negative) {
-        Ok(narrow) => FieldValue::I32(narrow),
-        Err(_) => FieldValue::I64(negative),
+    // The first one counts.
+    let mut turned = Some(i32::try_from(negative).map_or(Value::I64(negative), Value::I32));
+    let keep = |name: &[u8], value| match name == X_DELAY.as_bytes() {
+        true => turned.take().or(Some(value)),
+        false => Some(value),
     };
-    headers.insert(ShortString::from(X_DELAY), value);
-    let entries = headers.to_entries();
-    let properties = Properties { headers: Some(Table::from_entries(&entries)), ..properties };
-    // Class, weight and body size stay.
-    let mut over = header.get(..CONTENT_HEADER_FIXED_LEN)?.to_vec();
-    properties.encode(&mut over);
+    let mut over = Vec::new();
+    headers::rewrite(header, keep, |_| {}, &mut over).ok()?;
     Some(over)
 }
