@@ -39,6 +39,8 @@ pub(crate) enum Use {
     Unread,
     /// What has been read ahead of the messages that are handed out next.
     Readers,
+    /// What clients have sent that have not opened a vhost yet.
+    Newcomers,
 }
 
 const USES: usize = 10;

@@ -1,6 +1,6 @@
 //! What a peer says it can do, in the `capabilities` table of its properties.
 
-use courser_codec::{FieldTable, FieldValue};
+use courser_codec::{Table, Value};
 
 /// Capabilities that a peer announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,13 +37,12 @@ capabilities! {
 impl Capabilities {
     /// Reads them from the properties of a peer. What is not `true` is not there.
     #[must_use]
-    pub fn from_properties(properties: &FieldTable) -> Self {
-        let Some(FieldValue::Table(announced)) = properties.get("capabilities") else {
+    pub fn from_properties(properties: Table<'_>) -> Self {
+        let Ok(Some(Value::Table(announced))) = properties.get("capabilities") else {
             return Self::default();
         };
-        let bits = Self::NAMES
-            .iter()
-            .filter(|(name, _)| announced.get(name) == Some(&FieldValue::Bool(true)));
+        let is_announced = |name| matches!(announced.get(name), Ok(Some(Value::Bool(true))));
+        let bits = Self::NAMES.iter().filter(|(name, _)| is_announced(name));
         Self(bits.fold(0, |all, (_, bit)| all | bit))
     }
 }

@@ -127,6 +127,33 @@ fn an_idle_connection_holds_next_to_nothing() {
 }
 
 #[test]
+fn a_client_that_is_not_let_in_yet_holds_no_more_than_it_has_sent() {
+    for login_frame_max in [0, 32 * 1024] {
+        let config = Arc::new(Config { login_frame_max, ..Config::default() });
+        let frame_max = login_frame_max.max(FRAME_MIN_SIZE) as usize;
+        let said = b"\0V".repeat((frame_max - 100) / 2);
+        let mut bytes = PROTOCOL_HEADER.to_vec();
+        let start_ok = connection::StartOk {
+            client_properties: Table::from_entries(&said),
+            mechanism: "PLAIN".try_into().unwrap(),
+            response: b"\0u\0p",
+            locale: ShortStr::EMPTY,
+        };
+        start_ok.write_frame(0, &mut bytes);
+        let before = HELD_BYTES.get();
+        let mut machine = Connection::new(config, Instant::now());
+        let mut is_asked = false;
+        drain(&mut machine, &bytes, |event| {
+            let held = HELD_BYTES.get() - before;
+            assert!(held < frame_max as i64, "{held}");
+            is_asked |= matches!(event, Event::Login { client_properties, .. }
+                if client_properties.as_bytes() == said);
+        });
+        assert!(is_asked);
+    }
+}
+
+#[test]
 fn a_high_channel_number_costs_no_more_than_a_low_one() {
     let mut machine = running(Config::default());
     let mut open = Vec::with_capacity(64);

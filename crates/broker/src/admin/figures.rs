@@ -82,6 +82,8 @@ pub struct MemoryUses {
     pub unread: u64,
     /// What has been read ahead of the messages that are handed out next.
     pub readers: u64,
+    /// What clients have sent that have not opened a vhost yet.
+    pub newcomers: u64,
 }
 
 /// Memory that counts as used until this goes.
@@ -155,12 +157,18 @@ impl Admin {
             incomplete: used(Use::Incomplete),
             unread: used(Use::Unread),
             readers: used(Use::Readers),
+            newcomers: used(Use::Newcomers),
         }
     }
 
     /// Counts memory that an answer to an operator takes, for as long as it does.
     pub fn hold(&self, bytes: usize) -> Held {
         Held(self.broker.memory.charge(Use::Answers, bytes))
+    }
+
+    /// Counts what is kept for a client until its session begins, from nothing on: it need not be a user.
+    pub fn hold_for_newcomer(&self) -> Held {
+        Held(self.broker.memory.charge(Use::Newcomers, 0))
     }
 }
 

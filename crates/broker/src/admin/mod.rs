@@ -65,8 +65,8 @@ pub use crate::exchange::{ExchangeKind, ExchangeSettings};
 pub use crate::fault::Fault;
 pub use crate::memory::table_bytes;
 pub use crate::monitor::{
-    Churn, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind, Followed, Follower,
-    PeerCertificate, TlsSession, TrafficCounts,
+    Churn, ClientProperties, ConnectionDetails, ConnectionState, EVENTS_MAX, Event, EventKind,
+    Followed, Follower, PeerCertificate, TlsSession, TrafficCounts,
 };
 pub use crate::persistence::GroupDefinitions;
 pub use crate::policy::{ApplyTo, Policy, PolicyError, PolicyKind, is_rabbitmq_only, policy_keys};

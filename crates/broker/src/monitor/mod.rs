@@ -1,10 +1,12 @@
 //! What the broker keeps for its operator beside what it needs itself.
 
+mod client_properties;
 mod events;
 mod interned;
 mod ordered;
 mod registry;
 
+pub use client_properties::ClientProperties;
 pub use events::{EVENTS_MAX, Event, EventKind, Followed, Follower};
 pub(crate) use ordered::{Named, Ordered, Snapshot};
 pub(crate) use registry::Connection;

@@ -3,20 +3,19 @@
 //! What there is to know of a connection lives in its outbox, which others reach it by anyway; the
 //! registry keeps the outboxes by the names of their connections.
 
+use super::client_properties::ClientProperties;
 use super::interned::Interned;
 use super::ordered::{Named, Ordered};
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
 use crate::vhost::VhostLabel;
-use courser_codec::{FieldTable, ShortString};
+use courser_codec::ShortString;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Bytes kept of what a client says of itself. Clients that are well known say some 500.
-const PROPERTIES_BYTES_MAX: usize = 4096;
 /// Bytes of a connection's name.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -35,8 +34,8 @@ pub struct ConnectionDetails {
     pub channel_max: u16,
     /// Agreed interval of heartbeats in seconds, 0 for none.
     pub heartbeat_s: u16,
-    /// What the client says of itself. Of much only the first is kept.
-    pub client_properties: FieldTable,
+    /// What the client says of itself.
+    pub client_properties: ClientProperties,
     /// With TLS: what its handshake has agreed on.
     pub tls: Option<Arc<TlsSession>>,
 }
@@ -155,7 +154,7 @@ impl Connection {
             heartbeat_s,
             state: AtomicU8::new(ConnectionState::Running as u8),
             since_ms,
-            properties: interned.share(&encode_some(client_properties)),
+            properties: interned.share(client_properties.as_bytes()),
             traffic: Traffic::default(),
             tls,
         }
@@ -200,21 +199,6 @@ impl Connection {
             None => (None, None),
         }
     }
-}
-
-/// The entries of a table that fit into what is kept, encoded.
-fn encode_some(mut properties: FieldTable) -> Vec<u8> {
-    let mut encoded = properties.to_entries();
-    while encoded.len() > PROPERTIES_BYTES_MAX {
-        // Whichever takes most is said at too great length.
-        let largest = properties.iter().max_by_key(|(name, value)| {
-            FieldTable::from_iter([((*name).clone(), (*value).clone())]).to_entries().len()
-        });
-        let Some(name) = largest.map(|(name, _)| name.clone()) else { break };
-        properties.remove(name.as_bytes());
-        encoded = properties.to_entries();
-    }
-    encoded
 }
 
 impl Traffic {

@@ -105,7 +105,7 @@ impl Connection {
                 return self.fail(Failure::of(SYNTAX_ERROR, error.to_string(), ids));
             }
         };
-        self.capabilities = Capabilities::from_properties(&self.server_properties);
+        self.capabilities = Capabilities::from_properties(start.server_properties);
         let mut properties = Vec::with_capacity(self.config.client_properties.encoded_len());
         self.config.client_properties.encode(&mut properties);
         let start_ok = connection::StartOk {

@@ -1,7 +1,7 @@
 //! What a server's connection tells its driver.
 
 use bytes::Bytes;
-use courser_codec::{ContentHeader, DecodeError, FieldTable, Method, ShortStr, basic};
+use courser_codec::{ContentHeader, DecodeError, Method, ShortStr, Table, basic};
 
 use crate::close::CloseReason;
 use crate::sasl::Credentials;
@@ -16,8 +16,8 @@ pub enum Event<'a> {
     Login {
         /// Who it is said to be, and the proof.
         credentials: Credentials,
-        /// What the client says of itself.
-        client_properties: FieldTable,
+        /// What the client says of itself, found well-formed.
+        client_properties: Table<'a>,
     },
     /// A client wants to enter a virtual host. Answer with [`open_accepted`] or [`open_refused`]; until then nothing
     /// more is read.

@@ -161,10 +161,11 @@ impl Connection {
 
     fn start_ok<'a>(&mut self, start_ok: connection::StartOk<'a>) -> Step<'a> {
         let ids = (connection::StartOk::CLASS_ID, connection::StartOk::METHOD_ID);
-        let client_properties = match start_ok.client_properties.to_owned() {
-            Ok(properties) => properties,
-            Err(error) => return self.fail(Failure::of(SYNTAX_ERROR, error.to_string(), ids)),
-        };
+        // Not made an owned table, which is a lot larger: the client may be anyone.
+        let client_properties = start_ok.client_properties;
+        if let Err(error) = client_properties.validate() {
+            return self.fail(Failure::of(SYNTAX_ERROR, error.to_string(), ids));
+        }
         let mechanism = Mechanism::from_name(start_ok.mechanism.as_bytes())
             .filter(|&mechanism| self.config.mechanisms.contains(mechanism));
         let Some(mechanism) = mechanism else {
@@ -176,7 +177,7 @@ impl Connection {
             Ok(credentials) => credentials,
             Err(explanation) => return self.fail(Failure::of(SYNTAX_ERROR, explanation, ids)),
         };
-        self.capabilities = Capabilities::from_properties(&client_properties);
+        self.capabilities = Capabilities::from_properties(client_properties);
         self.phase = Phase::LoginPending;
         Step::Event(Event::Login { credentials, client_properties })
     }

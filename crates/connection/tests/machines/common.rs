@@ -47,7 +47,8 @@ impl Seen {
         Some(match event {
             Event::PublishBegun { .. } => return None,
             Event::Login { credentials, client_properties } => {
-                Self::Login { user: format!("{credentials:?}"), properties: client_properties }
+                let properties = client_properties.to_owned().expect("well-formed");
+                Self::Login { user: format!("{credentials:?}"), properties }
             }
             Event::Open { virtual_host } => Self::Open(virtual_host.to_string()),
             Event::ChannelOpened { channel } => Self::ChannelOpened(channel),

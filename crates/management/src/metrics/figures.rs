@@ -176,6 +176,7 @@ impl NodeFigures {
             (&mut memory.answers, more.memory.answers),
             (&mut memory.incomplete, more.memory.incomplete),
             (&mut memory.unread, more.memory.unread),
+            (&mut memory.newcomers, more.memory.newcomers),
             (&mut memory.readers, more.memory.readers),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
             (&mut self.memory_limit_bytes, more.memory_limit_bytes),

@@ -3,7 +3,7 @@
 use crate::LOW;
 use crate::direct::{Asked, Direct};
 use crate::largest::{CONNECTION, QUEUE};
-use courser_broker::admin::ConnectionDetails;
+use courser_broker::admin::{ClientProperties, ConnectionDetails};
 use courser_broker::{Batch, Identity, Session};
 use courser_codec::{FieldTable, Method, ShortString, Table, basic, channel};
 
@@ -33,12 +33,13 @@ fn open(direct: &Direct, nth: usize) -> Session {
     let admission = direct.broker.admit(LOW, "/").expect("let in");
     let user = ShortString::try_from(LOW).expect("short");
     let identity = Identity { user, cancel_notify: true, impersonator: false };
+    let said = FieldTable::new().with("product", "p".repeat(PROPERTIES_BYTES)).to_entries();
     let details = ConnectionDetails {
         name: if nth == 0 { CONNECTION.to_owned() } else { format!("{CONNECTION} {nth}") },
         mechanism: "PLAIN",
         channel_max: 2047,
         heartbeat_s: 60,
-        client_properties: FieldTable::new().with("product", "p".repeat(PROPERTIES_BYTES)),
+        client_properties: ClientProperties::of(Table::from_entries(&said)),
         tls: None,
     };
     let mut session = direct.broker.open_connection(admission, identity, FRAME_MAX, details);

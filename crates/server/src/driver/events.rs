@@ -51,9 +51,8 @@ impl<S: ClientStream> Driver<S> {
             }
             Event::ChannelClosed { channel, .. } => self.close_channel(channel, batch),
             Event::Login { credentials, client_properties } => {
-                if let Some(details) = &mut self.details {
-                    details.client_properties = client_properties;
-                    details.mechanism = credentials.mechanism().name();
+                if let Some(newcomer) = &mut self.newcomer {
+                    newcomer.introduce(client_properties, &credentials);
                 }
                 self.login(&credentials, now);
             }
@@ -204,7 +203,7 @@ impl<S: ClientStream> Driver<S> {
         let details = ConnectionDetails {
             channel_max: self.machine.channel_max(),
             heartbeat_s: self.machine.heartbeat_s().try_into().unwrap_or(u16::MAX),
-            ..self.details.take().map(|details| *details).unwrap_or_default()
+            ..self.newcomer.take().map(|newcomer| newcomer.details).unwrap_or_default()
         };
         self.machine.open_accepted(now);
         self.collect_output();

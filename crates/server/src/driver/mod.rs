@@ -7,6 +7,7 @@
 mod deferred;
 mod events;
 mod inline_confirm;
+mod newcomer;
 mod paced;
 mod read;
 mod stream;
@@ -27,6 +28,7 @@ use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Budget, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
+use newcomer::Newcomer;
 use paced::Paced;
 use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
@@ -96,8 +98,8 @@ struct Driver<S> {
     expires_at: Option<Instant>,
     /// How much of what is refused to it the log is still told.
     refusals: Allowance,
-    /// What the operator can see of it, until its session knows.
-    details: Option<Box<ConnectionDetails>>,
+    /// What is known of it, until its session knows.
+    newcomer: Option<Box<Newcomer>>,
     /// The beginning of a frame, whose end has yet to come.
     carry: Vec<u8>,
     /// What is there has been left unread, from a whole frame on.
@@ -146,6 +148,7 @@ pub(crate) async fn serve<S: ClientStream>(
         Arc::new(TlsSession { session, certificate })
     });
     let details = ConnectionDetails { name, tls, ..ConnectionDetails::default() };
+    let newcomer = Newcomer::new(&shared.broker, details);
     let driver = Arc::new_cyclic(|myself| {
         Mutex::new(Driver {
             myself: Weak::clone(myself),
@@ -165,7 +168,7 @@ pub(crate) async fn serve<S: ClientStream>(
             renewal: None,
             expires_at: None,
             refusals: Allowance::default(),
-            details: Some(Box::new(details)),
+            newcomer: Some(Box::new(newcomer)),
             carry: Vec::new(),
             is_deferred: false,
             sending: WireBuffer::default(),

@@ -1,6 +1,7 @@
 //! The way in: from the socket to the machine, one read at a time.
 
 use super::deferred::next_publish;
+use super::newcomer;
 use super::paced::Paced;
 use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
 use crate::gather;
@@ -47,7 +48,9 @@ impl<S: ClientStream> Driver<S> {
             if buffer.len() < carried + READ_BYTES {
                 buffer.resize(carried + READ_BYTES, 0);
             }
-            let mut read = ReadBuf::new(&mut buffer[carried..]);
+            let is_new = self.newcomer.is_some();
+            let most = if is_new { newcomer::READ_BYTES } else { READ_BYTES };
+            let mut read = ReadBuf::new(&mut buffer[carried..carried + most]);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             let count = read.filled().len();
             if count > 0 {
@@ -117,8 +120,11 @@ impl<S: ClientStream> Driver<S> {
 
     /// Counts what is kept of messages and frames that have come in part, and ends the connection if that is too much.
     pub(super) fn count_incomplete(&mut self, now: Instant) {
-        let Some(session) = &mut self.session else { return };
         let kept = self.carry.capacity();
+        if let Some(newcomer) = &mut self.newcomer {
+            return newcomer.count(kept);
+        }
+        let Some(session) = &mut self.session else { return };
         // A client that waits for the disk is not to blame for what could not be taken in.
         let (carried, unread) = if self.is_deferred { (0, kept) } else { (kept, 0) };
         session.hold_unread(unread);

@@ -1,6 +1,7 @@
 //! Connections whose streams are not what they should be.
 
 mod failing_calls;
+mod newcomers;
 mod turns;
 
 use super::{ClientStream, serve};

@@ -1,21 +1,26 @@
 //! Connections, channels and consumers, without sockets.
 
-use crate::support::{Client, World, guest, owned};
-use courser_broker::Identity;
-use courser_broker::admin::{ConnectionDetails, PageRequest};
-use courser_codec::FieldTable;
+use crate::frame_costs::cost;
+use crate::support::{Client, World, guest, owned, taken_bytes};
+use courser_broker::admin::{ClientProperties, ConnectionDetails, Held, PageRequest};
+use courser_broker::{Batch, Identity, Limits};
+use courser_codec::{FieldTable, Table};
 use std::sync::Weak;
 
 fn connect(world: &World, name: &str, user: &str, properties: FieldTable) -> Client {
     let identity = Identity { user: owned(user), ..guest() };
     let details = ConnectionDetails {
         name: name.to_owned(),
-        client_properties: properties,
+        client_properties: said(&properties),
         ..ConnectionDetails::default()
     };
     let frame_max = 131_072;
     let session = world.broker.open_connection(world.vhost(), identity, frame_max, details);
     Client::new(session, frame_max, Weak::new())
+}
+
+fn said(properties: &FieldTable) -> ClientProperties {
+    ClientProperties::of(Table::from_entries(&properties.to_entries()))
 }
 
 fn names(world: &World) -> Vec<String> {
@@ -59,6 +64,62 @@ fn what_a_client_says_at_too_great_length_is_kept_in_part() {
     let connection = world.broker.admin().connection("one").expect("it is there");
     assert!(connection.client_properties.get("product").is_some());
     assert!(connection.client_properties.get("nonsense").is_none());
+}
+
+#[test]
+fn of_what_a_client_says_at_too_great_length_the_shortest_entries_are_kept_in_their_order() {
+    let text = |len: usize| "x".repeat(len);
+    // Of a long one, the name and the type take eight bytes besides the text.
+    let properties = FieldTable::new()
+        .with("a", text(2000).as_str())
+        .with("b", text(2100).as_str())
+        .with("c", text(1000).as_str())
+        .with("d", text(2000).as_str())
+        .with("e", text(1075).as_str());
+    let kept = said(&properties);
+    let names = |kept: &ClientProperties| -> String {
+        let table = Table::from_entries(kept.as_bytes()).to_owned().expect("well-formed");
+        table.iter().map(|(name, _)| name.to_string()).collect()
+    };
+    assert_eq!((names(&kept).as_str(), kept.as_bytes().len()), ("ace", 4096));
+    assert_eq!(names(&said(&properties.with("f", text(10).as_str()))), "cef");
+    assert_eq!(names(&said(&FieldTable::new().with("a", text(5000).as_str()))), "");
+    let fits = FieldTable::new().with("b", text(4000).as_str()).with("a", true);
+    assert_eq!(said(&fits).as_bytes(), fits.to_entries());
+}
+
+#[test]
+fn however_many_things_a_client_says_of_itself_each_is_looked_at_twice() {
+    for count in [8_000, 16_000, 100_000] {
+        let entries = b"\0V".repeat(count);
+        let before = taken_bytes();
+        let taken = cost(|| {
+            let kept = ClientProperties::of(Table::from_entries(&entries));
+            assert_eq!(kept.as_bytes(), &entries[..4096]);
+        });
+        assert_eq!(taken, 2 * count as u64);
+        let allocated = taken_bytes() - before;
+        assert!(allocated < 150_000, "{allocated} bytes for {count} entries");
+    }
+}
+
+#[test]
+fn what_is_kept_for_newcomers_counts_towards_the_memory_alarm_and_takes_no_room_from_others() {
+    let world = World::with(Limits { memory_high_bytes: 1 << 20, ..Limits::default() });
+    let used = || world.broker.admin().memory_uses().newcomers;
+    let mut client = connect(&world, "one", "guest", FieldTable::new());
+    let mut newcomers: Vec<Held> =
+        (0..3).map(|_| world.broker.admin().hold_for_newcomer()).collect();
+    newcomers.iter_mut().for_each(|newcomer| newcomer.set(1 << 19));
+    assert_eq!(used(), 3 << 19);
+    client.session().flush(&mut Batch::default()).expect("nothing to do");
+    assert!(world.broker.alarm().is_some());
+    client.session().hold_incomplete(1 << 20).expect("room for a message in part");
+    newcomers[0].set(100);
+    newcomers.pop();
+    assert_eq!(used(), 100 + (1 << 19));
+    drop(newcomers);
+    assert_eq!(used(), 0);
 }
 
 #[test]

@@ -154,6 +154,7 @@ pub(crate) fn add(
         ("incomplete", uses.incomplete),
         ("unread", uses.unread),
         ("readers", uses.readers),
+        ("newcomers", uses.newcomers),
     ];
     let used = uses.map(|(name, bytes)| (Labels::default().with("use", name), bytes));
     page.rows(PREFIX, MEMORY, &used);
