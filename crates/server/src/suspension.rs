@@ -1,6 +1,9 @@
 //! Whether an operator has suspended the listeners for clients: the broker listens at none until they are resumed, and the
 //! connections that are there stay.
 
+#[cfg(test)]
+mod tests;
+
 use crate::notices::Notices;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -19,8 +22,12 @@ impl Suspension {
 
     /// Suspends them, or resumes them.
     pub fn set(&self, on: bool) {
-        self.notices.listeners_suspended(on);
-        if self.on.send_replace(on) != on {
+        // The notice goes with the state: of two operators at once, one is last with both.
+        let is_changed = self.on.send_if_modified(|is_on| {
+            self.notices.listeners_suspended(on);
+            std::mem::replace(is_on, on) != on
+        });
+        if is_changed {
             let what = if on { "suspended" } else { "resumed" };
             tracing::info!("the listeners for clients are {what}");
         }
