@@ -149,11 +149,12 @@ impl Topic {
     }
 }
 
-/// What can't be compiled was refused when it was set. Should it come here all the same, such as from
-/// a log that another version wrote, it permits nothing.
+/// What can't be compiled was refused when it was set, perhaps by a version that took more. Should it come here all the
+/// same, such as from a log that was written otherwise, it permits nothing.
 fn compile(text: &str) -> Pattern {
     if cfg!(debug_assertions) {
         COMPILED.set(COMPILED.get() + 1);
     }
-    Pattern::new(text).unwrap_or_else(|_| Pattern::never())
+    let compiled = Pattern::new(text).or_else(|_| Pattern::kept(text));
+    compiled.unwrap_or_else(|_| Pattern::never())
 }

@@ -35,7 +35,7 @@ const BOUNDS: Bounds = Bounds {
 /// Where one request looks at all names that there are.
 const OF_LIST: Bounds = Bounds { first_size: 1 << 10, steps_max: 1_000, ..BOUNDS };
 /// As they were once.
-const KEPT_OF_LIST: Bounds =
+const KEPT: Bounds =
     Bounds { part_max: COMPILED_BYTES_MAX, instructions_max: usize::MAX, ..OF_LIST };
 
 /// Why a pattern can't be used.
@@ -74,6 +74,8 @@ enum Engine {
     /// Not even that.
     Never,
     Linear(regex::bytes::Regex),
+    BacktrackingBytes(Box<fancy_regex::Regex>),
+    /// It looks at characters: what is none in a name counts as U+FFFD.
     Backtracking(Box<fancy_regex::Regex>),
 }
 
@@ -95,12 +97,12 @@ impl Pattern {
         Pattern::within(text, &OF_LIST)
     }
 
-    /// As [`Pattern::of_list`], for a pattern that was taken when one that backtracks had fewer bounds.
+    /// As [`Pattern::of_list`], for a pattern that was taken when one that backtracks had fewer bounds: it is in a log.
     ///
     /// # Errors
     /// Likewise.
-    pub fn kept_of_list(text: &str) -> Result<Self, PatternError> {
-        Pattern::within(text, &KEPT_OF_LIST)
+    pub fn kept(text: &str) -> Result<Self, PatternError> {
+        Pattern::within(text, &KEPT)
     }
 
     fn within(text: &str, bounds: &Bounds) -> Result<Self, PatternError> {
@@ -120,8 +122,7 @@ impl Pattern {
                 }
             }
         }
-        let regex = backtracking(text, bounds)?;
-        Ok(Pattern { engine: Engine::Backtracking(Box::new(regex)), cost: COMPILED_BYTES_MAX })
+        Ok(Pattern { engine: backtracking(text, bounds)?, cost: COMPILED_BYTES_MAX })
     }
 
     /// A pattern that is found nowhere.
@@ -152,7 +153,10 @@ impl Pattern {
             Engine::Never => false,
             Engine::Linear(regex) => regex.is_match(name),
             // An error is a match that took too many steps.
-            Engine::Backtracking(regex) => regex.is_match(name).unwrap_or(false),
+            Engine::BacktrackingBytes(regex) => regex.is_match(name).unwrap_or(false),
+            Engine::Backtracking(regex) => {
+                regex.is_match(&*String::from_utf8_lossy(name)).unwrap_or(false)
+            }
         }
     }
 }
@@ -173,7 +177,7 @@ fn linear(text: &str, unicode: bool, first_size: usize) -> Option<(regex::bytes:
     None
 }
 
-fn backtracking(text: &str, bounds: &Bounds) -> Result<fancy_regex::Regex, PatternError> {
+fn backtracking(text: &str, bounds: &Bounds) -> Result<Engine, PatternError> {
     let build = |mode| {
         fancy_regex::RegexBuilder::new(text)
             .bytes_mode(mode)
@@ -183,8 +187,18 @@ fn backtracking(text: &str, bounds: &Bounds) -> Result<fancy_regex::Regex, Patte
             .delegate_dfa_size_limit(CACHE_BYTES_MAX)
             .build()
     };
-    let regex = build(BytesMode::Ascii).or_else(|_| build(BytesMode::UnicodeBytes));
-    regex.map_err(|error| PatternError::Syntax(error.to_string()))
+    // A look-behind goes back as many bytes as its text has characters: each has to be one byte.
+    let escapes_more = [r"\x", r"\u", r"\U"].iter().any(|escape| text.contains(escape));
+    if text.is_ascii()
+        && !escapes_more
+        && let Ok(regex) = build(BytesMode::Ascii)
+    {
+        return Ok(Engine::BacktrackingBytes(Box::new(regex)));
+    }
+    let regex = build(BytesMode::Unicode);
+    regex
+        .map(|regex| Engine::Backtracking(Box::new(regex)))
+        .map_err(|error| PatternError::Syntax(error.to_string()))
 }
 
 /// What the variables of a topic permission stand for.

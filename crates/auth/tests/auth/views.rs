@@ -1,7 +1,9 @@
 //! How often permissions are compiled.
 
 use crate::accounts::{accounts, change, permit, put};
-use courser_auth::{Accounts, PasswordHash, Resource, Right, TopicPermission, User, compiled};
+use courser_auth::{
+    Accounts, PasswordHash, Permission, Record, Resource, Right, TopicPermission, User, compiled,
+};
 use std::sync::Arc;
 
 fn permit_topic(accounts: &Accounts, exchange: &str, write: &str) {
@@ -70,4 +72,23 @@ fn what_is_kept_is_bounded() {
         asked(&accounts, &format!("u{nth}"), "q");
     }
     assert_eq!(asked(&accounts, "a", "q"), (true, 1), "others have come");
+}
+
+#[test]
+fn a_permission_that_an_earlier_version_took_goes_on_permitting_what_it_says() {
+    let accounts = some(1);
+    let many = format!("^{}q", "(?!.*x.{9}y)".repeat(20));
+    let permission = Permission { write: many, ..Permission::default() };
+    let set = |all: &courser_auth::Directory| {
+        all.set_permission("a", "/", permission.clone()).map(|record| vec![record])
+    };
+    change(&accounts, set).expect_err("more look-arounds than a pattern has now");
+    let kept = |user: &str, permission: &Permission| Record::Permission {
+        user: user.into(),
+        vhost: "/".into(),
+        permission: Some(permission.clone()),
+    };
+    change(&accounts, |_| Ok(vec![kept("a", &permission)])).expect("as from a log");
+    assert!(asked(&accounts, "a", "q").0);
+    assert!(!asked(&accounts, "a", "qx123456789y").0);
 }

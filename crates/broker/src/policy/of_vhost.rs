@@ -87,8 +87,9 @@ impl Policies {
         if bytes + new.policy.bytes() > POLICIES_BYTES_MAX {
             return Err(PolicyError::TooLarge(POLICIES_BYTES_MAX));
         }
-        let cost: usize = others().map(|one| one.pattern.cost()).sum();
-        if cost + new.pattern.cost() > POLICIES_COST_MAX {
+        let cost = others().map(|one| one.pattern.cost()).sum::<usize>() + new.pattern.cost();
+        // What is there already may be changed, as long as that costs no more.
+        if cost > POLICIES_COST_MAX.max(self.cost()) {
             let (most, largest) = (POLICIES_COST_MAX >> 10, PATTERN_COMPILED_BYTES_MAX >> 10);
             let why = format!(
                 "is too costly: those of a vhost's policies may take {most} KiB together once they are compiled, and one with look-around or back-references counts as {largest} KiB"

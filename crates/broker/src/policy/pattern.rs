@@ -37,7 +37,7 @@ impl NamePattern {
     }
 
     fn kept(text: &str) -> Option<Self> {
-        if let Ok(pattern) = Pattern::kept_of_list(text) {
+        if let Ok(pattern) = Pattern::kept(text) {
             return Some(NamePattern::Usual(pattern));
         }
         let mut builder = RegexBuilder::new(text);

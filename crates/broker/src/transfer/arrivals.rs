@@ -112,7 +112,7 @@ impl Broker {
         settings: Option<VhostSettings>,
     ) -> Result<Arc<Vhost>, Fault> {
         // A deletion begins before this, or finds the new one.
-        let _write = self.shards_write.lock();
+        let write = self.shards_write.lock();
         let now = self.vhost(name);
         if now.as_ref().map(Arc::as_ptr) != known.map(Arc::as_ptr) {
             return Err(another_one(name));
@@ -134,6 +134,8 @@ impl Broker {
         });
         accepted.map_err(store_fault)?;
         vhost.start(vhost.mover());
+        // To follow policies takes long where there are many.
+        drop(write);
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         self.timers.let_go();
         Ok(vhost)

@@ -71,6 +71,10 @@ impl Broker {
             Ok(())
         };
         self.change_policies(&vhost, change, || {
+            // There may be another vhost of its name, with a policy of this one.
+            if vhost.is_deleted() {
+                return Err(PolicyError::NoVhost(vhost.name.clone()));
+            }
             let forgotten = vhost.shard.forget(Gone::of_keys(vec![key.clone()]));
             forgotten.map(drop).map_err(PolicyError::Store)
         })?;

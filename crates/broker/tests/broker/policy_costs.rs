@@ -46,6 +46,23 @@ fn the_patterns_of_the_policies_of_a_vhost_have_a_bound_together() {
 }
 
 #[test]
+fn a_vhost_whose_policies_cost_too_much_takes_what_costs_no_more() {
+    let world = World::new();
+    let set = |name: &str, pattern: &str| world.set_costly(PolicyKind::User, policy(name, pattern));
+    for nth in 0..19 {
+        set(&format!("costly-{nth}"), LARGEST).expect("there is room");
+    }
+    for nth in 0..256 {
+        set(&format!("cheap-{nth}"), "^o").expect("there is room");
+    }
+    set("one more", "^o").expect_err("there is no room");
+    set("cheap-7", "^p").expect("it costs as much as the one in whose place it comes");
+    set("costly-7", "^p").expect("it costs less");
+    set("cheap-8", LARGEST).expect("there is room again");
+    set("cheap-9", LARGEST).expect_err("and no more");
+}
+
+#[test]
 fn a_declare_looks_once_for_the_pattern_of_each_policy() {
     let world = World::new();
     let mut client = world.connect();
