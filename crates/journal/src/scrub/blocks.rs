@@ -5,7 +5,7 @@ use crate::{DiskFile, disk::read_up_to};
 use std::{io, sync::Arc};
 
 /// Bytes that are read at once.
-const BLOCK_BYTES: usize = 256 << 10;
+pub const BLOCK_BYTES: usize = 256 << 10;
 /// Bytes that are read at once where a block can't be read: what is unreadable may lie behind what is wanted.
 const SMALL_BYTES: usize = 4 << 10;
 
@@ -13,6 +13,8 @@ const SMALL_BYTES: usize = 4 << 10;
 pub struct Blocks<'a> {
     pub by: &'a mut dyn Scrubbing,
     file: Arc<dyn DiskFile>,
+    /// Bytes that were read so far.
+    pub read_bytes: u64,
     /// Nothing is read from here on.
     limit: u64,
     block: Vec<u8>,
@@ -22,7 +24,7 @@ pub struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     pub fn new(file: Arc<dyn DiskFile>, limit: u64, by: &'a mut dyn Scrubbing) -> Self {
-        Blocks { by, file, limit, block: Vec::new(), block_at: 0 }
+        Blocks { by, file, read_bytes: 0, limit, block: Vec::new(), block_at: 0 }
     }
 
     /// Reads anew what is read next.
@@ -97,6 +99,7 @@ impl<'a> Blocks<'a> {
         if !self.by.may_read(len as u64) {
             return Err(Stop::Ended);
         }
+        self.read_bytes += len as u64;
         self.block_at = at;
         if self.read(at, len).is_err() {
             self.read(at, len.min(SMALL_BYTES)).map_err(|error| Stop::Unreadable(at, error))?;

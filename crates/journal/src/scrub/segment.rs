@@ -2,7 +2,7 @@
 
 use super::{
     Damaged, Part, Scrubbing, Stop,
-    blocks::Blocks,
+    blocks::{BLOCK_BYTES, Blocks},
     frames::{Found, FoundRecord, PAGE_BYTES, reaches_in_from_afar},
 };
 use crate::{
@@ -142,21 +142,34 @@ impl<'a> Walk<'a> {
             return Ok(Some(self.limit));
         }
         let to = (hole_end + PAGE_BYTES).min(self.limit);
+        let (mut end, mut read_max) = self.stretch(hole_end)?;
         for at in hole_end..to {
             if let Some(hole) = self.hole_in(at, at + 1) {
                 return Ok(Some(hole.start));
             }
-            if at.is_multiple_of(FRAME_ALIGN as u64)
-                && self.header(at)?.is_some()
-                && matches!(self.frame(at)?, Found::Sound(_) | Found::BadRecords(..))
-            {
-                return Ok(Some(at));
+            if at == end {
+                if matches!(self.frame(at)?, Found::Sound(_) | Found::BadRecords(..)) {
+                    return Ok(Some(at));
+                }
+                (end, read_max) = self.stretch(at + FRAME_ALIGN as u64)?;
             }
-            if let FoundRecord::Record(end, true) = self.record(at, self.limit)? {
+            if let FoundRecord::Record(end, true) = self.record(at, end)? {
                 return self.records_from(end).map(Some);
+            }
+            if self.blocks.read_bytes > read_max {
+                return Ok(Some(end));
             }
         }
         Ok(None)
+    }
+
+    /// Where the records end that follow without a frame's header, and how many bytes the search for the first of them may
+    /// bring the reader to. What stands in front of that record is the rest of a message, whose bytes can pass for the lengths
+    /// of many records that reach far. So the search may read no more than what is there once again: else a pass takes days.
+    fn stretch(&mut self, from: u64) -> Result<(u64, u64), Stop> {
+        let end = self.next_header(from)?.unwrap_or(self.limit);
+        let most = end.saturating_sub(from) + 2 * BLOCK_BYTES as u64;
+        Ok((end, self.blocks.read_bytes + most))
     }
 
     /// Reads records of a frame whose header is gone, up to the next frame or hole.

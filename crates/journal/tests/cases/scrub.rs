@@ -22,14 +22,16 @@ const SEGMENT_HEAD_USED: usize = 56;
 /// Takes note of what it is told, and does something else before each block.
 struct Watch<'a> {
     found: Vec<Damaged>,
-    bytes: u64,
+    /// Bytes that it lets be read.
+    bytes_left: u64,
     before_each: &'a mut dyn FnMut() -> bool,
 }
 
 impl Scrubbing for Watch<'_> {
     fn may_read(&mut self, bytes: u64) -> bool {
-        self.bytes += bytes;
-        (self.before_each)()
+        let is_too_much = bytes > self.bytes_left;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        !is_too_much && (self.before_each)()
     }
 
     fn found(&mut self, damaged: Damaged) {
@@ -38,7 +40,7 @@ impl Scrubbing for Watch<'_> {
 }
 
 fn scrub_while(journal: &Journal, before_each: &mut dyn FnMut() -> bool) -> (Pass, Vec<Damaged>) {
-    let mut watch = Watch { found: Vec::new(), bytes: 0, before_each };
+    let mut watch = Watch { found: Vec::new(), bytes_left: u64::MAX, before_each };
     let pass = journal.scrub(&mut watch);
     (pass, watch.found)
 }
@@ -310,4 +312,71 @@ fn live_records_beside_holes_are_read() {
         assert_eq!(scrub(&owner.journal), []);
     }
     assert!(beside_holes > 10, "{beside_holes}");
+}
+
+/// Bytes that pass for a record of 512 KiB at one place in four.
+const SEEM_LENGTHS: [u8; 4] = [0, 0, 8, 0];
+
+/// A journal with a hole, behind which the rest of a message of such bytes stands, and live records of these lengths: those
+/// of the first batch in the frame of that message, each other batch in its own. Returns their positions too.
+fn with_lengths_behind_a_hole(disk: &FakeDisk, batches: &[&[usize]]) -> (Journal, Vec<Lsn>) {
+    let options = Options { segment_bytes: 4 << 20, dead_bytes: 0, ..options() };
+    let recovery = Journal::open(&dir(), options, Arc::new(disk.clone())).unwrap();
+    recovery.replay(&mut |_| Ok::<(), String>(()), &mut |_| {}).unwrap();
+    let journal = recovery.start().unwrap();
+    // A segment gets holes when most of its records are dead.
+    append(&journal, &[&[][..]; 20], SYNC);
+    let (dead, mut live) = (SEEM_LENGTHS.repeat(10_000), Vec::new());
+    for (number, lens) in batches.iter().enumerate() {
+        let bodies: Vec<Vec<u8>> = lens.iter().map(|len| vec![0xff; *len]).collect();
+        let is_dead = usize::from(number == 0);
+        let records: Vec<&[u8]> = std::iter::repeat_n(&dead[..], is_dead)
+            .chain(bodies.iter().map(Vec::as_slice))
+            .collect();
+        live.extend(&append(&journal, &records, SYNC)[is_dead..]);
+        while journal.flush_once() {}
+    }
+    live.iter().for_each(|position| journal.hold(*position, 1));
+    append(&journal, &[&vec![0; 3 << 20]], SYNC);
+    while journal.flush_once() {}
+    let bytes_before = journal.scrub_bytes();
+    for _ in 0..3 {
+        let mut each_live = |each: &mut dyn FnMut(Lsn)| live.iter().for_each(|at| each(*at));
+        let mut write = |out: &mut dyn std::io::Write| out.write_all(&[1; 100]);
+        journal.checkpoint(&mut || journal.end(), &mut each_live, &mut write).unwrap();
+        journal.maintain_once();
+    }
+    assert!(journal.scrub_bytes() < bytes_before, "a hole");
+    (journal, live)
+}
+
+/// Reads the journal, and no more than so many times what is there.
+fn scrub_within(journal: &Journal, times: u64) -> Vec<Damaged> {
+    let bytes_left = journal.scrub_bytes() * times;
+    let mut watch = Watch { found: Vec::new(), bytes_left, before_each: &mut || true };
+    assert_eq!(journal.scrub(&mut watch), Pass::Complete, "more is read than {bytes_left} bytes");
+    watch.found
+}
+
+#[test]
+fn what_seems_to_be_lengths_behind_a_hole_is_not_tried_without_end() {
+    let disk = FakeDisk::new(1);
+    let (journal, live) = with_lengths_behind_a_hole(&disk, &[&[3 << 20]]);
+    assert_eq!(scrub_within(&journal, 3), []);
+    assert_eq!(live.len(), 1);
+}
+
+#[test]
+fn a_record_behind_a_hole_is_searched_for_in_front_of_the_next_frame() {
+    let disk = FakeDisk::new(1);
+    let frames: &[&[usize]] = &[&[8 << 10], &[1 << 20], &[1 << 20], &[1 << 20]];
+    let (journal, live) = with_lengths_behind_a_hole(&disk, frames);
+    assert_eq!(scrub_within(&journal, 2), []);
+    let path = files(&disk, "log").remove(0);
+    for position in live {
+        let offset = (position.0 - start_of(&path)) as usize;
+        disk.corrupt(&path, offset + RECORD_HEAD as usize, 1);
+        assert_eq!(scrub_within(&journal, 2).len(), 1, "{position}");
+        disk.corrupt(&path, offset + RECORD_HEAD as usize, 1);
+    }
 }
