@@ -35,6 +35,9 @@ pub(crate) type Open = Box<dyn Fn() -> Option<Arc<dyn Readable>>>;
 /// Those that there are, by the names that operators know.
 pub(crate) type Journals = Box<dyn Fn() -> Vec<(String, Open)> + Send + Sync>;
 
+/// A damaged part, with the name of its journal.
+type Named = (String, Part);
+
 /// The thread that reads. Ends when it is dropped.
 pub(crate) struct ScrubThread {
     scrubber: Arc<Scrubber>,
@@ -59,8 +62,12 @@ struct State {
     /// The journal that the thread has hold of, and whether it is to let go of it.
     held: Option<String>,
     let_go: bool,
-    /// What was found to be damaged and is told, by the name of the journal.
-    told: BTreeSet<(String, Part)>,
+    /// Damage that operators see: what the last complete pass and those since have found, and nothing has repaired.
+    told: BTreeSet<Named>,
+    /// What the last pass has found of it.
+    found: BTreeSet<Named>,
+    /// What was found just now and is being repaired; none when that is done at another place meanwhile.
+    in_repair: Option<Named>,
 }
 
 impl ScrubThread {
@@ -163,6 +170,28 @@ impl Scrubber {
             self.called.notify_all();
             self.called.wait(&mut state);
         }
+        // What comes in its place has none of this.
+        state.told.retain(|(journal, _)| journal != name);
+        state.found.retain(|(journal, _)| journal != name);
+        self.tell(&state);
+    }
+
+    /// A part of a journal, which may have been told, is written again.
+    pub fn is_repaired(&self, name: &str, part: Part) {
+        let (mut state, named) = (self.state.lock(), (name.to_owned(), part));
+        if state.in_repair.as_ref() == Some(&named) {
+            // The pass counts it.
+            state.in_repair = None;
+        } else if state.told.remove(&named) {
+            state.shown.repaired_total += 1;
+            state.shown.repaired += u64::from(state.found.remove(&named));
+            self.tell(&state);
+        }
+    }
+
+    /// Has operators see whether something is damaged.
+    fn tell(&self, state: &State) {
+        self.notices.journal_is_damaged(!state.told.is_empty());
     }
 
     fn begin(&self, state: &mut State, hurries: bool) {
@@ -171,6 +200,7 @@ impl Scrubber {
         shown.began_ms = Some(self.clock.now_ms());
         (shown.read_bytes, shown.total_bytes) = (0, 0);
         (shown.damaged, shown.repaired) = (0, 0);
+        state.found.clear();
     }
 
     /// Reads all journals, in as long as is said, or at full speed. Returns whether all of them were read.
@@ -179,14 +209,12 @@ impl Scrubber {
         let bytes = |(name, open): &(String, Open)| self.with(name, open, |one| one.bytes());
         let total: u64 = journals.iter().filter_map(bytes).sum();
         self.state.lock().shown.total_bytes = total;
-        let (mut pace, mut found) = (Pace::new(total, takes), BTreeSet::new());
+        let mut pace = Pace::new(total, takes);
         let mut is_complete = true;
         for (name, open) in &journals {
             let pass = self.with(name, open, |journal| {
                 let pace = &mut pace;
-                let mut reading =
-                    Reading { scrubber: self, name, journal, pace, found: &mut found };
-                journal.scrub(&mut reading)
+                journal.scrub(&mut Reading { scrubber: self, name, journal, pace })
             });
             is_complete &= pass == Some(Pass::Complete);
         }
@@ -194,15 +222,14 @@ impl Scrubber {
         (state.shown.running, state.shown.hurries) = (false, false);
         if is_complete {
             state.shown.completed_ms = Some(self.clock.now_ms());
-            self.notices.journal_is_damaged(!found.is_empty());
+            state.told = state.found.clone();
+            self.tell(&state);
             tracing::info!(
                 bytes = state.shown.read_bytes,
                 damaged = state.shown.damaged,
                 repaired = state.shown.repaired,
                 "the journal was read for damage"
             );
-            state.shown.unrepaired = found.len() as u64;
-            state.told = found;
         }
         is_complete
     }
@@ -231,6 +258,8 @@ impl Scrub for Scrubber {
     fn state(&self) -> ScrubState {
         let state = self.state.lock();
         // One that was asked for counts as running before the thread is there.
-        ScrubState { running: state.shown.running || state.asked, ..state.shown.clone() }
+        let running = state.shown.running || state.asked;
+        let unrepaired = state.told.len() as u64;
+        ScrubState { running, unrepaired, ..state.shown.clone() }
     }
 }

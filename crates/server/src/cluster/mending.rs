@@ -52,6 +52,14 @@ impl Readable for OwnCopy {
     }
 }
 
+/// What a piece is called when it is found to be damaged.
+fn part_of(piece: Piece) -> Part {
+    match piece {
+        Piece::Record(position) => Part::Record(position),
+        Piece::Frame(position) => Part::Frame(position),
+    }
+}
+
 /// What an own copy is called as a journal.
 pub(super) fn journal_of(group: GroupNumber) -> String {
     format!("group {group}")
@@ -80,7 +88,11 @@ impl Members {
     /// Asks for what is damaged, some of it, and writes it again. To be called now and then. Blocks.
     pub(super) fn mend(&self, group: &Group, member: &Member) {
         for piece in member.damaged(PIECES_AT_ONCE) {
-            self.mend_piece(group.number, member, piece);
+            if self.mend_piece(group.number, member, piece)
+                && let Some(scrub) = self.scrub.get()
+            {
+                scrub.is_repaired(&journal_of(group.number), part_of(piece));
+            }
         }
     }
 

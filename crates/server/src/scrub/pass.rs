@@ -1,8 +1,7 @@
 //! One pass: how fast it reads, and what it has found.
 
 use super::{Readable, Scrubber};
-use courser_journal::{Damaged, Part, Scrubbing};
-use std::collections::BTreeSet;
+use courser_journal::{Damaged, Scrubbing};
 use std::time::{Duration, Instant};
 
 /// Bytes a second that are read at least: little data is read in less than the time that it may take.
@@ -40,8 +39,6 @@ pub(super) struct Reading<'a> {
     pub name: &'a str,
     pub journal: &'a dyn Readable,
     pub pace: &'a mut Pace,
-    /// What is damaged and could not be repaired, in all journals.
-    pub found: &'a mut BTreeSet<(String, Part)>,
 }
 
 /// How many bytes a second are read so that so many take as long as is said; without it, as many as may be.
@@ -73,24 +70,28 @@ impl Scrubbing for Reading<'_> {
         if damaged.error.is_some() {
             self.pace.next = Instant::now() + REST;
         }
+        let named = (self.name.to_owned(), damaged.part);
+        self.scrubber.state.lock().in_repair = Some(named.clone());
         let is_repaired = self.journal.repair(damaged.part);
         let mut state = self.scrubber.state.lock();
+        // It may have been written again by what repairs at other times.
+        let is_repaired = state.in_repair.take().is_none() || is_repaired;
         state.shown.damaged += 1;
         state.shown.damaged_total += 1;
         if is_repaired {
             state.shown.repaired += 1;
             state.shown.repaired_total += 1;
+            state.told.remove(&named);
+        } else if state.found.len() < TOLD_MAX {
+            if !state.told.contains(&named) {
+                tracing::error!(journal = self.name, "the disk has damaged the journal: {damaged}");
+            }
+            if state.told.len() < TOLD_MAX {
+                state.told.insert(named.clone());
+            }
+            state.found.insert(named);
         }
-        if is_repaired || self.found.len() >= TOLD_MAX {
-            return;
-        }
-        let named = (self.name.to_owned(), damaged.part);
-        if !state.told.contains(&named) {
-            tracing::error!(journal = self.name, "the disk has damaged the journal: {damaged}");
-            self.scrubber.notices.journal_is_damaged(true);
-        }
-        self.found.insert(named);
-        state.shown.unrepaired = state.shown.unrepaired.max(self.found.len() as u64);
+        self.scrubber.tell(&state);
     }
 }
 

@@ -196,6 +196,46 @@ fn frame_before(log: &[u8], at: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_again_after_the_journal_was_read_is_told_no_more() {
+    let mut three = start().await;
+    let leader = three.wait_for_leader().await;
+    let (away, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    publish(&three, leader).await;
+    three.nodes[away].take().expect("a node").stop().await.expect("a clean stop");
+    let both = [leader, other];
+    both.iter().for_each(|node| harm(&three.configs[*node].data_dir));
+    for node in both {
+        let scrubbed = ctl(&three.configs[node], &["journal", "scrub"]).await;
+        assert_eq!(scrubbed.status.code(), Some(69), "{scrubbed:?}");
+        assert_eq!(figures(&three, node).await, [1, 0, 1]);
+    }
+    for kind in ["\"journal_damaged\"", "\"journal_damaged_elsewhere\""] {
+        wait_until("it is told", async || told(&three, leader).await.contains(kind)).await;
+    }
+    let back = Node::start_on(three.configs[away].clone(), Inherited::default()).await;
+    three.nodes[away] = Some(back.expect("a node"));
+    for node in both {
+        wait_until("it is whole", async || figures(&three, node).await == [0, 1, 1]).await;
+    }
+    wait_until("nothing is told", async || !told(&three, leader).await.contains("journal_damaged"))
+        .await;
+    three.stop().await;
+}
+
+/// What operators should know, as a node answers.
+async fn told(three: &Three, node: usize) -> String {
+    let told = ctl(&three.configs[node], &["-q", "--formatter", "json", "attention"]).await;
+    String::from_utf8_lossy(&told.stdout).into_owned()
+}
+
+/// How many parts of a node's logs are damaged, were repaired, and were found to be damaged.
+async fn figures(three: &Three, node: usize) -> [u64; 3] {
+    let said = ctl(&three.configs[node], &["-q", "--formatter", "json", "journal", "status"]).await;
+    let state: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    ["unrepaired", "repaired", "damaged"].map(|name| state[name].as_u64().expect("a number"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_disk_has_any_more_is_told_when_the_journal_is_read() {
     let three = start().await;
     let leader = three.wait_for_leader().await;
@@ -207,10 +247,7 @@ async fn what_no_disk_has_any_more_is_told_when_the_journal_is_read() {
     assert_eq!(scrubbed.status.code(), Some(69), "{scrubbed:?}");
     let said = String::from_utf8_lossy(&scrubbed.stderr);
     assert!(said.contains("1 part is damaged"), "{said}");
-    let has = async |node: usize, kind: &str| {
-        let told = ctl(&three.configs[node], &["-q", "--formatter", "json", "attention"]).await;
-        String::from_utf8_lossy(&told.stdout).contains(kind)
-    };
+    let has = async |node: usize, kind: &str| told(&three, node).await.contains(kind);
     wait_until("it is told", async || has(leader, "\"journal_damaged\"").await).await;
     let follower = (leader + 1) % 3;
     let scrubbed = ctl(&three.configs[follower], &["journal", "scrub"]).await;
