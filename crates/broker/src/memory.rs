@@ -43,7 +43,7 @@ pub(crate) enum Use {
     Newcomers,
 }
 
-const USES: usize = 10;
+const USES: usize = Use::Newcomers as usize + 1;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
