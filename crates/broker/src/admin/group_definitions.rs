@@ -15,7 +15,10 @@ use courser_auth::Record;
 use courser_store::Lsn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
+/// The stay of a vhost that the group has kept in a recovery, and home does not know. No log ends there.
+const UNKNOWN_AT_HOME: u64 = u64::MAX;
 /// Accounts that are written to the log together.
 const ACCOUNTS_AT_ONCE: usize = 256;
 
@@ -86,17 +89,41 @@ impl Admin {
         Ok(GroupDefinitions { group, version, records })
     }
 
-    /// The version of what was adopted last; 0 if nothing was.
+    /// Says how often the cluster was recovered from one member's copies. Home's log may end before what was adopted earlier.
+    pub fn set_recoveries(&self, times: u32) {
+        self.broker.recoveries.store(times, Relaxed);
+    }
+
+    /// The version of what was adopted last since the last recovery of the cluster; 0 if nothing was.
     pub fn adopted_version(&self) -> Lsn {
-        let kept = self.broker.kept.get(&[definition::ADOPTED]);
-        let read = kept.and_then(|value| Some(u64::from_le_bytes(value.try_into().ok()?)));
-        Lsn(read.unwrap_or_default())
+        let recoveries = self.broker.recoveries.load(Relaxed);
+        let adopted = self.adopted().filter(|(_, times)| *times == recoveries);
+        adopted.map_or(Lsn(0), |(version, _)| version)
+    }
+
+    /// What was adopted last: its version, and how often the cluster had been recovered then.
+    fn adopted(&self) -> Option<(Lsn, u32)> {
+        let kept = self.broker.kept.get(&[definition::ADOPTED])?;
+        let (version, rest) = kept.split_first_chunk()?;
+        let times = rest.first_chunk().map_or(0, |times| u32::from_le_bytes(*times));
+        Some((Lsn(u64::from_le_bytes(*version)), times))
+    }
+
+    /// The vhosts that this group has and home does not know since the cluster was recovered, by name: home's copy of the log
+    /// ended before it. They are kept until home says again that they are in this group.
+    pub fn vhosts_unknown_at_home(&self) -> Vec<String> {
+        let is_unknown = |vhost: &Arc<Vhost>| {
+            vhost.settings().is_some_and(|settings| settings.stay == UNKNOWN_AT_HOME)
+        };
+        let unknown = self.broker.vhosts().into_iter().filter(is_unknown);
+        unknown.map(|vhost| vhost.name.clone()).collect()
     }
 
     /// Makes what this broker, which is not that of group 0, has of users, permissions and global
     /// parameters, and the vhosts that it has, what these definitions say. A vhost whose settings name
     /// another group than this is being moved here, and left alone until they say that it is here.
-    /// Returns whether they are newer than what was adopted before.
+    /// Returns whether they are newer than what was adopted before. The first since a recovery of the cluster may be of an
+    /// earlier state of home: they remove no vhost.
     ///
     /// # Errors
     /// When they are older than that, or another group's, or malformed, or can't be kept; part of it may
@@ -122,23 +149,43 @@ impl Admin {
         }
         let wanted = Wanted::read(definitions)?;
         // First what is not to be any more, so that nobody keeps a right for want of room for the rest.
-        self.remove_vhosts_but(&wanted.vhosts)?;
+        let recoveries = self.broker.recoveries.load(Relaxed);
+        let is_recovered = self.adopted().is_some_and(|(_, times)| times != recoveries);
+        self.remove_vhosts_but(&wanted.vhosts, is_recovered)?;
         self.remove_accounts_but(&wanted.accounts)?;
         self.adopt_globals(&wanted.globals)?;
         // Who may enter a vhost is known before it is served: a client that comes at once would be refused else.
         self.adopt_accounts(wanted.accounts)?;
         self.adopt_vhosts(wanted.vhosts)?;
-        let value = version.0.to_le_bytes();
+        let mut value = version.0.to_le_bytes().to_vec();
+        if recoveries > 0 {
+            value.extend_from_slice(&recoveries.to_le_bytes());
+        }
         self.broker.define_for_broker(vec![definition::ADOPTED], &value).map_err(store_fault)?;
         Ok(true)
     }
 
-    fn remove_vhosts_but(&self, wanted: &BTreeMap<String, VhostSettings>) -> Result<(), Fault> {
+    /// Removes the vhosts that are not wanted. After a recovery they stay, and home's word for them has to be a new one.
+    fn remove_vhosts_but(
+        &self,
+        wanted: &BTreeMap<String, VhostSettings>,
+        is_recovered: bool,
+    ) -> Result<(), Fault> {
         for vhost in self.all_vhosts() {
             let settings = vhost.settings().unwrap_or_default();
-            let stays = wanted.get(&vhost.name).is_some_and(|now| now.stay == settings.stay);
-            if settings.group == self.broker.group() && !stays {
-                self.remove_vhost(&vhost, |_| Ok(()))?;
+            let now = wanted.get(&vhost.name);
+            let stays = now.is_some_and(|now| now.stay == settings.stay);
+            if settings.group != self.broker.group() || stays || settings.stay == UNKNOWN_AT_HOME {
+                continue;
+            }
+            match (is_recovered, now) {
+                (false, _) => self.remove_vhost(&vhost, |_| Ok(()))?,
+                (true, None) => self.broker.change_settings(&vhost, |settings, _| {
+                    settings.stay = UNKNOWN_AT_HOME;
+                    Ok(())
+                })?,
+                // It is the one that home knows from now on.
+                (true, Some(_)) => {}
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ use courser_codec::ShortString;
 use courser_store::{Lsn, MemoryGauge, ShardId, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// A running broker.
@@ -44,6 +44,8 @@ pub struct Broker {
     pub(crate) defined: Mutex<Lsn>,
     /// Held by whoever adopts what is defined in group 0.
     pub(crate) adopting: Mutex<()>,
+    /// How often the cluster was recovered from one member's copies.
+    pub(crate) recoveries: AtomicU32,
     /// The policies that the configuration has for vhosts.
     pub(crate) configured: Mutex<Configured>,
     /// What is defined for the whole broker.
@@ -125,6 +127,7 @@ impl Broker {
             group,
             defined: Mutex::default(),
             adopting: Mutex::default(),
+            recoveries: AtomicU32::default(),
             configured: Mutex::default(),
             kept: Kept::default(),
             limits,

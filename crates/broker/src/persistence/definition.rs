@@ -24,7 +24,7 @@
 //!        'v': u64 most connections, u64 most queues; all bits set where there is no limit; flags byte,
 //!             u16 group and u64 stay in it if a flag says that it is not group 0, default type of
 //!             queues or nothing, description, tags (u16 length before each)
-//!        'h': u64 version
+//!        'h': u64 version, then how often the cluster was recovered (u32) if it was
 //!        'a', 'g': the value as text
 //!        'n': what its nodes say of it
 //!        'p', 'o': i64 priority, byte of what it is for, u32 length of the pattern, pattern, definition

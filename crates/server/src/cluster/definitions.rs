@@ -113,12 +113,13 @@ impl Front {
             return Ok(());
         }
         if let Some(definitions) = self.ask_for_definitions(group, admin.adopted_version()).await? {
-            let to = admin.clone();
+            let (to, unknown) = (admin.clone(), admin.vhosts_unknown_at_home());
             let adopting = tokio::task::spawn_blocking(move || to.adopt_definitions(definitions));
             let adopted = adopting.await.map_err(|error| error.to_string())?;
             if adopted.map_err(|fault| fault.explanation)? {
                 let version = admin.adopted_version().0;
                 tracing::debug!(group = group.number.0, version, "definitions of home adopted");
+                warn_of_unknown(group.number, &unknown, admin.vhosts_unknown_at_home());
             }
         }
         match version.is_none_or(has) {
@@ -285,6 +286,18 @@ impl Front {
             // Somebody else may lead it now.
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
+    }
+}
+
+/// Says which vhosts the group has kept in a recovery besides those of before.
+fn warn_of_unknown(group: GroupNumber, before: &[String], now: Vec<String>) {
+    for vhost in now.into_iter().filter(|vhost| !before.contains(vhost)) {
+        tracing::warn!(
+            vhost,
+            group = group.0,
+            "the group has a vhost that home does not know since the cluster was recovered: it is kept, and served again when it \
+             is added to this group ('courser ctl add_vhost NAME --group GROUP')"
+        );
     }
 }
 

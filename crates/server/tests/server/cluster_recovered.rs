@@ -1,150 +1,12 @@
 //! The worst day, step by step as `docs/cluster.md` has it: two of three nodes are lost with their disks.
 
-use crate::support::{Process, free_addresses, wait_until};
-use courser_client::{Connection, Outgoing, QueueOptions};
-use std::fs::{self, File};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use tempfile::TempDir;
+mod nodes;
 
-const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-const A: usize = 0;
-const B: usize = 1;
-const C: usize = 2;
-const D: usize = 3;
-const MESSAGES: u32 = 50;
-
-/// Three nodes, and a place for a fourth one.
-struct Nodes {
-    folder: TempDir,
-    addresses: Vec<SocketAddr>,
-    running: [Option<Process>; 4],
-}
-
-impl Nodes {
-    fn data(&self, node: usize) -> PathBuf {
-        self.folder.path().join(NAMES[node])
-    }
-
-    /// The command with what a node is started with; the nodes of the list are the first three.
-    fn command(&self, node: usize) -> Command {
-        let mut command = Process::command();
-        let join: Vec<String> = self.addresses[..3].iter().map(SocketAddr::to_string).collect();
-        command.env("COURSER_CLUSTER_SECRET", "what all nodes of this test know");
-        command.env("COURSER_CLUSTER_GROUPS", "2").env("COURSER_LOG_LEVEL", "warn");
-        command.env("COURSER_JOURNAL_SEGMENT_BYTES", "1048576");
-        command.args(["--cluster-name", "prod", "--node-name", NAMES[node]]);
-        command.args(["--cluster-listen", &self.addresses[node].to_string()]);
-        command.args(["--join", &join.join(",")]).arg("--data-dir").arg(self.data(node));
-        command.args(["--listen", "127.0.0.1:0"]);
-        command
-    }
-
-    /// Where a node writes its log.
-    fn log(&self, node: usize) -> PathBuf {
-        self.folder.path().join(format!("{}.log", NAMES[node]))
-    }
-
-    fn start(&mut self, node: usize) {
-        let mut command = self.command(node);
-        command.stderr(File::create(self.log(node)).expect("a file"));
-        self.running[node] = Some(Process::start_with(command));
-    }
-
-    fn end(&mut self, node: usize, signal: &str) {
-        let mut process = self.running[node].take().expect("a node that runs");
-        process.signal(signal);
-        process.wait();
-    }
-
-    async fn connect(&self, node: usize) -> Connection {
-        let address = self.running[node].as_ref().expect("a node that runs").address;
-        let mut connection = None;
-        wait_until("a connection", async || {
-            connection = Connection::open(&format!("amqp://{address}")).await.ok();
-            connection.is_some()
-        })
-        .await;
-        connection.expect("one")
-    }
-
-    /// Publishes messages from this number on, until they are confirmed.
-    async fn publish(&self, node: usize, from: u32) {
-        let channel = self.connect(node).await.open_channel().await.expect("a channel");
-        channel.queue_declare("orders", QueueOptions::durable()).await.expect("a queue");
-        channel.confirm_select().await.expect("confirms");
-        for number in from..from + MESSAGES {
-            let body = body(number);
-            let confirm = channel.publish("", "orders", Outgoing::new(&body).persistent()).await;
-            assert!(confirm.expect("published").await.expect("a confirm").is_ack());
-        }
-    }
-
-    async fn consume(&self, node: usize, numbers: std::ops::Range<u32>) {
-        let channel = self.connect(node).await.open_channel().await.expect("a channel");
-        for number in numbers {
-            let message = channel.get("orders", true).await.expect("a queue").expect("a message");
-            assert_eq!(message.body(), body(number));
-        }
-    }
-
-    fn recover(&self, node: usize, arguments: &[&str]) -> Output {
-        let mut command = self.command(node);
-        command.args(["cluster", "recover"]).args(arguments).output().expect("it runs")
-    }
-
-    fn ctl(&self, node: usize, arguments: &[&str]) -> String {
-        let mut command = Process::command();
-        command.arg("ctl").arg("--data-dir").arg(self.data(node)).args(arguments);
-        let output = command.output().expect("it runs");
-        text(&output.stdout) + &text(&output.stderr)
-    }
-}
-
-fn body(number: u32) -> Vec<u8> {
-    format!("this is order {number} of some").into_bytes()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn has(folder: &Path, bytes: &[u8]) -> bool {
-    files(folder).iter().any(|(_, found)| found.windows(bytes.len()).any(|one| one == bytes))
-}
-
-/// What is in all files below a folder but locks.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false if path.extension() == Some("log".as_ref()) || path.ends_with("replica") => {
-                found.push((path.clone(), fs::read(&path).unwrap_or_default()));
-            }
-            false => {}
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Three nodes with messages that all of them have, of which one is stopped.
-async fn three_nodes() -> Nodes {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut nodes = Nodes { folder, addresses: free_addresses(4), running: Default::default() };
-    [A, B, C].into_iter().for_each(|node| nodes.start(node));
-    nodes.publish(A, 0).await;
-    for node in [A, B, C] {
-        let data = nodes.data(node);
-        let has_all = || has(&data.join("group"), &body(MESSAGES - 1));
-        wait_until("a copy", async || has_all() && data.join("group-1/replica").exists()).await;
-    }
-    nodes.end(C, "TERM");
-    nodes
-}
+use crate::support::{Process, wait_until};
+use courser_client::Connection;
+use nodes::{A, B, C, D, MESSAGES, Nodes, body, files, has, text, three_nodes};
+use std::fs;
+use std::path::Path;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_steps_for_the_worst_day_bring_a_cluster_back_with_what_one_node_has() {
@@ -190,9 +52,12 @@ async fn the_steps_for_the_worst_day_bring_a_cluster_back_with_what_one_node_has
     assert!(text(&in_use.stderr).contains("in use"), "{in_use:?}");
     nodes.consume(C, 0..MESSAGES / 2).await;
     nodes.publish(C, MESSAGES).await;
+    wait_until("a leader of the group", async || {
+        nodes.ctl(C, &["cluster", "status"]).contains("group 1\tleader c")
+    })
+    .await;
     let status = nodes.ctl(C, &["cluster", "status"]);
     assert!(!status.contains("\na\t") && !status.contains("\nb\t"), "{status}");
-    assert!(status.contains("group 1\tleader c"), "{status}");
 
     // Step 6.
     nodes.start(D);
@@ -253,4 +118,52 @@ async fn a_copy_that_the_node_had_only_just_made_is_recovered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_of_which_the_node_had_no_copy_begins_anew_with_that_node() {
     recover_without_its_group(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_was_ahead_of_home_loses_no_vhost_and_follows_home_again() {
+    let mut nodes = three_nodes().await;
+    let (home, before) = (nodes.data(C).join("group"), nodes.data(C).join("home-of-before"));
+    fs::create_dir(&before).expect("made");
+    let copy_files = |from: &Path, to: &Path| {
+        for entry in fs::read_dir(from).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("copied");
+        }
+    };
+    copy_files(&home, &before);
+    nodes.start(C);
+    let padding = format!("\"{}\"", "x".repeat(60_000));
+    let allow = |nodes: &Nodes, node, user| {
+        nodes.ctl(node, &["set_permissions", "-p", "orders", user, ".*", ".*", ".*"])
+    };
+    nodes.ctl(A, &["set_global_parameter", "padding", &padding]);
+    nodes.ctl(A, &["add_vhost", "orders", "--group", "1"]);
+    nodes.ctl(A, &["add_user", "late", "a password"]);
+    allow(&nodes, A, "late");
+    allow(&nodes, A, "guest");
+    nodes.publish_in(A, "orders", 1000).await;
+    let last = body(1000 + MESSAGES - 1);
+    wait_until("a copy", async || has(&nodes.data(C).join("group-1"), &last)).await;
+    [A, B].into_iter().for_each(|node| nodes.end(node, "KILL"));
+    nodes.end(C, "TERM");
+    fs::remove_dir_all(&home).expect("removed");
+    fs::rename(&before, &home).expect("renamed");
+
+    let recovered = nodes.recover(C, &["--from-this-copy"]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    nodes.start(C);
+    let said = "the group has a vhost that home does not know";
+    wait_until("what home has lost is told", async || {
+        fs::read_to_string(nodes.log(C)).is_ok_and(|log| log.contains(said))
+    })
+    .await;
+    let unknown = Connection::open(&nodes.url(C, "guest:guest", "orders")).await;
+    assert!(unknown.is_err(), "no client gets into it");
+    nodes.ctl(C, &["add_vhost", "orders", "--group", "1"]);
+    allow(&nodes, C, "guest");
+    nodes.consume_in(C, "orders", 1000..1000 + MESSAGES).await;
+    let late = Connection::open(&nodes.url(C, "late:a%20password", "orders")).await;
+    assert!(late.is_err(), "home does not know this user");
+    nodes.end(C, "TERM");
 }

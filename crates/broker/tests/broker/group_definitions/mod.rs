@@ -1,6 +1,7 @@
 //! What a group of a cluster takes over from the accounts, global parameters and vhosts of group 0.
 
 mod histories;
+mod recovered;
 
 use crate::support::{Heard, World, WorldOnDisk, declare_with, short};
 use courser_auth::{PasswordHash, Permission, Record, User};

@@ -44,6 +44,8 @@ impl Inner {
                     tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
                 }
                 if !group.is_home() {
+                    let recovery = self.folder.formation().and_then(|formation| formation.recovery);
+                    broker.admin().set_recoveries(recovery.map_or(0, |one| one.times));
                     self.front.adopt_at_first(group, &broker, leads).await;
                 }
                 Service::start(broker, storage, &config, &self.around).await
