@@ -132,9 +132,7 @@ impl Inner {
                         () = self.look_after(&group, &member) => {
                             return Err(self.removed(Some(member)).await);
                         }
-                        why = self.left_behind(&group, || member.status().leader.is_some()) => {
-                            return Err(why);
-                        }
+                        why = self.left_behind(&group, Some(&member)) => return Err(why),
                     };
                     let since = member.status().members_index;
                     self.leave(&group, member).await;
@@ -164,7 +162,7 @@ impl Inner {
                 () = self.removed_meanwhile(&group, since) => {
                     return Err(self.removed(None).await);
                 }
-                why = self.left_behind(&group, || false) => return Err(why),
+                why = self.left_behind(&group, None) => return Err(why),
             }
             origin = Origin::Existing;
         }

@@ -167,3 +167,32 @@ async fn a_group_that_was_ahead_of_home_loses_no_vhost_and_follows_home_again() 
     assert!(late.is_err(), "home does not know this user");
     nodes.end(C, "TERM");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_majority_of_before_goes_on_and_one_of_before_that_is_alone_ends() {
+    let mut nodes = three_nodes().await;
+    [A, B].into_iter().for_each(|node| nodes.end(node, "KILL"));
+    let recovered = nodes.recover(C, &["--from-this-copy"]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    // The recovery was a mistake: the others come back, one after the other.
+    [C, A, B].into_iter().for_each(|node| nodes.start(node));
+    wait_until("the others have a leader", async || {
+        for node in [A, B] {
+            // On a busy machine the other one may come too late.
+            if nodes.running[node].as_mut().is_some_and(Process::has_ended) {
+                nodes.start(node);
+            }
+        }
+        let status = nodes.ctl(A, &["cluster", "status"]);
+        status.contains("leader a") || status.contains("leader b")
+    })
+    .await;
+    nodes.publish(A, MESSAGES).await;
+    nodes.end(B, "KILL");
+    let status = nodes.running[A].as_mut().expect("a node").wait();
+    assert_eq!(status.code(), Some(1));
+    let log = fs::read_to_string(nodes.log(A)).expect("readable");
+    assert!(log.contains("cluster 'prod' was recovered without node 'a'"), "{log}");
+    nodes.running[A] = None;
+    nodes.end(C, "TERM");
+}

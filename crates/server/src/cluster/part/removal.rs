@@ -4,6 +4,10 @@ use super::*;
 use courser_cluster::transport::{DialError, Purpose};
 use std::future::pending;
 
+/// How long a node that was left behind has to be without a leader before it ends: longer than members of before, which start
+/// one after the other, take to elect one.
+const LEADERLESS: Duration = Duration::from_secs(10);
+
 impl Inner {
     /// Ends when others say that the node was removed from the cluster after the last change of members that it knows, which one
     /// that was never in it does not. Its group, which would notice, does not run.
@@ -19,21 +23,30 @@ impl Inner {
     }
 
     /// Ends when another node says that the cluster was recovered without this one, and why this one can't go on then. One that
-    /// has heard from a leader stays: where a majority of before is there, the recovery may be the mistake.
-    pub(super) async fn left_behind(&self, group: &Group, has_leader: impl Fn() -> bool) -> String {
-        while group.is_home() {
+    /// has a leader stays: where a majority of before is there, the recovery may be the mistake. Without a `member` it waits for
+    /// a copy, and stays while another member of before is there, which may bring it.
+    pub(super) async fn left_behind(&self, group: &Group, member: Option<&Member>) -> String {
+        if !group.is_home() {
+            return pending().await;
+        }
+        let mut leaderless = Leaderless::since(Instant::now());
+        loop {
+            let (mut left, mut meets_others) = (None, false);
             for node in self.roster.others() {
-                let met = self.endpoint.dial(&node.address, Purpose::Meet, "").await;
-                if has_leader() {
-                    return pending().await;
+                match self.endpoint.dial(&node.address, Purpose::Meet, "").await {
+                    Ok(_) => meets_others = true,
+                    Err(DialError::LeftBehind(why)) => left = Some(why),
+                    Err(_) => {}
                 }
-                if let Err(DialError::LeftBehind(why)) = met {
-                    return why;
-                }
+            }
+            let goes_on = member.map_or(meets_others, |member| member.status().leader.is_some());
+            if leaderless.ends(Instant::now(), goes_on)
+                && let Some(why) = left
+            {
+                return why;
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
-        pending().await
     }
 
     /// Ends the cluster on a node that was removed from it, for good: what to say of it.
@@ -54,3 +67,23 @@ impl Inner {
         )
     }
 }
+
+/// Since when a node has had no leader.
+struct Leaderless(Instant);
+
+impl Leaderless {
+    fn since(now: Instant) -> Self {
+        Leaderless(now)
+    }
+
+    /// Whether it has had none for so long that there is none.
+    fn ends(&mut self, now: Instant, has_leader: bool) -> bool {
+        if has_leader {
+            self.0 = now;
+        }
+        now.duration_since(self.0) >= LEADERLESS
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -86,6 +86,10 @@ impl Process {
         }
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a process of ours").is_some()
+    }
+
     /// Bytes of memory that the process has, as the system counts them.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/status", self.id());
