@@ -132,20 +132,23 @@ pub(crate) enum JournalCommand {
     Repair,
 }
 
-#[derive(Clone, Copy, Debug, clap::Subcommand)]
+#[derive(Clone, Debug, clap::Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Show what the copies of this stopped node have, and make a cluster of this node alone of them
     #[command(
         after_help = "Give it the options, the settings file and the environment that the node is started with.\n\n\
                       Example:\n  courser --config /etc/courser/courser.yaml cluster recover\n  \
                       courser --config /etc/courser/courser.yaml cluster recover --from-this-copy\n\n\
-                      Without --from-this-copy it changes nothing. It is refused while another member answers. What other \
-                      members confirmed and this one does not have is lost: read 'The worst day' in docs/cluster.md first."
+                      Without --from-this-copy it changes nothing that a start would not. It is refused while another member \
+                      answers. What other members confirmed and this one does not have is lost: read 'The worst day' in docs/cluster.md first."
     )]
     Recover {
         /// Leave the other members behind, with what only they have
         #[arg(long)]
         from_this_copy: bool,
+        /// Have a group begin anew whose copy can't be used, without its messages; may be repeated
+        #[arg(long, value_name = "GROUP", requires = "from_this_copy")]
+        without_group: Vec<u16>,
     },
 }
 

@@ -103,8 +103,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(Command::Journal(command)) = arguments.command {
         return look_into_journal(command, &config).map(|()| ExitCode::SUCCESS);
     }
-    if let Some(Command::Cluster(ClusterCommand::Recover { from_this_copy })) = arguments.command {
-        runtime.block_on(courser::recover(&config, from_this_copy, &mut io::stdout()))?;
+    if let Some(Command::Cluster(ClusterCommand::Recover { from_this_copy, without_group })) =
+        &arguments.command
+    {
+        let out = &mut io::stdout();
+        runtime.block_on(courser::recover(&config, *from_this_copy, without_group, out))?;
         return Ok(ExitCode::SUCCESS);
     }
     let log = Log::start(&config.log.level)?;

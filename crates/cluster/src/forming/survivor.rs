@@ -37,6 +37,14 @@ pub enum RecoverError {
         /// What is wrong.
         error: ReplicaError,
     },
+    /// A group can't be left out.
+    #[error("group {group} can't be left out: {why}")]
+    Kept {
+        /// The group.
+        group: GroupNumber,
+        /// Why.
+        why: &'static str,
+    },
     /// It can't be kept who the members are.
     #[error("the copy of group {group} can't be written to: {failure}")]
     Write {
@@ -64,6 +72,7 @@ pub struct Survivor {
     kept: Kept,
     formation: Formation,
     groups: BTreeSet<GroupNumber>,
+    left_out: BTreeSet<GroupNumber>,
 }
 
 impl Survivor {
@@ -89,7 +98,8 @@ impl Survivor {
                 groups.insert(group);
             }
         }
-        Ok(Survivor { dir: dir.to_owned(), disk, kept, formation, groups })
+        let left_out = BTreeSet::new();
+        Ok(Survivor { dir: dir.to_owned(), disk, kept, formation, groups, left_out })
     }
 
     /// The number of this node.
@@ -112,7 +122,28 @@ impl Survivor {
         self.kept.recovering.is_some()
     }
 
-    /// The groups of which this node has a copy, home first.
+    /// Leaves a group out whose copy can't be used: it begins anew, and what is in the copy is set aside.
+    ///
+    /// # Errors
+    /// When it is home, is not there, or has a copy that can be used.
+    pub fn leave_out(&mut self, group: GroupNumber) -> Result<(), RecoverError> {
+        let refused = |why| Err(RecoverError::Kept { group, why });
+        if group == GroupNumber::HOME {
+            return refused("it says who the users are and which vhosts there are");
+        }
+        // A recovery that was interrupted may have set it aside.
+        if !self.groups.contains(&group) && !self.is_begun() {
+            return refused("this node has no copy of it, and it begins anew by itself");
+        }
+        if self.groups.contains(&group) && self.copy(group).is_ok() {
+            return refused("its copy can be used");
+        }
+        self.groups.remove(&group);
+        self.left_out.insert(group);
+        Ok(())
+    }
+
+    /// The groups of which a copy is recovered, home first.
     pub fn groups(&self) -> impl DoubleEndedIterator<Item = GroupNumber> {
         self.groups.iter().copied()
     }
@@ -131,20 +162,15 @@ impl Survivor {
         }
     }
 
-    /// Completes cuts that were being made when the node was stopped, as its start would.
-    ///
-    /// # Errors
-    /// When a copy can't be used.
-    pub fn settle(&self, journal: &Options) -> Result<(), RecoverError> {
-        for group in self.groups() {
-            let cut_begun = |error: &RecoverError| {
-                matches!(error, RecoverError::Copy { error: ReplicaError::CutBegun(_), .. })
-            };
-            if self.copy(group).err().as_ref().is_some_and(cut_begun) {
-                drop(self.open_copy(group, journal)?);
-            }
-        }
-        Ok(())
+    /// Completes cuts that were being made when the node was stopped, as its start would: before that it can't be said where a
+    /// log ends. Returns the groups where it has; what can't be completed is told of the [copy](Survivor::copy).
+    pub fn settle(&self, journal: &Options) -> Vec<GroupNumber> {
+        let is_cut = |group: &GroupNumber| {
+            let found = self.copy(*group);
+            matches!(found, Err(RecoverError::Copy { error: ReplicaError::CutBegun(_), .. }))
+        };
+        let begun = self.groups().filter(is_cut);
+        begun.filter(|group| self.open_copy(*group, journal).is_ok()).collect()
     }
 
     /// Makes a cluster of this node alone.
@@ -161,6 +187,10 @@ impl Survivor {
         };
         self.kept.recovering = Some(recovery);
         write(&self.dir, &*self.disk, &self.kept)?;
+        for group in &self.left_out {
+            self.set_aside(*group, recovery)?;
+            self.kept.groups.remove(group);
+        }
         for group in self.groups().rev() {
             self.make_only_member(group, journal)?;
         }
@@ -172,6 +202,26 @@ impl Survivor {
         self.kept.known.clear();
         self.kept.recovering = None;
         Ok(write(&self.dir, &*self.disk, &self.kept)?)
+    }
+
+    /// Moves the files of a copy to a folder that is none of a group.
+    fn set_aside(&self, group: GroupNumber, recovery: Recovery) -> Result<(), RecoverError> {
+        let dir = copy_dir(&self.dir, &*self.disk, group)?;
+        let aside = format!("group-{group}-before-recovery-{}", recovery.times);
+        let aside = self.dir.join(aside);
+        let moving = || {
+            let folders = self.disk.folders(&self.dir)?;
+            if !folders.iter().any(|name| Some(name.as_ref()) == dir.file_name()) {
+                return Ok(());
+            }
+            self.disk.create_dir(&aside)?;
+            for file in self.disk.list(&dir)? {
+                self.disk.rename(&dir.join(&file.name), &aside.join(&file.name))?;
+            }
+            self.disk.sync_dir(&aside)?;
+            self.disk.remove_dir(&dir)
+        };
+        moving().map_err(|error| FolderError::Io { path: dir.clone(), error }.into())
     }
 
     /// Keeps that this node is the only member of a group, as of its last entry: all that is here counts as committed.

@@ -141,6 +141,50 @@ fn nothing_is_changed_where_a_copy_can_not_be_used() {
 }
 
 #[test]
+fn a_group_that_is_left_out_is_set_aside_whenever_the_recovery_is_killed() {
+    let (one, dir) = (GROUPS[1], Path::new(NODE).join("group-1"));
+    let (disk, _) = member(1);
+    let mut usable = survivor(&disk).expect("a member");
+    for (group, why) in [(GroupNumber::HOME, "users"), (GroupNumber(2), "no copy"), (one, "used")] {
+        let refused = usable.leave_out(group).expect_err("refused").to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let mut half = 0;
+    for after in 0.. {
+        let (disk, _) = member(after);
+        disk.open(&dir.join("being-installed"), courser_journal::OpenMode::Create).expect("made");
+        disk.sync_dir(&dir).expect("nothing fails");
+        let recover = |disk: &FakeDisk| {
+            let mut survivor = survivor(disk)?;
+            survivor.leave_out(one)?;
+            survivor.recover(&options())
+        };
+        disk.set_faults(Faults { power_off_after: Some(after), ..Faults::default() });
+        let is_done = recover(&disk).is_ok();
+        match after % 2 {
+            0 => disk.lose_power(),
+            _ => disk.kill(),
+        }
+        let opened = folder(&disk).map(|folder| folder.formation().and_then(|one| one.recovery));
+        if !matches!(opened, Ok(Some(_))) {
+            half += usize::from(matches!(opened, Err(FolderError::Recovering { .. })));
+            assert!(!is_done);
+            recover(&disk).expect("nothing fails");
+            disk.kill();
+        }
+        assert!(folder(&disk).expect("it starts").groups().is_empty());
+        let names = disk.names();
+        let is_in =
+            |folder: &str, file: &str| names.contains(&Path::new(NODE).join(folder).join(file));
+        assert!(is_in("group-1-before-recovery-1", "replica") && !is_in("group-1", "replica"));
+        if is_done {
+            break;
+        }
+    }
+    assert!(half > 5, "{half}");
+}
+
+#[test]
 fn folders_that_are_no_members_are_refused() {
     let disk = FakeDisk::new(1);
     assert!(matches!(survivor(&disk).err(), Some(RecoverError::NoMember(_))));

@@ -40,7 +40,7 @@ pub enum RecoveryError {
 }
 
 /// Reports on `out` what the copies of this node have, which is stopped. `from_this_copy` makes of them a cluster of this node
-/// alone; without it, nothing is changed.
+/// alone, in which the groups `without` a copy that can be used begin anew; without it, nothing is changed but cuts completed.
 ///
 /// # Errors
 /// When another member answers, or when a copy can't be used: nothing is changed. An error of the disk may end it half way: it
@@ -48,6 +48,7 @@ pub enum RecoveryError {
 pub async fn recover(
     config: &Config,
     from_this_copy: bool,
+    without: &[u16],
     out: &mut (dyn Write + Send),
 ) -> Result<(), RecoveryError> {
     if !config.cluster.is_on() {
@@ -64,8 +65,20 @@ pub async fn recover(
     let (cluster, name) = (&config.cluster.name, management::node_name(config));
     let mut survivor = Survivor::open(&config.data_dir, config.disk(), cluster, &name)?;
     let journal = config.journal_options();
-    if from_this_copy {
-        survivor.settle(&journal)?;
+    let settled = survivor.settle(&journal);
+    for group in &settled {
+        writeln!(
+            out,
+            "group {group}: the end of its log was being cut off when the node stopped; this was completed, as its start would"
+        )?;
+    }
+    for group in without.iter().copied().map(GroupNumber) {
+        survivor.leave_out(group)?;
+        writeln!(
+            out,
+            "group {group} is left out and begins anew, without the messages, queues and exchanges of its vhosts: 'courser ctl \
+             list_vhosts name group' names these when the node runs"
+        )?;
     }
     let found = Found::new(&survivor, &name);
     found.say(cluster, out)?;
@@ -87,8 +100,9 @@ pub async fn recover(
     if !from_this_copy {
         writeln!(
             out,
-            "Nothing was changed. With --from-this-copy, what stands above becomes a cluster of this node alone; what other \
-             members have confirmed behind these entries is lost then, and the other members are left behind."
+            "Nothing {}was changed. With --from-this-copy, what stands above becomes a cluster of this node alone; what other \
+             members have confirmed behind these entries is lost then, and the other members are left behind.",
+            if settled.is_empty() { "" } else { "else " }
         )?;
         return Ok(());
     }
@@ -145,10 +159,16 @@ impl Found {
     }
 
     /// The copy of home, if all can be used.
-    fn usable(self) -> Result<GroupCopy, RecoverError> {
+    fn usable(self) -> Result<GroupCopy, RecoveryError> {
         let mut copies = Vec::new();
-        for (_, copy) in self.copies {
-            copies.push(copy?);
+        for (group, copy) in self.copies {
+            copies.push(copy.map_err(|error| match group {
+                GroupNumber::HOME => error.into(),
+                _ => RecoveryError::Refused(format!(
+                    "{error}. Recover from another node; if there is none, '--from-this-copy --without-group {group}' has the \
+                     group begin anew, with none of its messages"
+                )),
+            })?);
         }
         // Home comes first.
         Ok(copies.swap_remove(0))

@@ -4,9 +4,12 @@ mod nodes;
 
 use crate::support::{Process, wait_until};
 use courser_client::Connection;
+use courser_journal::replica::{Contents, EntryId, EntryKind, Replica, ReplicaError};
+use courser_journal::{Options, RealDisk};
 use nodes::{A, B, C, D, MESSAGES, Nodes, body, files, has, text, three_nodes};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_steps_for_the_worst_day_bring_a_cluster_back_with_what_one_node_has() {
@@ -118,6 +121,73 @@ async fn a_copy_that_the_node_had_only_just_made_is_recovered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_of_which_the_node_had_no_copy_begins_anew_with_that_node() {
     recover_without_its_group(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_whose_copy_can_not_be_used_is_left_out_when_that_is_asked_for() {
+    let mut nodes = three_nodes().await;
+    [A, B].into_iter().for_each(|node| nodes.end(node, "KILL"));
+    let data = nodes.data(C);
+    fs::write(data.join("group-1/being-installed"), "").expect("written");
+    for (arguments, why) in [
+        (&["--from-this-copy"][..], "'--from-this-copy --without-group 1'"),
+        (&["--from-this-copy", "--without-group", "0"], "it says who the users are"),
+        (&["--from-this-copy", "--without-group", "2"], "this node has no copy of it"),
+        (&["--without-group", "1"], "--from-this-copy"),
+    ] {
+        let refused = nodes.recover(C, arguments);
+        assert!(text(&refused.stderr).contains(why) && !refused.status.success(), "{refused:?}");
+    }
+    let recovered = nodes.recover(C, &["--from-this-copy", "--without-group", "1"]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    assert!(text(&recovered.stdout).contains("group 1 is left out"), "{recovered:?}");
+    assert!(data.join("group-1-before-recovery-1/replica").exists());
+    nodes.start(C);
+    nodes.consume(C, 0..MESSAGES).await;
+    wait_until("a leader of the group", async || {
+        nodes.ctl(C, &["cluster", "status"]).contains("group 1\tleader c")
+    })
+    .await;
+    let added = nodes.ctl(C, &["add_vhost", "orders", "--group", "1"]);
+    nodes.ctl(C, &["set_permissions", "-p", "orders", "guest", ".*", ".*", ".*"]);
+    nodes.channel(C, "orders").await;
+    nodes.end(C, "TERM");
+    assert!(!added.contains("rror"), "{added}");
+}
+
+/// Stops a copy in a cut.
+fn begin_cut(dir: &Path) {
+    let options = Options { segment_bytes: 1 << 20, threads: false, ..Options::default() };
+    let replica = Replica::open(dir, options, Arc::new(RealDisk), Arc::new(())).expect("a copy");
+    let EntryId { term, index } = replica.last();
+    let next = EntryId { term, index: index + 1 };
+    replica.place_note(next, EntryKind::Start, &[]).expect("there is room");
+    replica.save_vote(&replica.vote()).expect("nothing fails");
+    // It is open, and can't be opened again by its name.
+    let logs = files(dir).into_iter().map(|(path, _)| path);
+    let log = logs.filter(|path| !path.ends_with("replica")).max().expect("a segment");
+    let away = dir.join("away");
+    fs::rename(&log, &away).expect("renamed");
+    replica.cut(index).expect_err("the log is away");
+    drop(replica);
+    fs::rename(&away, &log).expect("renamed");
+    let found = Contents::read(dir, Arc::new(RealDisk));
+    assert!(matches!(found, Err(ReplicaError::CutBegun(_))), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_lost_in_a_cut_says_what_it_has() {
+    let mut nodes = three_nodes().await;
+    [A, B].into_iter().for_each(|node| nodes.end(node, "KILL"));
+    begin_cut(&nodes.data(C).join("group-1"));
+    let asked = nodes.recover(C, &[]);
+    assert!(asked.status.success(), "{asked:?}");
+    let said = text(&asked.stdout);
+    assert!(said.contains("group 1: the end of its log was being cut off"), "{said}");
+    assert!(said.contains("group 1: the last entry is"), "{said}");
+    assert!(said.contains("Nothing else was changed"), "{said}");
+    let again = nodes.recover(C, &[]);
+    assert!(text(&again.stdout).contains("Nothing was changed"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
