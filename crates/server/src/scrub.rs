@@ -7,7 +7,8 @@ mod pass;
 
 use crate::clock::Clock;
 use crate::notices::Notices;
-use courser_journal::{Part, Pass, Scrubbing};
+pub(crate) use courser_journal::replica::Piece;
+pub(crate) use courser_journal::{Part, Pass, Scrubbing};
 use courser_management::{Scrub, ScrubState};
 use parking_lot::{Condvar, Mutex};
 use pass::{Pace, Reading};

@@ -4,13 +4,11 @@
 use super::group::Group;
 use super::members::Members;
 use super::questions::Question;
-use crate::scrub::{Journals, Readable};
+use crate::scrub::{Journals, Part, Pass, Piece, Readable, Scrubbing};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_cluster::transport::Node;
 use courser_cluster::{GroupNumber, Leadership, Member};
-use courser_journal::replica::Piece;
-use courser_journal::{Part, Pass, Scrubbing};
 use courser_management::ScrubState;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
