@@ -226,7 +226,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Whether what was found is so when the disk is asked once more, and nobody has changed the segment meanwhile.
+    /// Whether what was found is so when the disk is asked once more, and the segment is unchanged meanwhile.
     fn is_still_so(
         &mut self,
         found: &mut dyn FnMut(&mut Self) -> Result<bool, Stop>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-/// Bytes that follow a login, though nobody has been let in.
+/// Bytes that follow a login, though the client was not let in.
 const BEHIND: usize = 200_000;
 
 fn connect(server: &Server) -> DuplexStream {
