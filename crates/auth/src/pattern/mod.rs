@@ -33,10 +33,12 @@ const BOUNDS: Bounds = Bounds {
     instructions_max: 30,
 };
 /// Where one request looks at all names that there are.
-const OF_LIST: Bounds = Bounds { first_size: 1 << 10, steps_max: 1_000, ..BOUNDS };
+const OF_LIST: Bounds = Bounds { steps_max: 1_000, ..BOUNDS };
+/// Likewise, where the cost is to be known: it is compiled for each size that it does not have room in.
+const OF_POLICY: Bounds = Bounds { first_size: 1 << 10, ..OF_LIST };
 /// As they were once.
 const KEPT: Bounds =
-    Bounds { part_max: COMPILED_BYTES_MAX, instructions_max: usize::MAX, ..OF_LIST };
+    Bounds { part_max: COMPILED_BYTES_MAX, instructions_max: usize::MAX, ..OF_POLICY };
 
 /// Why a pattern can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,8 +90,7 @@ impl Pattern {
         Pattern::within(text, &BOUNDS)
     }
 
-    /// As [`Pattern::new`], to be looked for in all names of a list: a match in one of them is given up sooner, and
-    /// [`Pattern::cost`] is what it is.
+    /// As [`Pattern::new`], to be looked for in all names of a list: a match in one of them is given up sooner.
     ///
     /// # Errors
     /// Likewise.
@@ -97,7 +98,15 @@ impl Pattern {
         Pattern::within(text, &OF_LIST)
     }
 
-    /// As [`Pattern::of_list`], for a pattern that was taken when one that backtracks had fewer bounds: it is in a log.
+    /// As [`Pattern::of_list`], and [`Pattern::cost`] is what it takes, not just the most that a pattern may.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn of_policy(text: &str) -> Result<Self, PatternError> {
+        Pattern::within(text, &OF_POLICY)
+    }
+
+    /// As [`Pattern::of_policy`], for a pattern that was taken when one that backtracks had fewer bounds: it is in a log.
     ///
     /// # Errors
     /// Likewise.

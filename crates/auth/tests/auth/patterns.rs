@@ -170,7 +170,7 @@ fn a_pattern_that_backtracks_has_a_bound_to_its_parts_and_to_their_number() {
 }
 
 #[test]
-fn the_cost_of_a_pattern_of_a_list_is_the_size_that_it_has_room_in() {
+fn the_cost_of_a_policys_pattern_is_the_size_that_it_has_room_in() {
     let names: Vec<String> = (100..200).map(|nth| format!("orders\\.europe\\.{nth}")).collect();
     let hundred_names = format!("^(?:{})$", names.join("|"));
     let uuid = "^reply\\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
@@ -187,10 +187,10 @@ fn the_cost_of_a_pattern_of_a_list_is_the_size_that_it_has_room_in() {
         ("(?:a*b?){1400}[^ab]", 256),
     ];
     for (text, kib) in costs {
-        let pattern = Pattern::of_list(text).expect(text);
+        let pattern = Pattern::of_policy(text).expect(text);
         assert_eq!(pattern.cost(), kib << 10, "{text}");
     }
-    assert!(Pattern::of_list("(?:a*b?){1500}[^ab]").is_err());
+    assert!(Pattern::of_policy("(?:a*b?){1500}[^ab]").is_err());
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl NamePattern {
             return Err(invalid("pattern", why));
         }
         // All names of queues and exchanges are matched, so each may cost little.
-        Pattern::of_list(text).map(NamePattern::Usual).map_err(|error| {
+        Pattern::of_policy(text).map(NamePattern::Usual).map_err(|error| {
             invalid("pattern", format!("should be regular expression but is invalid: {error}"))
         })
     }

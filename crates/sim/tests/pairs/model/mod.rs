@@ -288,12 +288,15 @@ impl Model {
             }
             self.with_queue(name, |queue, at| {
                 queue.expire(at);
-                queue.retry_due(at)
+                Ok(())
             })?;
         }
         self.publish_due()?;
         let names: Vec<_> = self.queues.keys().copied().collect();
-        names.into_iter().try_for_each(|name| self.with_queue(name, Queue::cancel_overdue))?;
+        for name in names {
+            self.with_queue(name, Queue::cancel_overdue)?;
+            self.with_queue(name, Queue::retry_due)?;
+        }
         let overdue = self.queues.values().flat_map(|queue| queue.overdue(self.now_ms));
         let mut overdue: Vec<_> = overdue.collect();
         overdue.sort_unstable();
