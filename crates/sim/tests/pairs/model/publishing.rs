@@ -185,7 +185,10 @@ impl Model {
         let Publish { path, has_more_keys, .. } = publish;
         let queues = self.exchanges.route(*path, *has_more_keys, |name| self.exists(name));
         let screens = self.queues.get(WORK).is_some_and(Queue::screens);
-        *has_more_keys || self.exchanges.has_marks(*path) || screens && queues.contains(&WORK)
+        // What may have to wait is looked into.
+        let may_wait = *path == Path::Later;
+        let marked = self.exchanges.has_marks(*path) || screens && queues.contains(&WORK);
+        *has_more_keys || may_wait || marked
     }
 
     /// Puts what takes the same way into the queues at its end, or returns it.

@@ -151,8 +151,7 @@ impl World {
         now_ms: u64,
     ) -> Result<(), String> {
         // What goes together is in the log as a whole, and then its letters leave one after the other.
-        let goes_apart = |one: &Publish| one.path == Path::Later || before.0.go_apart(one);
-        let goes_apart = publishes.first().is_some_and(goes_apart);
+        let goes_apart = publishes.first().is_some_and(|one| before.0.go_apart(one));
         let first = if goes_apart { 1 } else { publishes.len() };
         let (mut whys, mut letters_before) = (String::new(), 0);
         for count in first..=publishes.len() {
