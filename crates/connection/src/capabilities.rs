@@ -41,8 +41,16 @@ impl Capabilities {
         let Ok(Some(Value::Table(announced))) = properties.get("capabilities") else {
             return Self::default();
         };
-        let is_announced = |name| matches!(announced.get(name), Ok(Some(Value::Bool(true))));
-        let bits = Self::NAMES.iter().filter(|(name, _)| is_announced(name));
-        Self(bits.fold(0, |all, (_, bit)| all | bit))
+        let (mut named, mut bits) = (0, 0);
+        for (name, value) in announced.iter().flatten() {
+            let known = Self::NAMES.iter().find(|(known, _)| known.as_bytes() == name.as_bytes());
+            let bit = known.map_or(0, |(_, bit)| *bit);
+            // The first of each name counts.
+            if value == Value::Bool(true) {
+                bits |= bit & !named;
+            }
+            named |= bit;
+        }
+        Self(bits)
     }
 }

@@ -24,6 +24,10 @@ impl ClientProperties {
         let (mut shortest, mut bytes) = (BinaryHeap::new(), 0);
         for (place, (name, value)) in entries() {
             let len = 1 + name.len() + value.encoded_len();
+            let is_longest = shortest.peek().is_none_or(|longest| (len, place) > *longest);
+            if is_longest && bytes + len > BYTES_MAX {
+                continue;
+            }
             shortest.push((len, place));
             bytes += len;
             while bytes > BYTES_MAX {

@@ -2,7 +2,7 @@
 
 use courser_codec::*;
 use courser_connection::server::{Config, Connection, Event};
-use courser_connection::{ClosedBy, Mechanism, Mechanisms, login_refusal};
+use courser_connection::{Capabilities, ClosedBy, Mechanism, Mechanisms, login_refusal};
 
 use crate::common::*;
 
@@ -113,6 +113,26 @@ fn client_properties_reach_the_driver() {
     let capabilities = server.machine.client_capabilities();
     assert!(capabilities.authentication_failure_close() && capabilities.connection_blocked());
     assert!(!capabilities.consumer_cancel_notify());
+}
+
+#[test]
+fn what_is_said_twice_of_a_capability_counts_as_it_is_said_first() {
+    let [mut twice, mut said] = [Vec::new(), Vec::new()];
+    for announced in [(true, false), (false, true)] {
+        let each = FieldTable::new()
+            .with("basic.nack", announced.0)
+            .with("connection.blocked", announced.1)
+            .with("unknown", true);
+        each.encode_entries(&mut twice);
+    }
+    TableWriter::new(&mut said).table("capabilities".try_into().expect("short"), |capabilities| {
+        for entry in Table::from_entries(&twice).iter() {
+            let (name, value) = entry.expect("well-formed");
+            capabilities.put(name, value);
+        }
+    });
+    let known = Capabilities::from_properties(Table::from_entries(&said));
+    assert!(known.basic_nack() && !known.connection_blocked() && !known.publisher_confirms());
 }
 
 #[test]
