@@ -122,6 +122,7 @@ fn a_look_behind_goes_back_whole_characters() {
         assert!(pattern.matches(permitted.as_bytes()), "{text} {permitted}");
     }
     assert!(matches("(?<=é)x", "éx"));
+    assert!(matches(r"^(?!x)é\w$", "éé"), "its classes are Unicode's");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl DiskFile for FakeFile {
         })
     }
 
-    fn write_at(&self, mut octets: &[u8], offset: u64) -> io::Result<usize> {
+    fn write_at(&self, mut bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.with(|state, file| {
             state.change()?;
             if is_due(&mut state.faults.fail_write_after) {
@@ -70,28 +70,28 @@ impl DiskFile for FakeFile {
             }
             state.write_count += 1;
             let one_in = state.faults.short_write_one_in;
-            if one_in > 0 && octets.len() > 1 && state.rng.one_in(one_in) {
+            if one_in > 0 && bytes.len() > 1 && state.rng.one_in(one_in) {
                 if state.rng.one_in(2) {
                     return Err(io::ErrorKind::Interrupted.into());
                 }
-                octets = &octets[..1 + state.rng.below(octets.len() as u64 - 1) as usize];
+                bytes = &bytes[..1 + state.rng.below(bytes.len() as u64 - 1) as usize];
             }
             let size = state.files[&file].live.len() as u64;
             // A gap in front of it takes no room.
-            let growth = (offset + octets.len() as u64).saturating_sub(size.max(offset));
+            let growth = (offset + bytes.len() as u64).saturating_sub(size.max(offset));
             let room = state.capacity_bytes.saturating_sub(state.used_bytes());
             if growth > room {
-                let len = (octets.len() as u64).saturating_sub(growth - room);
+                let len = (bytes.len() as u64).saturating_sub(growth - room);
                 if len == 0 {
                     return Err(io::ErrorKind::StorageFull.into());
                 }
-                octets = &octets[..len as usize];
+                bytes = &bytes[..len as usize];
             }
-            state.written_bytes += octets.len() as u64;
+            state.written_bytes += bytes.len() as u64;
             if let Some(image) = state.files.get_mut(&file) {
-                image.write(octets, offset);
+                image.write(bytes, offset);
             }
-            Ok(octets.len())
+            Ok(bytes.len())
         })
     }
 

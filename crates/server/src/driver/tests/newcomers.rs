@@ -53,7 +53,7 @@ async fn held(server: &Server, is_it: impl Fn(u64) -> bool) -> u64 {
 async fn what_a_client_says_before_it_is_let_in_is_counted_and_no_more_than_it_has_sent() {
     let (server, _folder) = start().await;
     let mut refused = connect(&server);
-    refused.write_all(&start_ok("nobody", 4000)).await.expect("sent");
+    refused.write_all(&start_ok("stranger", 4000)).await.expect("sent");
     let mut answer = vec![0; 10_000];
     while !answer.windows(11).any(|bytes| bytes == b"was refused") {
         refused.read_buf(&mut answer).await.expect("an answer");

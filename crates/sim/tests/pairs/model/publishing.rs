@@ -185,7 +185,7 @@ impl Model {
         let Publish { path, has_more_keys, .. } = publish;
         let queues = self.exchanges.route(*path, *has_more_keys, |name| self.exists(name));
         let screens = self.queues.get(WORK).is_some_and(Queue::screens);
-        // What may have to wait is looked into.
+        // The broker reads the headers of each to see how long it has to wait.
         let may_wait = *path == Path::Later;
         let marked = self.exchanges.has_marks(*path) || screens && queues.contains(&WORK);
         *has_more_keys || may_wait || marked
