@@ -330,7 +330,9 @@ async fn definitions_go_to_where_they_belong_and_come_back_as_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_audit_log_of_home_has_what_was_passed_on() {
-    let world = World::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("audit.log");
+    let world = World::audited(file.clone()).await;
     world.home("PUT", "/api/queues/b/q", "{}").await;
     world.home("DELETE", "/api/queues/b/none", "").await;
     let lines = world.home("GET", "/api/audit?count=2", "").await.json();
@@ -342,7 +344,7 @@ async fn the_audit_log_of_home_has_what_was_passed_on() {
     world.home("PUT", "/api/queues/b/q", "{}").await;
     let lines = world.home("GET", "/api/audit?count=1", "").await.json();
     assert_eq!(lines[0]["status"], 503);
-    assert!(world.folder.path().join("audit.log").exists());
+    assert!(file.exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -163,7 +163,8 @@ async fn home_imports_as_long_as_the_authority_of_who_asked_lets_it_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn home_notes_that_a_group_has_refused_something_half_way() {
-    let world = World::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let world = World::audited(folder.path().join("audit.log")).await;
     let json = [("content-type", "application/json")];
     for _ in 0..100 {
         world.home("DELETE", "/api/queues/b/none", "").await;

@@ -106,7 +106,6 @@ pub struct World {
     pub tick_ms: Arc<AtomicU64>,
     /// Whether the user whom somebody else knows would be let in no more, as far as home is told.
     pub is_out: Arc<AtomicBool>,
-    pub folder: tempfile::TempDir,
     stop: watch::Sender<bool>,
 }
 
@@ -195,9 +194,18 @@ fn api(
 }
 
 impl World {
-    /// With the vhosts `a` to `f`, two of them in each group, and `/` at home.
+    /// With the vhosts `a` to `f`, two of them in each group, and `/` at home. Nothing in it waits for a thread of its own,
+    /// so that paused time stands still while it works.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::of(None).await
+    }
+
+    /// The same, whose home has an audit log in this file. A thread of its own writes that.
+    pub async fn audited(audit_log: PathBuf) -> Self {
+        Self::of(Some(audit_log)).await
+    }
+
+    async fn of(audit_log: Option<PathBuf>) -> Self {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let (is_out, tick_ms) = (Arc::default(), Arc::default());
         let clock = (&now_ms, &tick_ms);
@@ -222,12 +230,10 @@ impl World {
         assert!(known.apis.set(others).is_ok());
         known.copy();
         let groups: Arc<dyn Groups> = Arc::clone(&known) as _;
-        let audit = Some(folder.path().join("audit.log"));
-        let home = api(&known.brokers[0], clock, &is_out, Some(groups), audit);
+        let home = api(&known.brokers[0], clock, &is_out, Some(groups), audit_log);
         let single = api(&single_broker, clock, &is_out, None, None);
         let stop = watch::Sender::new(false);
-        let world =
-            World { home, known, single, single_broker, now_ms, tick_ms, is_out, folder, stop };
+        let world = World { home, known, single, single_broker, now_ms, tick_ms, is_out, stop };
         for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             let path = format!("/api/vhosts/{name}");
             let placed = format!(r#"{{"group":{}}}"#, (nth + 1) % usize::from(GROUPS));
