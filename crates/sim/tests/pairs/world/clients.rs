@@ -12,9 +12,14 @@ use courser_codec::{Method, basic, channel};
 use courser_sim::short;
 use std::rc::Rc;
 
+/// What a commit may publish: half of what a connection can be sent at once, as it may get that from two queues.
+const COMMIT_BYTES_MAX: usize = 256 * 1024;
+
 impl World {
     pub(super) fn publish(&mut self, batch: &Batch) -> Result<(), String> {
-        if batch.path == Path::Brief && !self.model.exchanges.has_brief {
+        if batch.path == Path::Brief && !self.model.exchanges.has_brief
+            || self.fills_a_commit(batch)
+        {
             return Ok(());
         }
         let publishes = self.messages(batch, self.next_id);
@@ -50,6 +55,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whether with these messages a commit would have more than a connection can be sent at once: what comes behind would
+    /// wait in its queue, where a limit may drop it.
+    fn fills_a_commit(&self, batch: &Batch) -> bool {
+        let begun = self.model.channels.transaction.publishes.iter();
+        let begun: usize = begun.map(|publish| publish.message.bytes).sum();
+        batch.channel == TX && begun + batch.count * batch.bytes > COMMIT_BYTES_MAX
     }
 
     /// The messages of a batch, with numbers from this one on.
