@@ -77,8 +77,15 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
         }
         let read = self.log.read(low, high, bytes_max).map_err(|error| {
             // A checkpoint may have let go of it meanwhile.
-            let is_gone = low <= self.log.before_first().index;
-            if is_gone { StorageError::Compacted } else { StorageError::Other(error.into()) }
+            match low <= self.log.before_first().index {
+                true => StorageError::Compacted,
+                // Others are asked for what the disk has damaged. A copy of this log would not have it either.
+                false if is_for_follower => {
+                    tracing::warn!(%error, "a follower waits for an entry");
+                    StorageError::LogTemporarilyUnavailable
+                }
+                false => StorageError::Other(error.into()),
+            }
         })?;
         if is_for_follower {
             let bytes: usize = read.iter().map(|entry| entry.frame.len()).sum();

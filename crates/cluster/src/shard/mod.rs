@@ -57,11 +57,14 @@ impl ReplicatedShards {
     fn open_home(&self, progress: &mut dyn FnMut(Progress)) -> Result<Opened, Refused> {
         // A checkpoint of this node as a follower ends first: it counts what is live too.
         let _alone = self.shared.restoring.lock();
-        let lead = self.shared.lead.lock().take_if(|lead| lead.term == self.term);
-        let Lead { journal, last, .. } = lead.ok_or(Refused::NotLeading)?;
-        let replica = &self.shared.replica;
+        let is_own = |lead: &&Lead| lead.term == self.term;
+        let last = self.shared.lead.lock().as_ref().filter(is_own).map(|lead| lead.last);
+        let last = last.ok_or(Refused::NotLeading)?;
+        // Where this fails it may be tried again: what is damaged can come from another node.
         let Restored { recovered, records } =
-            restore::restore(replica, last, &mut || true, progress)?;
+            restore::restore(&self.shared.replica, last, &mut || true, progress)?;
+        let lead = self.shared.lead.lock().take_if(|lead| lead.term == self.term);
+        let Lead { journal, .. } = lead.ok_or(Refused::NotLeading)?;
         journal
             .count_live(&mut |each| {
                 recovered.for_each_position(&mut |position| each(position.into()));

@@ -78,6 +78,15 @@ impl Damage {
             self.wanted.insert(piece);
         }
     }
+
+    /// The same for what a reader has found. Returns whether another copy may have it.
+    fn want_unless_lost(&mut self, piece: Piece) -> bool {
+        let may_be_had = !self.lost.contains(&piece);
+        if may_be_had {
+            self.want(piece);
+        }
+        may_be_had
+    }
 }
 
 /// Why a piece was not written again.
@@ -165,16 +174,29 @@ impl Journal {
     /// [`Replica::damaged`].
     pub(crate) fn asks_others(&self, position: Lsn, error: &ReadError) -> bool {
         let Some(replica) = &self.core.replica else { return false };
-        let (mut damage, record) = (replica.damage.lock(), Piece::Record(position));
-        if matches!(error, ReadError::Gone(_)) || damage.lost.contains(&record) {
-            return false;
-        }
-        damage.want(record);
-        true
+        !matches!(error, ReadError::Gone(_))
+            && replica.damage.lock().want_unless_lost(Piece::Record(position))
     }
 }
 
 impl Core {
+    /// The entry that begins here can't be read: other copies are asked for the first of its frames of which that is so.
+    pub(super) fn want_frame_of_entry(&self, start: Lsn) {
+        let Some(replica) = &self.replica else { return };
+        let mut at = start;
+        // What is not committed may be another entry elsewhere.
+        while at < self.durable() {
+            match self.whole_frame(at) {
+                Ok(frame) => at = at.plus(frame.len() as u64),
+                Err(ReadError::Gone(_)) => return,
+                Err(_) => {
+                    replica.damage.lock().want_unless_lost(Piece::Frame(at));
+                    return;
+                }
+            }
+        }
+    }
+
     /// A piece as all copies have it.
     fn whole_piece(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
         match piece {

@@ -104,8 +104,12 @@ impl Core {
 
     /// Takes the copy's own bytes out of an entry.
     fn whole(&self, found: Found) -> Result<Entry, ReadEntryError> {
-        let Found { index, mut octets, end } = found;
-        let start = Lsn(end.0 - octets.len() as u64);
+        let start = Lsn(found.end.0 - found.octets.len() as u64);
+        self.checked(found, start).inspect_err(|_| self.want_frame_of_entry(start))
+    }
+
+    fn checked(&self, found: Found, start: Lsn) -> Result<Entry, ReadEntryError> {
+        let Found { index, mut octets, .. } = found;
         if let Some(at) = closing_at(&octets, start) {
             // Its sum is about to be another.
             let header = FrameHeader::decode(&octets[at..], start.plus(at as u64));
@@ -158,8 +162,18 @@ impl Core {
         self.read_within(cursor, u64::MAX)?.ok_or_else(|| self.damaged_at(index, at))
     }
 
-    /// The same, unless the entry has more than so many bytes: then not all of it is read, and the cursor stays.
+    /// The same, unless the entry has more than so many bytes: then not all of it is read, and the cursor stays. Other copies
+    /// are asked for what can't be read.
     fn read_within(
+        &self,
+        cursor: &mut Cursor,
+        max_bytes: u64,
+    ) -> Result<Option<Found>, ReadEntryError> {
+        let found = self.find_within(cursor, max_bytes);
+        found.inspect_err(|_| self.want_frame_of_entry(cursor.at))
+    }
+
+    fn find_within(
         &self,
         cursor: &mut Cursor,
         max_bytes: u64,

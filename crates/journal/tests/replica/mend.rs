@@ -7,7 +7,7 @@ use crate::{
 };
 use courser_journal::{
     JournalStore, Lsn, Part, Pass,
-    replica::{EntryId, MendError, Piece},
+    replica::{Entry, EntryId, MendError, Piece, Replica},
 };
 use courser_store::{Location, Messages, StoreError};
 use std::{
@@ -111,6 +111,64 @@ fn each_byte_of_a_record_is_written_again_from_the_other_copy() {
         two.leader.disk.contents(&place(&two.leader, two.position(0)).0).map(|all| all.len()),
         two.other.disk.contents(&place(&two.other, two.position(0)).0).map(|all| all.len())
     );
+}
+
+/// All entries of a copy, which the other one helps to read.
+fn read_all(copy: &Replica, helper: &Replica) -> Vec<Entry> {
+    let (mut entries, last) = (Vec::new(), copy.last().index);
+    while let next = copy.first().index + 1 + entries.len() as u64
+        && next <= last
+    {
+        match copy.read(next, last + 1, u64::MAX) {
+            Ok(read) => entries.extend(read),
+            Err(error) => {
+                let pieces = copy.damaged(9);
+                let [piece] = pieces[..] else { panic!("{error}: {pieces:?} are asked for") };
+                let whole = helper.piece(piece).unwrap().unwrap();
+                copy.mend(piece, &whole).unwrap();
+            }
+        }
+    }
+    entries
+}
+
+#[test]
+fn each_byte_of_an_entry_that_the_disk_changes_is_written_again_from_the_other_copy() {
+    let two = Two::new(&[10, 300, 0]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let whole = read_all(leader, other);
+    let first = &whole[0];
+    let from = first.start().0;
+    for position in from..whole[whole.len() - 1].end().0 {
+        corrupt(&two.leader, Lsn(position));
+        assert_eq!(read_all(leader, other), whole, "{position}");
+        assert!(leader.damaged(9).is_empty(), "{position}");
+        // Where nothing is noticed, it is padding.
+        let (path, offset) = place(&two.leader, Lsn(position));
+        if two.leader.disk.contents(&path).unwrap()[offset]
+            != two.other.disk.contents(&path).unwrap()[offset]
+        {
+            corrupt(&two.leader, Lsn(position));
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_no_copy_has_is_asked_for_once() {
+    let two = Two::new(&[100, 100]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let entry = read_all(leader, other).pop().unwrap();
+    let position = entry.start().plus(60);
+    corrupt(&two.leader, position);
+    corrupt(&two.other, position);
+    let last = leader.last().index;
+    assert!(leader.read(last, last + 1, u64::MAX).is_err());
+    let pieces = leader.damaged(9);
+    let [piece] = pieces[..] else { panic!("{pieces:?} are asked for") };
+    assert_eq!(other.piece(piece).unwrap(), None);
+    leader.give_up(piece);
+    assert!(leader.read(last, last + 1, u64::MAX).is_err());
+    assert!(leader.damaged(9).is_empty());
 }
 
 #[test]

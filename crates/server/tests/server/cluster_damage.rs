@@ -4,7 +4,7 @@ use crate::cluster::{Three, connect};
 use crate::cluster_operated::ctl;
 use crate::support::{Client, wait_until};
 use courser::{Config, Inherited, Node};
-use courser_client::{Outgoing, QueueOptions};
+use courser_client::{Connection, Outgoing, QueueOptions};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ async fn start() -> Three {
     Three::start_with(|config| config.journal.checkpoint_after_bytes = 1 << 20).await
 }
 
-/// Publishes messages, until all nodes have them on their disks.
-async fn publish(three: &Three, leader: usize) {
+/// Publishes messages, until all nodes have them on their disks. Returns the connection.
+async fn publish_behind_checkpoints(three: &Three, leader: usize) -> Connection {
     let connection = connect(three.node(leader)).await;
     let channel = connection.open_channel().await.expect("a channel");
     for queue in ["q", "filler"] {
@@ -39,6 +39,14 @@ async fn publish(three: &Three, leader: usize) {
         let last = body(MESSAGES - 1);
         wait_until("all copies", async || place(&config.data_dir, &last).is_some()).await;
     }
+    connection
+}
+
+/// Publishes messages, until all nodes have them on their disks, and in checkpoints.
+async fn publish(three: &Three, leader: usize) {
+    let connection = publish_behind_checkpoints(three, leader).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.confirm_select().await.expect("confirms");
     // What a checkpoint stands for is not read by a node that comes to lead.
     let before: Vec<u64> = three.configs.iter().map(newest_checkpoint).collect();
     wait_until("checkpoints of all nodes", async || {
@@ -173,17 +181,54 @@ async fn what_a_followers_disk_has_changed_is_written_again_before_it_leads() {
     assert_eq!(place(&folder, &body(HARMED)), Some((log.clone(), at)));
     let again = ctl(&three.configs[follower], &["-q", "journal", "scrub"]).await;
     assert!(String::from_utf8_lossy(&again.stdout).contains("nothing is damaged"), "{again:?}");
+    lead(&three, follower).await;
+    consume(three.node(follower), 0..MESSAGES).await;
+    three.stop().await;
+}
+
+/// Has a node come to lead.
+async fn lead(three: &Three, node: usize) {
     let leads: [&[&str]; 3] = [
         &["cluster", "transfer-leader", "a"],
         &["cluster", "transfer-leader", "b"],
         &["cluster", "transfer-leader", "c"],
     ];
-    wait_until("the follower leads", async || {
-        ctl(&three.configs[follower], leads[follower]).await;
-        three.wait_for_leader().await == follower
+    wait_until("the node leads", async || {
+        ctl(&three.configs[node], leads[node]).await;
+        three.wait_for_leader().await == node
     })
     .await;
-    consume(three.node(follower), 0..MESSAGES).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_disk_of_a_node_has_changed_that_comes_to_lead_is_written_again_before() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish_behind_checkpoints(&three, leader).await;
+    let next = (leader + 1) % 3;
+    let folder = three.configs[next].data_dir.clone();
+    harm(&folder);
+    lead(&three, next).await;
+    consume(three.node(next), 0..MESSAGES).await;
+    assert!(place(&folder, &body(HARMED)).is_some(), "it is whole again on the disk");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_to_lead_waits_for_the_node_that_has_what_its_own_disk_has_changed() {
+    let mut three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish_behind_checkpoints(&three, leader).await;
+    for other in [(leader + 1) % 3, (leader + 2) % 3] {
+        harm(&three.configs[other].data_dir);
+    }
+    three.nodes[leader].take().expect("a node").stop().await.expect("a clean stop");
+    // One of the others comes to lead, and can't serve.
+    three.wait_for_leader().await;
+    let back = Node::start_on(three.configs[leader].clone(), Inherited::default()).await;
+    three.nodes[leader] = Some(back.expect("a node"));
+    let leads = three.wait_for_leader().await;
+    consume(three.node(leads), 0..MESSAGES).await;
     three.stop().await;
 }
 

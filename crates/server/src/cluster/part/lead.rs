@@ -1,7 +1,12 @@
 //! A node begins to serve the clients of a group, and ends.
 
 use super::*;
+use crate::storage::Storage;
+use courser_broker::Broker;
 use std::pin::pin;
+
+/// A broker on a group's log, and what of the settings could not be applied to it.
+type OpenBroker = (Arc<Broker>, Storage, Vec<StartError>);
 
 impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
@@ -25,19 +30,15 @@ impl Inner {
         let number = group.number.0;
         tracing::info!(term, group = number, "this node leads the group");
         let (config, started) = (self.config_of_group(), Instant::now());
-        let (opened_by, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
-        let settings = config.clone();
-        let opening = self.blocking(move || {
-            let gauge = Arc::new(MemoryGauge::default());
-            let shards = opened_by.shards(term, Arc::clone(&gauge));
-            let seed = getrandom::u64().map_err(StartError::Random)?;
-            let limits = settings.broker_limits();
-            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
-            let wrong = service::prepare_to_lead(&broker, settings);
-            Ok::<_, StartError>((broker, storage, wrong))
-        });
-        let opened = opening.await?;
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
+        let mut why = None;
+        let opened = loop {
+            match self.open_broker(group, member, term, config.clone()).await? {
+                Err(error)
+                    if leads() && self.may_open_again(group, member, &error, &mut why).await? => {}
+                opened => break opened,
+            }
+        };
         let started_service = match opened {
             Ok((broker, storage, wrong)) if leads() => {
                 for error in wrong {
@@ -75,6 +76,52 @@ impl Inner {
                 Err(format!("this node can't serve group {number}, though it leads: {error}"))
             }
         }
+    }
+
+    /// Opens the broker on the group's log.
+    async fn open_broker(
+        &self,
+        group: &Group,
+        member: &Arc<Member>,
+        term: u64,
+        settings: Config,
+    ) -> Result<Result<OpenBroker, StartError>, String> {
+        let (member, now_ms) = (Arc::clone(member), self.around.clock.now_ms());
+        let number = group.number.0;
+        let opening = self.blocking(move || {
+            let gauge = Arc::new(MemoryGauge::default());
+            let shards = member.shards(term, Arc::clone(&gauge));
+            let seed = getrandom::u64().map_err(StartError::Random)?;
+            let limits = settings.broker_limits();
+            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
+            let wrong = service::prepare_to_lead(&broker, settings);
+            Ok((broker, storage, wrong))
+        });
+        opening.await
+    }
+
+    /// If the broker could not be opened since the disk has damaged what is committed, has another node bring that. Returns
+    /// whether to try again: not if nothing is better than when it could not be opened before, for the same reason.
+    async fn may_open_again(
+        &self,
+        group: &Arc<Group>,
+        member: &Arc<Member>,
+        error: &StartError,
+        before: &mut Option<String>,
+    ) -> Result<bool, String> {
+        let (members, of, own) = (Arc::clone(&self.members), Arc::clone(group), Arc::clone(member));
+        let mending = self.blocking(move || {
+            members.mend(&of, &own);
+            !own.damaged(1).is_empty()
+        });
+        let waits = mending.await?;
+        if waits {
+            tracing::warn!(group = group.number.0, %error, "waiting for a node that has what is damaged here");
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+        // What another node has brought meanwhile, in the look of each second, is not damaged any more.
+        let now = Some(error.to_string());
+        Ok(waits || std::mem::replace(before, now.clone()) != now)
     }
 
     /// Says who serves from now on. If this node does, every connection is closed and the broker dropped, which may wait for the
