@@ -1,54 +1,19 @@
-//! Who may depend on whom in this workspace, held against `cargo metadata`.
+//! What `ARCHITECTURE.md` says of the crates, held against `cargo metadata` and the sources.
 //!
 //! Only what a crate is built with counts; its tests and examples may use what they like.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// What each crate is built with, as far as it is ours: all that it may be.
-const ALLOWED: [(&str, &[&str]); 15] = [
-    ("courser-auth", &[]),
-    ("courser-codec", &[]),
-    ("courser-connection", &["courser-codec"]),
-    ("courser-oauth", &["courser-auth"]),
-    ("courser-store", &[]),
-    ("courser-broker", &["courser-auth", "courser-codec", "courser-store"]),
-    ("courser-journal", &["courser-store"]),
-    ("courser-cluster", &["courser-journal", "courser-store"]),
-    ("courser-client", &["courser-codec", "courser-connection"]),
-    ("courser-gateway", &["courser-codec", "courser-connection", "courser-client"]),
-    ("courser-perftest", &["courser-codec", "courser-connection", "courser-client"]),
-    ("courser-codegen", &[]),
-    ("courser-ctl", &[]),
-    ("courser-management", &["courser-auth", "courser-broker", "courser-codec", "courser-store"]),
-    (
-        "courser-sim",
-        &["courser-auth", "courser-broker", "courser-codec", "courser-journal", "courser-store"],
-    ),
-];
-
-/// Crates without a rule of their own: the server stands on top of everything.
-const WITHOUT_RULE: [&str; 1] = ["courser"];
 
 /// The files and folders of the server that may name the journal: those that choose it, configure it
 /// and look into it. What serves connections sees the traits of `courser-store` only.
 const SEES_THE_JOURNAL: [&str; 6] =
     ["config", "data_dir.rs", "main.rs", "scrub", "scrub.rs", "storage.rs"];
 
-/// These do no I/O and have no tasks, whatever they are built with.
-const WITHOUT_IO: [&str; 6] = [
-    "courser-auth",
-    "courser-broker",
-    "courser-codec",
-    "courser-connection",
-    "courser-oauth",
-    "courser-store",
-];
-
-/// Runtimes, sockets and system calls.
+/// Runtimes, sockets and system calls: a crate without I/O is built with none of them.
 const IO: [&str; 9] = [
     "tokio",
     "mio",
@@ -61,8 +26,62 @@ const IO: [&str; 9] = [
     "courser-journal",
 ];
 
-/// Who is built with the broker.
-const ABOVE_THE_BROKER: [&str; 3] = ["courser", "courser-management", "courser-sim"];
+/// A row of the table of crates.
+struct Row {
+    package: String,
+    /// Our packages that it is built with, directly.
+    built_with: BTreeSet<String>,
+    /// Packages that it must not be built with, however indirectly.
+    never_with: BTreeSet<String>,
+}
+
+impl Row {
+    fn all() -> Vec<Row> {
+        let read = |cells: Vec<String>| {
+            let [name, _, built_with, never_with] = <[String; 4]>::try_from(cells).expect("a row");
+            let mut never: BTreeSet<String> = quoted(&never_with).map(package).collect();
+            if never_with.contains("I/O") {
+                never.extend(IO.map(str::to_owned));
+            }
+            let package = quoted(&name).map(package).next().expect("a crate");
+            Row {
+                package,
+                built_with: quoted(&built_with).map(self::package).collect(),
+                never_with: never,
+            }
+        };
+        table("## The crates").into_iter().map(read).collect()
+    }
+}
+
+/// The cells of the table below a heading of the architecture, without its head.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let below = page.lines().skip_while(|line| *line != heading);
+    let rows =
+        below.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| {
+        let row = row.trim_matches('|');
+        row.split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let rows: Vec<Vec<String>> = rows.skip(2).map(cells).collect();
+    assert!(!rows.is_empty(), "there is no table below {heading}");
+    rows
+}
+
+/// What stands between backquotes.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The package of a crate by its folder.
+fn package(name: &str) -> String {
+    match name {
+        "server" => "courser".to_owned(),
+        _ => format!("courser-{name}"),
+    }
+}
 
 /// Packages by what they are built with, ours and others', directly.
 struct Workspace {
@@ -110,6 +129,13 @@ impl Workspace {
         self.ours.iter().map(|id| &*self.names[id])
     }
 
+    /// Our packages that one of them is built with directly.
+    fn ours_built_with(&self, name: &str) -> BTreeSet<String> {
+        let id = self.ours.iter().find(|id| self.names[*id] == name).expect("one of ours");
+        let built_with = self.built_with[id].iter().filter(|one| self.ours.contains(*one));
+        built_with.map(|one| self.names[one].clone()).collect()
+    }
+
     /// The names of all packages that one of ours is built with, however indirectly.
     fn all_built_with(&self, name: &str) -> BTreeSet<&str> {
         let mut pending: Vec<&String> =
@@ -133,47 +159,45 @@ fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn each_crate_is_built_with_no_more_of_ours_than_its_layer_allows() {
+fn each_crate_is_built_with_what_the_architecture_says() {
     let workspace = Workspace::read();
-    let ours: BTreeSet<&str> = workspace.ours().collect();
-    for (name, allowed) in ALLOWED {
-        assert!(ours.contains(name), "{name} is not there any more: take it out of the rules");
-        let used: Vec<&str> = workspace.all_built_with(name).intersection(&ours).copied().collect();
-        let beyond: Vec<&&str> = used.iter().filter(|one| !allowed.contains(*one)).collect();
-        assert!(beyond.is_empty(), "{name} must not be built with {beyond:?}");
+    let ours: BTreeSet<String> = workspace.ours().map(str::to_owned).collect();
+    let rows = Row::all();
+    let named: BTreeSet<String> = rows.iter().map(|row| row.package.clone()).collect();
+    assert_eq!(ours, named, "the table of crates has other crates than there are");
+    for row in rows {
+        let used: BTreeSet<String> = workspace.ours_built_with(&row.package);
+        assert_eq!(
+            used, row.built_with,
+            "{} is built with others than the table says",
+            row.package
+        );
     }
 }
 
 #[test]
-fn every_crate_has_its_rule() {
+fn no_crate_is_built_with_what_it_must_never_be() {
     let workspace = Workspace::read();
-    let has_rule =
-        |name: &&str| WITHOUT_RULE.contains(name) || ALLOWED.iter().any(|(ruled, _)| ruled == name);
-    let without: Vec<&str> = workspace.ours().filter(|name| !has_rule(name)).collect();
-    assert!(without.is_empty(), "say what {without:?} may be built with");
+    for row in Row::all() {
+        let used = workspace.all_built_with(&row.package);
+        let wrong: Vec<&String> =
+            row.never_with.iter().filter(|one| used.contains(one.as_str())).collect();
+        assert!(wrong.is_empty(), "{} must not be built with {wrong:?}", row.package);
+    }
 }
 
 #[test]
 fn only_the_servers_storage_and_tools_name_the_journal() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut pending = vec![src.clone()];
     let (mut looked_at, mut found) = (0, Vec::new());
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            let within = path.strip_prefix(&src).expect("below").to_string_lossy().into_owned();
-            if SEES_THE_JOURNAL.contains(&&*within) {
-                continue;
-            }
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                looked_at += 1;
-                let text = fs::read_to_string(&path).expect("text");
-                if text.contains("courser_journal::") {
-                    found.push(within);
-                }
-            }
+    for path in sources(&src) {
+        let within = path.strip_prefix(&src).expect("below");
+        if SEES_THE_JOURNAL.iter().any(|may| within.starts_with(may)) {
+            continue;
+        }
+        looked_at += 1;
+        if fs::read_to_string(&path).expect("text").contains("courser_journal::") {
+            found.push(within.to_owned());
         }
     }
     assert!(looked_at > 5, "the sources are not where they were");
@@ -182,46 +206,34 @@ fn only_the_servers_storage_and_tools_name_the_journal() {
 
 #[test]
 fn management_sees_of_the_broker_what_is_for_its_operator() {
-    let mut pending = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../management/src")];
     let (mut looked_at, mut found) = (0, Vec::new());
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                pending.push(path);
-                continue;
-            }
-            // Those begin brokers of their own.
-            if path.ends_with("tests.rs") {
-                continue;
-            }
-            looked_at += 1;
-            let text = fs::read_to_string(&path).expect("text");
-            let names = text.split("courser_broker").skip(1);
-            let others = names.filter(|rest| !rest.starts_with("::admin::"));
-            found.extend(others.map(|_| path.clone()));
+    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../management/src")) {
+        // Those begin brokers of their own.
+        if path.ends_with("tests.rs") {
+            continue;
         }
+        looked_at += 1;
+        let text = fs::read_to_string(&path).expect("text");
+        let names = text.split("courser_broker").skip(1);
+        let others = names.filter(|rest| !rest.starts_with("::admin::"));
+        found.extend(others.map(|_| path.clone()));
     }
     assert!(looked_at > 10, "the sources are not where they were");
     assert!(found.is_empty(), "{found:?} must name courser_broker::admin only");
 }
 
-#[test]
-fn the_inner_crates_do_no_io() {
-    let workspace = Workspace::read();
-    for name in WITHOUT_IO {
-        let used = workspace.all_built_with(name);
-        let io: Vec<&&str> = IO.iter().filter(|one| used.contains(**one)).collect();
-        assert!(io.is_empty(), "{name} must not be built with {io:?}");
+/// All source files in a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let (mut pending, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
     }
-}
-
-#[test]
-fn clients_tools_and_bindings_are_not_built_with_the_broker() {
-    let workspace = Workspace::read();
-    for name in workspace.ours().filter(|name| !ABOVE_THE_BROKER.contains(name)) {
-        let used = workspace.all_built_with(name);
-        let above = used.contains("courser") || used.contains("courser-broker");
-        assert!(!above, "{name} must not be built with the broker");
-    }
+    found
 }
