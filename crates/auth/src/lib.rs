@@ -6,6 +6,7 @@
 //! applied. [`Accounts`] is shared by all connections; each has an [`Access`], which is what it may
 //! do now, compiled. [`Accounts::login`] begins a login, whose slow part ([`Attempt::verify`]) is
 //! for a thread that may be blocked.
+#![forbid(unsafe_code)]
 
 mod access;
 mod accounts;

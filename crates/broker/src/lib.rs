@@ -10,6 +10,7 @@
 //! ends the batch with [`Session::flush`]. Runs of publishes with the same route lock each queue of
 //! the route once. Under that lock a message either goes straight into the outbox of a consumer that
 //! has credit, or is copied into the store and waits. Touched connections are woken at the end.
+#![forbid(unsafe_code)]
 
 mod accounts;
 pub mod admin;

@@ -23,6 +23,7 @@
 //! A node that can't follow any more is brought a whole copy: [`CopySource`], [`CopySink`].
 //!
 //! Not here: which vhosts are in which group, and which node leads it.
+#![forbid(unsafe_code)]
 
 mod adopt;
 mod copy;

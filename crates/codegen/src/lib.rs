@@ -7,6 +7,7 @@
 //!
 //! To add a language: write a module with a function of the type [`Render`], and a line in
 //! [`TARGETS`].
+#![forbid(unsafe_code)]
 
 pub mod description;
 pub mod go;

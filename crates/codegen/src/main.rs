@@ -1,5 +1,6 @@
 //! Writes the generated sources: `courser-codegen [--check] [LANGUAGE]...`, all languages when none
 //! is named.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 use std::{env, fs, io};

@@ -4,6 +4,7 @@
 //! network. A table says what commands there are (`commands`), what each of them asks, and what it
 //! shows; completions, the manual and the help are made from it. Names, columns, texts and exit codes
 //! are those of RabbitMQ's `rabbitmqctl`, so that scripts for that work.
+#![forbid(unsafe_code)]
 
 mod answer;
 mod cli;

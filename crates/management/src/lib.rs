@@ -4,6 +4,7 @@
 //! says what is served; see `routes`. A request is read and authenticated here, and answered on a
 //! thread that may be blocked, by a handler that asks the broker's `admin` and nothing else. While
 //! nobody asks, nothing runs.
+#![forbid(unsafe_code)]
 
 mod api;
 mod asking;

@@ -2,6 +2,7 @@
 //!
 //! It knows no socket, no file and no clock: whoever uses it brings keys ([`KeySet`]) and the time. What a token must be like
 //! is in [`Rules`]; [`Token::recognize`] tells a token from a password, and [`verify`] makes a [`TokenAuthority`] of a good one.
+#![forbid(unsafe_code)]
 
 mod authority;
 mod claims;

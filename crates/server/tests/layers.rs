@@ -222,6 +222,31 @@ fn management_sees_of_the_broker_what_is_for_its_operator() {
     assert!(found.is_empty(), "{found:?} must name courser_broker::admin only");
 }
 
+#[test]
+fn only_the_files_that_the_architecture_names_have_unsafe_code() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut found, mut open) = (BTreeSet::new(), Vec::new());
+    for entry in fs::read_dir(&crates).expect("a folder") {
+        let of_crate = entry.expect("an entry").path().join("src");
+        let with_unsafe: Vec<PathBuf> =
+            sources(&of_crate).into_iter().filter(|path| has_unsafe(path)).collect();
+        if with_unsafe.is_empty() {
+            let roots = ["lib.rs", "main.rs"].map(|root| of_crate.join(root));
+            open.extend(roots.into_iter().filter(|root| root.exists() && !forbids_unsafe(root)));
+        }
+        let within = |path: &PathBuf| {
+            path.strip_prefix(&crates).expect("below").to_string_lossy().into_owned()
+        };
+        found.extend(with_unsafe.iter().map(within));
+    }
+    let named = table("## Unsafe code").into_iter().filter_map(|row| {
+        let name = quoted(&row[0]).next()?.to_owned();
+        Some(name)
+    });
+    assert_eq!(found, named.collect(), "the table of unsafe code names other files");
+    assert!(open.is_empty(), "{open:?} must forbid unsafe code");
+}
+
 /// All source files in a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let (mut pending, mut found) = (vec![folder.to_owned()], Vec::new());
@@ -236,4 +261,15 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+fn has_unsafe(path: &Path) -> bool {
+    let text = fs::read_to_string(path).expect("text");
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    code.flat_map(|line| line.split(|c| !is_part_of_name(c))).any(|word| word == "unsafe")
+}
+
+fn forbids_unsafe(root: &Path) -> bool {
+    fs::read_to_string(root).expect("text").contains("#![forbid(unsafe_code)]")
 }

@@ -8,6 +8,7 @@
 //! What is checked after every restart is the strongest thing that can be said: the broker holds
 //! exactly what it held at *some* moment that is not before the last one that was durable, and after
 //! a stop in order exactly what it held at the end.
+#![forbid(unsafe_code)]
 
 mod client;
 mod full;

@@ -12,6 +12,7 @@
 //! Whether a log is on one disk or on several machines, nobody sees who uses these. Besides, there are
 //! the layout of records ([`record`]) and the in-memory store ([`MemoryStore`]). This crate does not
 //! know what an exchange is: a queue is a number to it, a definition a key and a value.
+#![forbid(unsafe_code)]
 
 pub mod change;
 pub mod chunk;
