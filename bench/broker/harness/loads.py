@@ -56,8 +56,7 @@ class Perftest:
         words += ["--prefetch", str(workload.prefetch)] if workload.prefetch else ["--auto-ack"]
         if workload.durable:
             words += ["--durable", "--persistent"]
-        if workload.confirm:
-            words += ["--confirm", str(workload.confirm)]
+        words += ["--confirm", str(workload.confirm)]
         if workload.fanout:
             words += ["--exchange", "bench", "--exchange-type", "fanout", "--queues", str(workload.fanout)]
         if workload.queues > 1:
@@ -107,8 +106,7 @@ class JavaPerfTest:
         words += ["--qos", str(workload.prefetch)] if workload.prefetch else ["--autoack"]
         if workload.durable:
             words += ["--flag", "persistent", "--auto-delete", "false"]
-        if workload.confirm:
-            words += ["--confirm", str(workload.confirm)]
+        words += ["--confirm", str(workload.confirm)]
         if workload.fanout:
             words += ["--exchange", "bench", "--type", "fanout", "--queue-pattern", "bench-%d"]
             words += ["--queue-pattern-from", "1", "--queue-pattern-to", str(workload.fanout)]

@@ -87,7 +87,7 @@ class Watch:
 
     def __init__(self, perftest: Path, uri: str, report: Path):
         self.report = report
-        options = ["--rate", str(WATCH_RATE), "--size", str(WATCH_SIZE_BYTES), "--auto-ack", "--queue", "watch"]
+        options = ["--rate", str(WATCH_RATE), "--size", str(WATCH_SIZE_BYTES), "--auto-ack", "--confirm", "0", "--queue", "watch"]
         options += ["--duration", "600s", "--quiet", "--json", str(report)]
         self.process = subprocess.Popen(
             [perftest, "--uri", uri, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True

@@ -101,18 +101,24 @@ impl Intake {
         let context = &*self.context;
         let measured_from_ns = context.counters.measuring_from_ns();
         let mut recording = self.latency.lock();
-        let mut foreign = 0;
+        let (mut foreign, mut from_warmup) = (0, 0);
         for delivery in deliveries.iter() {
             let Some(stamp) = Stamp::read(delivery.body()) else { continue };
             if !is_own(context, &mut self.arrivals, stamp) {
                 foreign += 1;
             } else if stamp.time_ns >= measured_from_ns {
                 recording.add(now_ns.saturating_sub(stamp.time_ns));
+            } else {
+                from_warmup += 1;
             }
         }
         drop(recording);
         let own = deliveries.len() as u64 - foreign;
         context.counters.consumed.add(own, now_ns);
+        // During the warm-up everything is of the warm-up; a run without producers has none.
+        if from_warmup > 0 && measured_from_ns != u64::MAX && context.options.producers > 0 {
+            context.counters.from_warmup.add(from_warmup, now_ns);
+        }
         if foreign > 0 {
             context.counters.foreign.add(foreign, now_ns);
         }

@@ -47,6 +47,8 @@ pub struct Counters {
     pub returned: Counter,
     /// Messages that arrived and are of another run.
     pub foreign: Counter,
+    /// Messages that arrived after the warm-up and were published in it.
+    pub from_warmup: Counter,
     measure_from_ns: AtomicU64,
 }
 
@@ -59,6 +61,7 @@ impl Default for Counters {
             nacked: Counter::default(),
             returned: Counter::default(),
             foreign: Counter::default(),
+            from_warmup: Counter::default(),
             measure_from_ns: AtomicU64::new(u64::MAX),
         }
     }

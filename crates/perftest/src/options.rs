@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   perftest
       one producer and one consumer with bodies of 1 KiB, for 30 seconds
-  perftest --producers 10 --consumers 10 --size 16 --auto-ack
+  perftest --producers 10 --consumers 10 --size 16 --auto-ack --confirm 0
       how many small messages the broker moves
   perftest --durable --persistent --confirm 100 --prefetch 100 --multi-ack 10
       what it costs to lose nothing
@@ -29,7 +29,7 @@ Examples:
 
 Every option can also be written with a single dash: perftest -producers 10 -size 10240 -duration 60s
 
-Exit code: 0 on success; 1 if a message was lost, refused or never confirmed, or a connection failed;
+Exit code: 0 on success; 1 if a message was lost, left undrained, refused or never confirmed, or a connection failed;
 2 if the options are invalid or a report can't be written.";
 
 /// Load-test an AMQP 0-9-1 broker: throughput, latency and loss.
@@ -90,8 +90,8 @@ pub struct Options {
     #[arg(long, value_name = "KEY", help_heading = "Topology")]
     pub routing_key: Option<String>,
 
-    /// Use publisher confirms, at most this many outstanding per producer (0: no confirms)
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Guarantees")]
+    /// Publisher confirms outstanding per producer, at most (0: publish without confirms)
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Guarantees")]
     pub confirm: u32,
     /// Unacknowledged messages per consumer (0: any number)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
@@ -99,8 +99,8 @@ pub struct Options {
     /// Acknowledge N messages at a time
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
     pub multi_ack: u16,
-    /// At the end, wait for messages in transit until none has arrived for this long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = "Guarantees")]
+    /// At the end, wait at most this long for messages in transit; what is left then is told, and fails the run
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Guarantees")]
     pub drain_timeout: Duration,
 
     /// TLS, for amqps://

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::latency::{Summary, percentile_curve};
@@ -24,28 +25,33 @@ impl Run {
 
     /// Closes everything and sums up.
     pub(crate) async fn finish(mut self, setup: Setup) -> Report {
+        let ending = Ending::within(ENDING_TIMEOUT);
         let unconfirmed = self.stopped.iter().map(|producer| producer.give_up_waiting()).sum();
-        self.close_all().await;
+        self.close_all(&ending).await;
         let missing = self.missing();
         let queues = || self.context.topology.queues.iter().enumerate();
         let topology = &self.context.topology;
         // What an exchange gave to a queue that nobody consumes is there, and not lost.
         let counts = |queue| topology.is_consumed(queue) || topology.reaches_one();
         let consumed = queues().filter(|&(queue, _)| counts(queue));
-        let ready = within(setup.ready(consumed.map(|(_, name)| name.as_str()))).await.flatten();
+        let ready =
+            ending.wait(setup.ready(consumed.map(|(_, name)| name.as_str()))).await.flatten();
         // A broker that has not answered once is not asked again.
         let left = match ready {
-            Some(_) => within(setup.ready(queues().map(|(_, name)| name.as_str()))).await.flatten(),
+            Some(_) => {
+                ending.wait(setup.ready(queues().map(|(_, name)| name.as_str()))).await.flatten()
+            }
             None => None,
         };
         // A run that was cut off cannot tell what is lost from what is under way.
         let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
-        let lost = if is_open { 0 } else { missing.saturating_sub(ready.unwrap_or(0)) };
+        let gone = missing.saturating_sub(ready.unwrap_or(0));
         let totals = self.context.counters.totals();
         let fate = Fate {
-            lost,
+            lost: if is_open { 0 } else { gone },
+            undrained: if is_open { 0 } else { missing - gone },
             left: left.unwrap_or(0),
-            open: if is_open { missing.saturating_sub(ready.unwrap_or(0)) } else { 0 },
+            open: if is_open { gone } else { 0 },
             duplicates: self.context.ledger.balance().duplicates,
             nacked: totals.nacked,
             unconfirmed,
@@ -55,13 +61,13 @@ impl Run {
         };
         let broker = setup.broker.clone();
         if ready.is_some() {
-            within(setup.clean_up(&self.context)).await;
+            ending.wait(setup.clean_up(&self.context)).await;
         }
         self.report(fate, broker)
     }
 
     /// Closes producers and consumers, all at once.
-    async fn close_all(&mut self) {
+    async fn close_all(&mut self, ending: &Ending) {
         // They hold on to the consumers.
         self.failing.shutdown().await;
         let mut closing = JoinSet::new();
@@ -74,26 +80,32 @@ impl Run {
                 closing.spawn(consumer.close());
             }
         }
-        within(closing.join_all()).await;
+        ending.wait(closing.join_all()).await;
     }
 
     fn report(self, fate: Fate, broker: String) -> Report {
         let (context, sampler) = (&self.context, &self.sampler);
         let counters = &context.counters;
         let from_ns = sampler.measured_from_ns.unwrap_or(self.ended_ns);
-        let seconds = |to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e9;
-        let totals = counters.totals().since(sampler.base);
-        let throughput = |total, last_ns| Throughput::new(total, seconds(last_ns));
+        let seconds = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e9;
+        let duration_s = seconds(from_ns, self.ended_ns);
+        // A run that has ended in its warm-up has measured nothing.
+        let base = sampler.measured_from_ns.map_or(self.ended, |_| sampler.base);
+        let (measured, totals) = (self.ended.since(base), counters.totals());
+        let drained = totals.since(self.ended);
+        let throughput = |measured, drained| Throughput::new(measured, drained, duration_s);
         Report {
-            format: 1,
+            format: 2,
             settings: settings(context, broker),
-            duration_s: seconds(self.ended_ns),
+            duration_s,
             warmup_s: context.options.warmup.as_secs_f64(),
-            drain_s: counters.consumed.last_ns().saturating_sub(self.ended_ns) as f64 / 1e9,
+            drain_s: seconds(self.ended_ns, counters.consumed.last_ns()),
+            consumed_from_warmup: counters.from_warmup.total(),
             interrupted: self.interruptions > 0,
-            published: throughput(totals.published, counters.published.last_ns()),
-            consumed: throughput(totals.consumed, counters.consumed.last_ns()),
-            confirmed: throughput(totals.confirmed, counters.confirmed.last_ns()),
+            // What a producer was handing over when it was told to stop is of the measured time.
+            published: throughput(measured.published + drained.published, 0),
+            consumed: throughput(measured.consumed, drained.consumed),
+            confirmed: throughput(measured.confirmed, drained.confirmed),
             fate,
             consumer_latency: Summary::of(&sampler.consumer_latency),
             confirm_latency: Summary::of(&sampler.confirm_latency),
@@ -104,10 +116,20 @@ impl Run {
     }
 }
 
+/// The time for everything behind the drain together: closing, looking into the queues, deleting them.
+const ENDING_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Waits for a broker that may not answer any more.
-async fn within<R>(future: impl Future<Output = R>) -> Option<R> {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    tokio::time::timeout(PATIENCE, future).await.ok()
+struct Ending(Instant);
+
+impl Ending {
+    fn within(timeout: Duration) -> Self {
+        Self(Instant::now() + timeout)
+    }
+
+    async fn wait<R>(&self, future: impl Future<Output = R>) -> Option<R> {
+        tokio::time::timeout_at(self.0, future).await.ok()
+    }
 }
 
 fn settings(context: &Context, broker: String) -> Settings {
@@ -129,6 +151,7 @@ fn settings(context: &Context, broker: String) -> Settings {
         prefetch: options.prefetch,
         multi_ack: options.multi_ack,
         confirm: options.confirm,
+        drain_timeout_ms: options.drain_timeout.as_millis() as u64,
         exchange,
         queues: options.queues,
     }

@@ -1,5 +1,7 @@
 //! What a run has come to: the figures, and whether all went well.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::latency::{PercentilePoint, Summary};
@@ -19,6 +21,8 @@ pub struct Report {
     pub warmup_s: f64,
     /// Seconds that it took for the last message to arrive after publishing had ended.
     pub drain_s: f64,
+    /// Messages that were consumed in the measured time, and published in the warm-up.
+    pub consumed_from_warmup: u64,
     /// Whether the user broke the run off.
     pub interrupted: bool,
     /// Messages published.
@@ -68,6 +72,8 @@ pub struct Settings {
     pub multi_ack: u16,
     /// Unconfirmed messages that a producer may have, 0 without confirms.
     pub confirm: u32,
+    /// Longest time to wait for messages in transit at the end.
+    pub drain_timeout_ms: u64,
     /// Exchange and its type, empty for the default exchange.
     pub exchange: String,
     /// Number of queues.
@@ -77,18 +83,20 @@ pub struct Settings {
 /// A number of messages, and so many a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Throughput {
-    /// How many in the time that was measured.
+    /// How many from the end of the warm-up to the end of the run.
     pub total: u64,
-    /// The total, divided by the time from the start of measuring to the last of them.
+    /// Those of them that came in the measured time, divided by that time.
     pub per_s: f64,
+    /// Those of them that came behind the measured time, while the run was draining.
+    pub drained: u64,
 }
 
 impl Throughput {
-    /// `total` messages, the last of them `seconds` after the start of measuring.
+    /// `measured` messages in the `duration_s` seconds that were measured, and `drained` behind them.
     #[must_use]
-    pub fn new(total: u64, seconds: f64) -> Self {
-        let per_s = if total == 0 || seconds <= 0.0 { 0.0 } else { total as f64 / seconds };
-        Self { total, per_s }
+    pub fn new(measured: u64, drained: u64, duration_s: f64) -> Self {
+        let per_s = if duration_s > 0.0 { measured as f64 / duration_s } else { 0.0 };
+        Self { total: measured + drained, per_s, drained }
     }
 }
 
@@ -97,6 +105,8 @@ impl Throughput {
 pub struct Fate {
     /// Messages that should have arrived, did not, and are not in a queue any more either.
     pub lost: u64,
+    /// Messages that had not arrived when the time to drain was over, and were in their queues.
+    pub undrained: u64,
     /// Messages that are still in the queues.
     pub left: u64,
     /// Messages that had not arrived when the run was broken off, by the user or a failure: nobody knows where they are.
@@ -117,10 +127,11 @@ pub struct Fate {
 
 impl Fate {
     /// Sentences about what must not be; empty when all went well.
-    #[must_use]
-    pub fn problems(&self) -> Vec<String> {
+    fn problems(&self, drain_timeout: Duration) -> Vec<String> {
+        let undrained = format!("left after {drain_timeout:?} (--drain-timeout)");
         let counted = [
             (self.lost, "lost"),
+            (self.undrained, &undrained),
             (self.nacked, "refused by the broker (nack)"),
             (self.unconfirmed, "never confirmed"),
         ];
@@ -148,9 +159,15 @@ impl Fate {
 }
 
 impl Report {
+    /// Sentences about what must not be; empty when all went well.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        self.fate.problems(Duration::from_millis(self.settings.drain_timeout_ms))
+    }
+
     /// Whether all went well; decides the exit code.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.fate.problems().is_empty()
+        self.problems().is_empty()
     }
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use courser_client::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::clock::now_ns;
 use crate::consumer::Consumer;
 use crate::context::Context;
+use crate::counters::Totals;
 use crate::options::Options;
 use crate::producer::{Producer, Stopped};
 use crate::report::Report;
@@ -71,6 +73,7 @@ pub async fn run(
         interrupts,
         interruptions: 0,
         ended_ns: 0,
+        ended: Totals::default(),
     };
     run.start().await?;
     run.measure(&mut line).await;
@@ -96,6 +99,8 @@ pub(crate) struct Run {
     pub(crate) interruptions: u32,
     /// When publishing ended, in monotonic nanoseconds.
     pub(crate) ended_ns: u64,
+    /// What had come by then.
+    pub(crate) ended: Totals,
 }
 
 impl Run {
@@ -170,6 +175,7 @@ impl Run {
         }
         self.context.stop();
         self.ended_ns = now_ns();
+        self.ended = self.context.counters.totals();
         while let Some(stopped) = self.producers.join_next().await {
             self.producer_ended(stopped);
         }
@@ -192,35 +198,27 @@ impl Run {
         line(&point.line());
     }
 
-    /// Waits for messages and confirms under way, until all are there or none comes any more.
+    /// Waits for messages and confirms under way until all are there, as long as `--drain-timeout` lets it.
     async fn drain(&mut self, line: &mut impl FnMut(&str)) {
-        let patience = self.context.options.drain_timeout;
+        let deadline = Instant::now() + self.context.options.drain_timeout;
         let flushing = async {
             for producer in &self.stopped {
                 // A connection that has failed was told of.
                 let _ = producer.flush().await;
             }
         };
-        let _ = tokio::time::timeout(patience, flushing).await;
+        let _ = tokio::time::timeout_at(deadline, flushing).await;
         let mut look = tokio::time::interval(LOOK_EVERY);
-        let mut arrived = 0;
-        let mut quiet_from_ns = now_ns();
         while !self.is_drained() && self.failures.is_empty() && self.interruptions < 2 {
             tokio::select! {
                 _ = look.tick() => {}
+                () = tokio::time::sleep_until(deadline) => break,
                 Some(Ok(failure)) = self.failing.join_next() => self.failures.push(failure),
                 Some(()) = self.interrupts.recv() => self.interruptions += 1,
             }
-            let (now, totals) = (now_ns(), self.context.counters.totals());
-            let total = totals.consumed + totals.confirmed + totals.nacked;
-            if total != arrived {
-                (arrived, quiet_from_ns) = (total, now);
-            }
+            let now = now_ns();
             if now >= self.sampler.next_ns() {
                 self.sample(now, line);
-            }
-            if now - quiet_from_ns >= patience.as_nanos() as u64 {
-                break;
             }
         }
         self.sampler.finish(now_ns());

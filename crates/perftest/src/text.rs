@@ -17,6 +17,7 @@ pub fn render(report: &Report) -> String {
 
 fn write_report(report: &Report, out: &mut String) -> std::fmt::Result {
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
+    writeln!(out, "\n=== Performance Test Results ===")?;
     writeln!(out, "\nDuration: {:.2} s{interrupted}", report.duration_s)?;
     if report.warmup_s > 0.0 {
         writeln!(out, "  after a warm-up of {:.2} s that is not counted", report.warmup_s)?;
@@ -28,23 +29,31 @@ fn write_report(report: &Report, out: &mut String) -> std::fmt::Result {
     write_throughput(out, "Published", report.published)?;
     write_throughput(out, "Consumed", report.consumed)?;
     write_throughput(out, "Confirmed", report.confirmed)?;
+    if report.consumed_from_warmup > 0 {
+        let count = report.consumed_from_warmup;
+        writeln!(out, "  {count} of those consumed were published in the warm-up")?;
+    }
     if report.settings.consumers > 0 {
         write_consumer_latency(report, out)?;
     }
     if report.settings.confirm > 0 {
-        writeln!(out, "\nConfirm latency:")?;
+        writeln!(out, "\nConfirm Latency:")?;
         write_latency(report.confirm_latency, out)?;
     }
     write_verdict(report, out)
 }
 
 fn write_throughput(out: &mut String, name: &str, throughput: Throughput) -> std::fmt::Result {
-    let Throughput { total, per_s } = throughput;
-    writeln!(out, "  {:<10} {total} messages ({per_s:.0} msg/s)", format!("{name}:"))
+    let Throughput { total, per_s, drained } = throughput;
+    write!(out, "  {:<10} {total} messages ({per_s:.0} msg/s", format!("{name}:"))?;
+    match drained {
+        0 => writeln!(out, ")"),
+        _ => writeln!(out, ", {drained} of them behind the measured time)"),
+    }
 }
 
 fn write_consumer_latency(report: &Report, out: &mut String) -> std::fmt::Result {
-    writeln!(out, "\nConsumer latency:")?;
+    writeln!(out, "\nConsumer Latency:")?;
     if report.settings.size_bytes < STAMP_LEN && report.settings.producers > 0 {
         return writeln!(
             out,
@@ -73,7 +82,7 @@ fn write_latency(summary: Option<Summary>, out: &mut String) -> std::fmt::Result
 
 fn write_verdict(report: &Report, out: &mut String) -> std::fmt::Result {
     let remarks = report.fate.remarks();
-    let problems = report.fate.problems();
+    let problems = report.problems();
     if !remarks.is_empty() || !problems.is_empty() {
         writeln!(out)?;
     }
@@ -86,13 +95,13 @@ fn write_verdict(report: &Report, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// A time with a unit that suits it: `812 ns`, `41.3 us`, `2.05 ms`, `3.20 s`.
+/// A time with a unit that suits it: `812 ns`, `41.3 µs`, `2.05 ms`, `3.20 s`.
 #[must_use]
 pub fn human_time(time_ns: u64) -> String {
     let ns = time_ns as f64;
     match time_ns {
         0..1_000 => format!("{time_ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns / 1e3),
+        1_000..1_000_000 => format!("{:.1} µs", ns / 1e3),
         1_000_000..1_000_000_000 => format!("{:.2} ms", ns / 1e6),
         _ => format!("{:.2} s", ns / 1e9),
     }

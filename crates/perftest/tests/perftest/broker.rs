@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use courser_codec::{
     FieldTable, Method, RawProperties, ShortStr, ShortString, basic, confirm, exchange, queue,
@@ -30,7 +30,12 @@ pub struct Faults {
     pub breaks_at: Option<u64>,
     /// With this publish its connection is closed with an error.
     pub closes_at: Option<u64>,
+    /// Consumers get a message every few milliseconds.
+    pub drips: bool,
 }
+
+/// Time between two messages for a consumer, when they come in drips.
+const DRIP_EVERY: Duration = Duration::from_millis(5);
 
 /// Where it listens, and what it holds.
 pub struct Broker {
@@ -121,8 +126,8 @@ struct Link {
     machine: server::Connection,
     deliveries: mpsc::UnboundedReceiver<Vec<u8>>,
     delivering: mpsc::UnboundedSender<Vec<u8>>,
-    /// Channel and tag of the connection's consumer.
-    consumer: Option<(u16, ShortString)>,
+    /// Channel, tag and queue of the connection's consumer.
+    consumer: Option<(u16, ShortString, String)>,
     delivery_tag: u64,
     is_broken: bool,
 }
@@ -148,6 +153,8 @@ impl Link {
 
     async fn serve(mut self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let mut input = Vec::new();
+        let drips = self.state.lock().unwrap().faults.drips;
+        let mut drip = tokio::time::interval(DRIP_EVERY);
         loop {
             tokio::select! {
                 count = stream.read_buf(&mut input) => {
@@ -161,7 +168,12 @@ impl Link {
                     let used = input.len() - rest.len();
                     input.drain(..used);
                 }
-                Some(body) = self.deliveries.recv() => self.deliver(&body),
+                _ = drip.tick(), if drips => {
+                    if let Ok(body) = self.deliveries.try_recv() {
+                        self.deliver(&body);
+                    }
+                }
+                Some(body) = self.deliveries.recv(), if !drips => self.deliver(&body),
             }
             let output = std::mem::take(self.machine.output());
             if stream.write_all(&output).await.is_err()
@@ -279,12 +291,21 @@ impl Link {
             Method::BasicQos(_) => Method::BasicQosOk(basic::QosOk),
             Method::ConfirmSelect(_) => Method::ConfirmSelectOk(confirm::SelectOk),
             Method::BasicCancel(cancel) => {
+                if let Some((_, _, name)) = self.consumer.take() {
+                    // What was not sent is ready again.
+                    self.deliveries.close();
+                    let queue = state.queues.entry(name).or_default();
+                    while let Ok(body) = self.deliveries.try_recv() {
+                        queue.ready.push_back(body);
+                    }
+                }
                 Method::BasicCancelOk(basic::CancelOk { consumer_tag: cancel.consumer_tag })
             }
             Method::BasicAck(ack) => return state.acknowledgements.push(ack),
             Method::BasicConsume(consume) => {
-                self.consumer = Some((channel, consume.consumer_tag.into()));
-                let queue = state.queues.entry(consume.queue.to_string()).or_default();
+                let name = consume.queue.to_string();
+                self.consumer = Some((channel, consume.consumer_tag.into(), name.clone()));
+                let queue = state.queues.entry(name).or_default();
                 queue.consumers.push(self.delivering.clone());
                 let waiting: Vec<_> = queue.ready.drain(..).collect();
                 waiting.into_iter().for_each(|body| queue.push(body));
@@ -300,7 +321,7 @@ impl Link {
     }
 
     fn deliver(&mut self, body: &[u8]) {
-        let Some((channel, tag)) = self.consumer.clone() else { return };
+        let Some((channel, tag, _)) = self.consumer.clone() else { return };
         self.delivery_tag += 1;
         let deliver = basic::Deliver {
             consumer_tag: tag.as_short_str(),

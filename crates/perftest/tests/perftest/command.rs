@@ -43,7 +43,7 @@ async fn it_prints_lines_and_a_report_and_writes_files() {
     assert!((1..=3).contains(&lines.len()), "{text}");
     assert!(lines[0].ends_with(&format!("confirmed: {}", lines[0].rsplit(' ').next().unwrap())));
     assert!(
-        text.contains("\nThroughput:\n  Published: ") && text.contains("\nConfirm latency:\n"),
+        text.contains("\nThroughput:\n  Published: ") && text.contains("\nConfirm Latency:\n"),
         "{text}"
     );
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
@@ -141,7 +141,7 @@ async fn stop_with(signal: &str) {
     assert!(begun.elapsed() < PATIENCE, "it ran on");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("s, interrupted\n") && text.contains("Consumer latency:\n  min: "),
+        text.contains("s, interrupted\n") && text.contains("Consumer Latency:\n  min: "),
         "{text}"
     );
     assert_eq!(output.status.code(), Some(0), "{signal}");

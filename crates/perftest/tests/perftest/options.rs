@@ -24,7 +24,8 @@ fn defaults_are_those_that_the_manual_names() {
     assert_eq!((options.rate, options.size, options.prefetch), (0, 1024, 1));
     assert_eq!(options.queue, "perftest");
     assert!(!options.flags.persistent && !options.flags.auto_ack && !options.flags.durable);
-    assert_eq!((options.confirm, options.messages, options.multi_ack), (0, 0, 1));
+    assert_eq!((options.confirm, options.messages, options.multi_ack), (100, 0, 1));
+    assert_eq!(options.drain_timeout, Duration::from_secs(60));
     assert!(options.exchange.is_empty() && options.routing_key.is_none() && options.queues == 1);
     assert!(options.json.is_none() && options.html.is_none() && !options.flags.quiet);
 }

@@ -25,7 +25,7 @@ fn report() -> Report {
     let mut point = Point::new(1.0, 1.0, delta, 1499);
     point.consumer_latency = Some(PointLatency { median_ns: 1000, p99_ns: 2000, max_ns: 3000 });
     Report {
-        format: 1,
+        format: 2,
         settings: Settings {
             uri: "amqp://localhost:5672/%2F".into(),
             broker: "<Broker> & Co </script>".into(),
@@ -37,9 +37,10 @@ fn report() -> Report {
         duration_s: 30.0,
         warmup_s: 0.0,
         drain_s: 0.0,
+        consumed_from_warmup: 0,
         interrupted: false,
-        published: Throughput::new(45_678, 30.0),
-        consumed: Throughput::new(45_678, 30.0),
+        published: Throughput::new(45_678, 0, 30.0),
+        consumed: Throughput::new(45_600, 78, 30.0),
         confirmed: Throughput::default(),
         fate: Fate::default(),
         consumer_latency: Some(summary()),
@@ -68,18 +69,20 @@ fn a_good_run_reports_throughput_and_latency() {
     assert_eq!(
         text::render(&report()),
         "
+=== Performance Test Results ===
+
 Duration: 30.00 s
 
 Throughput:
   Published: 45678 messages (1523 msg/s)
-  Consumed:  45678 messages (1523 msg/s)
+  Consumed:  45678 messages (1520 msg/s, 78 of them behind the measured time)
   Confirmed: 0 messages (0 msg/s)
 
-Consumer latency:
+Consumer Latency:
   min:     812 ns
-  median:  41.3 us
-  75th:    50.0 us
-  95th:    200.0 us
+  median:  41.3 µs
+  75th:    50.0 µs
+  95th:    200.0 µs
   99th:    2.05 ms
   99.9th:  30.00 ms
   max:     3.20 s
@@ -93,12 +96,15 @@ fn a_bad_run_says_what_is_wrong() {
     let mut report = report();
     report.warmup_s = 5.0;
     report.drain_s = 1.25;
+    report.consumed_from_warmup = 12;
+    report.settings.drain_timeout_ms = 60_000;
     report.interrupted = true;
-    report.confirmed = Throughput::new(40_000, 32.0);
+    report.confirmed = Throughput::new(37_500, 2500, 30.0);
     report.settings.confirm = 10;
     report.confirm_latency = None;
     report.fate = Fate {
         lost: 1,
+        undrained: 9,
         left: 4,
         open: 8,
         duplicates: 2,
@@ -113,14 +119,16 @@ fn a_bad_run_says_what_is_wrong() {
         "Duration: 30.00 s, interrupted\n",
         "after a warm-up of 5.00 s that is not counted\n",
         "then 1.25 s until the last message had arrived\n",
-        "  Confirmed: 40000 messages (1250 msg/s)\n",
-        "Confirm latency:\n  nothing was measured\n",
+        "  Confirmed: 40000 messages (1250 msg/s, 2500 of them behind the measured time)\n",
+        "  12 of those consumed were published in the warm-up\n",
+        "Confirm Latency:\n  nothing was measured\n",
         "Note: 6 messages came back: no queue took them (mandatory)\n",
         "Note: 2 messages arrived more than once\n",
         "Note: 4 messages are left in the queues\n",
         "Note: 8 messages had not arrived when the run was broken off\n",
         "Note: 7 messages were from another run\n",
         "FAILED: 1 message was lost\n",
+        "FAILED: 9 messages were left after 60s (--drain-timeout)\n",
         "FAILED: 3 messages were refused by the broker (nack)\n",
         "FAILED: 5 messages were never confirmed\n",
         "FAILED: a producer failed: the connection is lost\n",
@@ -134,6 +142,7 @@ fn a_bad_run_says_what_is_wrong() {
 fn each_kind_of_failure_is_one_by_itself() {
     let bad = [
         Fate { lost: 1, ..Fate::default() },
+        Fate { undrained: 1, ..Fate::default() },
         Fate { nacked: 1, ..Fate::default() },
         Fate { unconfirmed: 1, ..Fate::default() },
         Fate { failures: vec!["x".into()], ..Fate::default() },
@@ -162,8 +171,8 @@ fn times_have_a_unit_that_suits_them() {
     let cases = [
         (0, "0 ns"),
         (999, "999 ns"),
-        (1_000, "1.0 us"),
-        (41_349, "41.3 us"),
+        (1_000, "1.0 µs"),
+        (41_349, "41.3 µs"),
         (1_000_000, "1.00 ms"),
         (999_000_000, "999.00 ms"),
         (61_000_000_000, "61.00 s"),

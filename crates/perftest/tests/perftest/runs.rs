@@ -11,24 +11,27 @@ use crate::broker::{Broker, Faults};
 
 /// Runs against a broker and reports; `line` gets what is printed every second.
 async fn run_lines(broker: &Broker, line: &str, printed: impl FnMut(&str)) -> Report {
-    let line = format!("perftest --uri {} --drain-timeout 300ms {line}", broker.uri);
+    let line = format!("perftest --uri {} {line}", broker.uri);
     let options = Options::parse_from_args(line.split_whitespace()).unwrap();
     let (_sender, interrupts) = mpsc::channel(1);
     run(options, printed, interrupts).await.unwrap()
 }
 
+/// Runs against a broker that fails; what is lost is not waited for as long as by default.
 async fn run_on(faults: Faults, line: &str) -> Report {
-    run_lines(&Broker::start(faults).await, line, |_| ()).await
+    let line = format!("--drain-timeout 3s {line}");
+    run_lines(&Broker::start(faults).await, &line, |_| ()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_by_time_loses_nothing_and_cleans_up() {
     let broker = Broker::start(Faults::default()).await;
     let mut lines = Vec::new();
-    let report = run_lines(&broker, "--duration 1500ms --auto-ack --size 100", |line| {
-        lines.push(line.to_owned())
-    })
-    .await;
+    let report =
+        run_lines(&broker, "--duration 1500ms --auto-ack --size 100 --confirm 0", |line| {
+            lines.push(line.to_owned())
+        })
+        .await;
     assert!(report.is_good(), "{:?}", report.fate);
     assert!(
         report.published.total > 100 && report.published.total == report.consumed.total,
@@ -79,7 +82,7 @@ async fn a_small_message_that_is_lost_fails_the_run_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_duplicate_does_not_hide_a_loss() {
     let faults = Faults { loses: Some(5), doubles: Some(7), ..Faults::default() };
-    let report = run_on(faults, "--messages 1000 --auto-ack").await;
+    let report = run_on(faults, "--messages 1000 --auto-ack --confirm 0").await;
     assert_eq!(report.fate, Fate { lost: 1, duplicates: 1, ..Fate::default() });
 }
 
@@ -199,6 +202,52 @@ async fn the_warm_up_is_not_counted() {
     assert!((400..=600).contains(&report.published.total), "{} messages", report.published.total);
     assert!((0.45..0.7).contains(&report.duration_s), "{}", report.duration_s);
     assert!(report.series[0].warmup && !report.series.last().unwrap().warmup);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_are_of_the_measured_time_and_what_comes_behind_it_is_told_apart() {
+    let broker = Broker::start(Faults { drips: true, ..Faults::default() }).await;
+    // The limit is reached at once, so all is published at the beginning of what is measured.
+    let line = "--messages 40 --confirm 0 --prefetch 0";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert_eq!((report.published.total, report.consumed.total), (40, 40));
+    assert!(report.consumed.drained > 0 && report.published.drained == 0, "{report:?}");
+    let measured = report.consumed.total - report.consumed.drained;
+    assert_eq!(report.consumed.per_s, measured as f64 / report.duration_s);
+    assert_eq!(report.published.per_s, 40.0 / report.duration_s);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_counts_the_time_in_which_nothing_could_be_published() {
+    // The tenth confirm never comes, so publishing stands still from the twentieth message on.
+    let faults = Faults { forgets_from: Some(10), ..Faults::default() };
+    let report = run_on(faults, "--duration 1s --confirm 10").await;
+    assert_eq!(report.published.per_s, report.published.total as f64 / report.duration_s);
+    assert!(report.published.per_s < 20.0, "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_the_warm_up_that_come_late_are_told() {
+    let broker = Broker::start(Faults { drips: true, ..Faults::default() }).await;
+    let line = "--warmup 300ms --duration 300ms --rate 500 --confirm 0";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert!(report.consumed_from_warmup > 0, "{report:?}");
+    let arrived = report.published.total + report.consumed_from_warmup;
+    assert_eq!(report.consumed.total, arrived, "those and the others are all that came");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_drain_ends_in_time_though_messages_keep_coming() {
+    let faults = Faults { drips: true, ..Faults::default() };
+    let report = run_on(faults, "--messages 2000 --confirm 0").await;
+    let fate = &report.fate;
+    assert!(fate.undrained > 0, "{fate:?}");
+    assert_eq!(report.consumed.total + fate.undrained, 2000, "{fate:?}");
+    assert_eq!((fate.lost, fate.left), (0, fate.undrained));
+    let told = format!("{} messages were left after 3s (--drain-timeout)", fate.undrained);
+    assert_eq!(report.problems(), [told]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
