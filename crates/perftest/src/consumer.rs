@@ -6,6 +6,7 @@ use courser_client::batch::{BatchConsumer, Deliveries};
 use courser_client::{Channel, Connection, ConsumeOptions, Error};
 use parking_lot::Mutex;
 
+use crate::arguments;
 use crate::clock::now_ns;
 use crate::context::Context;
 use crate::latency::Recorder;
@@ -41,7 +42,8 @@ impl Consumer {
         index: usize,
         latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let connection = context.connect(&format!("consumer {}", index + 1)).await?;
+        let connection =
+            context.endpoints.connect(index, &format!("consumer {}", index + 1)).await?;
         let channel = connection.open_channel().await?;
         let auto_ack = context.options.flags.auto_ack;
         if !auto_ack {
@@ -49,7 +51,7 @@ impl Consumer {
         }
         let queue = context.topology.consumed[index];
         let intake = Arc::new(Mutex::new(Intake {
-            arrivals: Arrivals::new(&context.ledger, queue),
+            arrivals: Arrivals::new(&context.ledger, context.topology.place_of_consumer(index)),
             context: context.clone(),
             latency,
             unacknowledged: 0,
@@ -59,7 +61,8 @@ impl Consumer {
             let intake = intake.clone();
             move |deliveries: &mut Deliveries<'_>| intake.lock().take(deliveries)
         };
-        let options = ConsumeOptions { auto_ack, ..ConsumeOptions::default() };
+        let arguments = arguments::of_consumers(&context.options);
+        let options = ConsumeOptions { auto_ack, arguments, ..ConsumeOptions::default() };
         let name = &context.topology.queues[queue];
         let consumer = channel.consume_batches(name, options, handler).await?;
         Ok(Self { context, connection, channel, consumer, intake })

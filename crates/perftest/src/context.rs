@@ -2,25 +2,22 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use courser_client::{Connection, Error, FieldTable, FieldValue, Uri};
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
+use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::run::RunError;
 use crate::stamp::RUNS;
-use crate::tls::Tls;
 use crate::topology::Topology;
 
 /// A run.
 pub struct Context {
     /// What was asked for.
     pub options: Options,
-    /// Where the broker is.
-    pub uri: Uri,
-    /// How to speak TLS with it, for `amqps://`.
-    tls: Option<Tls>,
+    /// Where the brokers are.
+    pub endpoints: Endpoints,
     /// Who publishes where, who consumes what.
     pub topology: Topology,
     /// Which messages have arrived.
@@ -41,16 +38,14 @@ impl Context {
     /// A run that begins at `start_ns`.
     ///
     /// # Errors
-    /// When the options' URI is none, or what they say of TLS can't be done.
+    /// When one of the options' URIs is none, or what they say of TLS can't be done.
     pub fn new(options: Options, start_ns: u64) -> Result<Self, RunError> {
-        let uri: Uri = options.uri.parse().map_err(|error| RunError::Uri(Error::Uri(error)))?;
-        let tls = Tls::of(&options.tls, &uri)?;
+        let endpoints = Endpoints::new(&options.broker)?;
         let topology = Topology::new(&options);
         Ok(Self {
             ledger: Ledger::new(topology.clone()),
             topology,
-            uri,
-            tls,
+            endpoints,
             counters: Counters::default(),
             // Any number that two runs one after the other, or side by side, do not share by habit.
             run: (((start_ns / 1000) ^ u64::from(std::process::id())) % u64::from(RUNS)) as u16,
@@ -105,36 +100,5 @@ impl Context {
             }
             stopped.await;
         }
-    }
-
-    /// Opens one of the run's connections, which the broker shows under this name.
-    ///
-    /// # Errors
-    /// When the broker cannot be reached, or does not let the run in.
-    pub async fn connect(&self, name: &str) -> Result<Connection, Error> {
-        let mut uri = self.uri.clone();
-        uri.options.connection_name.get_or_insert_with(|| format!("perftest {name}"));
-        match &self.tls {
-            None => Connection::open_uri(&uri).await,
-            Some(tls) => Connection::open_through(&uri, |stream| tls.handshake(stream)).await,
-        }
-    }
-
-    /// The headers of the options. Whole numbers become integers, true and false booleans, all else text.
-    #[must_use]
-    pub fn headers(&self) -> FieldTable {
-        let pairs = self.options.headers.iter().filter_map(|header| header.split_once('='));
-        pairs.fold(FieldTable::new(), |table, (name, value)| table.with(name, header_value(value)))
-    }
-}
-
-fn header_value(text: &str) -> FieldValue {
-    if let Ok(number) = text.parse::<i64>() {
-        return number.into();
-    }
-    match text {
-        "true" => true.into(),
-        "false" => false.into(),
-        _ => text.into(),
     }
 }

@@ -16,7 +16,7 @@ pub struct Ledger {
     topology: Topology,
     published: Vec<AtomicU64>,
     exempt: Vec<Mutex<Ranges>>,
-    /// By queue, then by producer.
+    /// By place, a queue or the consumer of a stream, then by producer.
     arrived: Vec<Vec<Mutex<Arrived>>>,
 }
 
@@ -50,7 +50,7 @@ impl Ledger {
         Self {
             published: (0..producers).map(|_| AtomicU64::new(0)).collect(),
             exempt: (0..producers).map(|_| Mutex::default()).collect(),
-            arrived: topology.queues.iter().map(|_| row()).collect(),
+            arrived: (0..topology.places()).map(|_| row()).collect(),
             topology,
         }
     }
@@ -78,8 +78,9 @@ impl Ledger {
             let exempt = self.exempt.iter().map(|exempt| exempt.lock().count());
             return published.sum::<u64>().saturating_sub(exempt.sum());
         }
-        let queues = (0..self.topology.queues.len()).filter(|&q| self.topology.is_consumed(q));
-        queues.map(|queue| self.expected_in(queue)).sum()
+        let queues = (0..self.topology.places()).map(|place| self.topology.queue_of_place(place));
+        let consumed = queues.filter(|&queue| self.topology.is_consumed(queue));
+        consumed.map(|queue| self.expected_in(queue)).sum()
     }
 
     fn expected_in(&self, queue: usize) -> u64 {
@@ -111,8 +112,9 @@ impl Ledger {
                 balance.missing += (0..published).filter(is_missing).count() as u64;
                 continue;
             }
-            for queue in 0..self.topology.queues.len() {
-                let arrived = self.arrived[queue][producer].lock();
+            for (place, arrived) in self.arrived.iter().enumerate() {
+                let queue = self.topology.queue_of_place(place);
+                let arrived = arrived[producer].lock();
                 balance.duplicates += arrived.duplicates;
                 if self.topology.is_consumed(queue) {
                     let is_missing = |&number: &u64| {
@@ -139,16 +141,16 @@ pub struct Balance {
 
 /// One consumer's notes, entered into the [`Ledger`] in words of 64 messages.
 pub struct Arrivals {
-    queue: usize,
+    place: usize,
     /// By producer: a word's index and its bits.
     pending: Vec<(u64, u64)>,
 }
 
 impl Arrivals {
-    /// For a consumer of this queue.
+    /// For a consumer that notes at this place: its queue, or itself if it reads a stream.
     #[must_use]
-    pub fn new(ledger: &Ledger, queue: usize) -> Self {
-        Self { queue, pending: vec![(0, 0); ledger.published.len()] }
+    pub fn new(ledger: &Ledger, place: usize) -> Self {
+        Self { place, pending: vec![(0, 0); ledger.published.len()] }
     }
 
     /// A message with this number of this producer has arrived. False if that producer has not published so many:
@@ -162,7 +164,7 @@ impl Arrivals {
             if number >= ledger.published[producer].load(Relaxed) {
                 return false;
             }
-            enter(ledger, self.queue, producer, pending);
+            enter(ledger, self.place, producer, pending);
             pending.0 = word;
         }
         pending.1 |= bit;
@@ -172,14 +174,14 @@ impl Arrivals {
     /// Enters what is noted.
     pub fn flush(&mut self, ledger: &Ledger) {
         for (producer, pending) in self.pending.iter_mut().enumerate() {
-            enter(ledger, self.queue, producer, pending);
+            enter(ledger, self.place, producer, pending);
         }
     }
 }
 
-fn enter(ledger: &Ledger, queue: usize, producer: usize, pending: &mut (u64, u64)) {
+fn enter(ledger: &Ledger, place: usize, producer: usize, pending: &mut (u64, u64)) {
     if pending.1 != 0 {
-        ledger.arrived[queue][producer].lock().set(pending.0, pending.1);
+        ledger.arrived[place][producer].lock().set(pending.0, pending.1);
         pending.1 = 0;
     }
 }

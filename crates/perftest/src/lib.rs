@@ -7,11 +7,13 @@
 #![deny(unsafe_code)]
 
 pub mod alarm;
+pub mod arguments;
 pub mod clock;
 mod consumer;
 pub mod context;
 pub mod counters;
 pub mod duration;
+pub mod endpoints;
 pub mod html;
 pub mod latency;
 pub mod ledger;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::arguments;
 use crate::context::Context;
 use crate::latency::{Summary, percentile_curve};
+use crate::options::steps::Step;
 use crate::report::{Fate, Report, Settings, Throughput};
 use crate::run::Run;
 use crate::setup::Setup;
@@ -45,12 +47,14 @@ impl Run {
         };
         // A run that was cut off cannot tell what is lost from what is under way.
         let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
-        let gone = missing.saturating_sub(ready.unwrap_or(0));
+        // A stream keeps what was consumed.
+        let waiting = if topology.keeps_messages() { 0 } else { ready.unwrap_or(0) };
+        let gone = missing.saturating_sub(waiting);
         let totals = self.context.counters.totals();
         let fate = Fate {
             lost: if is_open { 0 } else { gone },
             undrained: if is_open { 0 } else { missing - gone },
-            left: left.unwrap_or(0),
+            left: if topology.keeps_messages() { 0 } else { left.unwrap_or(0) },
             open: if is_open { gone } else { 0 },
             duplicates: self.context.ledger.balance().duplicates,
             nacked: totals.nacked,
@@ -132,6 +136,10 @@ impl Ending {
     }
 }
 
+fn steps(steps: &[Step]) -> String {
+    steps.iter().map(Step::to_string).collect::<Vec<_>>().join(",")
+}
+
 fn settings(context: &Context, broker: String) -> Settings {
     let options = &context.options;
     let exchange = match options.exchange.as_str() {
@@ -139,14 +147,17 @@ fn settings(context: &Context, broker: String) -> Settings {
         name => format!("{name} ({})", options.exchange_type),
     };
     Settings {
-        uri: context.uri.to_string(),
+        uri: context.endpoints.uris(),
         broker,
         producers: options.producers,
         consumers: options.consumers,
         rate: options.rate,
-        size_bytes: options.size,
+        variable_rate: steps(&options.variable_rate),
+        size_bytes: options.smallest_size(),
+        variable_size: steps(&options.variable_size),
         persistent: options.flags.persistent,
-        durable: options.flags.durable,
+        durable: options.is_durable(),
+        queue_arguments: arguments::of_queues(options).join(","),
         auto_ack: options.flags.auto_ack,
         prefetch: options.prefetch,
         multi_ack: options.multi_ack,

@@ -4,12 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use courser_client::batch::{Confirmed, Envelope, PublishBatch};
-use courser_client::{Channel, Connection, Error, OwnedProperties};
+use courser_client::{Channel, Connection, Error};
 
 use crate::alarm::Alarm;
+use crate::arguments;
 use crate::clock::now_ns;
 use crate::context::Context;
 use crate::latency::Recorder;
+use crate::options::steps::value_at;
 use crate::pace::Pacer;
 use crate::stamp::{STAMP_LEN, Stamp};
 use crate::window::Window;
@@ -56,7 +58,8 @@ impl Producer {
         index: usize,
         confirm_latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let connection = context.connect(&format!("producer {}", index + 1)).await?;
+        let connection =
+            context.endpoints.connect(index, &format!("producer {}", index + 1)).await?;
         let channel = connection.open_channel().await?;
         let options = &context.options;
         let window = (options.confirm > 0).then(|| Arc::new(Window::new(options.confirm)));
@@ -70,7 +73,7 @@ impl Producer {
         Ok(Self {
             envelopes: envelopes(&context, index)?,
             batch: PublishBatch::new(&channel),
-            body: vec![0; options.size],
+            body: vec![0; options.largest_size()],
             sent: 0,
             window,
             context,
@@ -96,11 +99,13 @@ impl Producer {
 
     async fn publish_all(&mut self) -> Result<(), Error> {
         let context = self.context.clone();
-        let mut pacer = self.pacer();
+        let started_ns = now_ns();
+        let mut pacer = self.pacer(started_ns);
         let mut alarm = Alarm::new().map_err(lost)?;
-        let batch_len = (BATCH_BYTES / (self.body.len() + OVERHEAD_BYTES)).max(1) as u64;
         while !context.is_stopping() {
             let now_ns = now_ns();
+            self.resize(now_ns - started_ns);
+            let batch_len = (BATCH_BYTES / (self.body.len() + OVERHEAD_BYTES)).max(1) as u64;
             let due = pacer.due(now_ns).min(batch_len);
             if due == 0 {
                 tokio::select! {
@@ -145,11 +150,21 @@ impl Producer {
     }
 
     /// Producers start evenly spread over the time between two messages.
-    fn pacer(&self) -> Pacer {
+    fn pacer(&self, now_ns: u64) -> Pacer {
         let options = &self.context.options;
         let interval_ns = 1_000_000_000_u64.checked_div(options.rate).unwrap_or(0);
         let offset_ns = interval_ns * self.index as u64 / u64::from(options.producers);
-        Pacer::new(now_ns() + offset_ns, options.rate)
+        match &options.variable_rate[..] {
+            [] => Pacer::new(now_ns + offset_ns, options.rate),
+            steps => Pacer::in_steps(now_ns, steps),
+        }
+    }
+
+    /// Makes bodies as large as they are at this time.
+    fn resize(&mut self, elapsed_ns: u64) {
+        if let Some(size) = value_at(&self.context.options.variable_size, elapsed_ns) {
+            self.body.resize(size as usize, 0);
+        }
     }
 
     /// Encodes messages into the batch and enters them in the books.
@@ -218,21 +233,28 @@ impl Stopped {
     }
 }
 
-/// The envelopes of a producer, one for each of its routing keys.
+/// The envelopes of a producer: one for each of its routing keys, as often as there are priorities.
 fn envelopes(context: &Context, index: usize) -> Result<Vec<Envelope>, Error> {
     let options = &context.options;
-    let headers = context.headers();
-    let properties = OwnedProperties {
-        delivery_mode: options.flags.persistent.then_some(2),
-        headers: (!headers.is_empty()).then_some(headers),
-        ..Default::default()
+    let headers = arguments::table(&options.headers);
+    // They were read when the options were.
+    let mut properties = arguments::properties(&options.properties).unwrap_or_default();
+    properties.delivery_mode = options.flags.persistent.then_some(2);
+    properties.headers = (!headers.is_empty()).then_some(headers);
+    let priorities: Vec<_> = match options.kind.max_priority {
+        Some(highest) if properties.priority.is_none() => (0..=highest).map(Some).collect(),
+        _ => vec![properties.priority],
     };
-    let keys = context.topology.keys[index].iter();
-    keys.map(|key| {
-        let envelope = Envelope::new(&options.exchange, key)?.with_properties(&properties);
-        Ok(if options.flags.mandatory { envelope.mandatory() } else { envelope })
-    })
-    .collect()
+    let keys = context.topology.message_keys(index);
+    let mut envelopes = Vec::with_capacity(keys.len() * priorities.len());
+    for priority in priorities {
+        properties.priority = priority;
+        for key in &keys {
+            let envelope = Envelope::new(&options.exchange, key)?.with_properties(&properties);
+            envelopes.push(if options.flags.mandatory { envelope.mandatory() } else { envelope });
+        }
+    }
+    Ok(envelopes)
 }
 
 /// What happens when the broker answers publishes.

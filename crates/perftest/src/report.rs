@@ -58,12 +58,18 @@ pub struct Settings {
     pub consumers: u16,
     /// Messages a second of each producer, 0 without limit.
     pub rate: u64,
-    /// Bytes of a body.
+    /// Rates that follow each other, empty for one rate.
+    pub variable_rate: String,
+    /// Bytes of a body, of the smallest ones if there are several sizes.
     pub size_bytes: usize,
+    /// Sizes that follow each other, empty for one size.
+    pub variable_size: String,
     /// Whether messages are persistent.
     pub persistent: bool,
     /// Whether queues are durable.
     pub durable: bool,
+    /// Arguments that queues were declared with.
+    pub queue_arguments: String,
     /// Whether consumers do not acknowledge.
     pub auto_ack: bool,
     /// Unacknowledged messages that a consumer may have.

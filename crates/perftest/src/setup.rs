@@ -5,7 +5,9 @@ use courser_client::{
     QueueOptions,
 };
 
+use crate::arguments;
 use crate::context::Context;
+use crate::options::Options;
 
 /// The connection for everything but messages, and what was made over it.
 pub struct Setup {
@@ -23,7 +25,7 @@ impl Setup {
     /// # Errors
     /// When the broker cannot be reached or refuses.
     pub async fn prepare(context: &Context) -> Result<Self, Error> {
-        let connection = context.connect("setup").await?;
+        let connection = context.endpoints.connect(0, "setup").await?;
         let channel = connection.open_channel().await?;
         let properties = connection.server_properties();
         let said = |name| properties.get(name).and_then(|value| value.as_str()).unwrap_or("?");
@@ -51,8 +53,11 @@ impl Setup {
         let asking = self.connection.open_channel().await?;
         let exists = is_there(asking.exchange_check(&options.exchange).await)?;
         if !exists {
-            let exchange =
-                ExchangeOptions { durable: options.flags.durable, ..ExchangeOptions::default() };
+            let exchange = ExchangeOptions {
+                durable: options.is_durable(),
+                arguments: arguments::table(&options.kind.exchange_args),
+                ..ExchangeOptions::default()
+            };
             let kind = ExchangeKind::from(options.exchange_type.as_str());
             self.channel.exchange_declare(&options.exchange, kind, exchange).await?;
             self.created_exchange = true;
@@ -65,14 +70,19 @@ impl Setup {
         let name = &context.topology.queues[queue];
         let asking = self.connection.open_channel().await?;
         if !is_there(asking.queue_info(name).await)? {
-            let queue = QueueOptions { durable: options.flags.durable, ..QueueOptions::default() };
+            let queue = QueueOptions {
+                durable: options.is_durable(),
+                arguments: arguments::table(&arguments::of_queues(options)),
+                ..QueueOptions::default()
+            };
             self.channel.queue_declare(name, queue).await?;
             self.created_queues.push(name.clone());
         }
         if !options.exchange.is_empty() {
-            let key = context.topology.binding_key(queue);
-            let arguments = binding_arguments(context);
-            self.channel.queue_bind(name, &options.exchange, key, arguments).await?;
+            for key in context.topology.binding_keys(queue) {
+                let arguments = binding_arguments(options);
+                self.channel.queue_bind(name, &options.exchange, &key, arguments).await?;
+            }
         }
         Ok(())
     }
@@ -112,9 +122,9 @@ fn is_there<T>(answer: Result<T, Error>) -> Result<bool, Error> {
 }
 
 /// A headers exchange is bound for messages with all the headers of the run.
-fn binding_arguments(context: &Context) -> FieldTable {
-    match context.options.exchange_type.as_str() {
-        "headers" => context.headers().with("x-match", "all"),
+fn binding_arguments(options: &Options) -> FieldTable {
+    match options.exchange_type.as_str() {
+        "headers" => arguments::table(&options.headers).with("x-match", "all"),
         _ => FieldTable::new(),
     }
 }

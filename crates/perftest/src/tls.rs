@@ -54,21 +54,15 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// What the options say; none for `amqp://`.
+    /// What the options say.
     ///
     /// # Errors
-    /// If they are there for `amqp://`, or a file that they name can't be used.
-    pub fn of(options: &TlsOptions, uri: &Uri) -> Result<Option<Self>, TlsError> {
-        if !uri.is_tls {
-            return match given(options) {
-                Some(option) => Err(TlsError::NotTls { option }),
-                None => Ok(None),
-            };
-        }
+    /// If a file that they name can't be used.
+    pub fn new(options: &TlsOptions, uri: &Uri) -> Result<Self, TlsError> {
         let name =
             ServerName::try_from(uri.host.clone()).map_err(|_| TlsError::Host(uri.host.clone()))?;
         let connector = TlsConnector::from(Arc::new(config(options)?));
-        Ok(Some(Self { connector, name }))
+        Ok(Self { connector, name })
     }
 
     /// Speaks TLS on a connection.
@@ -87,7 +81,7 @@ impl Tls {
 }
 
 /// The first option that is there.
-fn given(options: &TlsOptions) -> Option<&'static str> {
+pub(crate) fn given(options: &TlsOptions) -> Option<&'static str> {
     let all = [
         ("--ca", options.ca.is_some()),
         ("--cert", options.cert.is_some()),

@@ -9,13 +9,19 @@ pub struct Topology {
     pub exchange: String,
     /// Names of the queues.
     pub queues: Vec<String>,
-    /// For each producer the keys that its messages have in turn.
+    /// For each producer the keys that its messages have in turn; with `--routing-keys`, each is followed by a number.
     pub keys: Vec<Vec<String>>,
+    /// Numbers that follow each key in turn; 1 without `--routing-keys`.
+    numbers: u64,
+    /// Whether queues are bound with each of these numbers.
+    binds_numbers: bool,
     /// For each consumer the index of its queue.
     pub consumed: Vec<usize>,
     binding_keys: Vec<String>,
     reaches_all: bool,
     reaches_one: bool,
+    /// Whether each consumer gets all of its queue.
+    reads_all: bool,
 }
 
 impl Topology {
@@ -40,6 +46,9 @@ impl Topology {
         let keys = (0..producers).map(|producer| share(producer).into_iter().map(key_of).collect());
         let is_default = options.exchange.is_empty();
         Self {
+            numbers: u64::from(options.routing_keys),
+            binds_numbers: matches!(options.exchange_type.as_str(), "direct" | "topic"),
+            reads_all: options.kind.stream,
             keys: keys.collect(),
             consumed: (0..usize::from(options.consumers))
                 .map(|consumer| consumer % count)
@@ -66,10 +75,55 @@ impl Topology {
         self.reaches_one
     }
 
-    /// The key that this queue is bound with.
+    /// The keys that this queue is bound with.
     #[must_use]
-    pub fn binding_key(&self, queue: usize) -> &str {
-        &self.binding_keys[queue]
+    pub fn binding_keys(&self, queue: usize) -> Vec<String> {
+        let key = &self.binding_keys[queue];
+        match self.binds_numbers {
+            true => self.numbered(key).collect(),
+            false => vec![key.clone()],
+        }
+    }
+
+    /// The keys that this producer's messages have, one message after the other, and then again.
+    #[must_use]
+    pub fn message_keys(&self, producer: usize) -> Vec<String> {
+        let keys = &self.keys[producer];
+        let mut all: Vec<_> = keys.iter().map(|key| self.numbered(key)).collect();
+        let turns = (0..self.numbers).flat_map(|_| 0..keys.len());
+        turns.filter_map(|key| all[key].next()).collect()
+    }
+
+    fn numbered<'k>(&self, key: &'k str) -> impl Iterator<Item = String> + use<'k> {
+        let numbers = self.numbers;
+        (1..=numbers).map(move |number| match numbers {
+            1 => key.to_owned(),
+            _ => format!("{key}.{number}"),
+        })
+    }
+
+    /// In how many places arrivals are noted: one for each queue, or for each consumer of a stream.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        if self.reads_all { self.consumed.len() } else { self.queues.len() }
+    }
+
+    /// Where this consumer notes what arrives.
+    #[must_use]
+    pub fn place_of_consumer(&self, consumer: usize) -> usize {
+        if self.reads_all { consumer } else { self.consumed[consumer] }
+    }
+
+    /// The queue whose messages are noted there.
+    #[must_use]
+    pub fn queue_of_place(&self, place: usize) -> usize {
+        if self.reads_all { self.consumed[place] } else { place }
+    }
+
+    /// Whether messages stay in their queues when they are consumed.
+    #[must_use]
+    pub fn keeps_messages(&self) -> bool {
+        self.reads_all
     }
 
     /// Whether a message with this number of this producer should reach this queue.

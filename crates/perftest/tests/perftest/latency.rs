@@ -42,6 +42,18 @@ fn without_a_rate_everything_is_due_now() {
 }
 
 #[test]
+fn rates_that_follow_each_other_have_a_schedule_each() {
+    let steps: Vec<_> = ["1000:2ms", "0:3ms", "500:4ms"].map(|step| step.parse().unwrap()).into();
+    let mut pacer = Pacer::in_steps(0, &steps);
+    let due_ms: Vec<_> = (0..8).map(|_| pacer.next_stamp_ns(0) / MS).collect();
+    assert_eq!(due_ms, [0, 1, 5, 7, 9, 10, 14, 16]);
+    let pacer = Pacer::in_steps(0, &steps);
+    let due: Vec<_> = [0, 1, 2, 4, 5, 8, 9].map(|ms| pacer.due(ms * MS)).into();
+    assert_eq!(due, [1, 2, 2, 2, 3, 4, 5]);
+    assert_eq!(pacer.wake_at_ns(0), 0);
+}
+
+#[test]
 fn high_rates_wake_in_ticks() {
     let mut pacer = Pacer::new(0, 1_000_000);
     assert_eq!(pacer.next_stamp_ns(0), 0);

@@ -4,6 +4,7 @@ mod broker;
 mod command;
 mod latency;
 mod ledger;
+mod loads;
 mod options;
 mod report;
 mod runs;

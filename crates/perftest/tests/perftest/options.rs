@@ -18,7 +18,7 @@ fn error(line: &str) -> String {
 #[test]
 fn defaults_are_those_that_the_manual_names() {
     let options = parse("perftest");
-    assert_eq!(options.uri, "amqp://guest:guest@localhost:5672/");
+    assert_eq!(options.broker.uri, ["amqp://guest:guest@localhost:5672/"]);
     assert_eq!((options.producers, options.consumers), (1, 1));
     assert_eq!(options.duration_limit(), Some(Duration::from_secs(30)));
     assert_eq!((options.rate, options.size, options.prefetch), (0, 1024, 1));
@@ -81,6 +81,16 @@ fn options_that_make_no_sense_together_say_why() {
     assert!(error("perftest --queues 0").contains("must be at least 1"));
     assert!(error("perftest --headers novalue").contains("name=value"));
     assert!(error("perftest --size 999999999").contains("512 MiB"));
+    assert!(error("perftest --properties colour=red").contains("no property \"colour\""));
+    assert!(error("perftest --properties priority=high").contains("priority can't be"));
+    assert!(error("perftest --queue-args x-max-length").contains("--queue-args takes name=value"));
+    assert!(error("perftest --routing-keys 5").contains("with --exchange"));
+    assert!(error("perftest --exchange x --routing-keys 0").contains("between 1 and"));
+    assert!(error("perftest --variable-rate 0:1s").contains("publishes nothing"));
+    assert!(error("perftest --variable-rate 5").contains("VALUE:TIME"));
+    assert!(error("perftest --variable-size 5:0s").contains("more than nothing"));
+    assert!(error("perftest --stream --auto-ack").contains("--prefetch"));
+    assert!(error("perftest --stream-offset first").contains("--stream"));
     assert!(error("perftest --duration soon").contains("not a duration"));
 }
 

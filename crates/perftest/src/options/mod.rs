@@ -7,10 +7,15 @@ use std::time::Duration;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::duration::parse_duration;
-use crate::stamp::PRODUCERS_MAX;
 
-/// Most confirms that a producer can have outstanding.
-const CONFIRM_MAX: u32 = 1 << 20;
+mod broker;
+mod check;
+mod kind;
+pub mod steps;
+
+pub use broker::{BrokerOptions, TlsOptions};
+pub use kind::QueueKind;
+use steps::Step;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,9 +41,9 @@ Exit code: 0 on success; 1 if a message was lost, left undrained, refused or nev
 #[derive(Clone, Debug, Parser)]
 #[command(name = "perftest", version, after_help = EXAMPLES, max_term_width = 110)]
 pub struct Options {
-    /// The broker
-    #[arg(long, value_name = "URI", default_value = "amqp://guest:guest@localhost:5672/")]
-    pub uri: String,
+    /// Where to connect
+    #[command(flatten)]
+    pub broker: BrokerOptions,
     /// Producers, each with a connection of its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub producers: u16,
@@ -54,6 +59,9 @@ pub struct Options {
     /// Messages per second for each producer (0: as many as the broker takes)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rate: u64,
+    /// Rates that follow each other, and begin again: 100:60s,1000:10s; 0 pauses
+    #[arg(long, value_name = "N:TIME", value_delimiter = ',', conflicts_with = "rate")]
+    pub variable_rate: Vec<Step>,
     /// Run this long before measuring
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
     pub warmup: Duration,
@@ -61,12 +69,25 @@ pub struct Options {
     /// Bytes of each body; below 16 there is no room for a time stamp, and latency is not measured
     #[arg(long, value_name = "BYTES", default_value_t = 1024, help_heading = "Messages")]
     pub size: usize,
+    /// Sizes that follow each other, and begin again: 16:10s,4096:10s
+    #[arg(
+        long,
+        value_name = "BYTES:TIME",
+        value_delimiter = ',',
+        conflicts_with = "size",
+        help_heading = "Messages"
+    )]
+    pub variable_size: Vec<Step>,
     /// What is on or off
     #[command(flatten)]
     pub flags: Flags,
     /// Headers of every message, separated by commas; whole numbers become integers, true and false booleans
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', help_heading = "Messages")]
     pub headers: Vec<String>,
+    /// Properties of every message: content_type, content_encoding, priority, correlation_id, reply_to, expiration
+    /// (milliseconds), message_id, timestamp (seconds), type, user_id, app_id
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', help_heading = "Messages")]
+    pub properties: Vec<String>,
 
     /// Name of the queue; with --queues, the beginning of their names
     #[arg(long, value_name = "NAME", default_value = "perftest", help_heading = "Topology")]
@@ -89,6 +110,12 @@ pub struct Options {
     /// Routing key to publish and bind with [default: the queue's name]
     #[arg(long, value_name = "KEY", help_heading = "Topology")]
     pub routing_key: Option<String>,
+    /// Publish with this many routing keys in turn, KEY.1, KEY.2, ..., to which queues of a direct or topic exchange are bound
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Topology")]
+    pub routing_keys: u32,
+    /// What kind of queues
+    #[command(flatten)]
+    pub kind: QueueKind,
 
     /// Publisher confirms outstanding per producer, at most (0: publish without confirms)
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Guarantees")]
@@ -103,35 +130,12 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Guarantees")]
     pub drain_timeout: Duration,
 
-    /// TLS, for amqps://
-    #[command(flatten)]
-    pub tls: TlsOptions,
-
     /// Write the report as JSON
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Write the report as a web page, with throughput and latency over time and percentiles
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-}
-
-/// TLS, which a URI with `amqps://` asks for.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "TLS (amqps://)")]
-pub struct TlsOptions {
-    /// Trust the CAs in this PEM file instead of the system's
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// PEM file with the client certificate, followed by any intermediate certificates
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub cert: Option<PathBuf>,
-    /// PEM file with its private key
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub key: Option<PathBuf>,
-    /// Accept any certificate from the broker; anybody in between can then read the password
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca")]
-    pub insecure: bool,
 }
 
 /// What is on or off: `--persistent`, or `--persistent=false`.
@@ -186,49 +190,6 @@ impl Options {
         Ok(options)
     }
 
-    /// What each option for itself cannot see.
-    fn check(&self) -> Result<(), String> {
-        let acks = !self.flags.auto_ack && self.consumers > 0;
-        if acks && self.prefetch != 0 && self.multi_ack > self.prefetch {
-            return Err(format!(
-                "--multi-ack {multi} would wait forever: a consumer gets at most {prefetch} before it acknowledges; \
-                 add --prefetch {multi} or more",
-                multi = self.multi_ack,
-                prefetch = self.prefetch
-            ));
-        }
-        if self.multi_ack == 0 {
-            return Err("--multi-ack must be at least 1".to_owned());
-        }
-        if self.producers == 0 && self.consumers == 0 {
-            return Err("without producers and consumers there is nothing to do".to_owned());
-        }
-        if self.confirm > CONFIRM_MAX {
-            return Err(format!("at most {CONFIRM_MAX} confirms can be outstanding"));
-        }
-        if self.producers > PRODUCERS_MAX {
-            return Err(format!("there can be at most {PRODUCERS_MAX} producers"));
-        }
-        if self.queues == 0 {
-            return Err("--queues must be at least 1".to_owned());
-        }
-        if self.exchange.is_empty() && self.exchange_type != "direct" {
-            return Err("--exchange-type has no effect on the default exchange; \
-                        name another one with --exchange"
-                .to_owned());
-        }
-        if self.size > 512 << 20 {
-            return Err("no broker takes messages of more than 512 MiB".to_owned());
-        }
-        for header in &self.headers {
-            match header.split_once('=') {
-                Some((name, _)) if !name.is_empty() && name.len() <= 255 => {}
-                _ => return Err(format!("--headers takes name=value, not {header:?}")),
-            }
-        }
-        Ok(())
-    }
-
     /// How long to run after the warm-up, if there is a limit.
     #[must_use]
     pub fn duration_limit(&self) -> Option<Duration> {
@@ -236,10 +197,32 @@ impl Options {
         self.duration.or((self.messages == 0).then_some(DEFAULT))
     }
 
-    /// Whether bodies have room for a stamp.
+    /// Whether all bodies have room for a stamp.
     #[must_use]
     pub fn has_stamps(&self) -> bool {
-        self.size >= crate::stamp::STAMP_LEN
+        self.smallest_size() >= crate::stamp::STAMP_LEN
+    }
+
+    /// Bytes of the smallest bodies.
+    #[must_use]
+    pub fn smallest_size(&self) -> usize {
+        self.sizes().min().unwrap_or(self.size)
+    }
+
+    /// Bytes of the largest bodies.
+    #[must_use]
+    pub fn largest_size(&self) -> usize {
+        self.sizes().max().unwrap_or(self.size)
+    }
+
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.variable_size.iter().map(|step| step.value as usize)
+    }
+
+    /// Whether queues are declared durable; quorum queues and streams are nothing else.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.flags.durable || self.kind.quorum || self.kind.stream
     }
 }
 
