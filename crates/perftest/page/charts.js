@@ -116,7 +116,7 @@ const seconds = (value) => `${+value.toFixed(1)} s`;
 function drawThroughput(band) {
   const line = (name, field) => ({ name, points: report.series.map((point) => [point.at_s, point[field]]) });
   const series = [line("published", "published_per_s"), line("consumed", "consumed_per_s")];
-  if (report.settings.confirm) series.push(line("confirmed", "confirmed_per_s"));
+  if (report.settings.confirm || report.settings.tx) series.push(line("confirmed", "confirmed_per_s"));
   const max = Math.max(0, ...series.flatMap(({ points }) => points.map(([, y]) => y)));
   draw("throughput", {
     series, band, x: timeScale(), y: linearScale(max), xLabel: seconds, yLabel: (count) => `${humanCount(count)}/s`,

@@ -1,35 +1,42 @@
-//! A consumer: a connection that takes messages and looks at their stamps.
+//! A consumer: takes messages from a channel of its own.
 
+use std::io;
 use std::sync::Arc;
 
 use courser_client::batch::{BatchConsumer, Deliveries};
-use courser_client::{Channel, Connection, ConsumeOptions, Error};
+use courser_client::{Channel, ConsumeOptions, Delivery, Error};
 use parking_lot::Mutex;
 
+use crate::alarm::Alarm;
 use crate::arguments;
 use crate::clock::now_ns;
 use crate::context::Context;
+use crate::declare::declare;
+use crate::intake::{Answer, Intake};
 use crate::latency::Recorder;
-use crate::ledger::Arrivals;
-use crate::stamp::Stamp;
 
 /// One consumer at work.
 pub struct Consumer {
     context: Arc<Context>,
-    connection: Connection,
-    channel: Channel,
-    consumer: BatchConsumer,
+    index: usize,
     intake: Arc<Mutex<Intake>>,
+    session: tokio::sync::Mutex<Session>,
 }
 
-/// What the handler keeps.
-struct Intake {
-    context: Arc<Context>,
-    latency: Arc<Recorder>,
-    arrivals: Arrivals,
-    /// Messages without an acknowledgement since the last one.
-    unacknowledged: u16,
-    last_tag: u64,
+/// A channel, until it or its connection ends.
+struct Session {
+    channel: Channel,
+    source: Source,
+}
+
+/// How messages come.
+enum Source {
+    /// As they lie in the reads of the connection.
+    Batches(BatchConsumer),
+    /// One by one, when there is time for each.
+    Stream(courser_client::Consumer),
+    /// When they are asked for.
+    Polling,
 }
 
 impl Consumer {
@@ -42,114 +49,159 @@ impl Consumer {
         index: usize,
         latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let connection =
-            context.endpoints.connect(index, &format!("consumer {}", index + 1)).await?;
-        let channel = connection.open_channel().await?;
-        let auto_ack = context.options.flags.auto_ack;
-        if !auto_ack {
-            channel.qos(context.options.prefetch).await?;
-        }
-        let queue = context.topology.consumed[index];
-        let intake = Arc::new(Mutex::new(Intake {
-            arrivals: Arrivals::new(&context.ledger, context.topology.place_of_consumer(index)),
-            context: context.clone(),
-            latency,
-            unacknowledged: 0,
-            last_tag: 0,
-        }));
-        let handler = {
-            let intake = intake.clone();
-            move |deliveries: &mut Deliveries<'_>| intake.lock().take(deliveries)
-        };
-        let arguments = arguments::of_consumers(&context.options);
-        let options = ConsumeOptions { auto_ack, arguments, ..ConsumeOptions::default() };
-        let name = &context.topology.queues[queue];
-        let consumer = channel.consume_batches(name, options, handler).await?;
-        Ok(Self { context, connection, channel, consumer, intake })
+        let intake = Arc::new(Mutex::new(Intake::new(context.clone(), index, latency)));
+        let session = open(&context, index, &intake).await?.into();
+        Ok(Self { context, index, intake, session })
     }
 
-    /// Waits until the consumer ends by itself, which it should not; tells why.
-    pub async fn failed(&self) -> Error {
-        match self.consumer.ended().await {
-            Err(error) => error,
-            Ok(()) => std::future::pending().await,
+    /// Takes messages until it fails, which it should not; tells why. With `--reconnect` it connects again instead.
+    pub async fn work(&self) -> Error {
+        let mut session = self.session.lock().await;
+        loop {
+            let error = match session.take(self).await {
+                Err(error) => error,
+                // This side has ended it.
+                Ok(()) => return std::future::pending().await,
+            };
+            let context = &*self.context;
+            if !context.options.reconnect {
+                return error;
+            }
+            let name = format!("consumer {}", self.index + 1);
+            let mut attempts = context.recovery.begin(name, &error);
+            *session = loop {
+                match self.reopen().await {
+                    Ok(session) => break session,
+                    Err(error) => attempts.failed(&error).await,
+                }
+            };
+            attempts.succeeded();
         }
+    }
+
+    async fn reopen(&self) -> Result<Session, Error> {
+        let context = &*self.context;
+        let connection = context.consumer_links.connection(&context.endpoints, self.index).await?;
+        declare(context, &connection).await?;
+        self.intake.lock().forget_unacknowledged();
+        open(context, self.index, &self.intake).await
     }
 
     /// Enters everything that has arrived so far in the ledger.
     pub fn enter(&self) {
-        self.intake.lock().arrivals.flush(&self.context.ledger);
+        self.intake.lock().enter();
     }
 
-    /// Stops consuming, acknowledges the rest and closes the connection.
+    /// Stops consuming, acknowledges the rest and closes the channel.
     pub async fn close(self) {
+        let Session { channel, source } = self.session.into_inner();
         // What has failed was told before.
-        let _ = self.consumer.cancel().await;
-        self.enter();
-        let rest = {
-            let intake = self.intake.lock();
-            (intake.unacknowledged > 0).then_some(intake.last_tag)
-        };
+        match source {
+            Source::Batches(consumer) => drop(consumer.cancel().await),
+            Source::Stream(consumer) => drop(consumer.cancel().await),
+            Source::Polling => {}
+        }
+        self.intake.lock().enter();
+        let rest = self.intake.lock().unacknowledged();
         if let Some(tag) = rest {
-            let _ = self.channel.ack(tag, true);
+            let _ = channel.ack(tag, true);
         }
-        let _ = self.channel.close().await;
-        let _ = self.connection.close().await;
+        let _ = channel.close().await;
+    }
+
+    /// Works on a message, and answers it.
+    async fn handle(
+        &self,
+        delivery: &Delivery,
+        channel: &Channel,
+        alarm: &mut Alarm,
+    ) -> Result<(), Error> {
+        let options = &self.context.options;
+        let (is_refused, tally) =
+            self.intake.lock().take_one(delivery.body(), delivery.redelivered());
+        let latency_ns = options.consuming.consumer_latency.as_nanos() as u64;
+        if latency_ns > 0 {
+            alarm.wait_until(now_ns() + latency_ns).await.map_err(lost)?;
+        }
+        let mut answered = Ok(());
+        let mut intake = self.intake.lock();
+        if !options.flags.auto_ack {
+            intake.settle(delivery.delivery_tag(), is_refused, |answer| {
+                let sent = match answer {
+                    Answer::Ack { tag, multiple } => channel.ack(tag, multiple),
+                    Answer::Nack { tag, requeue } => channel.nack(tag, false, requeue),
+                };
+                answered = std::mem::replace(&mut answered, Ok(())).and(sent);
+            });
+        }
+        intake.count(tally, now_ns());
+        answered
     }
 }
 
-impl Intake {
-    fn take(&mut self, deliveries: &mut Deliveries<'_>) {
-        let now_ns = now_ns();
-        let context = &*self.context;
-        let measured_from_ns = context.counters.measuring_from_ns();
-        let mut recording = self.latency.lock();
-        let (mut foreign, mut from_warmup) = (0, 0);
-        for delivery in deliveries.iter() {
-            let Some(stamp) = Stamp::read(delivery.body()) else { continue };
-            if !is_own(context, &mut self.arrivals, stamp) {
-                foreign += 1;
-            } else if stamp.time_ns >= measured_from_ns {
-                recording.add(now_ns.saturating_sub(stamp.time_ns));
-            } else {
-                from_warmup += 1;
+impl Session {
+    /// Takes messages until this side or the broker ends it.
+    async fn take(&mut self, of: &Consumer) -> Result<(), Error> {
+        let queue = &of.context.topology.queues[of.context.topology.consumed[of.index]];
+        let consuming = &of.context.options.consuming;
+        let mut alarm = Alarm::new().map_err(lost)?;
+        let interval_ns = 1_000_000_000_u64.checked_div(consuming.consumer_rate).unwrap_or(0);
+        let mut next_ns = 0;
+        loop {
+            if next_ns > now_ns() {
+                alarm.wait_until(next_ns).await.map_err(lost)?;
             }
-        }
-        drop(recording);
-        let own = deliveries.len() as u64 - foreign;
-        context.counters.consumed.add(own, now_ns);
-        // During the warm-up everything is of the warm-up; a run without producers has none.
-        if from_warmup > 0 && measured_from_ns != u64::MAX && context.options.producers > 0 {
-            context.counters.from_warmup.add(from_warmup, now_ns);
-        }
-        if foreign > 0 {
-            context.counters.foreign.add(foreign, now_ns);
-        }
-        if !context.options.flags.auto_ack {
-            self.acknowledge(deliveries);
-        }
-    }
-
-    fn acknowledge(&mut self, deliveries: &mut Deliveries<'_>) {
-        let multi_ack = self.context.options.multi_ack;
-        for delivery in deliveries.iter() {
-            self.unacknowledged += 1;
-            self.last_tag = delivery.delivery_tag();
-            if self.unacknowledged >= multi_ack {
-                self.unacknowledged = 0;
-                deliveries.ack(self.last_tag, multi_ack > 1);
-            }
+            let delivery = match &mut self.source {
+                Source::Batches(consumer) => return consumer.ended().await,
+                Source::Stream(consumer) => match consumer.next().await? {
+                    Some(delivery) => delivery,
+                    None => return Ok(()),
+                },
+                Source::Polling => {
+                    match self.channel.get(queue, of.context.options.flags.auto_ack).await? {
+                        Some(delivery) => delivery,
+                        None => {
+                            tokio::time::sleep(consuming.polling_interval).await;
+                            continue;
+                        }
+                    }
+                }
+            };
+            next_ns = now_ns() + interval_ns;
+            of.handle(&delivery, &self.channel, &mut alarm).await?;
         }
     }
 }
 
-/// Whether a message belongs to this run; if so, it is marked as arrived. A run without producers takes all messages for
-/// its own.
-fn is_own(context: &Context, arrivals: &mut Arrivals, stamp: Stamp) -> bool {
-    if context.options.producers == 0 {
-        return true;
+/// Opens a channel and starts to consume on it.
+async fn open(
+    context: &Context,
+    index: usize,
+    intake: &Arc<Mutex<Intake>>,
+) -> Result<Session, Error> {
+    let connection = context.consumer_links.connection(&context.endpoints, index).await?;
+    let channel = connection.open_channel().await?;
+    let options = &context.options;
+    let auto_ack = options.flags.auto_ack;
+    if options.consuming.polling {
+        return Ok(Session { channel, source: Source::Polling });
     }
-    stamp.run == context.run
-        && stamp.time_ns >= context.start_ns
-        && arrivals.mark(&context.ledger, stamp.producer.into(), stamp.number)
+    if !auto_ack {
+        channel.qos(options.prefetch).await?;
+    }
+    let arguments = arguments::of_consumers(options);
+    let consume = ConsumeOptions { auto_ack, arguments, ..ConsumeOptions::default() };
+    let queue = &context.topology.queues[context.topology.consumed[index]];
+    let source = if options.consuming.is_single() {
+        Source::Stream(channel.consume(queue, consume).await?)
+    } else {
+        let intake = intake.clone();
+        let handler = move |deliveries: &mut Deliveries<'_>| intake.lock().take(deliveries);
+        Source::Batches(channel.consume_batches(queue, consume, handler).await?)
+    };
+    Ok(Session { channel, source })
+}
+
+fn lost(error: io::Error) -> Error {
+    Error::Lost(Arc::new(error))
 }

@@ -2,12 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
+use crate::declare::Declared;
 use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
+use crate::links::Links;
 use crate::options::Options;
+use crate::recovery::Recovery;
 use crate::run::RunError;
 use crate::stamp::RUNS;
 use crate::topology::Topology;
@@ -30,6 +34,14 @@ pub struct Context {
     pub start_ns: u64,
     /// Messages that may still be published, when there is a limit.
     quota: AtomicU64,
+    /// Connections of producers.
+    pub(crate) producer_links: Links,
+    /// Connections of consumers.
+    pub(crate) consumer_links: Links,
+    /// Which connections have failed, with `--reconnect`.
+    pub(crate) recovery: Recovery,
+    /// What the run has made on the broker.
+    pub(crate) declared: Mutex<Declared>,
     stopping: AtomicBool,
     stopped: Notify,
 }
@@ -51,6 +63,10 @@ impl Context {
             run: (((start_ns / 1000) ^ u64::from(std::process::id())) % u64::from(RUNS)) as u16,
             start_ns,
             quota: AtomicU64::new(if options.messages == 0 { u64::MAX } else { options.messages }),
+            producer_links: Links::new("producer", options.producers, options.channels),
+            consumer_links: Links::new("consumer", options.consumers, options.channels),
+            recovery: Recovery::default(),
+            declared: Mutex::default(),
             stopping: AtomicBool::new(false),
             stopped: Notify::new(),
             options,

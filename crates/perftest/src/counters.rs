@@ -47,6 +47,10 @@ pub struct Counters {
     pub returned: Counter,
     /// Messages that arrived and are of another run.
     pub foreign: Counter,
+    /// Messages that consumers have refused, as `--nack-every` says.
+    pub refused: Counter,
+    /// Messages without an answer when their connection broke.
+    pub uncertain: Counter,
     /// Messages that arrived after the warm-up and were published in it.
     pub from_warmup: Counter,
     measure_from_ns: AtomicU64,
@@ -61,6 +65,8 @@ impl Default for Counters {
             nacked: Counter::default(),
             returned: Counter::default(),
             foreign: Counter::default(),
+            refused: Counter::default(),
+            uncertain: Counter::default(),
             from_warmup: Counter::default(),
             measure_from_ns: AtomicU64::new(u64::MAX),
         }

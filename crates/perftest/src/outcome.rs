@@ -29,7 +29,9 @@ impl Run {
     pub(crate) async fn finish(mut self, setup: Setup) -> Report {
         let ending = Ending::within(ENDING_TIMEOUT);
         let unconfirmed = self.stopped.iter().map(|producer| producer.give_up_waiting()).sum();
-        self.close_all(&ending).await;
+        let is_settled = self.stopped.iter().all(|producer| producer.outstanding() == 0);
+        self.close_all(&ending, is_settled).await;
+        let setup = setup.renewed(&self.context).await;
         let missing = self.missing();
         let queues = || self.context.topology.queues.iter().enumerate();
         let topology = &self.context.topology;
@@ -45,6 +47,10 @@ impl Run {
             }
             None => None,
         };
+        self.failures.extend(self.context.recovery.failures());
+        if ready.is_none() && self.failures.is_empty() && self.interruptions < 2 {
+            self.failures.push("the broker gave no answer at the end".to_owned());
+        }
         // A run that was cut off cannot tell what is lost from what is under way.
         let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
         // A stream keeps what was consumed.
@@ -61,6 +67,9 @@ impl Run {
             unconfirmed,
             returned: totals.returned,
             foreign: totals.foreign,
+            refused: self.context.counters.refused.total(),
+            reconnects: self.context.recovery.recovered(),
+            uncertain: self.context.counters.uncertain.total(),
             failures: std::mem::take(&mut self.failures),
         };
         let broker = setup.broker.clone();
@@ -70,8 +79,9 @@ impl Run {
         self.report(fate, broker)
     }
 
-    /// Closes producers and consumers, all at once.
-    async fn close_all(&mut self, ending: &Ending) {
+    /// Closes producers and consumers, all at once, then their connections: those of producers unless the broker owes
+    /// them an answer, for which closing would wait.
+    async fn close_all(&mut self, ending: &Ending, is_settled: bool) {
         // They hold on to the consumers.
         self.failing.shutdown().await;
         let mut closing = JoinSet::new();
@@ -85,6 +95,10 @@ impl Run {
             }
         }
         ending.wait(closing.join_all()).await;
+        ending.wait(self.context.consumer_links.close()).await;
+        if is_settled {
+            ending.wait(self.context.producer_links.close()).await;
+        }
     }
 
     fn report(self, fate: Fate, broker: String) -> Report {
@@ -161,7 +175,9 @@ fn settings(context: &Context, broker: String) -> Settings {
         auto_ack: options.flags.auto_ack,
         prefetch: options.prefetch,
         multi_ack: options.multi_ack,
-        confirm: options.confirm,
+        confirm: options.confirms(),
+        tx: options.tx,
+        channels: options.channels,
         drain_timeout_ms: options.drain_timeout.as_millis() as u64,
         exchange,
         queues: options.queues,

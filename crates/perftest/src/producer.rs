@@ -3,18 +3,20 @@
 use std::io;
 use std::sync::Arc;
 
-use courser_client::batch::{Confirmed, Envelope, PublishBatch};
-use courser_client::{Channel, Connection, Error};
+use courser_client::Error;
+use courser_client::batch::Envelope;
 
 use crate::alarm::Alarm;
-use crate::arguments;
 use crate::clock::now_ns;
 use crate::context::Context;
+use crate::declare::declare;
 use crate::latency::Recorder;
 use crate::options::steps::value_at;
 use crate::pace::Pacer;
+use crate::recovery::Attempts;
+use crate::session::{Session, envelopes, open};
 use crate::stamp::{STAMP_LEN, Stamp};
-use crate::window::Window;
+use crate::transaction::Transaction;
 
 /// A batch is handed over when it has this many bytes.
 const BATCH_BYTES: usize = 64 * 1024;
@@ -25,27 +27,20 @@ const OVERHEAD_BYTES: usize = 64;
 pub struct Producer {
     context: Arc<Context>,
     index: usize,
-    connection: Connection,
-    channel: Channel,
+    confirm_latency: Arc<Recorder>,
+    session: Session,
     /// By the message's number modulo their number.
     envelopes: Vec<Envelope>,
-    batch: PublishBatch,
     body: Vec<u8>,
     /// Messages handed over so far; also the number of the next one.
     sent: u64,
-    window: Option<Arc<Window>>,
 }
 
 /// What is left of a producer that has stopped.
 pub struct Stopped {
     /// Why it has stopped before it should.
     pub error: Option<Error>,
-    connection: Connection,
-    channel: Channel,
-    context: Arc<Context>,
-    index: usize,
-    sent: u64,
-    window: Option<Arc<Window>>,
+    producer: Producer,
 }
 
 impl Producer {
@@ -58,49 +53,86 @@ impl Producer {
         index: usize,
         confirm_latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
-        let connection =
-            context.endpoints.connect(index, &format!("producer {}", index + 1)).await?;
-        let channel = connection.open_channel().await?;
-        let options = &context.options;
-        let window = (options.confirm > 0).then(|| Arc::new(Window::new(options.confirm)));
-        if let Some(window) = &window {
-            let handler = on_confirm(context.clone(), index, window.clone(), confirm_latency);
-            channel.confirm_batches(handler).await?;
-        }
-        if options.flags.mandatory {
-            count_returns(&context, &channel)?;
-        }
         Ok(Self {
+            session: open(&context, index, 0, &confirm_latency).await?,
             envelopes: envelopes(&context, index)?,
-            batch: PublishBatch::new(&channel),
-            body: vec![0; options.largest_size()],
+            body: vec![0; context.options.largest_size()],
             sent: 0,
-            window,
             context,
             index,
-            connection,
-            channel,
+            confirm_latency,
         })
     }
 
-    /// Publishes until it is told to stop, the limit of messages is reached, or the connection fails.
+    /// Publishes until it is told to stop, the limit of messages is reached, or the connection fails; with
+    /// `--reconnect`, it connects again then.
     pub async fn run(mut self) -> Stopped {
-        let error = self.publish_all().await.err();
-        Stopped {
-            error,
-            connection: self.connection,
-            channel: self.channel,
-            context: self.context,
-            index: self.index,
-            sent: self.sent,
-            window: self.window,
+        let started_ns = now_ns();
+        let mut pacer = self.pacer(started_ns);
+        loop {
+            let error = self.publish_all(&mut pacer, started_ns).await.err();
+            let Some(failed) = error.as_ref().filter(|_| self.context.options.reconnect) else {
+                return Stopped { error, producer: self };
+            };
+            self.lose_unanswered();
+            let context = self.context.clone();
+            let name = format!("producer {}", self.index + 1);
+            let mut attempts = context.recovery.begin(name, failed);
+            let session = tokio::select! {
+                session = self.reopen(&mut attempts) => session,
+                () = context.stopped() => {
+                    attempts.given_up();
+                    return Stopped { error: None, producer: self };
+                }
+            };
+            attempts.succeeded();
+            self.session = session;
         }
     }
 
-    async fn publish_all(&mut self) -> Result<(), Error> {
+    /// Tries until it works.
+    async fn reopen(&self, attempts: &mut Attempts<'_>) -> Session {
+        loop {
+            match self.try_to_reopen().await {
+                Ok(session) => return session,
+                Err(error) => attempts.failed(&error).await,
+            }
+        }
+    }
+
+    async fn try_to_reopen(&self) -> Result<Session, Error> {
+        let context = &self.context;
+        let connection = context.producer_links.connection(&context.endpoints, self.index).await?;
+        declare(context, &connection).await?;
+        open(context, self.index, self.sent, &self.confirm_latency).await
+    }
+
+    /// The connection is gone; whether what the broker has not answered got there is not known.
+    fn lose_unanswered(&mut self) {
+        let count = self.excuse_unanswered();
+        self.context.counters.uncertain.add(count, now_ns());
+        self.session.window = None;
+        self.session.transaction = None;
+    }
+
+    /// What is unanswered is not expected to arrive; gives its number.
+    fn excuse_unanswered(&self) -> u64 {
+        let Session { window, transaction, .. } = &self.session;
+        let ledger = &self.context.ledger;
+        let open = transaction.as_ref().map_or(0, Transaction::len);
+        if open > 0 {
+            ledger.excuse(self.index, self.sent - open..=self.sent - 1);
+        }
+        let Some(window) = window else { return open };
+        let unanswered = window.unanswered(self.sent + 1);
+        for seq in &unanswered {
+            ledger.excuse(self.index, seq - 1..=seq - 1);
+        }
+        open + unanswered.len() as u64
+    }
+
+    async fn publish_all(&mut self, pacer: &mut Pacer, started_ns: u64) -> Result<(), Error> {
         let context = self.context.clone();
-        let started_ns = now_ns();
-        let mut pacer = self.pacer(started_ns);
         let mut alarm = Alarm::new().map_err(lost)?;
         while !context.is_stopping() {
             let now_ns = now_ns();
@@ -111,18 +143,17 @@ impl Producer {
                 tokio::select! {
                     woken = alarm.wait_until(pacer.wake_at_ns(now_ns)) => woken.map_err(lost)?,
                     () = context.stopped() => break,
-                    error = self.connection.closed() => return Err(error),
+                    error = self.session.connection.closed() => return Err(error),
                 }
                 continue;
             }
-            let room =
-                self.window.as_ref().map_or(due, |window| window.room(self.sent + 1).min(due));
+            let room = self.session.room(self.sent).min(due);
             if room == 0 {
-                let Some(window) = &self.window else { continue };
+                let Some(window) = &self.session.window else { continue };
                 tokio::select! {
                     () = window.freed() => {}
                     () = context.stopped() => break,
-                    error = self.connection.closed() => return Err(error),
+                    error = self.session.connection.closed() => return Err(error),
                 }
                 continue;
             }
@@ -130,10 +161,10 @@ impl Producer {
             if count == 0 {
                 break;
             }
-            self.fill(count, &mut pacer, now_ns)?;
+            self.fill(count, pacer, now_ns)?;
             let sent = tokio::select! {
                 biased;
-                sent = self.channel.send(&mut self.batch) => sent.map(drop),
+                sent = self.session.channel.send(&mut self.session.batch) => sent.map(drop),
                 () = context.stopped() => {
                     self.withdraw(count);
                     break;
@@ -145,8 +176,20 @@ impl Producer {
             }
             self.sent += count;
             context.counters.published.add(count, now_ns);
+            self.commit(1).await?;
         }
-        Ok(())
+        self.commit(0).await
+    }
+
+    /// Commits the open transaction, if it has messages and room for fewer than so many more.
+    async fn commit(&mut self, room: u64) -> Result<(), Error> {
+        let Session { channel, transaction, .. } = &mut self.session;
+        match transaction {
+            Some(open) if open.len() > 0 && (room == 0 || open.room() < room) => {
+                open.commit(channel, &self.context, &self.confirm_latency).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Producers start evenly spread over the time between two messages.
@@ -177,22 +220,30 @@ impl Producer {
                 *room =
                     Stamp { time_ns, run: *run, producer: self.index as u16, number }.to_bytes();
             }
-            if let Some(window) = &self.window {
+            let Session { batch, window, transaction, .. } = &mut self.session;
+            if let Some(window) = window {
                 window.open(number + 1, time_ns);
             }
+            if let Some(transaction) = transaction {
+                transaction.add(time_ns);
+            }
             let turn = (number % self.envelopes.len() as u64) as usize;
-            self.batch.push(&self.envelopes[turn], &self.body)?;
+            batch.push(&self.envelopes[turn], &self.body)?;
         }
         Ok(())
     }
 
     /// The batch was not sent.
     fn withdraw(&mut self, count: u64) {
-        self.batch.clear();
+        let Session { batch, window, transaction, .. } = &mut self.session;
+        batch.clear();
         self.context.ledger.not_published(self.index, count);
         self.context.return_quota(count);
-        if let Some(window) = &self.window {
+        if let Some(window) = window {
             window.withdraw(self.sent + 1, count);
+        }
+        if let Some(transaction) = transaction {
+            transaction.withdraw(count);
         }
     }
 }
@@ -201,26 +252,22 @@ impl Stopped {
     /// Publishes that the broker has not answered yet.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        self.window.as_ref().map_or(0, |window| window.outstanding().into())
+        let Session { window, transaction, .. } = &self.producer.session;
+        let open = transaction.as_ref().map_or(0, Transaction::len);
+        open + window.as_ref().map_or(0, |window| window.outstanding().into())
     }
 
     /// What is unconfirmed by now is not expected to arrive; gives its number.
     #[must_use]
     pub fn give_up_waiting(&self) -> u64 {
-        let Some(window) = &self.window else { return 0 };
-        let unanswered = window.unanswered(self.sent + 1);
-        for seq in &unanswered {
-            self.context.ledger.excuse(self.index, seq - 1..=seq - 1);
-        }
-        unanswered.len() as u64
+        self.producer.excuse_unanswered()
     }
 
-    /// Closes the connection.
+    /// Closes the channel.
     pub async fn close(self) {
         if self.outstanding() == 0 {
             // What has failed was told before.
-            let _ = self.channel.close().await;
-            let _ = self.connection.close().await;
+            let _ = self.producer.session.channel.close().await;
         }
     }
 
@@ -229,74 +276,8 @@ impl Stopped {
     /// # Errors
     /// When the connection has failed.
     pub async fn flush(&self) -> Result<(), Error> {
-        self.channel.flush().await
+        self.producer.session.channel.flush().await
     }
-}
-
-/// The envelopes of a producer: one for each of its routing keys, as often as there are priorities.
-fn envelopes(context: &Context, index: usize) -> Result<Vec<Envelope>, Error> {
-    let options = &context.options;
-    let headers = arguments::table(&options.headers);
-    // They were read when the options were.
-    let mut properties = arguments::properties(&options.properties).unwrap_or_default();
-    properties.delivery_mode = options.flags.persistent.then_some(2);
-    properties.headers = (!headers.is_empty()).then_some(headers);
-    let priorities: Vec<_> = match options.kind.max_priority {
-        Some(highest) if properties.priority.is_none() => (0..=highest).map(Some).collect(),
-        _ => vec![properties.priority],
-    };
-    let keys = context.topology.message_keys(index);
-    let mut envelopes = Vec::with_capacity(keys.len() * priorities.len());
-    for priority in priorities {
-        properties.priority = priority;
-        for key in &keys {
-            let envelope = Envelope::new(&options.exchange, key)?.with_properties(&properties);
-            envelopes.push(if options.flags.mandatory { envelope.mandatory() } else { envelope });
-        }
-    }
-    Ok(envelopes)
-}
-
-/// What happens when the broker answers publishes.
-fn on_confirm(
-    context: Arc<Context>,
-    index: usize,
-    window: Arc<Window>,
-    latency: Arc<Recorder>,
-) -> impl FnMut(Confirmed) + Send + 'static {
-    move |Confirmed { first, last, is_ack }| {
-        let now_ns = now_ns();
-        let count = last - first + 1;
-        let measured_from_ns = context.counters.measuring_from_ns();
-        let mut recording = latency.lock();
-        window.close(first, last, |sent_ns| {
-            if is_ack && sent_ns >= measured_from_ns {
-                recording.add(now_ns.saturating_sub(sent_ns));
-            }
-        });
-        if is_ack {
-            context.counters.confirmed.add(count, now_ns);
-        } else {
-            context.ledger.excuse(index, first - 1..=last - 1);
-            context.counters.nacked.add(count, now_ns);
-        }
-    }
-}
-
-/// Counts the mandatory messages that come back.
-fn count_returns(context: &Arc<Context>, channel: &Channel) -> Result<(), Error> {
-    let mut returns = channel.returns()?;
-    let context = context.clone();
-    tokio::spawn(async move {
-        // An error is the channel's, which its producer reports.
-        while let Ok(Some(returned)) = returns.next().await {
-            if let Some(stamp) = Stamp::read(returned.message.body()) {
-                context.ledger.excuse(stamp.producer.into(), stamp.number..=stamp.number);
-            }
-            context.counters.returned.add(1, now_ns());
-        }
-    });
-    Ok(())
 }
 
 fn lost(error: io::Error) -> Error {

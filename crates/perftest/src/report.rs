@@ -78,6 +78,10 @@ pub struct Settings {
     pub multi_ack: u16,
     /// Unconfirmed messages that a producer may have, 0 without confirms.
     pub confirm: u32,
+    /// Messages of a transaction, 0 without them.
+    pub tx: u64,
+    /// Producers, or consumers, that share a connection.
+    pub channels: u16,
     /// Longest time to wait for messages in transit at the end.
     pub drain_timeout_ms: u64,
     /// Exchange and its type, empty for the default exchange.
@@ -125,6 +129,12 @@ pub struct Fate {
     pub unconfirmed: u64,
     /// Mandatory messages that came back because no queue took them.
     pub returned: u64,
+    /// Messages that consumers have refused.
+    pub refused: u64,
+    /// How often a producer or consumer has connected again.
+    pub reconnects: u64,
+    /// Messages without an answer when their connection broke: they may have arrived or not, and are not lost.
+    pub uncertain: u64,
     /// Messages of other runs that were found in the queues.
     pub foreign: u64,
     /// Connections that failed, and why.
@@ -158,9 +168,16 @@ impl Fate {
             (self.left, "are left in the queues"),
             (self.open, "had not arrived when the run was broken off"),
             (self.foreign, "were from another run"),
+            (self.refused, "were refused by consumers (--nack-every)"),
+            (
+                self.uncertain,
+                "had no answer when their connection broke, and need not have arrived",
+            ),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-        counted.map(|(count, what)| format!("{count} messages {what}")).collect()
+        let counted = counted.map(|(count, what)| format!("{count} messages {what}"));
+        let again = format!("producers and consumers connected again {} times", self.reconnects);
+        counted.chain((self.reconnects > 0).then_some(again)).collect()
     }
 }
 

@@ -118,7 +118,7 @@ impl Run {
             let consumer = Arc::new(consumer);
             self.consumers.push(consumer.clone());
             self.failing.spawn(async move {
-                let error = consumer.failed().await;
+                let error = consumer.work().await;
                 format!("consumer {} failed: {error}", index + 1)
             });
         }

@@ -36,7 +36,7 @@ fn write_report(report: &Report, out: &mut String) -> std::fmt::Result {
     if report.settings.consumers > 0 {
         write_consumer_latency(report, out)?;
     }
-    if report.settings.confirm > 0 {
+    if report.settings.confirm > 0 || report.settings.tx > 0 {
         writeln!(out, "\nConfirm Latency:")?;
         write_latency(report.confirm_latency, out)?;
     }

@@ -44,8 +44,27 @@ impl Options {
         if self.largest_size() > 512 << 20 {
             return Err("no broker takes messages of more than 512 MiB".to_owned());
         }
+        self.check_consuming()?;
         self.check_topology()?;
         self.check_pairs()
+    }
+
+    fn check_consuming(&self) -> Result<(), String> {
+        if self.channels == 0 {
+            return Err("--channels must be at least 1".to_owned());
+        }
+        if self.consuming.nack_every > 0 && self.flags.auto_ack {
+            return Err("--nack-every has no effect with --auto-ack".to_owned());
+        }
+        if self.consuming.requeue && !self.has_stamps() {
+            return Err(
+                "--requeue needs bodies of at least 16 bytes, to tell messages apart".to_owned()
+            );
+        }
+        if self.consuming.polling && self.kind.stream {
+            return Err("a stream can't be read by --polling".to_owned());
+        }
+        Ok(())
     }
 
     fn check_topology(&self) -> Result<(), String> {

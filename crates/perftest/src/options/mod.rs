@@ -10,10 +10,12 @@ use crate::duration::parse_duration;
 
 mod broker;
 mod check;
+mod consuming;
 mod kind;
 pub mod steps;
 
 pub use broker::{BrokerOptions, TlsOptions};
+pub use consuming::Consuming;
 pub use kind::QueueKind;
 use steps::Step;
 
@@ -50,6 +52,9 @@ pub struct Options {
     /// Consumers, each with a connection of its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub consumers: u16,
+    /// Producers, or consumers, that share a connection, each on a channel of its own
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub channels: u16,
     /// How long to publish and measure [default: 30s; with --messages, until they are done]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
@@ -120,12 +125,28 @@ pub struct Options {
     /// Publisher confirms outstanding per producer, at most (0: publish without confirms)
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Guarantees")]
     pub confirm: u32,
+    /// Publish in transactions of N messages, instead of with confirms; what is committed counts as confirmed
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "confirm",
+        help_heading = "Guarantees"
+    )]
+    pub tx: u64,
+    /// When a connection fails, connect again and go on; what was lost and what came twice is told
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          default_value_t = false, hide_default_value = true, hide_possible_values = true, help_heading = "Guarantees")]
+    pub reconnect: bool,
     /// Unacknowledged messages per consumer (0: any number)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
     pub prefetch: u16,
     /// Acknowledge N messages at a time
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Guarantees")]
     pub multi_ack: u16,
+    /// What consumers do
+    #[command(flatten)]
+    pub consuming: Consuming,
     /// At the end, wait at most this long for messages in transit; what is left then is told, and fails the run
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = "Guarantees")]
     pub drain_timeout: Duration,
@@ -195,6 +216,12 @@ impl Options {
     pub fn duration_limit(&self) -> Option<Duration> {
         const DEFAULT: Duration = Duration::from_secs(30);
         self.duration.or((self.messages == 0).then_some(DEFAULT))
+    }
+
+    /// Confirms that may be outstanding; transactions need none.
+    #[must_use]
+    pub fn confirms(&self) -> u32 {
+        if self.tx > 0 { 0 } else { self.confirm }
     }
 
     /// Whether all bodies have room for a stamp.

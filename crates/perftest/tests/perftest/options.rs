@@ -91,6 +91,13 @@ fn options_that_make_no_sense_together_say_why() {
     assert!(error("perftest --variable-size 5:0s").contains("more than nothing"));
     assert!(error("perftest --stream --auto-ack").contains("--prefetch"));
     assert!(error("perftest --stream-offset first").contains("--stream"));
+    assert!(error("perftest --channels 0").contains("at least 1"));
+    assert!(error("perftest --nack-every 5 --auto-ack").contains("no effect"));
+    assert!(error("perftest --requeue").contains("--nack-every"));
+    assert!(error("perftest --requeue --nack-every 2 --size 4").contains("16 bytes"));
+    assert!(error("perftest --tx 5 --confirm 5").contains("--confirm"));
+    assert!(error("perftest --polling-interval 1s").contains("--polling"));
+    assert!(error("perftest --stream --polling --prefetch 5").contains("--polling"));
     assert!(error("perftest --duration soon").contains("not a duration"));
 }
 

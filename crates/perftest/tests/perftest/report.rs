@@ -112,6 +112,9 @@ fn a_bad_run_says_what_is_wrong() {
         unconfirmed: 5,
         returned: 6,
         foreign: 7,
+        refused: 10,
+        reconnects: 2,
+        uncertain: 11,
         failures: vec!["a producer failed: the connection is lost".into()],
     };
     let text = text::render(&report);
@@ -127,6 +130,9 @@ fn a_bad_run_says_what_is_wrong() {
         "Note: 4 messages are left in the queues\n",
         "Note: 8 messages had not arrived when the run was broken off\n",
         "Note: 7 messages were from another run\n",
+        "Note: 10 messages were refused by consumers (--nack-every)\n",
+        "Note: 11 messages had no answer when their connection broke, and need not have arrived\n",
+        "Note: producers and consumers connected again 2 times\n",
         "FAILED: 1 message was lost\n",
         "FAILED: 9 messages were left after 60s (--drain-timeout)\n",
         "FAILED: 3 messages were refused by the broker (nack)\n",

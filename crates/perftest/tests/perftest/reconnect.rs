@@ -1,0 +1,63 @@
+//! Runs that go on when connections fail.
+
+use crate::broker::{Broker, Faults};
+use crate::runs::run_lines;
+
+const LINE: &str = "--messages 400 --rate 1000 --confirm 10 --prefetch 10 --reconnect";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_after_the_broker_has_restarted() {
+    let broker = Broker::start(Faults { restarts_at: Some(100), ..Faults::default() }).await;
+    let report = run_lines(&broker, &format!("{LINE} --durable --persistent"), |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    let fate = &report.fate;
+    assert_eq!((report.published.total, fate.lost, fate.reconnects), (400, 0, 2), "{fate:?}");
+    assert!((1..=10).contains(&fate.uncertain), "the one that broke it had no answer: {fate:?}");
+    // Whether those without an answer have arrived is open; what comes twice counts twice.
+    let arrived = report.consumed.total - fate.duplicates;
+    assert!((400 - fate.uncertain..=400).contains(&arrived), "{report:?}");
+    assert!(broker.queues().is_empty(), "what was made is deleted over a new connection");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_restart_has_lost_and_doubled_is_told() {
+    let faults = Faults {
+        restarts_at: Some(100),
+        loses: Some(200),
+        doubles: Some(300),
+        ..Faults::default()
+    };
+    let broker = Broker::start(faults).await;
+    let line = format!("{LINE} --durable --persistent --drain-timeout 3s");
+    let report = run_lines(&broker, &line, |_| ()).await;
+    assert_eq!(report.fate.lost, 1, "{:?}", report.fate);
+    assert!(report.fate.duplicates >= 1, "{:?}", report.fate);
+    assert!(!report.is_good());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queues_that_a_restart_has_taken_are_made_again() {
+    let broker = Broker::start(Faults { restarts_at: Some(100), ..Faults::default() }).await;
+    let line = format!("{LINE} --exchange x --exchange-type fanout --drain-timeout 3s");
+    let report = run_lines(&broker, &line, |_| ()).await;
+    assert!(report.fate.failures.is_empty(), "{:?}", report.fate);
+    assert_eq!(report.fate.reconnects, 2);
+    assert!(report.consumed.total > 150, "{:?}", report.fate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_transaction_that_a_restart_has_ended_is_not_lost() {
+    let broker = Broker::start(Faults { restarts_at: Some(25), ..Faults::default() }).await;
+    let line = "--messages 40 --rate 1000 --tx 10 --prefetch 10 --reconnect --durable";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    assert!((1..=10).contains(&report.fate.uncertain), "{:?}", report.fate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_option_a_restart_ends_the_run() {
+    let broker = Broker::start(Faults { restarts_at: Some(100), ..Faults::default() }).await;
+    let report = run_lines(&broker, "--messages 400 --confirm 10 --prefetch 10", |_| ()).await;
+    assert!(!report.fate.failures.is_empty());
+    assert_eq!(report.fate.reconnects, 0);
+}

@@ -1,0 +1,88 @@
+//! How producers and consumers work: channels, transactions, polling, refusals, slow consumers.
+
+use std::time::Duration;
+
+use courser_perftest::report::Fate;
+
+use crate::broker::{Broker, Faults};
+use crate::runs::run_lines;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn producers_and_consumers_share_connections_on_channels_of_their_own() {
+    let broker = Broker::start(Faults::default()).await;
+    let line = "--messages 50 --producers 5 --consumers 4 --channels 3 --prefetch 10";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    assert_eq!((report.published.total, report.consumed.total), (50, 50));
+    // Two of producers, two of consumers, one to set up.
+    assert_eq!(broker.seen().connections, 5);
+    assert_eq!(broker.seen().consumers.len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_are_committed_when_they_are_full_and_at_the_end() {
+    let broker = Broker::start(Faults::default()).await;
+    let report = run_lines(&broker, "--messages 25 --tx 10 --prefetch 10", |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    assert_eq!(broker.seen().commits, [10, 10, 5]);
+    assert_eq!(report.confirmed.total, 25, "what is committed counts as confirmed");
+    assert_eq!(report.confirm_latency.unwrap().count, 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn polling_takes_each_message_by_a_request() {
+    let broker = Broker::start(Faults::default()).await;
+    let report = run_lines(&broker, "--messages 20 --polling --polling-interval 1ms", |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    assert_eq!(report.consumed.total, 20);
+    let seen = broker.seen();
+    assert_eq!((seen.gets, seen.consumers.len()), (20, 0));
+    assert_eq!(broker.acknowledgements().len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_fourth_message_is_refused_and_those_before_it_are_not() {
+    for single in ["", "--consumer-rate 1000"] {
+        let broker = Broker::start(Faults::default()).await;
+        let line = format!("--messages 12 --nack-every 4 --multi-ack 10 --prefetch 10 {single}");
+        let report = run_lines(&broker, &line, |_| ()).await;
+        assert_eq!(report.fate, Fate { refused: 3, ..Fate::default() });
+        let nacks: Vec<_> = broker.seen().nacks.iter().map(|nack| nack.delivery_tag).collect();
+        assert_eq!(nacks, [4, 8, 12]);
+        assert!(broker.seen().nacks.iter().all(|nack| !nack.requeue && !nack.multiple));
+        let acks: Vec<_> = broker.acknowledgements().iter().map(|ack| ack.delivery_tag).collect();
+        assert_eq!(acks, [3, 7, 11]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_put_back_is_taken_when_it_comes_again() {
+    let broker = Broker::start(Faults::default()).await;
+    let line = "--messages 12 --nack-every 3 --requeue --prefetch 10";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.consumed.total, 12, "{report:?}");
+    let seen = broker.seen();
+    assert!(!seen.nacks.is_empty() && seen.nacks.iter().all(|nack| nack.requeue));
+    assert_eq!(report.fate, Fate { refused: seen.nacks.len() as u64, ..Fate::default() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_takes_no_more_than_its_rate() {
+    let broker = Broker::start(Faults::default()).await;
+    let line = "--messages 21 --consumer-rate 100 --prefetch 100";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    let took = Duration::from_secs_f64(report.duration_s + report.drain_s);
+    assert!(took >= Duration::from_millis(195), "{took:?} for 20 times 10 ms");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_acknowledged_when_the_work_on_it_is_done() {
+    let broker = Broker::start(Faults::default()).await;
+    let line = "--messages 5 --consumer-latency 50ms --prefetch 5";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    let took = Duration::from_secs_f64(report.duration_s + report.drain_s);
+    assert!(took >= Duration::from_millis(245), "{took:?} for five times 50 ms");
+    assert_eq!(broker.acknowledgements().len(), 5);
+}
