@@ -11,6 +11,7 @@ use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::options::Options;
+use crate::prometheus::Latencies;
 use crate::recovery::Recovery;
 use crate::run::RunError;
 use crate::stamp::RUNS;
@@ -42,6 +43,8 @@ pub struct Context {
     pub(crate) recovery: Recovery,
     /// What the run has made on the broker.
     pub(crate) declared: Mutex<Declared>,
+    /// Latencies of consumers and of confirms, as of the last second.
+    pub(crate) latencies: Mutex<(Latencies, Latencies)>,
     stopping: AtomicBool,
     stopped: Notify,
 }
@@ -67,6 +70,7 @@ impl Context {
             consumer_links: Links::new("consumer", options.consumers, options.channels),
             recovery: Recovery::default(),
             declared: Mutex::default(),
+            latencies: Mutex::default(),
             stopping: AtomicBool::new(false),
             stopped: Notify::new(),
             options,

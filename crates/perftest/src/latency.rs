@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use parking_lot::{Mutex, MutexGuard};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Longest latency that is told apart, an hour; longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -58,7 +58,7 @@ impl Recording<'_> {
 }
 
 /// The figures of a histogram that the report shows, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many latencies there are.
     pub count: u64,
@@ -97,7 +97,7 @@ impl Summary {
 }
 
 /// A point of a percentile plot.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PercentilePoint {
     /// From 0 to 100.
     pub percentile: f64,

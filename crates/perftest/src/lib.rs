@@ -8,7 +8,10 @@
 
 pub mod alarm;
 pub mod arguments;
+pub mod churn;
+pub mod cli;
 pub mod clock;
+pub mod compare;
 mod consumer;
 pub mod context;
 pub mod counters;
@@ -24,6 +27,7 @@ pub mod options;
 mod outcome;
 pub mod pace;
 mod producer;
+pub mod prometheus;
 pub mod ranges;
 mod recovery;
 pub mod report;

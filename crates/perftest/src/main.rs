@@ -2,10 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use courser_perftest::{Options, html, run, text};
+use clap::CommandFactory;
+use courser_perftest::churn::{self, ChurnOptions};
+use courser_perftest::cli::{Arguments, Command, CompareOptions};
+use courser_perftest::compare::{self, Comparison};
+use courser_perftest::{Options, RunError, html, run, text};
 use tokio::sync::mpsc;
 
 #[global_allocator]
@@ -16,22 +20,26 @@ const BAD_OPTIONS: u8 = 2;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = match Options::parse_from_args(std::env::args_os()) {
-        Ok(options) => options,
+    let arguments = match Arguments::parse_from_args(std::env::args_os()) {
+        Ok(arguments) => arguments,
         Err(error) => error.exit(),
     };
-    let (json, html) = (options.json.clone(), options.html.clone());
-    // Better now than after an hour of measuring.
-    let mut made = Vec::new();
-    for path in [&json, &html].into_iter().flatten() {
-        if !path.exists() {
-            made.push(path.clone());
-        }
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        if !is_fine(path, opened.map(drop)) {
-            return ExitCode::from(BAD_OPTIONS);
+    match arguments.command {
+        None => load(arguments.options).await,
+        Some(Command::Churn(options)) => churning(options).await,
+        Some(Command::Compare(options)) => comparing(&options),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "perftest", &mut script);
+            exit_code(std::io::stdout().write_all(&script).is_ok())
         }
     }
+}
+
+/// A run.
+async fn load(options: Options) -> ExitCode {
+    let (json, html) = (options.json.clone(), options.html.clone());
+    let Some(made) = make([&json, &html]) else { return ExitCode::from(BAD_OPTIONS) };
     let is_quiet = options.flags.quiet;
     let (stop, interrupts) = interrupts();
     let line = move |line: &str| {
@@ -42,13 +50,7 @@ async fn main() -> ExitCode {
     };
     let report = match run(options, line, interrupts).await {
         Ok(report) => report,
-        Err(error) => {
-            eprintln!("perftest: {error}");
-            // Nothing is in them, and nobody looks for them.
-            made.iter().for_each(|path| drop(std::fs::remove_file(path)));
-            let is_usage = error.is_of_options();
-            return if is_usage { ExitCode::from(BAD_OPTIONS) } else { ExitCode::FAILURE };
-        }
+        Err(error) => return did_not_begin(&error, &made),
     };
     let printed = write!(std::io::stdout(), "{}", text::render(&report));
     let mut is_good = report.is_good() && printed.is_ok();
@@ -58,7 +60,67 @@ async fn main() -> ExitCode {
     if let Some(path) = html {
         is_good &= write(&path, html::render(&report));
     }
+    exit_code(is_good)
+}
+
+async fn churning(options: ChurnOptions) -> ExitCode {
+    let json = options.json.clone();
+    let Some(made) = make([&json]) else { return ExitCode::from(BAD_OPTIONS) };
+    let (_stop, interrupts) = interrupts();
+    let report = match churn::run(options, interrupts).await {
+        Ok(report) => report,
+        Err(error) => return did_not_begin(&error, &made),
+    };
+    let printed = write!(std::io::stdout(), "{}", report.render());
+    let mut is_good = report.failures.is_empty() && printed.is_ok();
+    if let Some(path) = json {
+        is_good &= write(&path, serde_json::to_string_pretty(&report));
+    }
+    exit_code(is_good)
+}
+
+fn comparing(options: &CompareOptions) -> ExitCode {
+    let reports = compare::read(&options.before)
+        .and_then(|before| compare::read(&options.after).map(|after| (before, after)));
+    let (before, after) = match reports {
+        Ok(reports) => reports,
+        Err(error) => {
+            eprintln!("perftest: {error}");
+            return ExitCode::from(BAD_OPTIONS);
+        }
+    };
+    let comparison = Comparison::new(&before, &after);
+    let worse = options.fail_above.map_or(Vec::new(), |percent| comparison.worse_by(percent));
+    let mut out = comparison.render();
+    worse.iter().for_each(|worse| out += &format!("FAILED: {worse}\n"));
+    let printed = write!(std::io::stdout(), "{out}");
+    exit_code(worse.is_empty() && printed.is_ok())
+}
+
+fn exit_code(is_good: bool) -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Makes the files of reports, better now than after an hour of measuring; gives those that were not there before.
+fn make<const N: usize>(paths: [&Option<PathBuf>; N]) -> Option<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    for path in paths.into_iter().flatten() {
+        if !path.exists() {
+            made.push(path.clone());
+        }
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        if !is_fine(path, opened.map(drop)) {
+            return None;
+        }
+    }
+    Some(made)
+}
+
+/// Says why there was no run, and removes the files that were made for its report.
+fn did_not_begin(error: &RunError, made: &[PathBuf]) -> ExitCode {
+    eprintln!("perftest: {error}");
+    made.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    if error.is_of_options() { ExitCode::from(BAD_OPTIONS) } else { ExitCode::FAILURE }
 }
 
 /// Every Ctrl-C and SIGTERM: the first ends the run, the second also the wait for messages under way, the third everything.

@@ -10,7 +10,7 @@ use crate::arguments;
 use crate::context::Context;
 use crate::latency::{Summary, percentile_curve};
 use crate::options::steps::Step;
-use crate::report::{Fate, Report, Settings, Throughput};
+use crate::report::{FORMAT, Fate, Report, Settings, Throughput};
 use crate::run::Run;
 use crate::setup::Setup;
 
@@ -113,7 +113,7 @@ impl Run {
         let drained = totals.since(self.ended);
         let throughput = |measured, drained| Throughput::new(measured, drained, duration_s);
         Report {
-            format: 2,
+            format: FORMAT,
             settings: settings(context, broker),
             duration_s,
             warmup_s: context.options.warmup.as_secs_f64(),

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::latency::{PercentilePoint, Summary};
 use crate::series::Point;
 
+/// Version of the shape of a report, which grows when a field changes its meaning.
+pub const FORMAT: u32 = 2;
+
 /// Everything that a run has to say; also the shape of the JSON file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Version of this shape, which grows when a field changes its meaning.
+    /// [`FORMAT`].
     pub format: u32,
     /// What was run, as on the command line, without the password.
     pub settings: Settings,
@@ -46,7 +49,7 @@ pub struct Report {
 }
 
 /// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The broker, without the password.
     pub uri: String,
@@ -91,7 +94,7 @@ pub struct Settings {
 }
 
 /// A number of messages, and so many a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
     /// How many from the end of the warm-up to the end of the run.
     pub total: u64,
@@ -111,7 +114,7 @@ impl Throughput {
 }
 
 /// What became of the messages of the whole run, the warm-up included.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fate {
     /// Messages that should have arrived, did not, and are not in a queue any more either.
     pub lost: u64,

@@ -1,5 +1,6 @@
 //! A run from its beginning to its end.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::counters::Totals;
 use crate::options::Options;
 use crate::producer::{Producer, Stopped};
+use crate::prometheus;
 use crate::report::Report;
 use crate::sampler::Sampler;
 use crate::setup::Setup;
@@ -28,6 +30,14 @@ pub enum RunError {
     /// The options of TLS do not fit, or name files that are none of theirs.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// There is no listening at the address for Prometheus.
+    #[error("--metrics: cannot listen at {address}: {source}")]
+    Metrics {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
     /// The broker cannot be reached, or refuses what the run needs.
     #[error("{doing}: {source}")]
     Broker {
@@ -42,7 +52,7 @@ impl RunError {
     /// Whether the options are to blame, and not the broker.
     #[must_use]
     pub fn is_of_options(&self) -> bool {
-        matches!(self, RunError::Uri(_) | RunError::Tls(_))
+        matches!(self, RunError::Uri(_) | RunError::Tls(_) | RunError::Metrics { .. })
     }
 }
 
@@ -61,6 +71,12 @@ pub async fn run(
 ) -> Result<Report, RunError> {
     let start_ns = now_ns();
     let context = Arc::new(Context::new(options, start_ns)?);
+    let mut serving = JoinSet::new();
+    if let Some(address) = context.options.metrics {
+        let (started, bound) = prometheus::serve(context.clone(), address).await?;
+        serving = started;
+        line(&format!("metrics: http://{bound}/metrics"));
+    }
     let setup = Setup::prepare(&context).await.map_err(doing("setting up"))?;
     let mut run = Run {
         sampler: Sampler::new(context.clone(), start_ns),
@@ -78,7 +94,9 @@ pub async fn run(
     run.start().await?;
     run.measure(&mut line).await;
     run.drain(&mut line).await;
-    Ok(run.finish(setup).await)
+    let report = run.finish(setup).await;
+    serving.shutdown().await;
+    Ok(report)
 }
 
 fn doing(doing: impl Into<String>) -> impl FnOnce(Error) -> RunError {

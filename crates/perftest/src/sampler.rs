@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use crate::context::Context;
 use crate::counters::Totals;
 use crate::latency::{Recorder, new_histogram};
+use crate::prometheus::Latencies;
 use crate::series::{Point, PointLatency};
 
 /// The figures of a run so far.
@@ -95,6 +96,10 @@ impl Sampler {
         point.consumer_latency = collect(recorders, &mut self.interval, &mut self.consumer_latency);
         let recorders = &self.confirm_recorders;
         point.confirm_latency = collect(recorders, &mut self.interval, &mut self.confirm_latency);
+        if self.context.options.metrics.is_some() {
+            let latencies = [&self.consumer_latency, &self.confirm_latency].map(Latencies::of);
+            *self.context.latencies.lock() = latencies.into();
+        }
         self.last = totals;
         self.last_ns = now_ns;
         self.series.push(point);

@@ -1,12 +1,12 @@
 //! The run second by second.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::counters::Totals;
 
 /// One second of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// End of the second, counted from the start of the run.
     pub at_s: f64,
@@ -27,7 +27,7 @@ pub struct Point {
 }
 
 /// Latencies of one second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointLatency {
     /// Half of them are not longer.
     pub median_ns: u64,

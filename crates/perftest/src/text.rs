@@ -63,7 +63,7 @@ fn write_consumer_latency(report: &Report, out: &mut String) -> std::fmt::Result
     write_latency(report.consumer_latency, out)
 }
 
-fn write_latency(summary: Option<Summary>, out: &mut String) -> std::fmt::Result {
+pub(crate) fn write_latency(summary: Option<Summary>, out: &mut String) -> std::fmt::Result {
     let Some(summary) = summary else { return writeln!(out, "  nothing was measured") };
     let lines = [
         ("min", summary.min_ns),

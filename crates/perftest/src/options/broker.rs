@@ -20,19 +20,19 @@ pub struct BrokerOptions {
 
 /// TLS, which a URI with `amqps://` asks for.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "TLS (amqps://)")]
 pub struct TlsOptions {
     /// Trust the CAs in this PEM file instead of the system's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "TLS (amqps://)")]
     pub ca: Option<PathBuf>,
     /// PEM file with the client certificate, followed by any intermediate certificates
-    #[arg(long, value_name = "FILE", requires = "key")]
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = "TLS (amqps://)")]
     pub cert: Option<PathBuf>,
     /// PEM file with its private key
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS (amqps://)")]
     pub key: Option<PathBuf>,
     /// Accept any certificate from the broker; anybody in between can then read the password
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca")]
+          default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca",
+          help_heading = "TLS (amqps://)")]
     pub insecure: bool,
 }

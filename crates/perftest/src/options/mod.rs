@@ -1,10 +1,11 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, Parser};
 
 use crate::duration::parse_duration;
 
@@ -19,7 +20,7 @@ pub use consuming::Consuming;
 pub use kind::QueueKind;
 use steps::Step;
 
-const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   perftest
       one producer and one consumer with bodies of 1 KiB, for 30 seconds
@@ -33,6 +34,10 @@ Examples:
       every message to ten queues
   perftest --consumers 0 --messages 1000000 --durable --persistent
       leave a backlog; then `perftest --producers 0 --durable --messages 1000000` drains it
+  perftest --quorum --persistent --rate 500 --duration 10m --reconnect
+      what a broker's restart loses and doubles
+  perftest churn connections --workers 4
+      how many connections the broker opens and closes
 
 Every option can also be written with a single dash: perftest -producers 10 -size 10240 -duration 60s
 
@@ -157,6 +162,9 @@ pub struct Options {
     /// Write the report as a web page, with throughput and latency over time and percentiles
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+    /// Serve the figures of the run under way for Prometheus, at http://ADDR:PORT/metrics
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Output")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// What is on or off: `--persistent`, or `--persistent=false`.
@@ -199,16 +207,14 @@ impl Options {
         I: IntoIterator<Item = A>,
         A: Into<OsString>,
     {
-        let mut command = Self::command();
-        let names: Vec<String> =
-            command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect();
-        let args = args.into_iter().map(|arg| with_two_dashes(arg.into(), &names));
-        let matches = command.try_get_matches_from_mut(args)?;
-        let options = Self::from_arg_matches(&matches)?;
-        options
-            .check()
-            .map_err(|text| command.error(clap::error::ErrorKind::ValueValidation, text))?;
+        let options: Self = crate::cli::parse(args)?;
+        options.checked(Self::command())?;
         Ok(options)
+    }
+
+    /// Whether the options fit together; the error is one of this command.
+    pub(crate) fn checked(&self, mut command: clap::Command) -> Result<(), clap::Error> {
+        self.check().map_err(|text| command.error(clap::error::ErrorKind::ValueValidation, text))
     }
 
     /// How long to run after the warm-up, if there is a limit.
@@ -250,23 +256,5 @@ impl Options {
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.flags.durable || self.kind.quorum || self.kind.stream
-    }
-}
-
-/// Turns `-producers` into `--producers`; leaves alone what is no long option's name.
-fn with_two_dashes(arg: OsString, names: &[String]) -> OsString {
-    let Some(text) = arg.to_str() else { return arg };
-    let Some(name) = text.strip_prefix('-').filter(|name| !name.starts_with('-')) else {
-        return arg;
-    };
-    let name = name.split_once('=').map_or(name, |(name, _)| name);
-    // Also a misspelt one, so that the error speaks of the whole word and not of its first letter.
-    let known = names.iter().any(|known| known == name);
-    let meant = name.len() > 1
-        && names.iter().any(|known| strsim::damerau_levenshtein(known, name) <= known.len() / 3);
-    if known || meant || matches!(name, "help" | "version") {
-        OsString::from(format!("-{text}"))
-    } else {
-        arg
     }
 }

@@ -95,6 +95,51 @@ async fn a_run_that_cannot_begin_leaves_no_report() {
     assert!(!report.exists());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn two_reports_are_compared_and_a_worse_one_fails_if_asked_to() {
+    let broker = Broker::start(Faults::default()).await;
+    let folder = std::env::temp_dir().join(format!("perftest-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let [fast, slow] = ["fast.json", "slow.json"].map(|name| folder.join(name));
+    let [fast, slow] = [&fast, &slow].map(|path| path.to_str().unwrap());
+    for (rate, json) in [("0", fast), ("20", slow)] {
+        let run = ["--uri", &broker.uri, "--messages", "21", "--rate", rate, "--json", json];
+        assert_eq!(perftest(&run).await.status.code(), Some(0));
+    }
+    let output = perftest(&["compare", fast, slow]).await;
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("published, msg/s") && text.contains("  rate: 0, then 20"), "{text}");
+    let output = perftest(&["compare", fast, slow, "-fail-above", "50"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("FAILED: published, msg/s: worse by"));
+    assert_eq!(perftest(&["compare", fast, "/no/such/report"]).await.status.code(), Some(2));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn churn_prints_a_report_and_its_exit_code_tells_of_failures() {
+    let broker = Broker::start(Faults::default()).await;
+    let output = perftest(&["churn", "channels", "-uri", &broker.uri, "-count", "5"]).await;
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Channels opened and closed: 5 ("), "{text}");
+    let missing = ["churn", "channels", "--uri", "amqp://127.0.0.1:1", "--count", "5"];
+    assert_eq!(perftest(&missing).await.status.code(), Some(1));
+    assert_eq!(perftest(&["churn", "nonsense"]).await.status.code(), Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn completions_know_commands_and_options() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = perftest(&["completions", shell]).await;
+        let script = String::from_utf8(output.stdout).unwrap();
+        for word in ["variable-rate", "routing-keys", "churn", "compare"] {
+            assert!(script.contains(word), "{word} is missing in that of {shell}");
+        }
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_nobody_reads_ends_and_cleans_up() {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use courser_perftest::Options;
+use courser_perftest::cli::Arguments;
 use courser_perftest::duration::parse_duration;
 use proptest::prelude::*;
 
@@ -61,6 +62,10 @@ fn help_teaches_by_examples() {
         assert!(help.contains("Examples:") && help.contains("--rate 2000"), "{help}");
         assert!(help.contains("[default: amqp://guest:guest@localhost:5672/]"), "{help}");
     }
+    let error = Arguments::parse_from_args(["perftest", "--help"]).unwrap_err().to_string();
+    let general = error.split("\n\n").find(|part| part.starts_with("Options:")).unwrap();
+    assert!(general.contains("--uri") && general.contains("--producers"), "{error}");
+    assert!(error.contains("Examples:") && error.contains("churn"), "{error}");
 }
 
 #[test]
@@ -99,6 +104,14 @@ fn options_that_make_no_sense_together_say_why() {
     assert!(error("perftest --polling-interval 1s").contains("--polling"));
     assert!(error("perftest --stream --polling --prefetch 5").contains("--polling"));
     assert!(error("perftest --duration soon").contains("not a duration"));
+}
+
+#[test]
+fn a_whole_command_line_is_checked_as_options_are() {
+    let error = |line: &str| Arguments::parse_from_args(line.split(' ')).unwrap_err().to_string();
+    assert!(error("perftest -multi-ack 50").contains("add --prefetch 50 or more"));
+    assert!(error("perftest --producers 2 churn channels").contains("churn"));
+    assert!(Arguments::parse_from_args(["perftest", "churn", "channels", "-workers", "3"]).is_ok());
 }
 
 #[test]

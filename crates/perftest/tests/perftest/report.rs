@@ -20,7 +20,7 @@ fn summary() -> Summary {
     }
 }
 
-fn report() -> Report {
+pub fn report() -> Report {
     let delta = Totals { published: 1500, consumed: 1498, confirmed: 1499, ..Totals::default() };
     let mut point = Point::new(1.0, 1.0, delta, 1499);
     point.consumer_latency = Some(PointLatency { median_ns: 1000, p99_ns: 2000, max_ns: 3000 });
