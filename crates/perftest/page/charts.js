@@ -163,9 +163,10 @@ function showFigures() {
 }
 
 function showVerdict() {
-  const { lost, nacked, unconfirmed, failures } = report.fate;
+  const { lost, undrained, nacked, unconfirmed, failures } = report.fate;
   const problems = [];
   if (lost) problems.push(`${lost} lost`);
+  if (undrained) problems.push(`${undrained} left when the time to drain was over`);
   if (nacked) problems.push(`${nacked} refused`);
   if (unconfirmed) problems.push(`${unconfirmed} never confirmed`);
   problems.push(...failures);

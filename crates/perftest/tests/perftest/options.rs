@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 use courser_perftest::Options;
 use courser_perftest::cli::Arguments;
@@ -112,6 +113,25 @@ fn a_whole_command_line_is_checked_as_options_are() {
     assert!(error("perftest -multi-ack 50").contains("add --prefetch 50 or more"));
     assert!(error("perftest --producers 2 churn channels").contains("churn"));
     assert!(Arguments::parse_from_args(["perftest", "churn", "channels", "-workers", "3"]).is_ok());
+}
+
+#[test]
+fn every_option_stands_in_the_manual() {
+    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/perftest.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let is_told = |name: &str| {
+        let behind = |found: usize| manual[found + name.len()..].chars().next();
+        let mut found = manual.match_indices(name);
+        found.any(|(at, _)| behind(at).is_none_or(|next| next != '-' && !next.is_alphanumeric()))
+    };
+    let mut command = Arguments::command();
+    command.build();
+    for command in std::iter::once(&command).chain(command.get_subcommands()) {
+        let options = command.get_arguments().filter_map(|option| option.get_long());
+        for name in options.filter(|name| !matches!(*name, "help" | "version")) {
+            assert!(is_told(&format!("--{name}")), "--{name} is missing in docs/perftest.md");
+        }
+    }
 }
 
 #[test]

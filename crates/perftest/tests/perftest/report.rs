@@ -202,6 +202,20 @@ fn the_page_needs_nothing_from_elsewhere() {
 }
 
 #[test]
+fn the_page_fails_a_run_for_each_reason_that_the_text_has() {
+    let page = html::render(&report()).unwrap();
+    let counts = serde_json::to_value(Fate::default()).unwrap();
+    for (name, _) in counts.as_object().unwrap() {
+        let mut fate = counts.clone();
+        fate[name] = if name == "failures" { vec!["x"].into() } else { 1.into() };
+        let fate = serde_json::from_value(fate).unwrap();
+        let fails = !Report { fate, ..report() }.is_good();
+        let told = [format!("if ({name})"), format!("...{name})")];
+        assert_eq!(told.iter().any(|told| page.contains(told)), fails, "{name}");
+    }
+}
+
+#[test]
 fn what_the_broker_calls_itself_cannot_break_the_page() {
     let page = html::render(&report()).unwrap();
     assert_eq!(page.matches("</script>").count(), 2);
