@@ -106,16 +106,19 @@ impl Consumer {
         if let Some(tag) = rest {
             let _ = channel.ack(tag, true);
         }
+        if self.context.options.consuming.consumer_tx > 0 {
+            let _ = channel.tx_commit().await;
+        }
         let _ = channel.close().await;
     }
 
-    /// Works on a message, and answers it.
+    /// Works on a message, and answers it; says whether it did, or another answer will be for this one too.
     async fn handle(
         &self,
         delivery: &Delivery,
         channel: &Channel,
         alarm: &mut Alarm,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let options = &self.context.options;
         let (is_refused, tally) =
             self.intake.lock().take_one(delivery.body(), delivery.redelivered());
@@ -123,7 +126,7 @@ impl Consumer {
         if latency_ns > 0 {
             alarm.wait_until(now_ns() + latency_ns).await.map_err(lost)?;
         }
-        let mut answered = Ok(());
+        let mut answered = Ok(false);
         let mut intake = self.intake.lock();
         if !options.flags.auto_ack {
             intake.settle(delivery.delivery_tag(), is_refused, |answer| {
@@ -131,7 +134,7 @@ impl Consumer {
                     Answer::Ack { tag, multiple } => channel.ack(tag, multiple),
                     Answer::Nack { tag, requeue } => channel.nack(tag, false, requeue),
                 };
-                answered = std::mem::replace(&mut answered, Ok(())).and(sent);
+                answered = std::mem::replace(&mut answered, Ok(true)).and(sent.map(|()| true));
             });
         }
         intake.count(tally, now_ns());
@@ -147,6 +150,8 @@ impl Session {
         let mut alarm = Alarm::new().map_err(lost)?;
         let interval_ns = 1_000_000_000_u64.checked_div(consuming.consumer_rate).unwrap_or(0);
         let mut next_ns = 0;
+        // Messages since the last answer, and those that are answered and not committed.
+        let (mut handled, mut answered) = (0, 0);
         loop {
             if next_ns > now_ns() {
                 alarm.wait_until(next_ns).await.map_err(lost)?;
@@ -168,7 +173,14 @@ impl Session {
                 }
             };
             next_ns = now_ns() + interval_ns;
-            of.handle(&delivery, &self.channel, &mut alarm).await?;
+            handled += 1;
+            if of.handle(&delivery, &self.channel, &mut alarm).await? {
+                answered += std::mem::take(&mut handled);
+            }
+            if consuming.consumer_tx > 0 && answered >= consuming.consumer_tx {
+                self.channel.tx_commit().await?;
+                answered = 0;
+            }
         }
     }
 }
@@ -183,6 +195,9 @@ async fn open(
     let channel = connection.open_channel().await?;
     let options = &context.options;
     let auto_ack = options.flags.auto_ack;
+    if options.consuming.consumer_tx > 0 {
+        channel.tx_select().await?;
+    }
     if options.consuming.polling {
         return Ok(Session { channel, source: Source::Polling });
     }

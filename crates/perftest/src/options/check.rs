@@ -56,6 +56,17 @@ impl Options {
         if self.consuming.nack_every > 0 && self.flags.auto_ack {
             return Err("--nack-every has no effect with --auto-ack".to_owned());
         }
+        let tx = self.consuming.consumer_tx;
+        if tx > 0 && self.flags.auto_ack {
+            return Err("--consumer-tx has no effect with --auto-ack".to_owned());
+        }
+        // What is acknowledged counts as unacknowledged until it is committed.
+        let least = u32::from(tx) + u32::from(self.multi_ack) - 1;
+        if tx > 0 && self.prefetch != 0 && least > u32::from(self.prefetch) {
+            return Err(format!(
+                "--consumer-tx {tx} would wait forever: add --prefetch {least} or more"
+            ));
+        }
         if self.consuming.requeue && !self.has_stamps() {
             return Err(
                 "--requeue needs bodies of at least 16 bytes, to tell messages apart".to_owned()

@@ -21,6 +21,9 @@ pub struct Consuming {
     /// Work this long on each message before it is acknowledged
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration)]
     pub consumer_latency: Duration,
+    /// Acknowledge in transactions of N messages (0: without)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub consumer_tx: u16,
     /// Refuse every Nth message with basic.nack (0: none)
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub nack_every: u64,
@@ -34,6 +37,9 @@ impl Consuming {
     /// Whether each message is handled by itself, and not as it lies in a read.
     #[must_use]
     pub fn is_single(&self) -> bool {
-        self.polling || self.consumer_rate > 0 || !self.consumer_latency.is_zero()
+        self.polling
+            || self.consumer_tx > 0
+            || self.consumer_rate > 0
+            || !self.consumer_latency.is_zero()
     }
 }

@@ -99,6 +99,9 @@ fn options_that_make_no_sense_together_say_why() {
     assert!(error("perftest --stream-offset first").contains("--stream"));
     assert!(error("perftest --channels 0").contains("at least 1"));
     assert!(error("perftest --nack-every 5 --auto-ack").contains("no effect"));
+    assert!(error("perftest --consumer-tx 5 --auto-ack").contains("no effect"));
+    assert!(error("perftest --consumer-tx 5 --prefetch 4").contains("add --prefetch 5 or more"));
+    parse("perftest --consumer-tx 5 --prefetch 0");
     assert!(error("perftest --requeue").contains("--nack-every"));
     assert!(error("perftest --requeue --nack-every 2 --size 4").contains("16 bytes"));
     assert!(error("perftest --tx 5 --confirm 5").contains("--confirm"));

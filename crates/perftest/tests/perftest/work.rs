@@ -30,6 +30,23 @@ async fn transactions_are_committed_when_they_are_full_and_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn acknowledgements_are_committed_when_a_transaction_is_full_and_at_the_end() {
+    for polling in ["", "--polling"] {
+        let broker = Broker::start(Faults::default()).await;
+        let line = format!("--messages 25 --consumer-tx 10 --prefetch 10 {polling}");
+        let report = run_lines(&broker, &line, |_| ()).await;
+        assert_eq!(report.fate, Fate::default());
+        assert_eq!(broker.seen().commits, [10, 10, 5]);
+    }
+    // Folded acknowledgements: of ten messages each, so every second one fills a transaction.
+    let broker = Broker::start(Faults::default()).await;
+    let line = "--messages 40 --consumer-tx 11 --multi-ack 10 --prefetch 20";
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.fate, Fate::default());
+    assert_eq!(broker.seen().commits, [2, 2, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn polling_takes_each_message_by_a_request() {
     let broker = Broker::start(Faults::default()).await;
     let report = run_lines(&broker, "--messages 20 --polling --polling-interval 1ms", |_| ()).await;
@@ -58,12 +75,12 @@ async fn every_fourth_message_is_refused_and_those_before_it_are_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_put_back_is_taken_when_it_comes_again() {
     let broker = Broker::start(Faults::default()).await;
-    let line = "--messages 12 --nack-every 3 --requeue --prefetch 10";
+    let line = "--messages 12 --nack-every 1 --requeue --prefetch 10 --drain-timeout 20s";
     let report = run_lines(&broker, line, |_| ()).await;
+    assert_eq!(report.fate, Fate { refused: 12, ..Fate::default() });
     assert_eq!(report.consumed.total, 12, "{report:?}");
-    let seen = broker.seen();
-    assert!(!seen.nacks.is_empty() && seen.nacks.iter().all(|nack| nack.requeue));
-    assert_eq!(report.fate, Fate { refused: seen.nacks.len() as u64, ..Fate::default() });
+    let nacks = broker.seen().nacks;
+    assert!(nacks.len() == 12 && nacks.iter().all(|nack| nack.requeue), "{nacks:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,7 +35,7 @@ struct Channel {
     delivery_tag: u64,
     /// Queue and message of each that is not acknowledged.
     unacknowledged: BTreeMap<u64, (String, Message)>,
-    /// Publishes since the last commit.
+    /// Publishes and acknowledgements since the last commit.
     in_transaction: u64,
 }
 
@@ -230,6 +230,7 @@ impl Link {
             }
             Method::BasicAck(ack) => {
                 state.acknowledgements.push(ack);
+                self.channels.entry(channel).or_default().in_transaction += 1;
                 return self.settled(channel, ack.delivery_tag, ack.multiple);
             }
             Method::BasicNack(nack) => {

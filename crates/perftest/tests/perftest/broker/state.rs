@@ -54,7 +54,7 @@ pub struct Seen {
     /// Messages taken by `basic.get`.
     pub gets: u64,
     pub nacks: Vec<basic::Nack>,
-    /// Publishes of each transaction.
+    /// Publishes and acknowledgements of each transaction.
     pub commits: Vec<u64>,
     pub connections: usize,
     pub channels: usize,
