@@ -30,7 +30,7 @@ pub struct TlsOptions {
     /// PEM file with its private key
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS (amqps://)")]
     pub key: Option<PathBuf>,
-    /// Accept any certificate from the broker; anybody in between can then read the password
+    /// Accept any certificate from the broker; who is in between can then read the password
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           default_value_t = false, hide_default_value = true, hide_possible_values = true, conflicts_with = "ca",
           help_heading = "TLS (amqps://)")]
