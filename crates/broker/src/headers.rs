@@ -1,7 +1,8 @@
 //! What is looked up in the headers of a message, and content headers with other headers.
 //!
 //! A client may send tens of thousands of headers with a message, all of the same name if it likes. Each look takes every header
-//! once, and is counted, as a message that waits may be looked at again and again.
+//! once, and is counted, as a message that waits may be looked at again and again. The bytes of the value that is found count as well:
+//! the caller reads them.
 
 use crate::work;
 use courser_codec::{
@@ -22,7 +23,9 @@ pub(crate) fn find<'t>(
         Err(_) => true,
     });
     work::count(looked_at);
-    Ok(found.transpose()?.map(|(_, value)| value))
+    let found = found.transpose()?.map(|(_, value)| value);
+    found.iter().for_each(|value| work::count_bytes(value.encoded_len()));
+    Ok(found)
 }
 
 /// Writes a content header into `out` (which is emptied) with those of its headers that `keep` gives a value, and behind them what

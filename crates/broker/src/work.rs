@@ -32,7 +32,13 @@ pub(crate) fn count_read(bytes: usize) {
     count(1 + bytes / BYTES_PER_STEP);
 }
 
-/// Notes that a table has been copied, with what lies in tables and arrays in it.
+/// Notes that a value of so many bytes is hashed, compared or copied.
+#[inline]
+pub(crate) fn count_bytes(bytes: usize) {
+    count(bytes / BYTES_PER_STEP);
+}
+
+/// Notes that a table has been copied, with what lies in tables and arrays in it, and the bytes of its texts.
 pub(crate) fn count_values(table: &FieldTable) {
     count(table.iter().map(|(_, value)| values(value)).sum());
 }
@@ -41,6 +47,7 @@ fn values(value: &FieldValue) -> usize {
     match value {
         FieldValue::Array(elements) => 1 + elements.iter().map(values).sum::<usize>(),
         FieldValue::Table(table) => 1 + table.iter().map(|(_, value)| values(value)).sum::<usize>(),
+        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => 1 + bytes.len() / BYTES_PER_STEP,
         _ => 1,
     }
 }

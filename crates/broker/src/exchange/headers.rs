@@ -90,8 +90,8 @@ impl<'t> Headers<'t> {
 
 impl HeadersIndex {
     /// Calls `found` for every destination that a message with these headers goes to, perhaps more than once, as far as there
-    /// are steps: one for each header and each value in it, for each binding that asks for one and may match, and for each header
-    /// that this asks for.
+    /// are steps: one for each header and each value in it, and for each 64 bytes of a text, for each binding that asks for one and may
+    /// match, and for each header that this asks for.
     pub fn matches(
         &self,
         headers: Table<'_>,

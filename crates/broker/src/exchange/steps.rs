@@ -8,7 +8,8 @@ const STEPS_MAX: usize = 1 << 18;
 
 /// The steps on the way of one message: keys that are looked up, words that are compared with those of patterns, headers that
 /// exchanges look through and bindings ask for. By CC and BCC a message has very many keys, and each of them may have to be compared with very many patterns;
-/// and it may have thousands of headers, which thousands of bindings ask for, or each of thousands of exchanges looks through.
+/// and it may have thousands of headers, or a very long one, which thousands of bindings ask for, or each of thousands of exchanges
+/// looks through.
 pub(crate) struct Steps {
     left: usize,
     is_over: bool,

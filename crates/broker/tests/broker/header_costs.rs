@@ -112,6 +112,58 @@ fn what_lies_in_a_header_counts_where_it_is_copied() {
     assert_eq!(world.counts("q").0, 0);
 }
 
+/// A message whose only header `h` is a text of this length.
+fn long(exchange: &str, text: &str, bytes: usize) -> Message {
+    Message::new(exchange, "q", "x").headers(FieldTable::new().with("h", text.repeat(bytes)))
+}
+
+/// An exchange of each type that reads a header, of this name and behind `all`; each has the queue `q`.
+fn reading(client: &mut Client, name: &str, kind: &str) {
+    let table = FieldTable::new();
+    match kind {
+        "hashed" => exchange_of(client, name, "x-consistent-hash", &table.with("hash-header", "h")),
+        "once" => {
+            let once = table.with("x-message-deduplication", true);
+            let once = once.with("x-deduplication-header", "h");
+            exchange_of(client, name, "fanout", &once);
+        }
+        _ => {
+            client.declare_exchange(name, "headers");
+            bind_with(client, name, &table.with("x-match", "any").with("h", 1).with("i", 1));
+        }
+    }
+    client.bind_exchange(name, "all", "");
+}
+
+#[test]
+fn the_bytes_of_a_header_count_where_they_are_hashed_or_copied() {
+    let (_world, mut client) = declared();
+    client.declare_exchange("all", "fanout");
+    for kind in ["hashed", "once", "headers"] {
+        reading(&mut client, kind, kind);
+        for bytes in [HEADERS_BYTES / 2, HEADERS_BYTES - 100] {
+            let message = long(kind, "x", bytes);
+            let taken = cost(|| client.send(message));
+            let chunks = bytes as u64 / 64;
+            assert!((chunks..3 * chunks + 100).contains(&taken), "{kind}, {bytes} bytes: {taken}");
+        }
+    }
+}
+
+#[test]
+fn a_message_is_refused_whose_long_header_too_many_exchanges_would_read() {
+    for kind in ["hashed", "headers"] {
+        let (_world, mut client) = declared();
+        client.declare_exchange("all", "fanout");
+        (0..200).for_each(|nth| reading(&mut client, &format!("{kind}{nth}"), kind));
+        client.send(long("all", "x", 1000));
+        assert!(client.heard().is_empty());
+        client.read(&[Step::Publish(1, long("all", "x", HEADERS_BYTES - 100))]);
+        let heard = format!("{:?}", client.heard());
+        assert!(heard.contains("506") && heard.contains("steps to route"), "{heard}");
+    }
+}
+
 #[test]
 fn what_a_client_says_of_deaths_makes_way_for_the_first_real_one_however_often_it_says_so() {
     let (_world, mut client) = declared();
