@@ -5,8 +5,10 @@ use crate::fault::Fault;
 use crate::queue::{Queue, has_expiration};
 use crate::routing::Screen;
 use crate::stream::Stream;
+use crate::work;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The queues that a message goes to.
@@ -80,8 +82,13 @@ impl Route {
 
     /// Leaves out queues.
     pub fn retain(&mut self, mut keep: impl FnMut(&Arc<Queue>) -> bool) {
-        self.queues.retain(|queue| keep(queue));
-        let left = |id: &u64| self.queues.iter().any(|queue| queue.id == *id);
+        let mut gone = FxHashSet::default();
+        work::count(self.queues.len());
+        self.queues.retain(|queue| keep(queue) || !gone.insert(queue.id));
+        if gone.is_empty() {
+            return;
+        }
+        let left = |id: &u64| !gone.contains(id);
         self.durable.retain(left);
         self.streams.retain(left);
         self.screens.retain(|screen| !screen.is_queue || left(&screen.place));

@@ -44,6 +44,7 @@ mod frame_costs;
 mod get;
 mod group_definitions;
 mod groups;
+mod growth;
 mod header_costs;
 mod headers;
 mod incomplete_messages;
