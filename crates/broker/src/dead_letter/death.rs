@@ -1,5 +1,7 @@
 //! What a dead-lettered message says of its deaths: `x-death` and the headers around it.
 
+use crate::keyed::KeyedSet;
+use crate::work;
 use courser_codec::{FieldTable, FieldValue, ShortString, Table, Value};
 
 pub(super) const X_DEATH: &str = "x-death";
@@ -111,29 +113,29 @@ pub(crate) fn began_at(headers: &Table<'_>, exchange: &str) -> bool {
     matches!(first, Ok(Some(Value::LongStr(first))) if first == exchange.as_bytes())
 }
 
-/// Whether a message with these headers would come back to a queue in which it has died, without a
-/// consumer ever having refused it on the way: such a cycle would never end.
-pub(super) fn goes_in_circles(headers: &FieldTable, queue: &ShortString) -> bool {
-    let Some(FieldValue::Array(deaths)) = headers.get(X_DEATH) else { return false };
-    let died_here = |death: &FieldValue| text_of(death, "queue") == Some(queue.as_bytes());
-    let Some(index) = deaths.iter().position(died_here) else { return false };
-    let was_refused = |death: &FieldValue| text_of(death, "reason") == Some(b"rejected");
-    !deaths[..=index].iter().any(was_refused)
+/// The queues to which a message with these headers must not come back: those in which it has died since a consumer last
+/// refused it. Such a cycle would never end.
+pub(super) fn circle(headers: &FieldTable) -> KeyedSet<&[u8]> {
+    let was_refused = |death: &&FieldValue| text_of(death, "reason") == Some(b"rejected");
+    let since = deaths(headers).iter().take_while(|death| !was_refused(death));
+    since.filter_map(|death| text_of(death, "queue")).collect()
 }
 
-/// Whether a message with these headers has died in a queue.
-pub(super) fn has_died_in(headers: &FieldTable, queue: &[u8]) -> bool {
-    any_death(headers, "queue", queue)
+/// The queues in which a message with these headers has died.
+pub(super) fn queues(headers: &FieldTable) -> KeyedSet<&[u8]> {
+    deaths(headers).iter().filter_map(|death| text_of(death, "queue")).collect()
 }
 
-/// Whether a message with these headers was published to an exchange before it died.
-pub(super) fn was_published_to(headers: &FieldTable, exchange: &[u8]) -> bool {
-    any_death(headers, "exchange", exchange)
+/// The exchanges to which a message with these headers was published before it died.
+pub(super) fn exchanges(headers: &FieldTable) -> KeyedSet<&[u8]> {
+    deaths(headers).iter().filter_map(|death| text_of(death, "exchange")).collect()
 }
 
-fn any_death(headers: &FieldTable, key: &str, value: &[u8]) -> bool {
-    let Some(FieldValue::Array(deaths)) = headers.get(X_DEATH) else { return false };
-    deaths.iter().any(|death| text_of(death, key) == Some(value))
+/// The deaths, latest first. They stand behind all other headers.
+fn deaths(headers: &FieldTable) -> &[FieldValue] {
+    let deaths = headers.get(X_DEATH).and_then(FieldValue::as_array).unwrap_or_default();
+    work::count(headers.len() + deaths.len());
+    deaths
 }
 
 fn put_summary(headers: &mut FieldTable, which: &str, death: &Death<'_>) {

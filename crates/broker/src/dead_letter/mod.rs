@@ -251,13 +251,16 @@ fn find_route(
         return None;
     }
     avoid_circles(&mut route, rewritten, reason);
-    // Where it comes back to, it is no repetition.
-    let headers = &rewritten.headers;
-    let goes_the_same_way = death::was_published_to(headers, to.exchange.as_bytes());
-    route.screens.retain(|screen| match screen.is_queue {
-        true => !death::has_died_in(headers, screen.name.as_bytes()),
-        false => !goes_the_same_way && !death::was_published_to(headers, screen.name.as_bytes()),
-    });
+    if !route.screens.is_empty() {
+        // Where it comes back to, it is no repetition.
+        let queues = death::queues(&rewritten.headers);
+        let exchanges = death::exchanges(&rewritten.headers);
+        let goes_the_same_way = exchanges.contains(to.exchange.as_bytes());
+        route.screens.retain(|screen| match screen.is_queue {
+            true => !queues.contains(screen.name.as_bytes()),
+            false => !goes_the_same_way && !exchanges.contains(screen.name.as_bytes()),
+        });
+    }
     Some(route)
 }
 
@@ -277,6 +280,7 @@ fn route_letter(
 
 fn avoid_circles(route: &mut Route, rewritten: &Rewritten, reason: Reason) {
     if reason != Reason::Rejected {
-        route.retain(|queue| !death::goes_in_circles(&rewritten.headers, &queue.name));
+        let circle = death::circle(&rewritten.headers);
+        route.retain(|queue| !circle.contains(queue.name.as_bytes()));
     }
 }

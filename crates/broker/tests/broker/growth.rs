@@ -1,8 +1,10 @@
 //! How what a message costs grows with what is there, in steps.
 
 use crate::frame_costs::{cost, large};
-use crate::support::{Client, World, declare_with};
+use crate::support::{Client, Message, World, declare_with, owned};
 use courser_codec::FieldTable;
+
+const DEDUPLICATION: &str = "x-message-deduplication";
 
 fn table() -> FieldTable {
     FieldTable::new()
@@ -42,6 +44,29 @@ fn a_dead_letter_for_many_durable_queues_takes_a_few_steps_for_each() {
     });
     assert!((QUEUES as u64..20 * QUEUES as u64).contains(&taken), "{taken}");
     assert_eq!((world.counts("q0").0, world.counts("back").0), (1, 0));
+}
+
+#[test]
+fn a_dead_letter_is_not_searched_for_its_deaths_by_each_queue() {
+    const QUEUES: usize = 200;
+    const HEADERS: usize = 5000;
+    for arguments in [table(), table().with(DEDUPLICATION, true).with("x-cache-size", 10)] {
+        let (world, mut client) = began();
+        queues(&mut client, QUEUES, false, &arguments);
+        dying(&mut client);
+        client.send(Message::new("", "dying", "x").headers(headers(HEADERS, "")));
+        let taken = cost(|| world.tick_all(1100));
+        let most = 20 * (QUEUES + HEADERS) as u64;
+        assert!((HEADERS as u64..most).contains(&taken), "{taken}");
+        assert_eq!(world.counts("q0").0, 1);
+    }
+}
+
+/// So many headers, besides one that identifies a message by a text of this length.
+fn headers(count: usize, identity: &str) -> FieldTable {
+    let many = (0..count).map(|nth| (owned(&format!("h{nth}")), (nth as i64).into()));
+    let named = (owned("x-deduplication-header"), identity.into());
+    many.chain([named]).collect()
 }
 
 fn began() -> (World, Client) {
