@@ -288,7 +288,7 @@ impl Moving<'_> {
             self.relocation.done.without_place += 1;
             return Ok(false);
         }
-        if route.queues.iter().any(|queue| queue.holds_same(&message)) {
+        if route.holds_same(&message) {
             // It would be dropped there.
             self.relocation.done.without_place += 1;
             return Ok(false);

@@ -2,6 +2,7 @@
 //! as they needed one.
 
 use crate::queue::{FAILED, REDELIVERED, SPILLED, has_expiration};
+use crate::routing::deduplication::HeaderKeys;
 use courser_store::{Location, MessageRef, Position, Record, Store, StoreError};
 
 /// Consecutive publishes with the same route, all of them persistent or none. A message is copied
@@ -27,6 +28,8 @@ pub(crate) struct PublishRun<'m> {
     refusable: bool,
     /// Which messages some queue has refused for want of room; empty if none.
     refused: Vec<bool>,
+    /// What its messages say of themselves, once a queue has asked for it.
+    keys: Vec<HeaderKeys<'m>>,
 }
 
 impl<'m> PublishRun<'m> {
@@ -163,6 +166,15 @@ impl<'m> PublishRun<'m> {
         self.kept.get(index.checked_sub(self.first_kept)?).cloned()
     }
 
+    /// What a message says of itself, read once for all queues.
+    pub fn header_keys(&mut self, index: usize) -> Option<&mut HeaderKeys<'m>> {
+        if self.keys.is_empty() {
+            let of = |message: &MessageRef<'m>| HeaderKeys::of_content(message.header);
+            self.keys = self.messages.iter().map(of).collect();
+        }
+        self.keys.get_mut(index)
+    }
+
     /// One of its messages, for a queue that takes each by itself.
     pub fn one(&self, index: usize) -> Self {
         PublishRun {
@@ -225,6 +237,7 @@ impl<'m> PublishRun<'m> {
         self.may_expire = false;
         self.guarded = false;
         self.refused.clear();
+        self.keys.clear();
     }
 
     /// Empties it and keeps its memory for messages borrowed from elsewhere.

@@ -7,9 +7,9 @@ use super::settle::Settling;
 use super::{Queue, State};
 use crate::memory::Charge;
 use crate::posting::PublishRun;
-use crate::routing::deduplication::{Key, Marker};
+use crate::routing::deduplication::{HeaderKeys, Key, Marker};
 use crate::wakes::Wakes;
-use courser_codec::{ContentHeader, FieldTable, RawProperties};
+use courser_codec::FieldTable;
 use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -85,19 +85,10 @@ impl MessageNotes {
         self.charge.set((present + counts) * 8 / 7);
     }
 
-    fn key(&self, message: &MessageRef<'_>) -> Option<Key> {
-        self.key_of(ContentHeader::parse(message.header).ok()?.properties)
-    }
-
-    fn key_of(&self, properties: RawProperties<'_>) -> Option<Key> {
-        self.present.as_ref()?.marker.key(properties.headers().ok()??).ok()?
-    }
-
     /// A message comes in. Returns false, and nothing has happened, if it is there already.
-    pub fn enter(&mut self, message: &MessageRef<'_>, location: &Location) -> bool {
-        let (Some(key), Some(present)) = (self.key(message), &mut self.present) else {
-            return true;
-        };
+    pub fn enter(&mut self, keys: &mut HeaderKeys<'_>, location: &Location) -> bool {
+        let Some(present) = &mut self.present else { return true };
+        let Some(key) = present.marker.key(keys) else { return true };
         let is_new = present.keys.insert(key);
         if is_new {
             present.by_place.insert(Place::of(location), key);
@@ -108,10 +99,13 @@ impl MessageNotes {
 
     /// A message is there, and maybe one of the same beside it.
     pub fn enter_beside(&mut self, message: &MessageRef<'_>, location: &Location) {
-        if self.enter(message, location) {
+        let mut keys = HeaderKeys::of_content(message.header);
+        if self.enter(&mut keys, location) {
             return;
         }
-        if let (Some(key), Some(present)) = (self.key(message), &mut self.present) {
+        if let Some(present) = &mut self.present
+            && let Some(key) = present.marker.key(&mut keys)
+        {
             *present.more.entry(key).or_default() += 1;
             present.by_place.insert(Place::of(location), key);
             self.count_memory();
@@ -119,9 +113,10 @@ impl MessageNotes {
     }
 
     /// Whether there is a message of the same already.
-    fn has(&self, properties: RawProperties<'_>) -> bool {
-        let key = self.key_of(properties);
-        self.present.as_ref().zip(key).is_some_and(|(present, key)| present.keys.contains(&key))
+    fn has(&self, keys: &mut HeaderKeys<'_>) -> bool {
+        self.present.as_ref().is_some_and(|present| {
+            present.marker.key(keys).is_some_and(|key| present.keys.contains(&key))
+        })
     }
 
     /// Whether the queue holds no two messages of the same.
@@ -222,14 +217,12 @@ impl State {
 impl Queue {
     /// Whether it would drop a message that was published now, as it holds one of the same.
     pub(crate) fn holds_same(&self, message: &MessageRef<'_>) -> bool {
-        let content = ContentHeader::parse(message.header);
-        content.is_ok_and(|content| self.holds_one_with(content.properties))
+        self.holds_no_two() && self.holds_one_with(&mut HeaderKeys::of_content(message.header))
     }
 
-    /// The same of a message with these properties.
-    pub(crate) fn holds_one_with(&self, properties: RawProperties<'_>) -> bool {
-        self.holds_no_two()
-            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(properties))
+    /// The same of a message that says this of itself.
+    pub(crate) fn holds_one_with(&self, keys: &mut HeaderKeys<'_>) -> bool {
+        self.holds_no_two() && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(keys))
     }
 
     /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as
@@ -245,10 +238,10 @@ impl Queue {
         for index in 0..run.len() {
             let mut one = run.one(index);
             one.keep_from(0, store)?;
+            let keys = run.header_keys(index);
             let mut state = self.state.lock();
-            if let (Some(notes), Some(message), Some(location)) =
-                (&mut state.notes, one.message(0), one.held(0))
-                && !notes.enter(&message, &location)
+            if let (Some(notes), Some(keys), Some(location)) = (&mut state.notes, keys, one.held(0))
+                && !notes.enter(keys, &location)
             {
                 settling.positions.extend(one.position(0));
                 continue;

@@ -8,16 +8,17 @@
 //! A queue that is not told how much to remember goes by the messages that it has (see
 //! `queue::message_notes`), also after a restart.
 
-use crate::headers;
+use crate::keyed::KeyedMap;
 use crate::memory::Charge;
+use crate::work;
 use courser_codec::{
-    DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Table,
+    ContentHeader, DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Value,
 };
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Switches it on.
 pub(crate) const ARGUMENT: &str = "x-message-deduplication";
@@ -33,13 +34,56 @@ pub(crate) const CACHE_SIZE_MAX: i64 = 1_000_000;
 /// What is remembered where nobody says how much.
 const CACHE_SIZE_DEFAULT: usize = 128;
 
-/// What identifies a value: two hashes, with keys that nobody knows.
+/// What identifies a value: two hashes, with keys that no client knows.
 pub(crate) type Key = (u64, u64);
 
+static HASHERS: LazyLock<(RandomState, RandomState)> = LazyLock::new(Default::default);
+
+/// What a message says of itself in its headers. Each is read once, however many exchanges and queues ask for it: a message may have
+/// tens of thousands, or a very long one, and come to as many places.
+#[derive(Debug, Default)]
+pub(crate) struct HeaderKeys<'m> {
+    /// The first value of each name, and its key once that has been asked for.
+    by_name: KeyedMap<&'m [u8], (Value<'m>, Option<Key>)>,
+}
+
+impl<'m> HeaderKeys<'m> {
+    /// Of a message with these properties.
+    pub fn of(properties: RawProperties<'m>) -> Result<Self, DecodeError> {
+        let mut by_name = KeyedMap::default();
+        for entry in properties.headers()?.unwrap_or_default().iter() {
+            let (name, value) = entry?;
+            work::count(1);
+            by_name.entry(name.as_bytes()).or_insert((value, None));
+        }
+        Ok(HeaderKeys { by_name })
+    }
+
+    /// Of a message with this content header; one that is malformed says nothing.
+    pub fn of_content(header: &'m [u8]) -> Self {
+        let content = ContentHeader::parse(header);
+        content.and_then(|content| Self::of(content.properties)).unwrap_or_default()
+    }
+
+    fn integer(&self, name: &str) -> Option<i64> {
+        self.by_name.get(name.as_bytes())?.0.as_integer()
+    }
+
+    fn key(&mut self, name: &ShortString) -> Option<Key> {
+        let (value, key) = self.by_name.get_mut(name.as_bytes())?;
+        Some(*key.get_or_insert_with(|| {
+            work::count_bytes(value.encoded_len());
+            let mut bytes = Vec::new();
+            value.encode(&mut bytes);
+            (HASHERS.0.hash_one(&bytes), HASHERS.1.hash_one(&bytes))
+        }))
+    }
+}
+
 /// Knows what identifies a message: the value of a header.
+#[derive(Debug)]
 pub(crate) struct Marker {
     header: ShortString,
-    hashers: (RandomState, RandomState),
 }
 
 /// What an exchange or a queue remembers.
@@ -107,7 +151,7 @@ impl Marker {
         let named = arguments.get(HEADER).and_then(FieldValue::as_long_str);
         let named = named.and_then(|name| ShortString::new(name).ok());
         let header = named.unwrap_or_else(|| ShortString::from(ShortStr::from_static(HEADER)));
-        Marker { header, hashers: Default::default() }
+        Marker { header }
     }
 
     /// There for a queue that goes by the messages that it has, and not by what it remembers.
@@ -116,19 +160,9 @@ impl Marker {
         (is_wanted(arguments) && !remembers).then(|| Marker::of(arguments))
     }
 
-    /// What identifies a message with these headers; none if it does not say.
-    pub fn key(&self, headers: Table<'_>) -> Result<Option<Key>, DecodeError> {
-        let found = headers::find(headers, |name| name == self.header.as_bytes())?;
-        let Some(value) = found else { return Ok(None) };
-        let mut bytes = Vec::new();
-        value.encode(&mut bytes);
-        Ok(Some((self.hashers.0.hash_one(&bytes), self.hashers.1.hash_one(&bytes))))
-    }
-}
-
-impl std::fmt::Debug for Marker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Marker").field("header", &self.header).finish_non_exhaustive()
+    /// What identifies a message; none if it does not say.
+    pub fn key(&self, keys: &mut HeaderKeys<'_>) -> Option<Key> {
+        keys.key(&self.header)
     }
 }
 
@@ -164,22 +198,15 @@ impl Deduplication {
         self.order.lock()
     }
 
-    /// Whether a message with these properties has been there; none if it does not say what identifies
-    /// it.
-    pub fn look(
-        &self,
-        properties: RawProperties<'_>,
-        now_ms: u64,
-    ) -> Result<Option<Sighting>, DecodeError> {
-        let Some(headers) = properties.headers()? else { return Ok(None) };
-        let Some(key) = self.marker.key(headers)? else { return Ok(None) };
-        let own_ttl_ms = headers::find(headers, |name| name == CACHE_TTL.as_bytes())?;
-        let own_ttl_ms = own_ttl_ms.and_then(|value| value.as_integer());
-        let ttl_ms = own_ttl_ms.and_then(|ttl_ms| u64::try_from(ttl_ms).ok()).or(self.ttl_ms);
+    /// Whether a message has been there; none if it does not say what identifies it.
+    pub fn look(&self, keys: &mut HeaderKeys<'_>, now_ms: u64) -> Option<Sighting> {
+        let key = self.marker.key(keys)?;
+        let own_ttl_ms = keys.integer(CACHE_TTL).and_then(|ttl_ms| u64::try_from(ttl_ms).ok());
+        let ttl_ms = own_ttl_ms.or(self.ttl_ms);
         let until_ms = ttl_ms.map_or(u64::MAX, |ttl_ms| now_ms.saturating_add(ttl_ms));
         let known_until_ms = self.cache.lock().known.get(&key).map(|(until_ms, _)| *until_ms);
         let is_repeated = known_until_ms.is_some_and(|until_ms| now_ms < until_ms);
-        Ok(Some(Sighting { key, until_ms, is_repeated }))
+        Some(Sighting { key, until_ms, is_repeated })
     }
 
     /// Remembers a message that has arrived, as the latest one.

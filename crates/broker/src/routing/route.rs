@@ -4,8 +4,10 @@ use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::queue::{Queue, has_expiration};
 use crate::routing::Screen;
+use crate::routing::deduplication::HeaderKeys;
 use crate::stream::Stream;
 use crate::work;
+use courser_store::MessageRef;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
@@ -78,6 +80,16 @@ impl Route {
     #[inline]
     pub fn stamp(&self, header: &[u8], now_ms: impl FnOnce() -> u64) -> u64 {
         if self.stamped || has_expiration(header) { now_ms().max(1) } else { 0 }
+    }
+
+    /// Whether one of its queues would drop the message, as it holds one of the same.
+    pub fn holds_same(&self, message: &MessageRef<'_>) -> bool {
+        let mut apart = self.queues.iter().filter(|queue| queue.holds_no_two()).peekable();
+        if apart.peek().is_none() {
+            return false;
+        }
+        let mut keys = HeaderKeys::of_content(message.header);
+        apart.any(|queue| queue.holds_one_with(&mut keys))
     }
 
     /// Leaves out queues.

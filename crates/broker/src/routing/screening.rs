@@ -5,7 +5,8 @@
 //! remember messages that have arrived, and none that a queue has refused or that had no queue.
 
 use super::Route;
-use super::deduplication::{Deduplication, Key};
+use super::deduplication::{Deduplication, HeaderKeys, Key};
+use crate::work;
 use courser_codec::{DecodeError, RawProperties, ShortString};
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
@@ -61,27 +62,33 @@ impl<'r> Screening<'r> {
         properties: RawProperties<'_>,
         reroute: impl FnOnce(&[u64]) -> Option<Route>,
     ) -> Result<Option<Route>, DecodeError> {
-        let (mut had, mut new) = (Vec::new(), Vec::new());
+        if !route.holds_no_two && route.screens.is_empty() {
+            return Ok(None);
+        }
+        let mut keys = HeaderKeys::of(properties)?;
+        let (mut had, mut new) = (FxHashSet::default(), Vec::new());
+        let mut only_queues = true;
+        work::count(route.queues.len() + route.screens.len());
         if route.holds_no_two {
             // Not to be in the log of a queue that drops it: after a crash in between, the queue would have both.
-            let held = route.queues.iter().filter(|queue| queue.holds_one_with(properties));
+            let held = route.queues.iter().filter(|queue| queue.holds_one_with(&mut keys));
             had.extend(held.map(|queue| queue.id));
         }
-        for Screen { place, by, .. } in &route.screens {
-            let Some(sighting) = by.look(properties, self.now_ms)? else { continue };
+        for Screen { place, is_queue, by, .. } in &route.screens {
+            let Some(sighting) = by.look(&mut keys, self.now_ms) else { continue };
             let (key, until_ms) = (sighting.key, sighting.until_ms);
             if sighting.is_repeated || self.known.contains(&(*place, key)) {
-                had.push(*place);
+                had.insert(*place);
+                only_queues &= is_queue;
             } else {
                 new.push(New { index, place: *place, by, key, until_ms });
             }
         }
         let left = (!had.is_empty()).then(|| {
-            let is_queue = |id: &u64| route.queues.iter().any(|queue| queue.id == *id);
-            let mut left = match had.iter().all(is_queue) {
+            let mut left = match only_queues {
                 // The way stays as it is: one that chooses by chance would choose anew.
                 true => route.clone(),
-                false => reroute(&had).unwrap_or_default(),
+                false => reroute(&Vec::from_iter(had.iter().copied())).unwrap_or_default(),
             };
             left.retain(|queue| !had.contains(&queue.id));
             // No other queue gets it, and yet it was not lost.
@@ -90,7 +97,8 @@ impl<'r> Screening<'r> {
         });
         if let Some(left) = &left {
             // Behind those that have had it there may be others that it does not come to any more.
-            new.retain(|one| left.screens.iter().any(|screen| screen.place == one.place));
+            let places: FxHashSet<u64> = left.screens.iter().map(|screen| screen.place).collect();
+            new.retain(|one| places.contains(&one.place));
         }
         if left.as_ref().unwrap_or(route).is_lost() {
             // It arrives nowhere, and one like it beside it may.

@@ -165,6 +165,23 @@ fn a_message_is_refused_whose_long_header_too_many_exchanges_would_read() {
 }
 
 #[test]
+fn exchanges_that_drop_repetitions_read_the_headers_of_a_message_once_for_all() {
+    const EXCHANGES: usize = 200;
+    let (_world, mut client) = declared();
+    client.declare_exchange("all", "fanout");
+    (0..EXCHANGES).for_each(|nth| reading(&mut client, &format!("once{nth}"), "once"));
+    let many = HEADERS_BYTES / 2;
+    for (message, most) in [
+        (long("all", "x", HEADERS_BYTES - 100), HEADERS_BYTES / 64 + 20 * EXCHANGES),
+        (repeated("all", b"\0V", many), 6 * many + 20 * EXCHANGES),
+    ] {
+        let taken = cost(|| client.send(message));
+        assert!(taken <= most as u64, "{taken} of {most}");
+        assert_eq!(client.pop_all("q"), ["x"]);
+    }
+}
+
+#[test]
 fn what_a_client_says_of_deaths_makes_way_for_the_first_real_one_however_often_it_says_so() {
     let (_world, mut client) = declared();
     let arguments =
