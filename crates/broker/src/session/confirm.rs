@@ -5,7 +5,7 @@ use crate::counts::PublishCounts;
 use crate::fault::Fault;
 use crate::outbox::wire::WireBuffer;
 use crate::outbox::{Outbox, OutboxState};
-use crate::work::Budget;
+use crate::work::{self, Budget};
 use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
@@ -34,10 +34,11 @@ impl Confirms {
         self.batch_lsn = self.batch_lsn.max(lsn);
     }
 
-    /// Nobody is told anything on a channel that is closed.
-    pub fn forget_channel(&mut self, number: u16) {
-        self.confirming.retain(|confirming| *confirming != number);
-        self.awaiting.retain(|awaiting| *awaiting != number);
+    /// Nothing is said on channels that are closed: those with these ascending numbers.
+    pub fn forget_channels(&mut self, closed: &[u16]) {
+        work::count(self.confirming.len() + self.awaiting.len());
+        self.confirming.retain(|number| closed.binary_search(number).is_err());
+        self.awaiting.retain(|number| closed.binary_search(number).is_err());
     }
 }
 
@@ -188,9 +189,7 @@ impl Session {
         for number in std::mem::take(&mut self.confirms.confirming) {
             let Some(channel) = self.channels.get_mut(number) else { continue };
             channel.end_run_of_confirms(lsn);
-            if !self.confirms.awaiting.contains(&number) {
-                self.confirms.awaiting.push(number);
-            }
+            self.await_confirms(number);
         }
         self.confirm_durable();
     }
@@ -199,10 +198,15 @@ impl Session {
     pub(super) fn fail_when_durable(&mut self, number: u16, lsn: Lsn) {
         let Some(channel) = self.channels.get_mut(number) else { return };
         channel.confirms.push_back(Confirm { lsn, what: Due::CommitInPart });
-        if !self.confirms.awaiting.contains(&number) {
+        self.await_confirms(number);
+        self.confirm_durable();
+    }
+
+    fn await_confirms(&mut self, number: u16) {
+        let Some(channel) = self.channels.get_mut(number) else { return };
+        if !std::mem::replace(&mut channel.awaits_confirms, true) {
             self.confirms.awaiting.push(number);
         }
-        self.confirm_durable();
     }
 
     /// Confirms and answers everything that is durable by now, with one ack a channel. To be called
@@ -277,7 +281,8 @@ impl Session {
             }
             let front = channel.confirms.front().map(|front| front.lsn);
             next = next.into_iter().chain(front).min();
-            front.is_some()
+            channel.awaits_confirms = front.is_some();
+            channel.awaits_confirms
         });
         self.vhost.counts().publishes.add(&all);
         next

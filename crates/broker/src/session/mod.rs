@@ -115,6 +115,8 @@ struct Channel {
     to_confirm: u64,
     /// Earlier batches that are not durable yet, oldest first.
     confirms: VecDeque<Confirm>,
+    /// It is among those to which something is said once that is durable.
+    awaits_confirms: bool,
     /// What has been done since the last commit, on a transactional channel.
     transaction: Option<Box<Transaction>>,
 }
@@ -228,10 +230,10 @@ impl Session {
             }
             self.client.admission.close_channel();
             self.broker.monitor.channel_closed(&self.outbox, number, self.broker.now_ms());
-            self.confirms.forget_channel(number);
             self.remove_consumers(number, &mut departures);
             self.give_up(number, &mut returned);
         }
+        self.confirms.forget_channels(numbers);
         // Nothing is left of the channels that an error could be reported to.
         drop(self.requeue(returned, true));
         for (queue, departure) in departures {

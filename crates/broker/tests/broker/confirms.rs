@@ -1,5 +1,6 @@
 //! Publisher confirms.
 
+use crate::frame_costs::cost;
 use crate::support::{Heard, Message, Step, World, WorldOnDisk, declare_with};
 use courser_broker::wire::WireBuffer;
 use courser_codec::{FieldTable, basic, confirm};
@@ -204,4 +205,33 @@ fn the_store_is_asked_once_however_often_somebody_looks() {
         assert!(client.session().try_confirm(&mut wire));
         assert_eq!(bytes(&mut wire), ack(round as u64));
     }
+}
+
+#[test]
+fn channels_that_wait_for_the_disk_are_not_searched_for_each_of_them() {
+    const CHANNELS: u16 = 2000;
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    let numbers = 2..2 + CHANNELS;
+    numbers.clone().for_each(|number| client.open_channel(number));
+    let select = |number| Step::Call(number, confirm::Select { nowait: true }.into());
+    client.read(&numbers.clone().map(select).collect::<Vec<_>>());
+    let publishes: Vec<_> =
+        numbers.clone().map(|number| Step::Publish(number, persistent("q"))).collect();
+    let few = 20 * u64::from(CHANNELS);
+    for _ in 0..2 {
+        let taken = cost(|| client.read(&publishes));
+        assert!(taken <= few, "{taken} to publish");
+    }
+    // One that is opened anew waits as well, and once.
+    client.close_channel(2);
+    client.open_channel(2);
+    client.read(&[select(2), Step::Publish(2, persistent("q"))]);
+    world.sync();
+    let heard = client.heard();
+    assert_eq!(heard.len(), usize::from(CHANNELS), "{:?}", &heard[..3]);
+    client.read(&publishes);
+    let taken = cost(|| client.disconnect());
+    assert!((u64::from(CHANNELS)..few).contains(&taken), "{taken} to close them");
 }
