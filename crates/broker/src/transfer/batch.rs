@@ -3,6 +3,7 @@
 use crate::exchange::Exchange;
 use crate::queue::{CameBack, Queue, Returns};
 use crate::vhost::Vhost;
+use crate::work;
 use courser_store::{Location, MessageRef, Position, Record, StoreError, Sync};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ impl Target {
 /// One message.
 struct Arriving<'a> {
     message: MessageRef<'a>,
-    /// Who holds it, and how it came back there.
+    /// Who holds it, and how it came back there: in the order of their numbers.
     targets: Vec<(Target, Option<Returns>)>,
     numbers: Vec<u64>,
     /// When it is due, if it waits for that.
@@ -46,7 +47,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds a message.
-    pub fn push(&mut self, message: MessageRef<'a>, targets: Vec<Target>, due_ms: Option<u64>) {
+    pub fn push(&mut self, message: MessageRef<'a>, mut targets: Vec<Target>, due_ms: Option<u64>) {
+        // Each of very many may have sent it back.
+        targets.sort_unstable_by_key(Target::number);
         let numbers = targets.iter().map(Target::number).collect();
         let targets = targets.into_iter().map(|target| (target, None)).collect();
         self.messages.push(Arriving { message, targets, numbers, due_ms });
@@ -54,9 +57,14 @@ impl<'a> Batch<'a> {
 
     /// Notes how the message that was added last came back in a queue. Returns whether that holds it.
     pub fn note_returns(&mut self, queue: u64, how: Returns) -> bool {
-        let targets = self.messages.last_mut().map(|last| &mut last.targets);
-        let held = targets.and_then(|all| all.iter_mut().find(|(one, _)| one.number() == queue));
-        held.map(|(_, returns)| *returns = Some(how)).is_some()
+        let Some(Arriving { targets, numbers, .. }) = self.messages.last_mut() else {
+            return false;
+        };
+        let place = numbers.binary_search_by(|number| {
+            work::count(1);
+            number.cmp(&queue)
+        });
+        place.map(|place| targets[place].1 = Some(how)).is_ok()
     }
 
     /// Puts all of them into the log, and to whoever holds them. Returns how many they were.

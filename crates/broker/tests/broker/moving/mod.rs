@@ -1,6 +1,7 @@
 //! A vhost that goes from one broker to another, each of which has a log of its own.
 
 mod contents;
+mod costs;
 mod crashes;
 mod groups;
 mod histories;
