@@ -1,13 +1,11 @@
 //! Reading a file front to back, a block at a time.
 
-use super::{Scrubbing, Stop};
+use super::{Scrubbing, Stop, frames::PAGE_BYTES};
 use crate::{DiskFile, disk::read_up_to};
-use std::{io, sync::Arc};
+use std::{collections::BTreeMap, io, ops::Range, sync::Arc};
 
 /// Bytes that are read at once.
 pub const BLOCK_BYTES: usize = 256 << 10;
-/// Bytes that are read at once where a block can't be read: what is unreadable may lie behind what is wanted.
-const SMALL_BYTES: usize = 4 << 10;
 
 /// A file that is read.
 pub struct Blocks<'a> {
@@ -20,16 +18,43 @@ pub struct Blocks<'a> {
     block: Vec<u8>,
     /// Offset of its first byte.
     block_at: u64,
+    /// Up to here, a page is read at a time: the system has refused to read a block of it.
+    small_to: u64,
+    /// Where the system refuses to read: offsets, with what it says. What is there reads as the end of the file.
+    pub refused: BTreeMap<u64, Refused>,
+}
+
+/// Something that the system refuses to read.
+pub struct Refused {
+    end: u64,
+    error: String,
 }
 
 impl<'a> Blocks<'a> {
     pub fn new(file: Arc<dyn DiskFile>, limit: u64, by: &'a mut dyn Scrubbing) -> Self {
-        Blocks { by, file, read_bytes: 0, limit, block: Vec::new(), block_at: 0 }
+        Blocks {
+            by,
+            file,
+            read_bytes: 0,
+            limit,
+            block: Vec::new(),
+            block_at: 0,
+            small_to: 0,
+            refused: BTreeMap::new(),
+        }
     }
 
     /// Reads anew what is read next.
     pub fn forget(&mut self) {
         self.block.clear();
+        self.refused.clear();
+    }
+
+    /// What the system says where it refuses to read some of this range, and where the first such place is.
+    pub fn refusal(&self, range: Range<u64>) -> Option<(u64, String)> {
+        let mut before_end = self.refused.range(..range.end);
+        let (at, refused) = before_end.find(|(_, refused)| refused.end > range.start)?;
+        Some(((*at).max(range.start), refused.error.clone()))
     }
 
     /// `N` bytes at an offset; none if the file ends before.
@@ -86,6 +111,9 @@ impl<'a> Blocks<'a> {
     fn piece(&mut self, at: u64, most: usize) -> Result<&[u8], Stop> {
         let is_there = at >= self.block_at && at < self.block_at + self.block.len() as u64;
         if !is_there {
+            if self.refusal(at..at + 1).is_some() {
+                return Ok(&[]);
+            }
             self.fill(at)?;
         }
         let from = (at - self.block_at) as usize;
@@ -95,14 +123,21 @@ impl<'a> Blocks<'a> {
 
     fn fill(&mut self, at: u64) -> Result<(), Stop> {
         let left = usize::try_from(self.limit.saturating_sub(at)).unwrap_or(usize::MAX);
-        let len = left.min(BLOCK_BYTES);
+        // What is unreadable may lie behind what is wanted.
+        let page = (PAGE_BYTES - at % PAGE_BYTES) as usize;
+        let len = left.min(if at < self.small_to { page } else { BLOCK_BYTES });
         if !self.by.may_read(len as u64) {
             return Err(Stop::Ended);
         }
         self.read_bytes += len as u64;
         self.block_at = at;
         if self.read(at, len).is_err() {
-            self.read(at, len.min(SMALL_BYTES)).map_err(|error| Stop::Unreadable(at, error))?;
+            self.small_to = self.small_to.max(at + len as u64);
+            let len = len.min(page);
+            if let Err(error) = self.read(at, len) {
+                let refused = Refused { end: at + len as u64, error: error.to_string() };
+                self.refused.insert(at, refused);
+            }
         }
         Ok(())
     }

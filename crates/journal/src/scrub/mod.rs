@@ -2,8 +2,8 @@
 //!
 //! A pass reads what is synced (and committed, in a copy of a replicated log): every frame of every segment, the headers of
 //! the segments, and both checkpoints. It reads from the files, a block at a time, holds no lock while it reads, and asks
-//! before each block whether it may. What looks damaged is read a second time, and counts only if nothing has changed the
-//! segment meanwhile.
+//! before each block whether it may. What looks damaged, or can't be read, is read a second time, and counts only if nothing has
+//! changed the segment meanwhile.
 
 mod blocks;
 mod frames;
@@ -14,7 +14,7 @@ use crate::{
     checkpoint::{CheckpointReader, FileError},
     core::Core,
     disk::read_up_to,
-    format::{SEGMENT_HEADER_LEN, SEGMENT_HEADER_USED, SegmentHeader},
+    format::{SEGMENT_HEADER_USED, SegmentHeader},
     names,
     segments::Segment,
 };
@@ -92,8 +92,8 @@ enum Stop {
     Ended,
     /// What was being read is not part of the journal any more.
     Gone,
-    /// The system refuses to read what begins at this offset.
-    Unreadable(u64, io::Error),
+    /// The system refuses to open the file.
+    Unopened(io::Error),
 }
 
 impl Journal {
@@ -141,10 +141,7 @@ impl Core {
             match Walk::open(self, &segment, by).and_then(Walk::read) {
                 Ok(()) | Err(Stop::Gone) => {}
                 Err(Stop::Ended) => return Err(Stop::Ended),
-                // The rest of the segment is left to the next pass.
-                Err(Stop::Unreadable(offset, error)) => {
-                    self.tell_unreadable(&segment, offset, &error, by)?;
-                }
+                Err(Stop::Unopened(error)) => self.tell_unopened(&segment, &error, by)?,
             }
         }
         let last = self.latest.number();
@@ -156,10 +153,9 @@ impl Core {
         Ok(())
     }
 
-    fn tell_unreadable(
+    fn tell_unopened(
         &self,
         segment: &Arc<Segment>,
-        offset: u64,
         error: &io::Error,
         by: &mut dyn Scrubbing,
     ) -> Result<(), Stop> {
@@ -167,12 +163,8 @@ impl Core {
             return Err(Stop::Ended);
         }
         if self.segments.has(segment) {
-            let part = match offset {
-                ..SEGMENT_HEADER_LEN => Part::Header(segment.start),
-                _ => Part::Frame(segment.start.plus(offset)),
-            };
-            let (path, error) = (segment.path(&self.dir), Some(error.to_string()));
-            by.found(Damaged { part, path, offset, error });
+            let (part, path) = (Part::Header(segment.start), segment.path(&self.dir));
+            by.found(Damaged { part, path, offset: 0, error: Some(error.to_string()) });
         }
         Ok(())
     }

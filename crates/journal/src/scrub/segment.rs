@@ -15,6 +15,9 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
+/// Pages that the system refuses to read while one frame's start is searched for: it may take seconds for each.
+const REFUSALS_MAX: usize = 64;
+
 /// A reader of one segment. Offsets are those in its file.
 pub struct Walk<'a> {
     pub core: &'a Core,
@@ -35,8 +38,7 @@ impl<'a> Walk<'a> {
         segment: &Arc<Segment>,
         by: &'a mut dyn Scrubbing,
     ) -> Result<Self, Stop> {
-        let unreadable = |error| Stop::Unreadable(0, error);
-        let file = segment.open(&*core.disk, &core.dir).map_err(unreadable)?;
+        let file = segment.open(&*core.disk, &core.dir).map_err(Stop::Unopened)?;
         let (to, end) = (core.scrubbed_to(), segment.end());
         let mut frames_end = Some(to);
         if to > end {
@@ -60,7 +62,7 @@ impl<'a> Walk<'a> {
     pub fn read(mut self) -> Result<(), Stop> {
         while !self.has_sound_header()? {
             if self.is_still_so(&mut |walk| Ok(!walk.has_sound_header()?))? {
-                self.tell(Part::Header(self.segment.start), 0, None);
+                self.tell(Part::Header(self.segment.start), 0..SEGMENT_HEADER_USED as u64);
                 break;
             }
         }
@@ -96,26 +98,38 @@ impl<'a> Walk<'a> {
         match self.frame(at)? {
             Found::Sound(end) => Ok(end),
             Found::BadRecords(end, bad) => {
-                self.tell_records(&bad);
+                self.tell_records(&bad, end);
                 Ok(end)
             }
             Found::Holed(end, bad) => {
-                self.tell_records(&bad);
+                self.tell_records(&bad, end);
                 self.behind_hole(end)
             }
             Found::Bad(end) => {
+                let header_end = at + FRAME_HEADER_LEN as u64;
+                let refused = self.blocks.refusal(at..end.unwrap_or(header_end));
                 let is_end = |walk: &mut Self, end| {
                     Ok(walk.limit == end
                         || walk.hole_in(end, end + FRAME_HEADER_LEN as u64).is_some()
-                        || walk.header(end)?.is_some())
+                        || walk.header(end)?.is_some()
+                        || walk.blocks.refusal(end..end + 1).is_some())
                 };
                 let next = match end {
                     Some(end) if is_end(self, end)? => Some(end),
                     _ => self.next_header(at + FRAME_ALIGN as u64)?,
                 };
                 // Where it is not known where the frames end, this may be the end, unless something names its own position.
-                if next.is_some() || end.is_some() || self.reaches_limit {
-                    self.tell(Part::Frame(self.position(at)), at, None);
+                let is_one = next.is_some() || end.is_some() || self.reaches_limit;
+                let is_headless = end.is_none() && refused.is_some();
+                if is_one || is_headless {
+                    self.tell_refused(Part::Frame(self.position(at)), at, refused);
+                }
+                if is_headless {
+                    // Written again, it says where it ends, and what follows in the same page can be read.
+                    self.blocks.forget();
+                    if let Some((header, _)) = self.header(at)? {
+                        return Ok(at + header.frame_len());
+                    }
                 }
                 Ok(next.unwrap_or(self.limit))
             }
@@ -130,7 +144,8 @@ impl<'a> Walk<'a> {
                 return Ok(end);
             }
             if self.is_still_so(&mut |walk| Ok(walk.go_on_behind(hole_end)?.is_none()))? {
-                self.tell(Part::Frame(self.position(hole_end)), hole_end, None);
+                let page = hole_end..hole_end + PAGE_BYTES;
+                self.tell(Part::Frame(self.position(hole_end)), page);
                 return Ok(self.next_header(hole_end)?.unwrap_or(self.limit));
             }
         }
@@ -202,7 +217,7 @@ impl<'a> Walk<'a> {
                         Ok(!next_is_frame && !matches!(record, FoundRecord::Record(_, true)))
                     };
                     if self.is_still_so(is_bad)? {
-                        self.tell(Part::Record(self.position(at)), at, None);
+                        self.tell(Part::Record(self.position(at)), at..self.limit);
                         let from = at + RECORD_HEAD_LEN as u64;
                         return Ok(self.next_header(from)?.unwrap_or(self.limit));
                     }
@@ -211,10 +226,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next offset from `from` on that looks like the start of a frame, or a hole's.
+    /// The next offset from `from` on that looks like the start of a frame, or a hole's. Where the system refuses too much,
+    /// the rest of the segment is left to the next pass.
     fn next_header(&mut self, from: u64) -> Result<Option<u64>, Stop> {
         let mut at = from.next_multiple_of(FRAME_ALIGN as u64);
-        while at + FRAME_HEADER_LEN as u64 <= self.limit {
+        let refusals_max = self.blocks.refused.len() + REFUSALS_MAX;
+        while at + FRAME_HEADER_LEN as u64 <= self.limit && self.blocks.refused.len() < refusals_max
+        {
             if let Some(hole) = self.hole_in(at, at + FRAME_HEADER_LEN as u64) {
                 return Ok(Some(hole.start));
             }
@@ -267,13 +285,21 @@ impl<'a> Walk<'a> {
         self.holes.get(first).filter(|hole| hole.start < to).cloned()
     }
 
-    fn tell_records(&mut self, bad: &[u64]) {
-        for at in bad {
-            self.tell(Part::Record(self.position(*at)), *at, None);
+    /// Tells of records of a frame that ends at `end`.
+    fn tell_records(&mut self, bad: &[u64], end: u64) {
+        for (at, next) in bad.iter().zip(bad.iter().skip(1).chain([&end])) {
+            self.tell(Part::Record(self.position(*at)), *at..*next);
         }
     }
 
-    fn tell(&mut self, part: Part, offset: u64, error: Option<String>) {
+    /// Tells of a part that lies in this range.
+    fn tell(&mut self, part: Part, range: Range<u64>) {
+        let refused = self.blocks.refusal(range.clone());
+        self.tell_refused(part, range.start, refused);
+    }
+
+    fn tell_refused(&mut self, part: Part, at: u64, refused: Option<(u64, String)>) {
+        let (offset, error) = refused.map_or((at, None), |(at, error)| (at, Some(error)));
         let path = self.segment.path(&self.core.dir);
         self.blocks.by.found(Damaged { part, path, offset, error });
     }

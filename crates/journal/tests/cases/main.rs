@@ -5,6 +5,7 @@ mod faults;
 mod figures;
 mod full;
 mod pace;
+mod refused;
 mod scrub;
 mod support;
 mod threads;

@@ -3,7 +3,7 @@
 use crate::support::{SYNC, append, dir, options};
 use courser_journal::{
     Damaged, Journal, Lsn, Options, Part, Pass, Scrubbing,
-    testing::{FakeDisk, Faults, Rng},
+    testing::{FakeDisk, Rng},
 };
 use std::{
     path::{Path, PathBuf},
@@ -11,12 +11,12 @@ use std::{
 };
 
 /// Bytes in front of a frame's records, and in front of a record.
-const FRAME_HEAD: u64 = 32;
-const RECORD_HEAD: u64 = 8;
+pub const FRAME_HEAD: u64 = 32;
+pub const RECORD_HEAD: u64 = 8;
 /// Holes begin and end at multiples of this.
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 /// Bytes of a segment in front of its frames, and those of them that mean something.
-const SEGMENT_HEAD: usize = 4096;
+pub const SEGMENT_HEAD: usize = 4096;
 const SEGMENT_HEAD_USED: usize = 56;
 
 /// Takes note of what it is told, and does something else before each block.
@@ -45,7 +45,7 @@ fn scrub_while(journal: &Journal, before_each: &mut dyn FnMut() -> bool) -> (Pas
     (pass, watch.found)
 }
 
-fn scrub(journal: &Journal) -> Vec<Damaged> {
+pub fn scrub(journal: &Journal) -> Vec<Damaged> {
     let (pass, found) = scrub_while(journal, &mut || true);
     assert_eq!(pass, Pass::Complete);
     found
@@ -56,7 +56,7 @@ fn parts(journal: &Journal) -> Vec<Part> {
 }
 
 /// A journal with batches of one and more records in several segments, all of it synced.
-fn filled(disk: &FakeDisk) -> (Journal, Vec<Lsn>) {
+pub fn filled(disk: &FakeDisk) -> (Journal, Vec<Lsn>) {
     let options = Options { segment_bytes: 16 << 10, ..options() };
     let journal = Journal::open(&dir(), options, Arc::new(disk.clone())).unwrap();
     journal.replay(&mut |_| Ok::<(), String>(()), &mut |_| {}).unwrap();
@@ -72,12 +72,12 @@ fn filled(disk: &FakeDisk) -> (Journal, Vec<Lsn>) {
     (journal, positions)
 }
 
-fn files(disk: &FakeDisk, kind: &str) -> Vec<PathBuf> {
+pub fn files(disk: &FakeDisk, kind: &str) -> Vec<PathBuf> {
     let names = disk.names().into_iter();
     names.filter(|name| name.extension().is_some_and(|found| found == kind)).collect()
 }
 
-fn start_of(path: &Path) -> u64 {
+pub fn start_of(path: &Path) -> u64 {
     u64::from_str_radix(path.file_stem().unwrap().to_str().unwrap(), 16).unwrap()
 }
 
@@ -152,21 +152,6 @@ fn what_is_damaged_is_named() {
     let checkpoints = files(&disk, "checkpoint");
     disk.corrupt(&checkpoints[0], 60, 1);
     assert!(matches!(parts(&journal)[3], Part::Checkpoint(_)));
-}
-
-#[test]
-fn what_the_system_refuses_to_read_is_found_and_the_rest_is_read() {
-    let disk = FakeDisk::new(1);
-    let (journal, positions) = filled(&disk);
-    let logs = files(&disk, "log");
-    // The disk in memory has such a spot at the same offset of each file.
-    disk.set_faults(Faults { bad_spot: 5000..5001, ..Faults::default() });
-    let found = scrub(&journal);
-    assert!(found.len() >= logs.len(), "{found:?}");
-    assert!(found.iter().all(|one| one.error.is_some()), "{found:?}");
-    disk.set_faults(Faults::default());
-    assert_eq!(scrub(&journal), []);
-    assert!(!positions.is_empty());
 }
 
 #[test]

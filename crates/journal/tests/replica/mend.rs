@@ -8,6 +8,7 @@ use crate::{
 use courser_journal::{
     JournalStore, Lsn, Part, Pass,
     replica::{Entry, EntryId, MendError, Piece, Replica},
+    testing::Faults,
 };
 use courser_store::{Location, Messages, StoreError};
 use std::{
@@ -312,6 +313,29 @@ fn each_byte_of_a_copy_that_the_disk_changes_is_found_and_written_again() {
     two.other.committed = two.other.entries.len();
     two.other.crash(true);
     two.other.check(1, two.other.entries.len() as u64 + 1);
+}
+
+#[test]
+fn what_a_copy_can_not_read_is_told_as_what_another_copy_has_and_written_again() {
+    let two = Two::new(&[10, 5000, 300, 3200, 20]);
+    let (last, last_offset) = place(&two.other, two.position(4).plus(HEAD as u64));
+    two.other.disk.corrupt(&last, last_offset, 0x10);
+    let page = last_offset / 4096 * 4096;
+    assert!(page >= 3 * 4096, "several pages");
+    for offset in (4096..page as u64).step_by(61) {
+        two.other.disk.set_faults(Faults { bad_spot: offset..offset + 1, ..Faults::default() });
+        let found = scrub(&two.other);
+        assert!(found.len() >= 2, "the damage behind it is found too: {found:?}");
+        for part in found {
+            let piece = piece(part);
+            let whole = two.leader.replica().piece(piece).unwrap().expect("the other copy has it");
+            two.other.replica().mend(piece, &whole).unwrap();
+        }
+        // The disk has put what was written at another place.
+        two.other.disk.set_faults(Faults::default());
+        assert_eq!(scrub(&two.other), [], "{offset}");
+        two.other.disk.corrupt(&last, last_offset, 0x10);
+    }
 }
 
 #[test]
