@@ -1,10 +1,11 @@
 //! Handlers, and how their consumers end.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use courser_codec::Method;
 use courser_connection::client::Delivery as Incoming;
-use parking_lot::Mutex;
+use parking_lot::ReentrantMutex;
 use tokio::sync::watch;
 
 use super::deliveries::{Answer, Deliveries};
@@ -27,46 +28,76 @@ pub struct Confirmed {
 type DeliveryHandler = Box<dyn FnMut(&mut Deliveries<'_>) + Send>;
 type ConfirmHandler = Box<dyn FnMut(Confirmed) + Send>;
 
+/// A handler, until what it handles ends. Another thread that ends it waits for the end of a call. A call may end it too: by
+/// dropping what keeps its connection open.
+struct Slot<H>(ReentrantMutex<Content<H>>);
+
+struct Content<H> {
+    /// None while it is called.
+    handler: Cell<Option<H>>,
+    has_ended: Cell<bool>,
+}
+
+impl<H> Slot<H> {
+    fn new(handler: H) -> Self {
+        let content = Content { handler: Cell::new(Some(handler)), has_ended: Cell::new(false) };
+        Self(ReentrantMutex::new(content))
+    }
+
+    fn call(&self, call: impl FnOnce(&mut H)) {
+        let content = self.0.lock();
+        let Some(mut handler) = content.handler.take() else { return };
+        call(&mut handler);
+        if !content.has_ended.get() {
+            content.handler.set(Some(handler));
+        }
+    }
+
+    /// Drops the handler, which is not called any more.
+    fn end(&self) {
+        let content = self.0.lock();
+        content.has_ended.set(true);
+        let handler = content.handler.take();
+        drop(content);
+        drop(handler);
+    }
+}
+
 /// Calls a handler with deliveries.
 pub(crate) struct DeliverySink {
     state: Arc<ChannelState>,
-    /// The handler, until its consumer ends, and answers that it has given.
-    handler: Mutex<(Option<DeliveryHandler>, Vec<Answer>)>,
+    /// With answers that it has given.
+    handler: Slot<(DeliveryHandler, Vec<Answer>)>,
     ended: watch::Sender<Option<Result<(), Error>>>,
 }
 
 impl DeliverySink {
     pub fn new(state: Arc<ChannelState>, handler: DeliveryHandler) -> Self {
-        Self {
-            state,
-            handler: Mutex::new((Some(handler), Vec::new())),
-            ended: watch::Sender::new(None),
-        }
+        Self { state, handler: Slot::new((handler, Vec::new())), ended: watch::Sender::new(None) }
     }
 
     pub fn call(&self, incoming: &[Incoming<'_>], shared: &Shared) {
-        let mut guard = self.handler.lock();
-        let (Some(handler), answers) = &mut *guard else { return };
-        handler(&mut Deliveries::new(incoming, answers));
-        if answers.is_empty() {
-            return;
-        }
-        shared.inspect(|core| {
-            for answer in answers.drain(..) {
-                let method = match answer {
-                    Answer::Ack(ack) => Method::BasicAck(ack),
-                    Answer::Nack(nack) => Method::BasicNack(nack),
-                };
-                // On a closed channel nothing is left to acknowledge.
-                let _ = core.send(&self.state, &method);
+        self.handler.call(|(handler, answers)| {
+            handler(&mut Deliveries::new(incoming, answers));
+            if answers.is_empty() {
+                return;
             }
+            shared.inspect(|core| {
+                for answer in answers.drain(..) {
+                    let method = match answer {
+                        Answer::Ack(ack) => Method::BasicAck(ack),
+                        Answer::Nack(nack) => Method::BasicNack(nack),
+                    };
+                    // On a closed channel nothing is left to acknowledge.
+                    let _ = core.send(&self.state, &method);
+                }
+            });
         });
     }
 
     /// Nothing more will come; the handler is dropped.
     pub fn end(&self, error: Option<Error>) {
-        let handler = self.handler.lock().0.take();
-        drop(handler);
+        self.handler.end();
         self.ended.send_if_modified(|ended| {
             let is_first = ended.is_none();
             ended.get_or_insert(error.map_or(Ok(()), Err));
@@ -76,23 +107,20 @@ impl DeliverySink {
 }
 
 /// Calls a handler with confirms.
-pub(crate) struct ConfirmSink(Mutex<Option<ConfirmHandler>>);
+pub(crate) struct ConfirmSink(Slot<ConfirmHandler>);
 
 impl ConfirmSink {
     pub fn new(handler: ConfirmHandler) -> Self {
-        Self(Mutex::new(Some(handler)))
+        Self(Slot::new(handler))
     }
 
     pub fn call(&self, confirmed: Confirmed) {
-        if let Some(handler) = &mut *self.0.lock() {
-            handler(confirmed);
-        }
+        self.0.call(|handler| handler(confirmed));
     }
 
     /// Nothing more will come; the handler is dropped.
     pub fn end(&self) {
-        let handler = self.0.lock().take();
-        drop(handler);
+        self.0.end();
     }
 }
 

@@ -4,8 +4,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
+use courser_client::batch::{Envelope, PublishBatch};
 use courser_client::{Channel, ConsumeOptions, Consumer, Error};
-use courser_codec::{Method, ShortStr, basic};
+use courser_codec::{Method, ShortStr, basic, confirm};
 
 use crate::support::{Peer, Seen, beside, channel};
 
@@ -112,6 +113,41 @@ async fn a_dropped_consume_of_batches_leaves_no_consumer_either() {
     peer.deliver(1, "c1", 1, b"on its way").await;
     peer.cancel_ok("c1").await;
     assert_eq!(peer.requeued().await, 1);
+}
+
+#[tokio::test]
+async fn a_handler_of_messages_that_drops_the_last_handle_closes_the_connection() {
+    let (connection, channel, mut peer) = channel().await;
+    let mut last = Some(channel.clone());
+    let consuming = beside(async move {
+        let handler = move |_: &mut courser_client::batch::Deliveries<'_>| drop(last.take());
+        channel.consume_batches("q", ConsumeOptions::default(), handler).await
+    });
+    peer.accept_consumer().await;
+    drop((connection, consuming.await.unwrap().unwrap()));
+    peer.deliver(1, "c1", 1, b"the last one").await;
+    assert_eq!(peer.seen().await, Seen::ChannelClosed(1));
+    assert_eq!(peer.seen().await, Seen::Gone);
+}
+
+#[tokio::test]
+async fn a_handler_of_confirms_that_drops_the_last_handle_closes_the_connection() {
+    let (connection, channel, mut peer) = channel().await;
+    let mut last = Some(channel.clone());
+    let publishing = beside(async move {
+        channel.confirm_batches(move |_| drop(last.take())).await?;
+        let mut batch = PublishBatch::new(&channel);
+        batch.push(&Envelope::new("", "q")?, b"the last one")?;
+        channel.send(&mut batch).await
+    });
+    peer.request("confirm.select").await;
+    peer.send(1, Method::ConfirmSelectOk(confirm::SelectOk)).await;
+    publishing.await.unwrap().unwrap();
+    drop(connection);
+    peer.publish().await;
+    peer.ack(1, 1, false).await;
+    assert_eq!(peer.seen().await, Seen::ChannelClosed(1));
+    assert_eq!(peer.seen().await, Seen::Gone);
 }
 
 #[tokio::test]
