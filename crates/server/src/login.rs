@@ -6,8 +6,8 @@ use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
 use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
-use crate::turns::Turns;
-use courser_auth::{Accounts, Authority, Grant, Login, LoginRefused, Step, Tried};
+use crate::turns::{Turn, Turns};
+use courser_auth::{Accounts, Attempt, Authority, Grant, Login, LoginRefused, Step, Tried};
 use courser_connection::{Credentials, Mechanism};
 use courser_management::OAuthClient;
 use courser_oauth::Token;
@@ -256,7 +256,7 @@ impl Checks {
 
     /// Checks a password, and again where the user gets another hash meanwhile, of the same password or another one.
     async fn finish(
-        &self,
+        self: &Arc<Self>,
         user: &[u8],
         password: &[u8],
         from: IpAddr,
@@ -271,7 +271,7 @@ impl Checks {
     }
 
     async fn check(
-        &self,
+        self: &Arc<Self>,
         user: &[u8],
         password: &[u8],
         from: IpAddr,
@@ -284,9 +284,25 @@ impl Checks {
             Step::Done(done) => return done,
             Step::Verify(attempt) => attempt,
         };
-        // Who gives up keeps the place until the thread is done.
+        let (checks, name) = (Arc::clone(self), user.to_vec());
+        let password = Zeroizing::new(password.to_vec());
+        // A client that leaves keeps its place until the check has ended, and what that has come to counts.
+        let deciding =
+            tokio::spawn(async move { checks.decide(attempt, turn, &name, &password, from).await });
+        deciding.await.unwrap_or_else(|_| Err(not_checked()))
+    }
+
+    async fn decide(
+        &self,
+        attempt: Attempt,
+        turn: Turn,
+        user: &[u8],
+        password: &[u8],
+        from: IpAddr,
+    ) -> Result<Login, LoginRefused> {
         let checking = tokio::task::spawn_blocking(move || (attempt.verify(), turn));
-        let (verified, mut turn) = checking.await.map_err(|_| not_checked())?;
+        let checked = checking.await;
+        let (verified, mut turn) = checked.map_err(|_| LoginRefused::NotChecked(shown(user)))?;
         turn.leave_place();
         let now_ms = self.clock.now_ms();
         let name = std::str::from_utf8(user).ok().filter(|name| name.len() <= NAME_MAX);

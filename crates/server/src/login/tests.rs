@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{OAuth, SigningKey};
+use crate::config::{AuthHttp, OAuth, SigningKey};
 use courser_auth::{AccountError, Directory, Hashing, PasswordHash, Settings, User};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
@@ -31,6 +31,32 @@ async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
     }
     // Each more needs a second on the clock, then two, and so on.
     assert!((5..10).contains(&checked), "{checked}");
+}
+
+#[tokio::test]
+async fn a_guess_whose_client_leaves_before_it_is_checked_counts() {
+    // A program that can't be reached lets no user in.
+    let program = HttpUsers::new(&AuthHttp {
+        user_path: "http://127.0.0.1:1/".to_owned(),
+        ..AuthHttp::default()
+    });
+    for program in [None, Some(program.expect("a thread"))] {
+        let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
+        let accounts = Accounts::new(Directory::default(), settings);
+        set_password(&accounts, b"right");
+        let elsewhere = Elsewhere { program, ..Elsewhere::default() };
+        let logins = Logins::new(&accounts, elsewhere, Clock::system());
+        for _ in 0..5 {
+            let mut guess = Box::pin(logins.log_in(b"u", b"wrong", AFAR));
+            let mut context = Context::from_waker(std::task::Waker::noop());
+            assert!(guess.as_mut().poll(&mut context).is_pending());
+            drop(guess);
+            // The check has ended when the user's next one may begin.
+            drop(logins.checks.turns.take(AFAR, b"u").await.expect("a turn"));
+        }
+        let refused = logins.log_in(b"u", b"wrong", AFAR).await;
+        assert!(matches!(refused, Err(LoginRefused::Wait { .. })), "{refused:?}");
+    }
 }
 
 /// Sets a user's password, by a hash of its own.
