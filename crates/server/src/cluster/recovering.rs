@@ -107,12 +107,13 @@ pub async fn recover(
         return Ok(());
     }
     survivor.recover(&journal)?;
-    writeln!(
+    // It is done, whether the reader of the report is still there or not: done again on another node, it makes another cluster.
+    let _ = writeln!(
         out,
         "Cluster '{cluster}' is node '{name}' alone now, with all entries that stand above; what other members have confirmed \
          behind them is lost. Start this node as usual. Other members of before are refused: start those machines with empty \
          data folders, and add them with 'courser ctl cluster add'."
-    )?;
+    );
     Ok(())
 }
 
@@ -305,6 +306,50 @@ fn refusal(answers: &BTreeMap<String, Answer>, voters: &[NodeId], own: NodeId) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::testing::{HOME, ONE, Three};
+
+    /// A report whose reader goes after so many lines.
+    struct Left(usize);
+
+    impl Write for Left {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+            let left = self.0.checked_sub(lines);
+            self.0 = left.ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_recovery_has_not_failed_when_it_is_done_and_the_reader_of_its_report_has_gone() {
+        let mut three = Three::start().await;
+        three.leader(HOME).await;
+        three.leader(ONE).await;
+        let config = three.nodes[0].inner.config();
+        for node in three.nodes.drain(..) {
+            node.stop().await.expect("stopped");
+        }
+        let mut lines = 0;
+        loop {
+            let said = recover(&config, true, &[], &mut Left(lines)).await;
+            let again = recover(&config, false, &[], &mut io::sink()).await;
+            let is_recovered = match again {
+                Ok(()) => false,
+                Err(RecoveryError::Refused(why)) => why.contains("the only member"),
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(said.is_ok(), is_recovered, "after {lines} lines: {said:?}");
+            if is_recovered {
+                break;
+            }
+            lines += 1;
+        }
+        assert!(lines > 0, "nothing is changed for a reader that does not see what will be");
+    }
 
     fn refused(answers: Vec<Answer>, voters: u64) -> Option<String> {
         let answers = answers.into_iter().enumerate().map(|(at, one)| (at.to_string(), one));
