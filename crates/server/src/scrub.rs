@@ -103,12 +103,17 @@ impl ScrubThread {
     pub fn scrubber(&self) -> Arc<Scrubber> {
         Arc::clone(&self.scrubber)
     }
+
+    /// Has the thread end, without waiting for that: it may be waiting for the disk, or for another node.
+    pub fn stop(&self) {
+        self.scrubber.state.lock().stop = true;
+        self.scrubber.called.notify_all();
+    }
 }
 
 impl Drop for ScrubThread {
     fn drop(&mut self) {
-        self.scrubber.state.lock().stop = true;
-        self.scrubber.called.notify_all();
+        self.stop();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -264,3 +269,6 @@ impl Scrub for Scrubber {
         ScrubState { running, unrepaired, ..state.shown.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -333,13 +333,17 @@ impl Server {
     /// When that could not be made durable which nobody was told to be.
     pub async fn stop(self) -> Result<(), StopError> {
         let Server { mut service, scrub, .. } = self;
-        drop(scrub);
+        scrub.iter().for_each(ScrubThread::stop);
         if let Some(gateway) = service.gateway.take() {
             gateway.stop().await;
         }
         service.say_goodbye(STOP_TIMEOUT).await;
         let Service { checkpoints, .. } = service;
-        let closed = tokio::task::spawn_blocking(move || checkpoints.finish());
+        let closed = tokio::task::spawn_blocking(move || {
+            // It may be reading what is closed then.
+            drop(scrub);
+            checkpoints.finish()
+        });
         match closed.await {
             Ok(closed) => Ok(closed?),
             Err(panicked) => Err(StopError::Panicked(panicked)),

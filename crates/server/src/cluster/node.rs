@@ -236,13 +236,14 @@ impl Node {
     /// # Errors
     /// When the log has failed.
     pub async fn stop(self) -> Result<(), StopError> {
-        self.inner.hand_over().await;
-        // It may be reading what is closed below.
         let scrub = self.scrub;
-        tokio::task::spawn_blocking(move || drop(scrub)).await.map_err(StopError::Panicked)?;
+        scrub.iter().for_each(ScrubThread::stop);
+        self.inner.hand_over().await;
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
+        // It may be reading what is closed below.
+        tokio::task::spawn_blocking(move || drop(scrub)).await.map_err(StopError::Panicked)?;
         let mut closed = Ok(());
         for group in self.inner.groups.all() {
             let Some(member) = group.set_member(None) else { continue };

@@ -71,8 +71,12 @@ impl Scrubbing for Reading<'_> {
             self.pace.next = Instant::now() + REST;
         }
         let named = (self.name.to_owned(), damaged.part);
-        self.scrubber.state.lock().in_repair = Some(named.clone());
-        let is_repaired = self.journal.repair(damaged.part);
+        let mut state = self.scrubber.state.lock();
+        state.in_repair = Some(named.clone());
+        // What waits for the end of this does not wait for repairs, which may take seconds each.
+        let ends = state.stop || state.let_go;
+        drop(state);
+        let is_repaired = !ends && self.journal.repair(damaged.part);
         let mut state = self.scrubber.state.lock();
         // It may have been written again by what repairs at other times.
         let is_repaired = state.in_repair.take().is_none() || is_repaired;

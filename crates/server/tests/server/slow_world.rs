@@ -19,10 +19,15 @@ const ALICE: &str = "YWxpY2U6czNjcmV0";
 const BOB: &str = "Ym9iOnMzY3JldA==";
 const GUEST: &str = "Z3Vlc3Q6Z3Vlc3Q=";
 
-/// The status of the answer to a request of this user.
+/// The status of the answer to a question of this user.
 async fn status(server: &TestServer, path: &str, user: &str) -> String {
+    status_of(server, "GET", path, user).await
+}
+
+async fn status_of(server: &TestServer, method: &str, path: &str, user: &str) -> String {
     let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n\r\n");
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut said = [0; 12];
     stream.read_exact(&mut said).await.expect("an answer");
@@ -245,6 +250,28 @@ async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
         assert!(answer.ends_with(br#"{"routed":true}"#), "{}", String::from_utf8_lossy(&answer));
     }
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_tells_clients_before_it_waits_for_what_reads_the_journal() {
+    let disk = HeldDisk::default();
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    let with_http =
+        |config: &mut courser::Config| config.management.listen = HttpListen::At(vec![any_port]);
+    let server = TestServer::start_on(disk.clone(), with_http).await;
+    let machine = rustix::system::uname();
+    let scrub = format!("/api/nodes/courser@{}/scrub", machine.nodename().to_string_lossy());
+    let mut client = confirming(&server).await;
+    client.publish_persistent("lasting", b"m").await;
+    assert_eq!(client.next().await, Heard::Confirm { first: 1, last: 1 });
+    let hold = disk.hold();
+    assert_eq!(status_of(&server, "PUT", &scrub, GUEST).await, "202");
+    wait_until("the pass waits for the disk", async || disk.is_waited_for()).await;
+    let stopping = tokio::spawn(server.stop());
+    assert!(matches!(client.next().await, Heard::Closed(320, _)));
+    assert!(!stopping.is_finished(), "the journal is not closed while it is being read");
+    drop(hold);
+    stopping.await.expect("stopped");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,7 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The machine's disk. While it is held, no call returns.
 #[derive(Clone, Default)]
@@ -14,6 +15,8 @@ pub struct HeldDisk(Arc<State>);
 #[derive(Default)]
 struct State {
     is_held: Mutex<bool>,
+    /// Calls that wait.
+    waiting: AtomicUsize,
     released: Condvar,
 }
 
@@ -26,9 +29,16 @@ impl HeldDisk {
         Hold(Arc::clone(&self.0))
     }
 
+    /// Whether a call waits for the end of a hold.
+    pub fn is_waited_for(&self) -> bool {
+        self.0.waiting.load(Ordering::Relaxed) > 0
+    }
+
     fn pass(&self) -> RealDisk {
         let mut is_held = self.0.is_held.lock();
+        self.0.waiting.fetch_add(1, Ordering::Relaxed);
         self.0.released.wait_while(&mut is_held, |is_held| *is_held);
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
         RealDisk
     }
 }
