@@ -214,6 +214,9 @@ pub enum CheckpointError {
     /// The start lies before that of the last checkpoint, or after the end of the log.
     #[error("a checkpoint cannot start at {0}")]
     BadStart(Lsn),
+    /// It is not wanted any more: this node leads now, or leads no more, or stops.
+    #[error("the checkpoint is not wanted any more")]
+    Unwanted,
 }
 
 /// Why a replay ended early.

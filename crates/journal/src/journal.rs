@@ -202,7 +202,7 @@ impl Journal {
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
-        self.core.checkpoint(start, live, write, self.epoch)
+        self.core.checkpoint(start, live, write, self.epoch, &mut || true)
     }
 
     /// Whether batches without [`AppendMode::reserve`] find room. When not, appends still go on

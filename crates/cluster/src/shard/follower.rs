@@ -70,7 +70,8 @@ fn run(shared: &Shared, stop: &Stop) {
             continue;
         }
         match make(shared, &mut || !stop.wanted.load(Relaxed)) {
-            Ok(()) | Err(FollowerCheckpointError::Restore(RestoreError::Unwanted)) => {}
+            Ok(()) => {}
+            Err(error) if error.is_unwanted() => {}
             Err(error) => tracing::warn!(%error, "no checkpoint of the copy could be made"),
         }
         if !shared.replica.has_room() {
@@ -100,7 +101,18 @@ pub enum FollowerCheckpointError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// Makes a checkpoint of what is committed, unless this node leads or is about to.
+impl FollowerCheckpointError {
+    /// Whether this node leads now, or stops.
+    fn is_unwanted(&self) -> bool {
+        matches!(
+            self,
+            Self::Restore(RestoreError::Unwanted) | Self::Checkpoint(CheckpointError::Unwanted)
+        )
+    }
+}
+
+/// Makes a checkpoint of what is committed, unless this node leads or is about to. A lead waits for it: what may take long
+/// ends soon when this node comes to lead.
 pub(crate) fn make(
     shared: &Shared,
     go_on: &mut dyn FnMut() -> bool,
@@ -129,6 +141,7 @@ fn checkpoint(
     }
     replica.checkpoint(
         start,
+        follows,
         &mut |each| recovered.for_each_position(&mut |position| each(position.into())),
         &mut |out| recovered.write(out),
     )?;

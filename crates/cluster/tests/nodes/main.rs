@@ -9,6 +9,7 @@ mod one_of_three;
 mod packets;
 mod recovered;
 mod silent;
+mod slow_checkpoint;
 mod slow_disk;
 mod support;
 mod thread;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const TWO: [NodeId; 2] = [NodeId(1), NodeId(2)];
+pub const TWO: [NodeId; 2] = [NodeId(1), NodeId(2)];
 pub const ELECTION_TICKS: usize = 10;
 pub const READ_BYTES: u64 = 1 << 20;
 
@@ -27,8 +27,8 @@ impl Peers for Sent {
 
 /// A node whose group has no thread.
 pub struct Node {
-    disk: FakeDisk,
-    pub member: Member,
+    pub disk: FakeDisk,
+    pub member: Arc<Member>,
     pub driver: Driver,
     pub sent: Arc<Sent>,
 }
@@ -52,11 +52,11 @@ impl Node {
         };
         let opened = Member::idle(config, Arc::clone(&sent) as Arc<dyn Peers>);
         let (member, driver) = opened.expect("a new copy");
-        Node { disk, member, driver, sent }
+        Node { disk, member: Arc::new(member), driver, sent }
     }
 
     /// Its journal has its threads.
-    fn of_two(id: NodeId) -> Self {
+    pub fn of_two(id: NodeId) -> Self {
         let journal = courser_journal::Options { segment_bytes: 64 << 10, ..Default::default() };
         Self::new(id, &TWO, journal)
     }
@@ -94,7 +94,7 @@ pub fn deliver(nodes: &[Node]) {
 }
 
 /// Rounds until that holds. The threads of the journals do what they do meanwhile.
-fn rounds_until(nodes: &mut [Node; 2], ticked: bool, holds: impl Fn(&[Node; 2]) -> bool) {
+pub fn rounds_until(nodes: &mut [Node; 2], ticked: bool, holds: impl Fn(&[Node; 2]) -> bool) {
     let begun = Instant::now();
     while !holds(nodes) {
         assert!(begun.elapsed() < PATIENCE, "it does not come");

@@ -175,13 +175,16 @@ impl Core {
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
+        go_on: &mut dyn FnMut() -> bool,
     ) -> Result<CheckpointDone, CheckpointError> {
         let _only_one = self.checkpointing.lock();
-        let mut done = self.checkpoint_once(start, live, write, epoch)?;
+        // A leader that is deposed in the middle of one may lead again, and waits for this.
+        let mut go_on = || go_on() && self.has_epoch(epoch);
+        let mut done = self.checkpoint_once(start, live, write, epoch, &mut go_on)?;
         if !self.has_room() {
             // Only what neither of two checkpoints needs is freed. What there is to free is wanted now,
             // and a second one takes less. Without room even for that it stays as it is.
-            if let Ok(again) = self.checkpoint_once(start, live, write, epoch) {
+            if let Ok(again) = self.checkpoint_once(start, live, write, epoch, &mut go_on) {
                 done.punched_bytes += again.punched_bytes;
             }
         }
@@ -201,6 +204,7 @@ impl Core {
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
         epoch: u64,
+        go_on: &mut dyn FnMut() -> bool,
     ) -> Result<CheckpointDone, CheckpointError> {
         let begun = Instant::now();
         // First the number: what the owner notes behind the start may take effect when its state has been written.
@@ -209,7 +213,10 @@ impl Core {
         if start < self.latest.start() || start > self.end() {
             return Err(CheckpointError::BadStart(start));
         }
-        let holes = self.plan_holes(start, live);
+        let holes = self.plan_holes(start, live, go_on)?;
+        if !go_on() {
+            return Err(CheckpointError::Unwanted);
+        }
         let path = self.dir.join(names::CHECKPOINT_BEING_WRITTEN);
         let mut written = self.write_checkpoint(&path, start, &holes, write, epoch);
         if matches!(&written, Err(CheckpointError::Write(error)) if is_full(error))
@@ -236,7 +243,7 @@ impl Core {
         self.latest.size_bytes.store(size_bytes, Relaxed);
         holes.counts();
         let earlier = mem::replace(&mut *self.latest.planned.lock(), holes);
-        let punched_bytes = self.punch(earlier);
+        let punched_bytes = self.punch(earlier, go_on);
         self.done.checkpointed(begun.elapsed());
         Ok(CheckpointDone { size_bytes, punched_bytes })
     }

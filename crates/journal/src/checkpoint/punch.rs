@@ -7,7 +7,7 @@
 
 use super::SegmentEntry;
 use crate::{
-    EachLive, Lsn, OpenMode, ReadCache,
+    CheckpointError, EachLive, Lsn, OpenMode, ReadCache,
     core::Core,
     format::{RECORD_HEAD_LEN, SEGMENT_HEADER_LEN},
     segments::Segment,
@@ -63,11 +63,17 @@ impl Plan {
 }
 
 impl Core {
-    /// Finds the segments before `start` with few live records, and the holes they could have.
-    pub fn plan_holes(&self, start: Lsn, live: &mut dyn FnMut(EachLive<'_>)) -> Plan {
+    /// Finds the segments before `start` with few live records, and the holes they could have. All of these records are read,
+    /// which may take minutes: `go_on` is asked before each.
+    pub fn plan_holes(
+        &self,
+        start: Lsn,
+        live: &mut dyn FnMut(EachLive<'_>),
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Plan, CheckpointError> {
         let sparse = self.sparse_segments(start);
         if sparse.is_empty() {
-            return Plan::default();
+            return Ok(Plan::default());
         }
         let find = |position: Lsn| {
             let behind = sparse.partition_point(|segment| segment.start <= position);
@@ -84,11 +90,11 @@ impl Core {
         for (segment, positions) in sparse.iter().zip(&mut positions) {
             positions.sort_unstable();
             positions.dedup();
-            if let Some(holes) = self.holes(segment, positions) {
+            if let Some(holes) = self.holes(segment, positions, go_on)? {
                 plan.segments.push((Arc::clone(segment), holes));
             }
         }
-        plan
+        Ok(plan)
     }
 
     /// Segments at most half of whose records are live, and more than half of what was live when
@@ -113,7 +119,12 @@ impl Core {
 
     /// All holes that `segment` can have when just `positions` are live; `None` if the lengths of
     /// the records cannot be read, for then nothing may be given up.
-    fn holes(&self, segment: &Segment, positions: &[Lsn]) -> Option<Vec<Range<u32>>> {
+    fn holes(
+        &self,
+        segment: &Segment,
+        positions: &[Lsn],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<Range<u32>>>, CheckpointError> {
         let mut holes = Vec::new();
         let mut cache = ReadCache::default();
         let mut free_from = SEGMENT_HEADER_LEN;
@@ -124,30 +135,32 @@ impl Core {
             }
         };
         for &position in positions {
+            if !go_on() {
+                return Err(CheckpointError::Unwanted);
+            }
             let offset = position.0 - segment.start.0;
             add(free_from..offset);
             // One that is damaged has a length that can't be relied upon.
-            let octets = self.read(position, &mut cache).ok()?;
+            let Ok(octets) = self.read(position, &mut cache) else { return Ok(None) };
             free_from = offset + (RECORD_HEAD_LEN + octets.len()) as u64;
         }
         add(free_from..segment.capacity);
-        Some(holes)
+        Ok(Some(holes))
     }
 
     /// Punches the holes of a plan that both checkpoints know. Returns the bytes they have more
-    /// than before; a file system that cannot give them back keeps them.
-    pub fn punch(&self, plan: Plan) -> u64 {
+    /// than before; a file system that cannot give them back keeps them. What is left when `go_on` says no is planned again, and
+    /// so is all of it while a copy is sent.
+    pub fn punch(&self, plan: Plan, go_on: &mut dyn FnMut() -> bool) -> u64 {
         let mut punched_bytes = 0;
         // While this is held, no segment becomes a spare file and then another segment.
         let _not_freed = self.upkeeping.lock();
-        if self.is_pinned() {
-            // It is planned again.
-            plan.segments.iter().for_each(|(segment, _)| {
-                segment.sparse_below.store(u64::MAX, Relaxed);
-            });
-            return 0;
-        }
+        let may_punch = !self.is_pinned();
         for (segment, holes) in plan.segments {
+            if !(may_punch && go_on()) {
+                segment.sparse_below.store(u64::MAX, Relaxed);
+                continue;
+            }
             if self.segments.find(segment.start).is_none_or(|now| !Arc::ptr_eq(&now, &segment)) {
                 continue;
             }

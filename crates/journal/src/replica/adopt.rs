@@ -54,7 +54,7 @@ impl<'a> Adoption<'a> {
         let base = core.adopted.get_or_init(|| Base { id: FIRST, end });
         debug_assert_eq!(base.end, end, "nothing is appended any more");
         for _ in 0..2 {
-            core.checkpoint(&mut || end, live, write, ALONE)?;
+            core.checkpoint(&mut || end, live, write, ALONE, &mut || true)?;
         }
         Ok(Adoption { core, end })
     }

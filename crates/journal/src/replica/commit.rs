@@ -52,7 +52,8 @@ impl Core {
         if self.has_epoch(epoch) { durable } else { Lsn(0) }
     }
 
-    fn has_epoch(&self, epoch: u64) -> bool {
+    /// Whether who appends in this epoch still may.
+    pub fn has_epoch(&self, epoch: u64) -> bool {
         epoch == ALONE || self.replica.as_ref().is_none_or(|replica| replica.epoch() == epoch)
     }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, Pass, ReadCache, ReadError,
-    Scrubbing, checkpoint::CheckpointReader,
+    Scrubbing, checkpoint::CheckpointReader, log::ALONE,
 };
 use std::{io, sync::Arc};
 
@@ -245,18 +245,19 @@ impl Replica {
         self.journal.core.checkpoint_data()
     }
 
-    /// As [`Journal::checkpoint`], of a state up to `start`, which is committed. `live` may be called
-    /// twice.
+    /// As [`Journal::checkpoint`], of a state up to `start`, which is committed, as long as `go_on` says so: it is asked before
+    /// each record that has to be read to find what can be given back. `live` may be called twice.
     ///
     /// # Errors
-    /// The last one still holds then.
+    /// The last one still holds then. [`CheckpointError::Unwanted`] if `go_on` has said no.
     pub fn checkpoint(
         &self,
         start: Lsn,
+        go_on: &mut dyn FnMut() -> bool,
         live: &mut dyn FnMut(EachLive<'_>),
         write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<CheckpointDone, CheckpointError> {
-        self.journal.checkpoint(&mut || start, live, write)
+        self.journal.core.checkpoint(&mut || start, live, write, ALONE, go_on)
     }
 
     /// Whether a checkpoint should be made now.

@@ -35,7 +35,9 @@ fn sender() -> Copy {
         let start = copy.entries[index].end();
         let replica = copy.replica();
         replica
-            .checkpoint(start, &mut |each| each(first), &mut |out| out.write_all(&[7; 5000]))
+            .checkpoint(start, &mut || true, &mut |each| each(first), &mut |out| {
+                out.write_all(&[7; 5000])
+            })
             .unwrap();
     }
     copy
@@ -216,7 +218,9 @@ fn what_is_being_sent_stays_as_it_is() {
     let mut bootstrap = copy.replica().bootstrap().unwrap();
     for index in [45, 47, 48] {
         let start = copy.entries[index].end();
-        let made = copy.replica().checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        let made = copy
+            .replica()
+            .checkpoint(start, &mut || true, &mut |_| {}, &mut |out| out.write_all(&[1]));
         made.unwrap();
         copy.replica().maintain_once();
     }
@@ -246,7 +250,9 @@ fn what_follows_a_copy_can_be_read_until_it_is_dropped() {
     copy.replica().commit(58).unwrap();
     let checkpoint = |index: usize| {
         let start = copy.entries[index].end();
-        let made = copy.replica().checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        let made = copy
+            .replica()
+            .checkpoint(start, &mut || true, &mut |_| {}, &mut |out| out.write_all(&[1]));
         made.unwrap();
         copy.replica().maintain_once();
     };
@@ -271,7 +277,8 @@ fn entries_whose_segments_are_freed_after_a_copy_are_said_to_be_gone() {
     let first = replica.first().index;
     for index in [52, 54, 56] {
         let start = copy.entries[index].end();
-        let made = replica.checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&[1]));
+        let made =
+            replica.checkpoint(start, &mut || true, &mut |_| {}, &mut |out| out.write_all(&[1]));
         made.unwrap();
     }
     assert_eq!(replica.first().index, first);

@@ -2,7 +2,8 @@
 
 use crate::copy::{DIR, IDENTITY, options};
 use courser_journal::{
-    AppendMode, Batch, Disk, DiskFile, FileEntry, OpenMode, ReadCache,
+    AppendMode, Batch, CheckpointError, Disk, DiskFile, FileEntry, Journal, Lsn, OpenMode,
+    ReadCache,
     replica::{EntryId, EntryKind, Replica},
     testing::FakeDisk,
 };
@@ -55,8 +56,17 @@ impl Disk for Deposing {
     }
 }
 
-#[test]
-fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
+/// A leader that has one live message.
+struct Leading {
+    deposing: Arc<Deposing>,
+    copy: Arc<Replica>,
+    lead: Journal,
+    /// Where the record of each entry lies, and where the entry ends.
+    ends: Vec<(Lsn, Lsn)>,
+    message: Lsn,
+}
+
+fn leading() -> Leading {
     let disk = FakeDisk::new(4);
     Replica::create(Path::new(DIR), IDENTITY, &disk).unwrap();
     let deposing = Arc::new(Deposing { disk, copy: Mutex::default() });
@@ -78,6 +88,31 @@ fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
     let message = ends[0].0;
     lead.hold(message, 1);
     lead.count_live(&mut |each| each(message)).unwrap();
+    Leading { deposing, copy, lead, ends, message }
+}
+
+#[test]
+fn a_deposed_leaders_checkpoint_looks_for_no_room_to_give_back() {
+    let Leading { copy, lead, ends, message, .. } = leading();
+    let mut is_written = false;
+    let made = lead.checkpoint(
+        &mut || ends[40].1,
+        &mut |each| {
+            copy.follow();
+            each(message);
+        },
+        &mut |_| {
+            is_written = true;
+            Ok(())
+        },
+    );
+    assert!(matches!(made, Err(CheckpointError::Unwanted)), "{made:?}");
+    assert!(!is_written, "it went on when it was planned");
+}
+
+#[test]
+fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
+    let Leading { deposing, copy, lead, ends, message } = leading();
     let checkpoint = |at: usize| {
         let made = lead.checkpoint(
             &mut || ends[at].1,
@@ -100,7 +135,8 @@ fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
 
     // What a follower finds dead may go.
     for at in [52, 54] {
-        copy.checkpoint(ends[at].1, &mut |_| {}, &mut |out| out.write_all(b"state")).unwrap();
+        copy.checkpoint(ends[at].1, &mut || true, &mut |_| {}, &mut |out| out.write_all(b"state"))
+            .unwrap();
     }
     copy.maintain_once();
     copy.read_record(message, &mut ReadCache::default()).unwrap_err();

@@ -2,7 +2,7 @@
 
 use crate::copy::{DIR, IDENTITY, options};
 use courser_journal::{
-    AppendMode, Batch, CheckpointDone, EachLive, Lsn, ReadCache,
+    AppendMode, Batch, CheckpointDone, CheckpointError, EachLive, Lsn, ReadCache,
     replica::{
         BootstrapError, Chunk, Entry, EntryId, EntryKind, Identity, Installer, Replica,
         ReplicaError, Vote,
@@ -10,6 +10,7 @@ use courser_journal::{
     testing::FakeDisk,
 };
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -51,10 +52,20 @@ impl Half {
     }
 
     fn checkpoint(&self, start: Lsn, live: &[(usize, Lsn)]) -> CheckpointDone {
+        self.checkpoint_while(start, live, &mut || true).unwrap()
+    }
+
+    fn checkpoint_while(
+        &self,
+        start: Lsn,
+        live: &[(usize, Lsn)],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<CheckpointDone, CheckpointError> {
         let each = &mut |each: EachLive<'_>| live.iter().for_each(|(_, at)| each(*at));
-        let made = self.replica().checkpoint(start, each, &mut |out| out.write_all(b"state"));
+        let state = &mut |out: &mut dyn Write| out.write_all(b"state");
+        let made = self.replica().checkpoint(start, go_on, each, state);
         self.replica().maintain_once();
-        made.unwrap()
+        made
     }
 }
 
@@ -135,6 +146,43 @@ fn a_copy_that_follows_gives_dead_pages_back_as_its_leader_does() {
     }
     let punched: u64 = (0..3).map(|_| halves.checkpoint().punched_bytes).sum();
     assert!(punched > 0, "nothing comes of records that are dead since");
+    halves.check();
+}
+
+#[test]
+fn a_checkpoint_that_is_not_wanted_any_more_ends_before_the_next_record_is_read() {
+    let halves = Halves::new();
+    let Halves { followed, last, live, .. } = &halves;
+    followed.checkpoint(last.end(), live);
+    let before = followed.disk.names();
+    // From before the first record on, to where all are read, and the checkpoint counts.
+    for allowed in 0.. {
+        let (mut asked, read) = (0, followed.disk.read_bytes());
+        let made = followed.checkpoint_while(last.end(), live, &mut || {
+            asked += 1;
+            asked <= allowed
+        });
+        if made.is_ok() {
+            assert!(allowed > live.len() / 2, "only {allowed} records are looked at");
+            break;
+        }
+        assert!(matches!(made, Err(CheckpointError::Unwanted)), "{made:?}");
+        assert_eq!(asked, allowed + 1, "it went on");
+        let read = followed.disk.read_bytes() - read;
+        assert!(read <= allowed as u64 * (16 << 10), "{read} bytes of {allowed} records are read");
+        assert_eq!(followed.disk.names(), before, "something is left of it");
+    }
+    // Holes that are not made when it is not wanted any more are made later.
+    let mut asked = 0;
+    let made = followed.checkpoint_while(last.end(), live, &mut || {
+        asked += 1;
+        asked <= 3
+    });
+    let some = made.unwrap().punched_bytes;
+    let rest: u64 = (0..2).map(|_| followed.checkpoint(last.end(), live).punched_bytes).sum();
+    assert!(0 < some && some < rest, "{some} bytes at once, {rest} later");
+    let of_led = (0..3).map(|_| halves.led.checkpoint(last.end(), live).punched_bytes);
+    assert_eq!(of_led.sum::<u64>(), some + rest);
     halves.check();
 }
 

@@ -262,7 +262,9 @@ impl Pair {
             start = entry.start();
         }
         let state = vec![3; 100];
-        let made = copy.replica().checkpoint(start, &mut |_| {}, &mut |out| out.write_all(&state));
+        let made = copy
+            .replica()
+            .checkpoint(start, &mut || true, &mut |_| {}, &mut |out| out.write_all(&state));
         match made {
             Ok(_) => {
                 copy.base = copy.base.max(entry.id.index);

@@ -9,6 +9,7 @@ use super::Rng;
 use crate::{Disk, DiskFile, FileEntry, OpenMode};
 pub use faults::{FailsOnce, Faults};
 pub use hold::Hold;
+use hold::Holds;
 use image::Image;
 use open_file::FakeFile;
 use parking_lot::Mutex;
@@ -35,9 +36,7 @@ struct State {
     /// Files that were opened before a crash are of no use after it.
     boot: u64,
     faults: Faults,
-    /// Who makes a file waits.
-    hold: Hold,
-    sync_hold: Hold,
+    holds: Holds,
     capacity_bytes: u64,
     files_max: usize,
     write_count: u64,
@@ -65,8 +64,7 @@ impl FakeDisk {
             locks: BTreeSet::new(),
             boot: 0,
             faults: Faults::default(),
-            hold: Hold::default(),
-            sync_hold: Hold::default(),
+            holds: Holds::default(),
             capacity_bytes: u64::MAX,
             files_max: usize::MAX,
             write_count: 0,
@@ -103,16 +101,20 @@ impl FakeDisk {
 
     /// Has who makes a file wait until the hold is let go: what a disk does that is slow when it has to grow something.
     pub fn hold_new_files(&self) -> Hold {
-        let hold = Hold::held();
-        self.0.lock().hold = hold.clone();
-        hold
+        self.0.lock().holds.new_files.begin()
     }
 
     /// Has who syncs a file wait until the hold is let go.
     pub fn hold_syncs(&self) -> Hold {
-        let hold = Hold::held();
-        self.0.lock().sync_hold = hold.clone();
-        hold
+        self.0.lock().holds.syncs.begin()
+    }
+
+    /// Has who reads this file wait until the hold is let go. None if there is no such file.
+    pub fn hold_reads(&self, path: &Path) -> Option<Hold> {
+        let state = &mut *self.0.lock();
+        let (file, hold) = &mut state.holds.reads;
+        *file = *state.live_names.get(path)?;
+        Some(hold.begin())
     }
 
     /// Bytes that the files take.
@@ -305,7 +307,7 @@ impl Disk for FakeDisk {
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         if mode == OpenMode::Create {
-            let hold = self.0.lock().hold.clone();
+            let hold = self.0.lock().holds.new_files.clone();
             hold.wait();
         }
         let state = &mut *self.0.lock();

@@ -45,6 +45,10 @@ impl DiskFile for FakeFile {
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        let (held, hold) = self.disk.0.lock().holds.reads.clone();
+        if held == self.file {
+            hold.wait();
+        }
         self.with(|state, file| {
             state.look()?;
             let bad = &state.faults.bad_spot;
@@ -98,7 +102,7 @@ impl DiskFile for FakeFile {
     fn sync_data(&self) -> io::Result<()> {
         let (takes, hold) = {
             let state = self.disk.0.lock();
-            (state.faults.sync_takes, state.sync_hold.clone())
+            (state.faults.sync_takes, state.holds.syncs.clone())
         };
         hold.wait();
         if !takes.is_zero() {
