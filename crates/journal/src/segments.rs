@@ -22,7 +22,7 @@ pub struct Segment {
     pub start: Lsn,
     /// Bytes of log that it covers.
     pub capacity: u64,
-    /// Records that were appended to it.
+    /// Records that were appended to it; 0 where that is not known, as of what an earlier version has written as a follower.
     pub records: AtomicU64,
     /// Holds that were not released.
     live: AtomicU64,
@@ -86,6 +86,13 @@ impl Segment {
     /// Whether all its releases are in the log, or stood for by the checkpoint `done`.
     pub fn is_settled(&self, done: u64) -> bool {
         self.checkpoint.load(Acquire) <= done
+    }
+
+    /// Estimates how many records were appended to it, where that is not known, by some of them and the bytes that they take.
+    pub fn estimate_records(&self, some: u64, bytes: u64) {
+        let all = u128::from(self.capacity) * u128::from(some) / u128::from(bytes.max(1));
+        // Where it is known, it stays.
+        let _ = self.records.compare_exchange(0, all as u64, Relaxed, Relaxed);
     }
 
     /// Bytes that were punched out of it.

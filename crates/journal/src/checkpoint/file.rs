@@ -42,7 +42,7 @@ pub struct SegmentEntry {
     pub start: Lsn,
     /// Bytes of log that it covers.
     pub capacity: u64,
-    /// Records that were appended to it. Those behind the checkpoint's start are counted again
+    /// Records that were appended to it, 0 if that is not known. Those behind the checkpoint's start are counted again
     /// when they are replayed: the number serves as a measure only.
     pub records: u64,
     /// Ranges of offsets in the file that may have been punched out.

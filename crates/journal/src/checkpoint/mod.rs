@@ -7,7 +7,7 @@ mod file;
 mod punch;
 mod unlogged;
 
-use punch::Plan;
+use punch::{HOLE_ALIGN, Plan};
 use unlogged::Unlogged;
 
 pub use file::{CheckpointReader, CheckpointWriter, FileError, Header, SegmentEntry, Table, copy};
@@ -129,11 +129,14 @@ impl Core {
         let mut usage = Usage::default();
         for segment in self.segments.all() {
             let used = segment.capacity - segment.hole_bytes();
-            let records = segment.records.load(Relaxed).max(1);
-            let live = segment.live().min(records);
+            let live = u128::from(segment.live());
+            let live_bytes = match segment.records.load(Relaxed) {
+                // Not known: each that is live keeps a page.
+                0 => live * u128::from(HOLE_ALIGN),
+                records => u128::from(segment.capacity) * live / u128::from(records),
+            };
             usage.log_bytes += used;
-            usage.live_bytes +=
-                (u128::from(segment.capacity) * u128::from(live) / u128::from(records)) as u64;
+            usage.live_bytes += live_bytes.min(u128::from(segment.capacity)) as u64;
             usage.segments += 1;
         }
         usage.live_bytes = usage.live_bytes.min(usage.log_bytes);

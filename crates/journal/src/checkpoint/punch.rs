@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Holes begin and end at multiples of this, which file systems can give back.
-const HOLE_ALIGN: u64 = 4096;
+pub const HOLE_ALIGN: u64 = 4096;
 /// Smaller holes are not worth an extent of their own.
 const HOLE_BYTES_MIN: u64 = 16 << 10;
 /// Live records that are looked at for one checkpoint, at most.
@@ -99,13 +99,16 @@ impl Core {
 
     /// Segments at most half of whose records are live, and more than half of what was live when
     /// they got their last holes is dead by now; the emptiest first, as far as they can be looked
-    /// at in one go; in the order of their positions.
+    /// at in one go; in the order of their positions. One of unknown records is among them until it has been looked at.
     fn sparse_segments(&self, start: Lsn) -> Vec<Arc<Segment>> {
         let mut sparse = self.segments.before(start);
         sparse.retain(|segment| {
             let live = segment.live();
-            live > 0
-                && live <= segment.sparse_below.load(Relaxed).min(segment.records.load(Relaxed)) / 2
+            let records = match segment.records.load(Relaxed) {
+                0 => u64::MAX,
+                known => known,
+            };
+            live > 0 && live <= segment.sparse_below.load(Relaxed).min(records) / 2
         });
         sparse.sort_by_key(|segment| segment.live());
         let mut sum = 0;
@@ -127,7 +130,7 @@ impl Core {
     ) -> Result<Option<Vec<Range<u32>>>, CheckpointError> {
         let mut holes = Vec::new();
         let mut cache = ReadCache::default();
-        let mut free_from = SEGMENT_HEADER_LEN;
+        let (mut free_from, mut live_bytes) = (SEGMENT_HEADER_LEN, 0);
         let mut add = |free: Range<u64>| {
             let hole = free.start.next_multiple_of(HOLE_ALIGN)..free.end / HOLE_ALIGN * HOLE_ALIGN;
             if hole.end >= hole.start + HOLE_BYTES_MIN {
@@ -142,8 +145,11 @@ impl Core {
             add(free_from..offset);
             // One that is damaged has a length that can't be relied upon.
             let Ok(octets) = self.read(position, &mut cache) else { return Ok(None) };
-            free_from = offset + (RECORD_HEAD_LEN + octets.len()) as u64;
+            let len = (RECORD_HEAD_LEN + octets.len()) as u64;
+            free_from = offset + len;
+            live_bytes += len;
         }
+        segment.estimate_records(positions.len() as u64, live_bytes);
         add(free_from..segment.capacity);
         Ok(Some(holes))
     }
