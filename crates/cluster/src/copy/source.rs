@@ -42,6 +42,11 @@ impl CopySource {
         Ok(CopySource { head, bootstrap })
     }
 
+    /// Whether the disk has no room, and would have some without this copy: see [`Bootstrap::keeps_disk_full`].
+    pub fn keeps_disk_full(&self) -> bool {
+        self.bootstrap.keeps_disk_full()
+    }
+
     /// The next chunk, of a bit more than 1 MiB at most; none after the last. Blocks while it is read.
     ///
     /// # Errors

@@ -1,13 +1,21 @@
-//! A node whose disk has no room for the log of a group that begins.
+//! A node whose disk has no room for the log of a group that begins, or for more of a log that it sends a copy of.
 
 use crate::slow_disk::Sent;
+use crate::support::PATIENCE;
 use courser_cluster::forming::Folder;
 use courser_cluster::transport::Formation;
-use courser_cluster::{Identity, Member, MemberConfig, NodeId, Options, Origin};
+use courser_cluster::{
+    GroupThread, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin,
+};
 use courser_journal::testing::FakeDisk;
+use courser_store::{
+    Lsn, Opening, Position, Record, Recovered, ShardId, ShardState, Shards, Store, Sync,
+};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const SEGMENT_BYTES: u64 = 64 << 10;
 /// By how much more room there is each time.
@@ -59,4 +67,67 @@ fn a_node_that_found_no_room_to_keep_its_group_keeps_it_when_there_is_some() {
     disk.set_capacity(u64::MAX);
     folder.set_formation(&formation).expect("there is room");
     assert_eq!(folder.formation(), Some(formation));
+}
+
+/// What a broker that has nothing makes checkpoints of.
+struct Empty(Arc<dyn Store>);
+
+impl ShardState for Empty {
+    fn start(&self) -> Lsn {
+        self.0.end()
+    }
+
+    fn for_each_live(&self, _start: Lsn, _each: &mut dyn FnMut(Position)) {}
+
+    fn write(&self, _start: Lsn, out: &mut dyn Write) -> io::Result<()> {
+        Recovered::default().write(out)
+    }
+}
+
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_copy_is_said_to_keep_the_disk_full_until_it_has_ended() {
+    let disk = FakeDisk::new(1);
+    let thread = Arc::new(GroupThread::start().expect("a thread"));
+    let config = MemberConfig {
+        tick: Duration::from_millis(5),
+        journal: courser_journal::Options { segment_bytes: SEGMENT_BYTES, ..Default::default() },
+        ..config(&disk)
+    };
+    let member = Member::start(config, Arc::new(Sent::default()), &thread).expect("a new copy");
+    let leadership = member.leadership();
+    wait_until("it serves", || matches!(*leadership.borrow(), Leadership::Serving { .. }));
+    let Leadership::Serving { term } = *leadership.borrow() else { panic!("it is alone") };
+    let shards = member.shards(term, Arc::default());
+    let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
+    let shard = opened.expect("it serves").shard;
+    let store = shard.store();
+    let append = || {
+        let record = Record::Defined { key: b"key", value: &[1; 10_000] };
+        store.append(&[record], Sync::Wanted, &mut Vec::new()).is_ok()
+    };
+    let append_many = || (0..100).for_each(|_| wait_until("there is room", append));
+
+    append_many();
+    let copy = member.copy(None).expect("it leads");
+    append_many();
+    for _ in 0..2 {
+        shard.checkpoint(&Empty(Arc::clone(&store))).expect("a good disk");
+    }
+    assert!(!copy.keeps_disk_full(), "there is room");
+    disk.set_capacity(disk.used_bytes());
+    wait_until("its disk is full", || {
+        // By the next segment.
+        append();
+        copy.keeps_disk_full()
+    });
+    drop(copy);
+    wait_until("what was kept is freed", || member.has_room());
 }

@@ -72,7 +72,8 @@ impl Core {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Plan, CheckpointError> {
         let sparse = self.sparse_segments(start);
-        if sparse.is_empty() {
+        // While a copy is sent, none would be punched.
+        if sparse.is_empty() || self.is_pinned() {
             return Ok(Plan::default());
         }
         let find = |position: Lsn| {

@@ -98,6 +98,12 @@ impl Bootstrap {
         self.upto
     }
 
+    /// Whether the disk has no room, and this keeps what a checkpoint would have given back that was made since it began.
+    pub fn keeps_disk_full(&self) -> bool {
+        let core = &self.pinned.0;
+        !core.has_room() && core.latest.number() > self.checkpoint_number
+    }
+
     /// The next chunk, with `max_bytes` of files at most; none after the last.
     ///
     /// # Errors

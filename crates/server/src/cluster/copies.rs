@@ -4,7 +4,7 @@
 
 use super::group::Group;
 use courser_cluster::transport::{Endpoint, Purpose};
-use courser_cluster::{CopyError, CopySink, GroupNumber, MemberConfig, NodeId};
+use courser_cluster::{CopyError, CopySink, CopySource, GroupNumber, MemberConfig, NodeId};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -16,6 +16,8 @@ use tokio::runtime::Handle;
 const CHUNK_BYTES_MAX: usize = 2 << 20;
 /// How long the other node may take for a chunk, also to read it from its disk.
 const CHUNK_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a node that sends a copy checks whether its disk is full.
+const ROOM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a node may take from the end of its copy until it follows, or is nearer to it.
 const FOLLOW_TIMEOUT: Duration = Duration::from_secs(60);
@@ -24,7 +26,7 @@ const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Sends a copy to a node that has asked for one, if this one may give it, and keeps the log from there on until that node follows:
 /// under load, what comes next would else be gone before the copy is opened. Ends when this node needs a copy itself, for which
-/// it has to let go of its log. Blocks.
+/// it has to let go of its log, and when what is kept for the copy has filled the disk. Blocks.
 pub(super) fn send<S: AsyncWrite + Unpin>(
     group: &Group,
     to: NodeId,
@@ -41,22 +43,33 @@ pub(super) fn send<S: AsyncWrite + Unpin>(
     }
     let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
     drop(member);
-    let mut put_one = |chunk: &[u8]| {
+    let mut put_one = |source: &CopySource, chunk: &[u8]| {
         let putting = async {
             tokio::select! {
                 biased;
                 _ = sending.changed() => Err(io::Error::other("this node does not have its log any more")),
+                () = disk_kept_full(source) => Err(io::Error::other("this node's disk is full, and would not be without the copy")),
                 done = put(&mut stream, chunk) => done,
             }
         };
         runtime.block_on(putting).map_err(|error| error.to_string())
     };
     while let Some(chunk) = source.next_chunk().map_err(|error| error.to_string())? {
-        put_one(&chunk)?;
+        put_one(&source, &chunk)?;
     }
-    put_one(&[])?;
+    put_one(&source, &[])?;
     wait_until_it_follows(group, to);
     Ok(())
+}
+
+/// Returns when a copy keeps the disk full: this node may be needed for a majority, which it is no part of until there is room.
+async fn disk_kept_full(source: &CopySource) {
+    while !source.keeps_disk_full() {
+        tokio::time::sleep(ROOM_INTERVAL).await;
+    }
+    tracing::warn!(
+        "the disk is full, and nothing is freed while a copy of the log is sent: the copy is given up"
+    );
 }
 
 /// Returns as well when this node leads no more or has no room for what it keeps, or the other one takes too long.

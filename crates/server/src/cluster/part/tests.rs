@@ -1,12 +1,22 @@
 //! A node whose disk stands still when it does not lead any more, or when it comes to lead; one that needs a copy of the log
-//! while it does something with its own.
+//! while it does something with its own; one whose disk is full while it sends a copy.
 
 use super::super::copies;
+use super::super::group::Group;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
-use courser_cluster::{Leadership, Member};
+use courser_cluster::{
+    Identity, Leadership, Member, MemberConfig, NodeId, Options as GroupOptions, Origin, Packet,
+    Peers,
+};
 use courser_connection::Credentials;
+use courser_journal::testing::FakeDisk;
+use courser_store::{
+    Lsn, Opening, Position, Record, Recovered, ShardId, ShardState, Shards, Store, Sync,
+};
+use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -28,7 +38,7 @@ async fn elect(three: &Three, to: usize) {
             let moving = tokio::task::spawn_blocking(move || from.transfer_to(next));
             // One that lags behind can't yet.
             let _ = moving.await.expect("no panic");
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
         leads(to)
     })
@@ -84,6 +94,88 @@ async fn a_node_that_needs_a_copy_lets_go_of_its_log_though_it_sends_one() {
     three.stop().await;
 }
 
+/// A node without others.
+struct Alone;
+
+impl Peers for Alone {
+    fn send(&self, _to: NodeId, _packets: Vec<Packet>) {}
+}
+
+/// What a broker that has nothing makes checkpoints of.
+struct Empty(Arc<dyn Store>);
+
+impl ShardState for Empty {
+    fn start(&self) -> Lsn {
+        self.0.end()
+    }
+
+    fn for_each_live(&self, _start: Lsn, _each: &mut dyn FnMut(Position)) {}
+
+    fn write(&self, _start: Lsn, out: &mut dyn Write) -> io::Result<()> {
+        Recovered::default().write(out)
+    }
+}
+
+const SEGMENT_BYTES: u64 = 64 << 10;
+
+fn alone_on(disk: &FakeDisk) -> MemberConfig {
+    MemberConfig {
+        dir: "group".into(),
+        disk: Arc::new(disk.clone()),
+        identity: Identity { group: 7, segment_bytes: SEGMENT_BYTES },
+        origin: Origin::Founders(vec![NodeId(1)]),
+        options: GroupOptions::new(NodeId(1)),
+        tick: Duration::from_millis(5),
+        journal: courser_journal::Options { segment_bytes: SEGMENT_BYTES, ..Default::default() },
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_taken_slowly_is_given_up_when_it_keeps_the_disk_full() {
+    let three = Three::start().await;
+    let inner = &three.nodes[0].inner;
+    let group = Group::start(ONE, &inner.endpoint, &inner.roster).expect("a thread");
+    let disk = FakeDisk::new(1);
+    let member = Member::start(alone_on(&disk), Arc::new(Alone), &group.thread);
+    let member = Arc::new(member.expect("an empty folder"));
+    group.set_member(Some(Arc::clone(&member)));
+    let mut leadership = member.leadership();
+    let serves = |now: &Leadership| matches!(now, Leadership::Serving { .. });
+    leadership.wait_for(serves).await.expect("it is alone");
+    let term = member.status().term;
+    let shards = member.shards(term, Arc::default());
+    let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
+    let shard = opened.expect("it serves").shard;
+    let store = shard.store();
+    let append = || {
+        let record = Record::Defined { key: b"key", value: &[1; 10_000] };
+        store.append(&[record], Sync::Wanted, &mut Vec::new()).is_ok()
+    };
+    let many = || (0..100).all(|_| append());
+    assert!(many(), "there is room");
+
+    let (ours, mut theirs) = tokio::io::duplex(8);
+    let (of, runtime) = (Arc::clone(&group), Handle::current());
+    let sending = move || copies::send(&of, NodeId(1), "null", ours, &runtime);
+    let sending = tokio::task::spawn_blocking(sending);
+    theirs.read_u8().await.expect("a byte");
+    assert!(many(), "there is room");
+    for _ in 0..2 {
+        shard.checkpoint(&Empty(Arc::clone(&store))).expect("a good disk");
+    }
+    disk.set_capacity(disk.used_bytes());
+    wait_until("the copy has ended", async || {
+        // By the next segment the disk is full.
+        append();
+        sending.is_finished()
+    })
+    .await;
+    let why = sending.await.expect("no panic").expect_err("it was not taken");
+    assert!(why.contains("disk is full"), "{why}");
+    wait_until("what was kept is freed", async || member.has_room()).await;
+    three.stop().await;
+}
+
 /// Publishes at a node, which leads home, until there are so many checkpoints more of it.
 async fn write_checkpoints(three: &Three, node: usize, more: u64) {
     let stream = TcpStream::connect(three.nodes[node].addresses().amqp[0]).await.expect("it runs");
@@ -132,7 +224,7 @@ async fn a_node_that_does_something_with_its_log_takes_a_copy_when_that_is_done(
     let lacking = leadership.wait_for(lacks);
     tokio::time::timeout(PATIENCE, lacking).await.expect("it lacks").expect("it runs");
     // Long enough to try a few times.
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     wait_until("it ends its part", async || group.member().is_none()).await;
     drop((held, leadership));
     wait_until("it has its copy", async || {
