@@ -1,7 +1,8 @@
-"""A broker under load, and a Prometheus that reads its metrics each second."""
+"""A broker under load, a cluster of three nodes, and a Prometheus that reads their metrics each second."""
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT / "conformance" / "lib"))
 from ports import free_port  # noqa: E402
 
 RULES = ROOT / "deploy/prometheus/courser.rules.yml"
+CONFIGURATION = ROOT / "deploy/prometheus/prometheus.yml"
 PATIENCE_S = 60
 
 
@@ -105,31 +107,59 @@ class World:
 
     def start(self):
         off = {name: value for name, value in os.environ.items() if not name.startswith("COURSER_")}
+        binary = os.environ["COURSER_TEST_BINARY"]
         environment = {
             **off,
             "COURSER_MANAGEMENT_LISTEN": "none",
             "COURSER_METRICS_LISTEN": f"127.0.0.1:{self.metrics}",
         }
-        broker = [os.environ["COURSER_TEST_BINARY"], "--listen", f"127.0.0.1:{self.amqp}"]
-        self.spawn("broker", [*broker, "--data-dir", self.folder / "data"], environment)
+        broker = [binary, "--listen", f"127.0.0.1:{self.amqp}", "--data-dir", self.folder / "data"]
+        self.spawn("broker", broker, environment)
+        members = self.start_cluster(binary, off)
         wait_until("the broker shows its metrics", lambda: self.page("/metrics"))
         wait_until("it listens", lambda: socket.create_connection(("127.0.0.1", self.amqp)).close() is None)
         self.load = Load(self.amqp)
-        target = f"targets: ['127.0.0.1:{self.metrics}']"
-        detailed = "params: {family: [queue_coarse_metrics, queue_delivery_metrics]}"
+        targets = ", ".join(f"'127.0.0.1:{port}'" for port in (self.metrics, *members))
+        # What of each queue is read is what the configuration that we ship reads.
+        detailed = re.search(r"params: ({.*})", CONFIGURATION.read_text())[1]
         (self.folder / "prometheus.yml").write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
             f"rule_files: [{RULES}]\n"
             "scrape_configs:\n"
-            f"- {{job_name: courser, static_configs: [{{{target}}}]}}\n"
-            f"- {{job_name: courser-queues, metrics_path: /metrics/detailed, {detailed}, "
-            f"static_configs: [{{{target}}}]}}\n"
+            f"- {{job_name: courser, static_configs: [{{targets: [{targets}]}}]}}\n"
+            f"- {{job_name: courser-queues, metrics_path: /metrics/detailed, params: {detailed}, "
+            f"static_configs: [{{targets: ['127.0.0.1:{self.metrics}']}}]}}\n"
         )
         self.spawn("prometheus", [
             "prometheus", f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/tsdb",
             f"--web.listen-address=127.0.0.1:{self.web}",
         ], off)  # fmt: skip
         wait_until("Prometheus is ready", lambda: self.http(self.web, "/-/ready"))
+
+    def start_cluster(self, binary, environment):
+        """Three nodes with two groups, of which the first can be reached by clients; the ports of their metrics."""
+        nodes = {name: free_port() for name in "abc"}
+        self.cluster_amqp = free_port()
+        join = ",".join(f"127.0.0.1:{port}" for port in nodes.values())
+        metrics = []
+        for name, port in nodes.items():
+            metrics.append(free_port())
+            self.spawn(f"node-{name}", [
+                binary, "--cluster-name", "three", "--node-name", name, "--cluster-listen", f"127.0.0.1:{port}", "--join", join,
+                "--listen", f"127.0.0.1:{self.cluster_amqp if name == 'a' else free_port()}", "--data-dir", self.member_data(name),
+            ], {
+                **environment,
+                "COURSER_MANAGEMENT_LISTEN": "none",
+                "COURSER_METRICS_LISTEN": f"127.0.0.1:{metrics[-1]}",
+                "COURSER_CLUSTER_GROUPS": "2",
+                "COURSER_CLUSTER_SECRET": "known-to-all-three-nodes",
+            })  # fmt: skip
+        led = "courser_cluster_has_leader 1"
+        wait_until("the nodes have a leader", lambda: all(led in self.http(port, "/metrics") for port in metrics))
+        return metrics
+
+    def member_data(self, name):
+        return self.folder / f"data-{name}"
 
     def spawn(self, name, command, environment):
         with open(self.folder / f"{name}.log", "w") as log:
