@@ -26,6 +26,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.cluster.existingSecret | default (printf "%s-cluster" (include "courser.name" .)) -}}
 {{- end -}}
 
+{{/* Secrets with tls.crt and tls.key: those that are named, or that cert-manager is asked to make; empty without TLS. */}}
+{{- define "courser.tlsSecret" -}}
+{{- if .Values.tls.secretName }}{{ .Values.tls.secretName }}{{ else if .Values.tls.certManager.issuerRef }}{{ include "courser.name" . }}-tls{{ end -}}
+{{- end -}}
+
+{{- define "courser.clusterTlsSecret" -}}
+{{- if .Values.cluster.tlsSecretName }}{{ .Values.cluster.tlsSecretName }}{{ else if .Values.cluster.certManager.issuerRef }}{{ include "courser.name" . }}-cluster-tls{{ end -}}
+{{- end -}}
+
 {{/* Where the pods of a cluster reach each other: names that the headless service gives them. */}}
 {{- define "courser.join" -}}
 {{- $name := include "courser.name" . -}}
