@@ -10,6 +10,13 @@ die() {
     exit 1
 }
 
+# help_from_head SCRIPT ARGUMENT...: where the first argument asks for help, prints the comment at the script's head, and ends.
+help_from_head() {
+    [[ ${2:-} == --help || ${2:-} == -h ]] || return 0
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$1"
+    exit
+}
+
 # need COMMAND HINT: the command must be there; HINT says how to get it.
 need() { command -v "$1" >/dev/null 2>&1 || die "$1 is not installed; $2"; }
 
