@@ -25,11 +25,30 @@ pub(crate) struct LogStorage<L> {
     pub wants_names: Cell<bool>,
     /// Bytes of entries that may still be read for followers before the next tick.
     pub read_left: Cell<u64>,
+    /// The entry that could not be read last, and for how many ticks it is not tried again: other nodes are asked for it
+    /// meanwhile.
+    pub unread: Cell<(u64, u32)>,
     /// Those whose next entries are gone here.
     pub lacking: RefCell<BTreeSet<u64>>,
 }
 
+/// Ticks until an entry that can't be read is tried again.
+const UNREAD_TICKS: u32 = 20;
+
 impl<L: ReplicaLog> LogStorage<L> {
+    /// A tick has passed.
+    pub fn tick(&self, read_bytes: u64) {
+        self.read_left.set(read_bytes);
+        let (index, ticks) = self.unread.get();
+        self.unread.set((index, ticks.saturating_sub(1)));
+    }
+
+    /// Whether this is the entry that can't be read just now.
+    fn rests(&self, index: u64) -> bool {
+        let (unread, ticks) = self.unread.get();
+        unread == index && ticks > 0
+    }
+
     /// Entries without their frames.
     fn names(&self, low: u64, high: u64) -> raft::Result<Vec<EngineEntry>> {
         let name = |index| {
@@ -75,17 +94,22 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
             }
             bytes_max = bytes_max.min(left);
         }
+        if is_for_follower && self.rests(low) {
+            return Err(StorageError::LogTemporarilyUnavailable.into());
+        }
         let read = self.log.read(low, high, bytes_max).map_err(|error| {
             // A checkpoint may have let go of it meanwhile.
-            match low <= self.log.before_first().index {
-                true => StorageError::Compacted,
-                // Others are asked for what the disk has damaged. A copy of this log would not have it either.
-                false if is_for_follower => {
-                    tracing::warn!(%error, "a follower waits for an entry");
-                    StorageError::LogTemporarilyUnavailable
-                }
-                false => StorageError::Other(error.into()),
+            if low <= self.log.before_first().index {
+                return StorageError::Compacted;
             }
+            // What is not committed others may have otherwise, and are not asked for.
+            if !is_for_follower || low > self.log.committed_hint() {
+                return StorageError::Other(error.into());
+            }
+            if self.unread.replace((low, UNREAD_TICKS)).0 != low {
+                tracing::warn!(%error, "a follower waits for an entry that can't be read here");
+            }
+            StorageError::LogTemporarilyUnavailable
         })?;
         if is_for_follower {
             let bytes: usize = read.iter().map(|entry| entry.frame.len()).sum();

@@ -75,7 +75,7 @@ impl<L: ReplicaLog> Group<L> {
     /// # Errors
     /// When the group can't go on.
     pub fn tick(&mut self) -> Result<(), GroupError> {
-        self.node.store().read_left.set(self.options.read_bytes);
+        self.node.store().tick(self.options.read_bytes);
         if self.may_lead() {
             self.node.tick();
         } else {

@@ -33,6 +33,7 @@ impl<L: ReplicaLog> Group<L> {
             changes: changes.iter().copied().collect(),
             wants_names: Cell::new(false),
             read_left: Cell::new(options.read_bytes),
+            unread: Cell::default(),
             lacking: RefCell::default(),
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());

@@ -183,6 +183,16 @@ impl Member {
         self.shared.replica.damaged(most)
     }
 
+    /// Whether other nodes are to be asked for something: see [`Replica::wants_pieces`].
+    pub fn wants_pieces(&self) -> bool {
+        self.shared.replica.wants_pieces()
+    }
+
+    /// How many pieces were written again: see [`Replica::mended`].
+    pub fn mended(&self) -> u64 {
+        self.shared.replica.mended()
+    }
+
     /// Has [`Member::damaged`] name a piece that was found to be damaged.
     pub fn want(&self, piece: Piece) {
         self.shared.replica.want(piece);

@@ -57,19 +57,20 @@ impl ReplicatedShards {
     fn open_home(&self, progress: &mut dyn FnMut(Progress)) -> Result<Opened, Refused> {
         // A checkpoint of this node as a follower ends first: it counts what is live too.
         let _alone = self.shared.restoring.lock();
-        let is_own = |lead: &&Lead| lead.term == self.term;
-        let last = self.shared.lead.lock().as_ref().filter(is_own).map(|lead| lead.last);
-        let last = last.ok_or(Refused::NotLeading)?;
-        // Where this fails it may be tried again: what is damaged can come from another node.
+        let is_own = |lead: &Lead| lead.term == self.term;
+        let own = |lead: &Lead| is_own(lead).then(|| (Arc::clone(&lead.journal), lead.last));
+        let lead = self.shared.lead.lock().as_ref().and_then(own);
+        let (journal, last) = lead.ok_or(Refused::NotLeading)?;
         let Restored { recovered, records } =
             restore::restore(&self.shared.replica, last, &mut || true, progress)?;
-        let lead = self.shared.lead.lock().take_if(|lead| lead.term == self.term);
-        let Lead { journal, .. } = lead.ok_or(Refused::NotLeading)?;
         journal
             .count_live(&mut |each| {
                 recovered.for_each_position(&mut |position| each(position.into()));
             })
             .map_err(Refused::Missing)?;
+        // At the end: where something fails it may be tried again, as what is damaged can come from another node.
+        let lead = self.shared.lead.lock().take_if(|lead| is_own(lead));
+        lead.ok_or(Refused::NotLeading)?;
         let report = OpenReport { records, end: journal.end(), torn: false };
         let store = Arc::new(JournalStore::on_lead(journal, Arc::clone(&self.gauge)));
         Ok(Opened { shard: Arc::new(ReplicatedShard::new(store)), recovered, report })

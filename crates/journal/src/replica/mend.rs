@@ -60,6 +60,8 @@ pub struct Damage {
     asked: Option<Piece>,
     /// No copy has these.
     lost: BTreeSet<Piece>,
+    /// How many pieces were written again.
+    mended: u64,
 }
 
 impl Damage {
@@ -120,17 +122,31 @@ impl Replica {
         damaged
     }
 
+    /// Whether other copies are to be asked for something.
+    pub fn wants_pieces(&self) -> bool {
+        !self.shared().damage.lock().wanted.is_empty()
+    }
+
+    /// How many pieces were written again so far.
+    pub fn mended(&self) -> u64 {
+        self.shared().damage.lock().mended
+    }
+
     /// Has [`Replica::damaged`] name a piece that was found to be damaged.
     pub fn want(&self, piece: Piece) {
         self.shared().damage.lock().want(piece);
     }
 
-    /// A piece of the log, for a copy whose disk has damaged it; `None` if it is damaged here as well, or not kept any more.
+    /// A piece of the log, for a copy whose disk has damaged it; `None` if it is damaged here as well, is not kept any more, or has
+    /// not come here yet.
     ///
     /// # Errors
     /// When it can't be said now: what is there may not be committed, or the disk can't be read.
     pub fn piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
         let (core, position) = (&self.journal.core, piece.position());
+        if position >= core.end() {
+            return Ok(None);
+        }
         if position >= core.durable() {
             return Err(MendError::Uncommitted(position));
         }
@@ -148,7 +164,9 @@ impl Replica {
     /// Nothing has changed, unless the disk has failed meanwhile.
     pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
         self.journal.core.mend(piece, bytes)?;
-        self.shared().damage.lock().wanted.remove(&piece);
+        let mut damage = self.shared().damage.lock();
+        damage.wanted.remove(&piece);
+        damage.mended += 1;
         Ok(())
     }
 
@@ -187,7 +205,13 @@ impl Core {
         // What is not committed may be another entry elsewhere.
         while at < self.durable() {
             match self.whole_frame(at) {
-                Ok(frame) => at = at.plus(frame.len() as u64),
+                Ok(frame) => {
+                    let header = FrameHeader::decode(&frame, at);
+                    if header.is_none_or(|header| header.kind == FrameKind::Entry) {
+                        return;
+                    }
+                    at = at.plus(frame.len() as u64);
+                }
                 Err(ReadError::Gone(_)) => return,
                 Err(_) => {
                     replica.damage.lock().want_unless_lost(Piece::Frame(at));

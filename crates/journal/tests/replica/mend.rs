@@ -167,9 +167,31 @@ fn an_entry_that_no_copy_has_is_asked_for_once() {
     let pieces = leader.damaged(9);
     let [piece] = pieces[..] else { panic!("{pieces:?} are asked for") };
     assert_eq!(other.piece(piece).unwrap(), None);
+    assert!(leader.wants_pieces());
     leader.give_up(piece);
     assert!(leader.read(last, last + 1, u64::MAX).is_err());
-    assert!(leader.damaged(9).is_empty());
+    assert!(!leader.wants_pieces());
+}
+
+#[test]
+fn an_entry_with_several_damaged_frames_is_written_again_frame_by_frame() {
+    let two = Two::new(&[300, 100]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let whole = read_all(leader, other);
+    let entry = &whole[whole.len() - 2];
+    // The message's frame, and the one that closes the entry.
+    for position in [entry.start().plus(60), Lsn(entry.end().0 - 20)] {
+        corrupt(&two.leader, position);
+    }
+    assert_eq!(read_all(leader, other), whole);
+    assert_eq!(leader.mended(), 2);
+}
+
+#[test]
+fn a_copy_that_has_not_come_so_far_says_that_it_has_no_such_piece() {
+    let two = Two::new(&[100]);
+    let behind = Copy::new("behind", 8);
+    assert_eq!(behind.replica().piece(two.record(0)).unwrap(), None);
 }
 
 #[test]

@@ -120,6 +120,11 @@ impl Inner {
             return;
         }
         let Some(why) = self.members.reluctance() else { return };
+        self.hand_lead_over(group, member, why).await;
+    }
+
+    /// Has another node lead that would, if there is one.
+    pub(super) async fn hand_lead_over(&self, group: &Group, member: &Arc<Member>, why: &str) {
         let Some(next) = self.members.willing(&member.status()).await else { return };
         let (to, group) = (self.members.name(next), group.number.0);
         tracing::warn!(to, group, "this node hands the lead over: {why}");

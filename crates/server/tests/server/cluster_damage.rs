@@ -2,7 +2,7 @@
 
 use crate::cluster::{Three, connect};
 use crate::cluster_operated::ctl;
-use crate::support::{Client, wait_until};
+use crate::support::{Client, PATIENCE, wait_until};
 use courser::{Config, Inherited, Node};
 use courser_client::{Connection, Outgoing, QueueOptions};
 use std::fs;
@@ -23,6 +23,15 @@ async fn start() -> Three {
 
 /// Publishes messages, until all nodes have them on their disks. Returns the connection.
 async fn publish_behind_checkpoints(three: &Three, leader: usize) -> Connection {
+    publish_behind_checkpoints_of(three, leader, &[0, 1, 2]).await
+}
+
+/// The same of those nodes that run.
+async fn publish_behind_checkpoints_of(
+    three: &Three,
+    leader: usize,
+    nodes: &[usize],
+) -> Connection {
     let connection = connect(three.node(leader)).await;
     let channel = connection.open_channel().await.expect("a channel");
     for queue in ["q", "filler"] {
@@ -35,9 +44,9 @@ async fn publish_behind_checkpoints(three: &Three, leader: usize) -> Connection 
         let confirm = channel.publish("", "q", message).await.expect("published");
         assert!(confirm.await.expect("a confirm").is_ack());
     }
-    for config in &three.configs {
-        let last = body(MESSAGES - 1);
-        wait_until("all copies", async || place(&config.data_dir, &last).is_some()).await;
+    for node in nodes {
+        let (folder, last) = (&three.configs[*node].data_dir, body(MESSAGES - 1));
+        wait_until("all copies", async || place(folder, &last).is_some()).await;
     }
     connection
 }
@@ -230,6 +239,48 @@ async fn who_comes_to_lead_waits_for_the_node_that_has_what_its_own_disk_has_cha
     let leads = three.wait_for_leader().await;
     consume(three.node(leads), 0..MESSAGES).await;
     three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sector_of_two_frames_is_written_again_before_its_node_leads() {
+    let three = start().await;
+    let leader = three.wait_for_leader().await;
+    publish_behind_checkpoints(&three, leader).await;
+    let next = (leader + 1) % 3;
+    let folder = three.configs[next].data_dir.clone();
+    let (log, at) = place(&folder, &body(HARMED)).expect("it is there");
+    let file = fs::File::options().write(true).open(&log).expect("a log");
+    // The rest of the message, and the frame that closes its entry.
+    let end = at + body(HARMED).len() as u64;
+    file.write_all_at(&[0; 64], end - 30).expect("written");
+    lead(&three, next).await;
+    consume(three.node(next), 0..MESSAGES).await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_ends_that_leads_without_what_no_voter_has_though_one_has_not_come_so_far() {
+    let mut three = start().await;
+    let leader = three.wait_for_leader().await;
+    let (next, behind) = ((leader + 1) % 3, (leader + 2) % 3);
+    three.nodes[behind].take().expect("a node").stop().await.expect("a clean stop");
+    publish_behind_checkpoints_of(&three, leader, &[leader, next]).await;
+    harm(&three.configs[leader].data_dir);
+    harm(&three.configs[next].data_dir);
+    let back = Node::start_on(three.configs[behind].clone(), Inherited::default()).await;
+    three.nodes[behind] = Some(back.expect("a node"));
+    let name: &[&[&str]; 3] = &[
+        &["cluster", "transfer-leader", "a"],
+        &["cluster", "transfer-leader", "b"],
+        &["cluster", "transfer-leader", "c"],
+    ];
+    ctl(&three.configs[leader], name[next]).await;
+    let ended = tokio::time::timeout(PATIENCE, three.node(next).failed()).await;
+    let reason = ended.expect("it ends").reason;
+    assert!(reason.contains("is damaged at offset"), "{reason}");
+    for node in three.nodes.into_iter().flatten() {
+        drop(node.stop().await);
+    }
 }
 
 /// Where the frame begins that has this place: it names its own position, as an offset behind the start of its segment.

@@ -5,6 +5,9 @@ use crate::storage::Storage;
 use courser_broker::Broker;
 use std::pin::pin;
 
+/// How long other nodes may take to bring what is damaged, before another one is to lead.
+const MEND_PATIENCE: Duration = Duration::from_secs(5);
+
 /// A broker on a group's log, and what of the settings could not be applied to it.
 type OpenBroker = (Arc<Broker>, Storage, Vec<StartError>);
 
@@ -31,11 +34,14 @@ impl Inner {
         tracing::info!(term, group = number, "this node leads the group");
         let (config, started) = (self.config_of_group(), Instant::now());
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
-        let mut why = None;
+        let mut waited = Duration::ZERO;
         let opened = loop {
+            let mended = member.mended();
             match self.open_broker(group, member, term, config.clone()).await? {
-                Err(error)
-                    if leads() && self.may_open_again(group, member, &error, &mut why).await? => {}
+                Err(error) if leads() && (member.wants_pieces() || member.mended() > mended) => {
+                    tracing::warn!(group = number, %error, "others are asked for what is damaged here");
+                    self.mend_before_opening(group, member, &mut waited).await?;
+                }
                 opened => break opened,
             }
         };
@@ -100,28 +106,26 @@ impl Inner {
         opening.await
     }
 
-    /// If the broker could not be opened since the disk has damaged what is committed, has another node bring that. Returns
-    /// whether to try again: not if nothing is better than when it could not be opened before, for the same reason.
-    async fn may_open_again(
+    /// Has other nodes bring what is damaged here. Where none has it that answers, and one does not answer, this takes a while, and
+    /// then another node may lead: it may need less of the log.
+    async fn mend_before_opening(
         &self,
         group: &Arc<Group>,
         member: &Arc<Member>,
-        error: &StartError,
-        before: &mut Option<String>,
-    ) -> Result<bool, String> {
+        waited: &mut Duration,
+    ) -> Result<(), String> {
         let (members, of, own) = (Arc::clone(&self.members), Arc::clone(group), Arc::clone(member));
-        let mending = self.blocking(move || {
-            members.mend(&of, &own);
-            !own.damaged(1).is_empty()
-        });
-        let waits = mending.await?;
-        if waits {
-            tracing::warn!(group = group.number.0, %error, "waiting for a node that has what is damaged here");
-            tokio::time::sleep(LOOK_INTERVAL).await;
+        self.blocking(move || members.mend(&of, &own)).await?;
+        if !member.wants_pieces() {
+            return Ok(());
         }
-        // What another node has brought meanwhile, in the look of each second, is not damaged any more.
-        let now = Some(error.to_string());
-        Ok(waits || std::mem::replace(before, now.clone()) != now)
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        *waited += LOOK_INTERVAL;
+        if *waited >= MEND_PATIENCE {
+            *waited = Duration::ZERO;
+            self.hand_lead_over(group, member, "others do not bring what is damaged here").await;
+        }
+        Ok(())
     }
 
     /// Says who serves from now on. If this node does, every connection is closed and the broker dropped, which may wait for the
