@@ -3,19 +3,19 @@
 //! What the engine that never backtracks can compile, it matches in a time linear in the name. Look-around and
 //! back-references need one that backtracks; its steps are bounded, and what may be done in each of them, and a match that
 //! takes more steps is no match. What neither can compile, or what they would read otherwise than PCRE does, is refused
-//! when it is set: a pattern never grants more than its author wrote.
+//! when it is set: a pattern never grants more than its author wrote. So is what would cost much to compile, before anything
+//! is compiled.
 
 mod dialect;
 
 use crate::bounds::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX as COMPILED_BYTES_MAX};
-use dialect::Reading;
 use fancy_regex::BytesMode;
 
 /// Bytes that an engine may use to match one pattern faster.
 const CACHE_BYTES_MAX: usize = 256 << 10;
 /// What is asked of a pattern before it is taken, and of a match.
 struct Bounds {
-    /// Bytes of the compiled form that are tried first, and then twice as many: the smallest that suffice are its cost.
+    /// Bytes of the compiled form, or twice as many, and so on: the smallest that suffice are its cost.
     first_size: usize,
     /// The rest is for those that backtrack. Steps back before a match is given up.
     steps_max: usize,
@@ -123,15 +123,20 @@ impl Pattern {
             ".*" | "^.*" | ".*$" => return Ok(Pattern::without_search(Engine::Everything)),
             _ => {}
         }
-        if dialect::read(text)? == Reading::Any {
-            // PCRE works on bytes here; only classes with other than ASCII characters need more.
-            for unicode in [false, true] {
-                if let Some((regex, cost)) = linear(text, unicode, bounds.first_size) {
-                    return Ok(Pattern { engine: Engine::Linear(regex), cost });
-                }
+        let reading = dialect::read(text)?;
+        // PCRE works on bytes here; only classes with other than ASCII characters need more.
+        for unicode in [false, true] {
+            if unicode && !reading.needs_unicode()? {
+                break;
+            }
+            if !reading.possessive
+                && let Some((regex, cost)) = linear(text, unicode, bounds.first_size)?
+            {
+                return Ok(Pattern { engine: Engine::Linear(regex), cost });
             }
         }
-        Ok(Pattern { engine: backtracking(text, bounds)?, cost: COMPILED_BYTES_MAX })
+        let engine = backtracking(text, reading.needs_unicode()?, bounds)?;
+        Ok(Pattern { engine, cost: COMPILED_BYTES_MAX })
     }
 
     /// A pattern that is found nowhere.
@@ -170,44 +175,53 @@ impl Pattern {
     }
 }
 
-/// The pattern, and the first of the sizes from this one on in which it has room; none if it has none in any, or needs the
-/// other engine.
-fn linear(text: &str, unicode: bool, first_size: usize) -> Option<(regex::bytes::Regex, usize)> {
-    let mut size = first_size;
-    while size <= COMPILED_BYTES_MAX {
+/// The pattern, and the first of the sizes from this one on in which it has room; none if it needs the other engine.
+///
+/// # Errors
+/// If it has no room in any of them.
+fn linear(
+    text: &str,
+    unicode: bool,
+    first_size: usize,
+) -> Result<Option<(regex::bytes::Regex, usize)>, PatternError> {
+    let build = |size| {
         let mut builder = regex::bytes::RegexBuilder::new(text);
-        let builder = builder.unicode(unicode).size_limit(size).dfa_size_limit(CACHE_BYTES_MAX);
-        match builder.build() {
-            Ok(regex) => return Some((regex, size)),
-            Err(regex::Error::CompiledTooBig(_)) => size *= 2,
-            Err(_) => return None,
+        builder.unicode(unicode).size_limit(size).dfa_size_limit(CACHE_BYTES_MAX).build()
+    };
+    let mut found = match build(COMPILED_BYTES_MAX) {
+        Ok(regex) => (regex, COMPILED_BYTES_MAX),
+        Err(error @ regex::Error::CompiledTooBig(_)) => {
+            return Err(PatternError::Syntax(error.to_string()));
+        }
+        Err(_) => return Ok(None),
+    };
+    // It is read again for each size: half of those that are left are ruled out each time.
+    let (mut least, mut most) = (first_size.ilog2(), COMPILED_BYTES_MAX.ilog2());
+    while least < most {
+        let middle = least.midpoint(most);
+        match build(1 << middle) {
+            Ok(regex) => (found, most) = ((regex, 1 << middle), middle),
+            Err(_) => least = middle + 1,
         }
     }
-    None
+    Ok(Some(found))
 }
 
-fn backtracking(text: &str, bounds: &Bounds) -> Result<Engine, PatternError> {
-    let build = |mode| {
-        fancy_regex::RegexBuilder::new(text)
-            .bytes_mode(mode)
-            .backtrack_limit(bounds.steps_max)
-            .max_prog_size(bounds.instructions_max)
-            .delegate_size_limit(bounds.part_max)
-            .delegate_dfa_size_limit(CACHE_BYTES_MAX)
-            .build()
-    };
+fn backtracking(text: &str, unicode: bool, bounds: &Bounds) -> Result<Engine, PatternError> {
     // A look-behind goes back as many bytes as its text has characters: each has to be one byte.
-    let escapes_more = [r"\x", r"\u", r"\U"].iter().any(|escape| text.contains(escape));
-    if text.is_ascii()
-        && !escapes_more
-        && let Ok(regex) = build(BytesMode::Ascii)
-    {
-        return Ok(Engine::BacktrackingBytes(Box::new(regex)));
-    }
-    let regex = build(BytesMode::Unicode);
-    regex
-        .map(|regex| Engine::Backtracking(Box::new(regex)))
-        .map_err(|error| PatternError::Syntax(error.to_string()))
+    let mode = if unicode { BytesMode::Unicode } else { BytesMode::Ascii };
+    let regex = fancy_regex::RegexBuilder::new(text)
+        .bytes_mode(mode)
+        .backtrack_limit(bounds.steps_max)
+        .max_prog_size(bounds.instructions_max)
+        .delegate_size_limit(bounds.part_max)
+        .delegate_dfa_size_limit(CACHE_BYTES_MAX)
+        .build();
+    let regex = regex.map_err(|error| PatternError::Syntax(error.to_string()))?;
+    Ok(match mode {
+        BytesMode::Unicode => Engine::Backtracking(Box::new(regex)),
+        _ => Engine::BacktrackingBytes(Box::new(regex)),
+    })
 }
 
 /// What the variables of a topic permission stand for.

@@ -1,12 +1,14 @@
 //! Users, password hashes, permissions and logins.
 
 mod accounts;
+mod allocated;
 mod authority;
 mod backoff;
 mod definitions;
 mod login;
 mod matrix;
 mod passwords;
+mod pattern_costs;
 mod patterns;
 mod scopes;
 mod views;

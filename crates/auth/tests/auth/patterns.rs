@@ -62,6 +62,8 @@ fn names_are_bytes_and_classes_are_ascii() {
     assert!(!matches(r"^\w+$", "é"));
     assert!(matches("^é.*ß$", "éclair-ß"));
     assert!(matches("^[éß]+$", "éß"));
+    assert!(!matches(r"^é\w$", "éé"));
+    assert!(matches(r"^[éx]\w$", "éé"), "its classes are Unicode's, since one of them has to be");
     // Likewise where it takes the engine that backtracks.
     assert!(!matches(r"^(?!x)\w+$", "é") && !matches(r"^(?!x)\d$", "١"));
     assert!(matches("^(?!x)é.*ß$", "éclair-ß") && matches("^(?!x)[éß]+$", "éß"));
