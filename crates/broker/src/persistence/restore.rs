@@ -215,8 +215,7 @@ impl Broker {
                 on_shard(&vhost)?.restore_binding(binding);
             }
             Definition::Policy { vhost, kind, policy } => {
-                let restored = on_shard(&vhost)?.restore_policy(kind, policy);
-                restored.map_err(|_| malformed())?;
+                on_shard(&vhost)?.restore_policy(kind, policy);
             }
         }
         Ok(())

@@ -63,11 +63,11 @@ impl Policies {
         Ok(())
     }
 
-    /// Takes a policy in that has been set before, maybe under larger bounds.
-    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) -> Result<(), PolicyError> {
-        let pattern = NamePattern::restore(&policy.pattern)?;
+    /// Takes a policy in that has been set before, maybe under larger bounds. If its pattern can't be compiled any more, it
+    /// matches nothing until it is changed: that keeps no broker from starting.
+    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) {
+        let pattern = NamePattern::restore(&policy.pattern);
         self.put(CompiledPolicy { kind, configured: false, policy, pattern });
-        Ok(())
     }
 
     /// These with one more, in place of the one of its name.

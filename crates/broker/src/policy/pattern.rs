@@ -2,7 +2,7 @@
 
 use super::{PolicyError, invalid};
 use crate::work;
-use courser_auth::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX, Pattern};
+use courser_auth::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX, Pattern, PatternError};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// Bytes that the compiled form of a pattern may take that an earlier version has accepted.
@@ -14,6 +14,8 @@ pub(super) enum NamePattern {
     Usual(Pattern),
     /// What an earlier version has accepted, and a new policy may not have.
     Kept(Regex),
+    /// Likewise, but it would cost too much to compile: no name matches.
+    Refused,
 }
 
 impl NamePattern {
@@ -30,15 +32,17 @@ impl NamePattern {
         })
     }
 
-    /// Compiles a pattern from a log or a checkpoint.
-    pub fn restore(text: &str) -> Result<Self, PolicyError> {
-        let usual = Self::new(text);
-        usual.or_else(|error| Self::kept(text).ok_or(error))
+    /// Compiles a pattern from a log or a checkpoint, as far as it can be.
+    pub fn restore(text: &str) -> Self {
+        let usual = Self::new(text).ok();
+        usual.or_else(|| Self::kept(text)).unwrap_or(NamePattern::Refused)
     }
 
     fn kept(text: &str) -> Option<Self> {
-        if let Ok(pattern) = Pattern::kept(text) {
-            return Some(NamePattern::Usual(pattern));
+        match Pattern::kept(text) {
+            Ok(pattern) => return Some(NamePattern::Usual(pattern)),
+            Err(PatternError::Dialect { .. }) => return None,
+            Err(_) => {}
         }
         let mut builder = RegexBuilder::new(text);
         let builder = builder.size_limit(RESTORED_BYTES_MAX);
@@ -51,6 +55,7 @@ impl NamePattern {
         match self {
             NamePattern::Usual(pattern) => pattern.cost(),
             NamePattern::Kept(_) => RESTORED_BYTES_MAX,
+            NamePattern::Refused => 0,
         }
     }
 
@@ -59,6 +64,7 @@ impl NamePattern {
         match self {
             NamePattern::Usual(pattern) => pattern.matches(name),
             NamePattern::Kept(regex) => regex.is_match(name),
+            NamePattern::Refused => false,
         }
     }
 }

@@ -43,7 +43,8 @@ impl Vhost {
         let _gate = self.shard.gate.read();
         let key = definition::policy_key(&self.name, kind, &policy.name);
         self.append_definition(&key, &definition::policy_value(&policy))?;
-        self.restore_policy(kind, policy).map_err(Fault::internal_error)
+        self.restore_policy(kind, policy);
+        Ok(())
     }
 
     pub(crate) fn bring_exchange(

@@ -176,12 +176,8 @@ impl Vhost {
 
     /// Takes a policy back that was there before a restart. Nothing is there yet to follow it but predefined exchanges
     /// ([`Vhost::follow_restored_policies`]).
-    pub(crate) fn restore_policy(
-        &self,
-        kind: PolicyKind,
-        policy: Policy,
-    ) -> Result<(), PolicyError> {
-        Arc::make_mut(&mut *self.policies.write()).restore(kind, policy)
+    pub(crate) fn restore_policy(&self, kind: PolicyKind, policy: Policy) {
+        Arc::make_mut(&mut *self.policies.write()).restore(kind, policy);
     }
 
     /// Lets the exchanges that were there before the restored policies follow them.

@@ -82,17 +82,49 @@ fn the_policies_of_a_vhost_have_a_bound_together() {
     set(last).expect("there is room again");
 }
 
+/// A policy as a log has it.
+fn kept_policy(pattern: &str) -> Vec<u8> {
+    let mut value = 0_i64.to_le_bytes().to_vec();
+    value.push(ApplyTo::All as u8);
+    value.extend_from_slice(&(pattern.len() as u32).to_le_bytes());
+    value.extend_from_slice(pattern.as_bytes());
+    let definition = with("expires", 1000);
+    let definition = definition.with("dead-letter-exchange", "x".repeat(300).as_str());
+    value.extend_from_slice(&definition.to_entries());
+    value
+}
+
+/// They were taken before what compiling costs had a bound.
+#[test]
+fn a_policy_whose_pattern_would_cost_much_to_compile_matches_nothing_after_a_restart() {
+    for pattern in [
+        "^(q)(?(1)|x)$".to_owned(),
+        "^(?<a>q)(?:\\g<a>)?$".to_owned(),
+        format!("(?i)^(q)()(){}$", "\\2\\3".repeat(4)),
+        "(?i)[!-\u{10ffff}]".to_owned(),
+    ] {
+        let value = kept_policy(&pattern);
+        let kept = Record::Defined { key: b"p\x01\x00/old", value: &value };
+        let mut world = WorldOnDisk::of(&[kept]);
+        for _ in 0..2 {
+            let mut client = world.connect();
+            declare_with(&mut client, "q", true, &FieldTable::new());
+            let queue = world.vhost().queue(b"q").expect("the queue");
+            assert!(queue.traits().is_none(), "{pattern}");
+            let policies = world.broker.admin().policies("/", PolicyKind::User).expect("policies");
+            assert_eq!(policies[0].pattern, pattern, "it can be seen and changed");
+            drop((client, queue));
+            world.restart_from_checkpoint();
+        }
+        world.set_bounded(policy("old", "^q$", with("expires", 1000))).expect("it is changed");
+    }
+}
+
 #[test]
 fn larger_policies_of_an_earlier_version_hold_after_a_restart() {
     let looks = "(?!.*x.{9}y)".repeat(100);
     for pattern in [format!("^q$|{}", "a".repeat(20_000)), format!("^{looks}q")] {
-        let mut value = 0_i64.to_le_bytes().to_vec();
-        value.push(ApplyTo::All as u8);
-        value.extend_from_slice(&(pattern.len() as u32).to_le_bytes());
-        value.extend_from_slice(pattern.as_bytes());
-        let definition = with("expires", 1000);
-        let definition = definition.with("dead-letter-exchange", "x".repeat(300).as_str());
-        value.extend_from_slice(&definition.to_entries());
+        let value = kept_policy(&pattern);
         let kept = Record::Defined { key: b"p\x01\x00/old", value: &value };
         let mut world = WorldOnDisk::of(&[kept]);
         for _ in 0..2 {
