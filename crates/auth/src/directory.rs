@@ -179,11 +179,11 @@ impl Directory {
         Ok(records)
     }
 
-    /// Sets what a user may do in a vhost.
+    /// Sets what a user may do in a vhost. The caller has checked its patterns ([`Permission::check`]) without a lock, since
+    /// each of them is compiled for that.
     ///
     /// # Errors
-    /// If there is no such user, it is one of the configuration file, a pattern can't be used, or
-    /// there are too many permissions.
+    /// If there is no such user, it is one of the configuration file, or there are too many permissions.
     pub fn set_permission(
         &self,
         user: &str,
@@ -191,7 +191,6 @@ impl Directory {
         permission: Permission,
     ) -> Result<Record, AccountError> {
         check_name("vhost", vhost)?;
-        permission.check()?;
         let account = self.changeable(user)?;
         if self.permissions >= PERMISSIONS_MAX && !account.permissions.contains_key(vhost) {
             return Err(AccountError::TooManyPermissions);
@@ -217,10 +216,11 @@ impl Directory {
         }))
     }
 
-    /// Sets with which routing keys a user may publish and bind to a topic exchange.
+    /// Sets with which routing keys a user may publish and bind to a topic exchange. The caller has checked its patterns
+    /// likewise.
     ///
     /// # Errors
-    /// As [`Directory::set_permission`].
+    /// As [`Directory::set_permission`], and if there can't be such an exchange.
     pub fn set_topic_permission(
         &self,
         user: &str,
@@ -232,7 +232,6 @@ impl Directory {
         if exchange.len() > NAME_BYTES_MAX {
             return Err(AccountError::Name("exchange"));
         }
-        permission.check()?;
         let account = self.changeable(user)?;
         let known = account.topics.contains_key(&(vhost.to_owned(), exchange.to_owned()));
         if self.topic_permissions >= PERMISSIONS_MAX && !known {

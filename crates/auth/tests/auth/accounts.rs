@@ -83,19 +83,12 @@ fn a_user_changes_and_keeps_its_permissions() {
 }
 
 #[test]
-fn a_pattern_that_can_not_be_compiled_is_refused_when_it_is_set() {
-    let accounts = accounts();
-    put(&accounts, user("a"));
+fn a_permission_whose_pattern_can_not_be_compiled_is_refused() {
     let wrong = Permission { write: "(".into(), ..Permission::all() };
-    let set = change(&accounts, |all| Ok(vec![all.set_permission("a", "/", wrong)?]));
-    let error = set.expect_err("it is refused");
+    let error = wrong.check().expect_err("it is refused");
     assert!(error.to_string().starts_with("the write pattern can't be used: "), "{error}");
     let wrong = TopicPermission { write: "{username}(".into(), read: String::new() };
-    let set = change(&accounts, |all| {
-        Ok(vec![all.set_topic_permission("a", "/", "amq.topic", wrong)?])
-    });
-    assert!(set.is_err());
-    assert!(accounts.directory().permission("a", "/").is_none());
+    assert!(wrong.check().is_err());
 }
 
 #[test]

@@ -83,6 +83,10 @@ impl Admin {
         permissions: &[(String, Permission)],
         change: impl FnOnce(&mut User) -> Result<(), AccountError>,
     ) -> Result<bool, AccountsError> {
+        // Compiled before any lock is taken, as in all that sets permissions.
+        for (_, permission) in permissions {
+            permission.check()?;
+        }
         let mut is_new = false;
         self.change(|all| {
             is_new = all.user(name).is_none();
@@ -130,6 +134,7 @@ impl Admin {
         vhost: &str,
         permission: Permission,
     ) -> Result<bool, AccountsError> {
+        permission.check()?;
         let mut is_new = false;
         self.change(|all| {
             self.vhost_is_there(vhost)?;
@@ -150,6 +155,7 @@ impl Admin {
         vhost: &str,
         permission: Permission,
     ) -> Result<(), AccountsError> {
+        permission.check()?;
         self.change_any(|all| {
             self.vhost_is_there(vhost)?;
             let given = all.set_permission(user, vhost, permission)?;
@@ -183,6 +189,7 @@ impl Admin {
         exchange: &str,
         permission: TopicPermission,
     ) -> Result<bool, AccountsError> {
+        permission.check()?;
         let mut is_first = false;
         self.change(|all| {
             self.vhost_is_there(vhost)?;

@@ -262,3 +262,35 @@ fn accounts_survive_restarts_crashes_and_checkpoints() {
     world.lose_power();
     check_what_is_kept(&world);
 }
+
+/// Compiling takes time, in which no change of accounts would get on, and no checkpoint of home.
+#[test]
+fn patterns_are_compiled_while_others_change_accounts() {
+    let world = World::new();
+    with_user(&world);
+    let admin = world.broker.admin();
+    let (said, heard) = std::sync::mpsc::channel();
+    let meanwhile = move |admin: Admin| {
+        let wrong = || Permission { read: "(".to_owned(), ..Permission::default() };
+        let of_topic = TopicPermission { read: "(".to_owned(), write: String::new() };
+        let permissions = [("/".to_owned(), wrong())];
+        let refused = [
+            admin.set_permission("u", "/", wrong()).err(),
+            admin.give_permission("u", "/", wrong()).err(),
+            admin.set_topic_permission("u", "/", "amq.topic", of_topic).err(),
+            admin.put_user("new", &permissions, |_| Ok(())).err(),
+        ];
+        let refused =
+            refused.map(|error| error.is_some_and(|error| error.to_string().contains("pattern")));
+        said.send(refused).expect("it is waited for");
+    };
+    let changed = admin.change_user("u", |_| {
+        let admin = world.broker.admin();
+        let thread = std::thread::Builder::new().spawn(move || meanwhile(admin));
+        thread.expect("a thread");
+        let refused = heard.recv_timeout(std::time::Duration::from_secs(60));
+        assert_eq!(refused, Ok([true; 4]), "it waits for a lock");
+        Ok(())
+    });
+    changed.expect("the user is changed");
+}
