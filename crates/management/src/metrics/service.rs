@@ -104,29 +104,29 @@ async fn respond(
     if let Err(refused) = exporters.first().login(request.headers(), peer).await {
         return refusal(&refused);
     }
-    let query = match endpoint {
-        Endpoint::Detailed => Query::parse(request.uri().query().unwrap_or_default()),
-        _ => Ok(Query::everything()),
-    };
-    let query = match query {
-        Ok(query) => query,
-        Err(why) => return plain(StatusCode::BAD_REQUEST, &why),
-    };
-    let is_gzip = wants_gzip(request.headers());
     let _kept = keeper.keep(NO_USER);
-    scrape(exporters, endpoint, query, is_gzip).await
+    let asked = match endpoint {
+        Endpoint::Detailed => request.uri().query().map(str::to_owned),
+        _ => None,
+    };
+    scrape(exporters, endpoint, asked, wants_gzip(request.headers())).await
 }
 
 /// Makes the beginning of a page, which may be all of it; what is left is made as it is read.
 async fn scrape(
     exporters: Exporters,
     endpoint: Endpoint,
-    query: Query,
+    asked: Option<String>,
     is_gzip: bool,
 ) -> Response<Outgoing> {
     let pages = Arc::clone(&exporters.first().pages);
     let Some(place) = pages.take(NO_USER, 1).await else { return interrupted() };
     let making = tokio::task::spawn_blocking(move || {
+        // Compiling an expression takes its time as well.
+        let query = match endpoint {
+            Endpoint::Detailed => Query::parse(&asked.unwrap_or_default())?,
+            _ => Query::everything(),
+        };
         let rows = Scrape {
             started: Instant::now(),
             page: page(&exporters, endpoint, query.clone()),
@@ -137,14 +137,14 @@ async fn scrape(
             text: Text::default(),
         };
         let mut long = Long::new(Box::new(rows), is_gzip);
-        let has_more = long.make(WHOLE_BYTES_MAX);
+        let has_more = long.make(WHOLE_BYTES_MAX).map_err(|why| why.to_string())?;
         drop(place);
-        (long, has_more)
+        Ok((long, has_more))
     });
-    let Ok((mut long, has_more)) = making.await else { return interrupted() };
-    let has_more = match has_more {
-        Ok(has_more) => has_more,
-        Err(why) => return plain(StatusCode::BAD_REQUEST, &why.to_string()),
+    let (mut long, has_more) = match making.await {
+        Ok(Ok(made)) => made,
+        Ok(Err::<_, String>(why)) => return plain(StatusCode::BAD_REQUEST, &why),
+        Err(_) => return interrupted(),
     };
     let mut answer = empty(StatusCode::OK);
     answer.headers_mut().insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));

@@ -41,3 +41,29 @@ async fn an_expression_that_takes_long_for_each_name_is_given_up() {
     let usual = usual.json();
     assert_eq!((&usual["items"][0]["name"], &usual["item_count"]), (&"alpha".into(), &1.into()));
 }
+
+/// While no thread is free to make pages, none of the threads that serve connections does.
+#[test]
+fn an_expression_for_metrics_is_compiled_where_pages_are_made() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let broker = Broker::start().await;
+        let (held, until) = std::sync::mpsc::channel::<()>();
+        let until = std::sync::Arc::new(std::sync::Mutex::new(until));
+        for _ in 0..16 {
+            let until = std::sync::Arc::clone(&until);
+            tokio::task::spawn_blocking(move || drop(until.lock().map(|until| until.recv())));
+        }
+        let asked =
+            tokio::spawn(async move { broker.metrics("/metrics/detailed?queue=%28").await });
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        assert!(!asked.is_finished(), "it was compiled by a thread that serves connections");
+        drop(held);
+        assert_eq!(asked.await.expect("no panic").status, 400);
+    });
+}
