@@ -121,10 +121,15 @@ async fn in_vhosts(
 
 /// Imports definitions at home, as long as who asks may. Returns the warnings once they are durable.
 async fn at_home(call: &Arc<Call>, document: String) -> Result<Vec<String>, Refusal> {
+    // An import goes on when its client has gone, and keeps this place until it is done.
+    let place = call.api.answers.take(call.user(), 1).await;
+    let place = place.ok_or_else(|| Refusal::internal("the API ends"))?;
     let importing = aside(call, move |call| {
         // No client may have told the broker the time lately.
         call.admin().set_time(call.api.now_ms());
-        import_of(call, document.as_bytes(), None)
+        let imported = import_of(call, document.as_bytes(), None);
+        drop(place);
+        imported
     });
     let done = importing.await?;
     durable(call).await?;

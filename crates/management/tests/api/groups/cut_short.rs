@@ -161,6 +161,47 @@ async fn home_imports_as_long_as_the_authority_of_who_asked_lets_it_in() {
     assert!((1..USERS).contains(&made), "{made}");
 }
 
+/// Imports that one user has at home at a time.
+const AT_HOME: usize = 16;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_done() {
+    let world = Arc::new(World::start().await);
+    // As long as this goes on, no import gets on.
+    let (going_on, until) = std::sync::mpsc::channel::<()>();
+    let (begun, is_at_it) = std::sync::mpsc::channel();
+    let admin = world.admin_of(HOME);
+    let changing = std::thread::spawn(move || {
+        let change = |_: &mut User| {
+            begun.send(()).expect("it is waited for");
+            let _ = until.recv();
+            Ok(())
+        };
+        admin.put_user("changed", &[], change).map(drop)
+    });
+    is_at_it.recv().expect("it begins");
+    for nth in 0..IMPORTS {
+        let importing = Arc::clone(&world);
+        let file =
+            json!({ "users": [{ "name": nth.to_string(), "password_hash": "", "tags": [] }] });
+        let importing = tokio::spawn(async move { import(&importing, &file.to_string()).await });
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        importing.abort();
+    }
+    drop(going_on);
+    changing.join().expect("no panic").expect("it is changed");
+    let all = world.admin_of(HOME);
+    let made =
+        || (0..IMPORTS).filter(|nth| all.accounts().user(&nth.to_string()).is_some()).count();
+    // Those that have begun come to their end, and give their places back.
+    while made() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(made() <= AT_HOME, "{} imports at a time", made());
+    assert_eq!(import(&world, "{}").await, 204);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn home_notes_that_a_group_has_refused_something_half_way() {
     let folder = tempfile::tempdir().expect("a folder");
