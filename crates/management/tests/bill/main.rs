@@ -9,6 +9,7 @@ mod counting;
 #[path = "../api/direct.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod direct;
+mod expressions;
 mod largest;
 #[path = "../api/support.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
@@ -22,7 +23,7 @@ use courser_codec::{FieldTable, ShortString};
 use direct::{Asked, Direct};
 use largest::{QUEUE, arguments, path};
 use std::collections::BTreeMap;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 /// Queues, and bindings of one of them: each is a row of a list.
 const ROWS: usize = 48;
@@ -77,7 +78,11 @@ async fn bind(direct: &Direct) {
 
 /// Asks, and takes what comes without keeping it. Returns the status.
 async fn asked(direct: &Direct, asked: &[u8]) -> u16 {
-    let (mut reading, mut writing) = tokio::io::split(direct.connect(direct::HERE));
+    asked_over(direct.connect(direct::HERE), asked).await
+}
+
+async fn asked_over(stream: DuplexStream, asked: &[u8]) -> u16 {
+    let (mut reading, mut writing) = tokio::io::split(stream);
     // The broker may answer and close before it has read everything.
     let write = async {
         let _ = writing.write_all(asked).await;
@@ -149,8 +154,15 @@ async fn no_request_of_the_lowest_rank_costs_more_than_its_bill_says() {
     let _clients = clients::connect(&direct).await;
     let (mut bounds, mut wrong) = (bounds(), Vec::new());
     let refused = Cost { memory_kib: REFUSED_KIB, work_kib: REFUSED_KIB };
+    let mut costs = Vec::new();
     for (method, pattern) in routes(&direct).await {
         let (cost, is_let_in) = cost(&direct, &method, &pattern).await;
+        costs.push((method, pattern, cost, is_let_in));
+    }
+    for (pattern, cost) in expressions::costs(&direct).await {
+        costs.push(("GET".to_owned(), pattern.to_owned(), cost, true));
+    }
+    for (method, pattern, cost, is_let_in) in costs {
         let bound = match bounds.remove(&(method.clone(), pattern.clone())) {
             Some(bound) => bound,
             None if !is_let_in => refused,
