@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::work;
+use courser_codec::RawProperties;
 
 /// What one message may take. Real ones take some ten for each of their keys and exchanges.
 const STEPS_MAX: usize = 1 << 18;
@@ -9,7 +10,7 @@ const STEPS_MAX: usize = 1 << 18;
 /// The steps on the way of one message: keys that are looked up, words that are compared with those of patterns, headers that
 /// exchanges look through and bindings ask for. By CC and BCC a message has very many keys, and each of them may have to be compared with very many patterns;
 /// and it may have thousands of headers, or a very long one, which thousands of bindings ask for, or each of thousands of exchanges
-/// looks through.
+/// looks through, or keeps a copy of.
 pub(crate) struct Steps {
     left: usize,
     is_over: bool,
@@ -39,6 +40,12 @@ impl Steps {
         let found = look();
         self.take((work::steps() - before) as usize);
         found
+    }
+
+    /// Takes those of a copy of a message's properties. Returns as [`Steps::take`].
+    pub fn copy(&mut self, properties: RawProperties<'_>) -> bool {
+        self.look(|| work::count_read(properties.as_bytes().len()));
+        !self.is_over
     }
 
     /// Takes so many. Returns false once there are not enough left: the way ends there.

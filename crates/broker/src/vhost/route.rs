@@ -116,10 +116,16 @@ impl Vhost {
             if exchange.delay().is_some() && steps.look(|| delay_ms(envelope.properties)).is_some()
             {
                 route.delayed = true;
+                if !steps.copy(envelope.properties) {
+                    break;
+                }
                 route.keepers.push(exchange);
                 continue;
             }
             if exchange.history().is_some() && steps.look(|| is_remembered(envelope.properties)) {
+                if !steps.copy(envelope.properties) {
+                    break;
+                }
                 route.keepers.push(Arc::clone(&exchange));
             }
             let mut found_any = false;

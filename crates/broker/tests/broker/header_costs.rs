@@ -165,6 +165,33 @@ fn a_message_is_refused_whose_long_header_too_many_exchanges_would_read() {
 }
 
 #[test]
+fn a_message_is_refused_whose_long_headers_too_many_exchanges_would_keep() {
+    let delayed = (FieldTable::new().with("x-delayed-type", "fanout"), "x-delayed-message");
+    let delay = FieldTable::new().with("x-delay", 60_000);
+    let kept = FieldTable::new().with("x-recent-history-no-store", false);
+    let recent = (FieldTable::new(), "x-recent-history");
+    for ((arguments, kind), first) in [(delayed, delay), (recent, kept)] {
+        let (_world, mut client) = declared();
+        client.declare_exchange("all", "fanout");
+        for nth in 0..200 {
+            let name = format!("keeps{nth}");
+            exchange_of(&mut client, &name, kind, &arguments);
+            client.bind_exchange(&name, "all", "");
+        }
+        // The header that is looked for comes first, and the long one behind it is copied.
+        let message = |bytes| {
+            let headers = first.clone().with("h", "x".repeat(bytes));
+            Message::new("all", "q", "x").headers(headers)
+        };
+        client.send(message(1000));
+        assert!(client.heard().is_empty());
+        client.read(&[Step::Publish(1, message(HEADERS_BYTES - 200))]);
+        let heard = format!("{:?}", client.heard());
+        assert!(heard.contains("506") && heard.contains("steps to route"), "{heard}");
+    }
+}
+
+#[test]
 fn exchanges_that_drop_repetitions_read_the_headers_of_a_message_once_for_all() {
     const EXCHANGES: usize = 200;
     let (_world, mut client) = declared();
