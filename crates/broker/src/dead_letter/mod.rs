@@ -24,6 +24,7 @@ use crate::work::{self, Budget};
 use courser_codec::ContentHeader;
 use courser_store::{Reader, Record, StoreError, Sync};
 use letter::Rewritten;
+use std::sync::Arc;
 
 /// Letters, and bytes of their bodies, that go into one append.
 const LETTERS_PER_APPEND: usize = 256;
@@ -60,7 +61,7 @@ impl Departure {
         screening: &mut Screening<'r>,
         vhost: &dyn Namespace,
         to: &DeadLetterTo,
-    ) -> Option<Route> {
+    ) -> Option<Arc<Route>> {
         let properties = ContentHeader::parse(&self.rewritten.header).ok()?.properties;
         let reroute = |had: &[u64]| {
             let mut route = route_letter(vhost, to, &self.rewritten, had)?;
@@ -208,14 +209,14 @@ impl Shard {
         let now_ms = self.timers.now_ms();
         let departures = || outgoing.iter().filter_map(|one| one.departure.as_ref());
         let mut screening = Screening::begin(departures().map(|one| &one.route), now_ms);
-        let narrowed: Vec<Option<Route>> = departures()
+        let narrowed: Vec<Option<Arc<Route>>> = departures()
             .enumerate()
             .map(|(index, one)| one.narrow(index, &mut screening, vhost, to))
             .collect();
         let routed: Vec<Routed<'_>> = departures()
             .zip(&narrowed)
             .map(|(Departure { rewritten, route, redelivered, .. }, narrowed)| {
-                let route = narrowed.as_ref().unwrap_or(route);
+                let route = narrowed.as_deref().unwrap_or(route);
                 let message = rewritten.message(route.stamp(&rewritten.header, || now_ms));
                 let refusable = route.may_refuse && !to.at_least_once;
                 let (kept, persistent) = (rewritten.message(0), rewritten.persistent);

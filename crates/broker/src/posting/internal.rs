@@ -121,7 +121,7 @@ impl InternalPublish {
         index: usize,
         screening: &mut Screening<'r>,
         vhost: &dyn Namespace,
-    ) -> Option<Route> {
+    ) -> Option<Arc<Route>> {
         let through = self.through.as_ref()?;
         let message = self.message(&self.header);
         let reroute = |had: &[u64]| route_through(through, &message, vhost, had);
@@ -179,7 +179,7 @@ pub(crate) fn post(
     let narrow = |(index, publish): (usize, _)| {
         InternalPublish::narrow(publish, index, &mut screening, vhost)
     };
-    let narrowed: Vec<Option<Route>> = publishes.iter().enumerate().map(narrow).collect();
+    let narrowed: Vec<Option<Arc<Route>>> = publishes.iter().enumerate().map(narrow).collect();
     let shown: Vec<Cow<'_, [u8]>> = publishes.iter().map(|one| cc::shown(&one.header)).collect();
     let ways = publishes.iter().zip(&narrowed).zip(&shown);
     let routed: Vec<Routed<'_>> = ways

@@ -34,11 +34,20 @@ struct New<'r> {
     until_ms: u64,
 }
 
+/// What was left of a route.
+struct Left<'r> {
+    of: &'r Route,
+    had: FxHashSet<u64>,
+    route: Arc<Route>,
+}
+
 /// The screens of some routes, while messages on these routes are published.
 pub(crate) struct Screening<'r> {
     now_ms: u64,
     new: Vec<New<'r>>,
     known: FxHashSet<(u64, Key)>,
+    /// Of the last message that had been somewhere. Repetitions come in crowds, and a way may be long.
+    last: Option<Left<'r>>,
     _order: Vec<MutexGuard<'r, ()>>,
 }
 
@@ -50,7 +59,8 @@ impl<'r> Screening<'r> {
         screens.sort_unstable_by_key(|screen| screen.place);
         screens.dedup_by_key(|screen| screen.place);
         let order = screens.into_iter().map(|screen| screen.by.lock_order()).collect();
-        Screening { now_ms, new: Vec::new(), known: FxHashSet::default(), _order: order }
+        let (new, known) = Default::default();
+        Screening { now_ms, new, known, last: None, _order: order }
     }
 
     /// What is left of the route of the message with this number without those that have had it; none if
@@ -61,7 +71,7 @@ impl<'r> Screening<'r> {
         route: &'r Route,
         properties: RawProperties<'_>,
         reroute: impl FnOnce(&[u64]) -> Option<Route>,
-    ) -> Result<Option<Route>, DecodeError> {
+    ) -> Result<Option<Arc<Route>>, DecodeError> {
         if !route.holds_no_two && route.screens.is_empty() {
             return Ok(None);
         }
@@ -85,6 +95,12 @@ impl<'r> Screening<'r> {
             }
         }
         let left = (!had.is_empty()).then(|| {
+            let same = |last: &&Left<'_>| std::ptr::eq(last.of, route) && last.had == had;
+            if route.by_key_alone
+                && let Some(last) = self.last.as_ref().filter(same)
+            {
+                return Arc::clone(&last.route);
+            }
             let mut left = match only_queues {
                 // The way stays as it is: one that chooses by chance would choose anew.
                 true => route.clone(),
@@ -93,6 +109,8 @@ impl<'r> Screening<'r> {
             left.retain(|queue| !had.contains(&queue.id));
             // No other queue gets it, and yet it was not lost.
             left.answers = true;
+            let left = Arc::new(left);
+            self.last = Some(Left { of: route, had, route: Arc::clone(&left) });
             left
         });
         if let Some(left) = &left {
@@ -100,7 +118,7 @@ impl<'r> Screening<'r> {
             let places: FxHashSet<u64> = left.screens.iter().map(|screen| screen.place).collect();
             new.retain(|one| places.contains(&one.place));
         }
-        if left.as_ref().unwrap_or(route).is_lost() {
+        if left.as_deref().unwrap_or(route).is_lost() {
             // It arrives nowhere, and one like it beside it may.
             new.clear();
         }

@@ -6,8 +6,9 @@ use super::Session;
 use super::direct_reply::wants_direct_reply;
 use super::properties::{is_persistent, malformed};
 use super::publish::{Batch, Inbound};
+use super::transaction::{COMMIT_STEPS_MAX, takes_too_many_steps};
 use crate::counts::PublishTally;
-use crate::exchange::Envelope;
+use crate::exchange::{Envelope, Steps};
 use crate::fault::{Fault, store_fault};
 use crate::posting::{Logged, Routed};
 use crate::routing::cc;
@@ -134,12 +135,16 @@ impl Session {
         let now_ms = self.broker.now_ms();
         let mut screening = Screening::begin(addressed.iter().map(|one| &*one.route), now_ms);
         let mut narrowed = Vec::with_capacity(addressed.len());
+        let mut steps = Steps::at_most(COMMIT_STEPS_MAX as usize);
         for (index, one) in addressed.iter().enumerate() {
-            narrowed.push(self.narrow(index, one, &mut screening)?);
+            narrowed.push(self.narrow(index, one, &mut screening, &mut steps)?);
+            if steps.is_over() {
+                return Err(takes_too_many_steps());
+            }
         }
         let ways = addressed.iter().zip(&narrowed);
         let routed: Vec<Routed<'_>> =
-            ways.map(|(one, narrowed)| one.routed(narrowed.as_ref(), now_ms)).collect();
+            ways.map(|(one, narrowed)| one.routed(narrowed.as_deref(), now_ms)).collect();
         let shard = Arc::clone(&self.shard);
         let store = &*shard.store;
         let mut logged = Logged::append(store, &routed, settled, sync).map_err(store_fault)?;
@@ -175,19 +180,21 @@ impl Session {
         pushed.map(|()| PutThrough { lsn, refused })
     }
 
-    /// The route of a publish without the exchanges and queues that have had it; `None` if none has.
+    /// The route of a publish without the exchanges and queues that have had it; `None` if none has. Takes the steps of a way that is
+    /// looked up anew.
     fn narrow<'a>(
         &self,
         index: usize,
         addressed: &'a Addressed<'_>,
         screening: &mut Screening<'a>,
-    ) -> Result<Option<Route>, Fault> {
+        steps: &mut Steps,
+    ) -> Result<Option<Arc<Route>>, Fault> {
         let Addressed { inbound, properties, route, .. } = addressed;
         let exchange = clean_name(inbound.publish.exchange);
         let reroute = |had: &[u64]| {
             let keys = cc::keys(inbound.publish.routing_key.as_bytes(), *properties).ok()?;
             let envelope = Envelope { keys: &keys, properties: *properties };
-            self.vhost.route(exchange.as_bytes(), &envelope, had).ok()
+            steps.look(|| self.vhost.route(exchange.as_bytes(), &envelope, had)).ok()
         };
         screening.narrow(index, route, *properties, reroute).map_err(malformed)
     }

@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Steps that the routes of what a transaction publishes may take, with one for each queue that a message goes to: some hundred
-/// milliseconds. Ordinary ones take some ten for each message.
-const COMMIT_STEPS_MAX: u64 = 1 << 24;
+/// milliseconds. Ordinary ones take some ten for each message. The routes of repetitions, which are looked up once more without what
+/// has had them, may take as many.
+pub(super) const COMMIT_STEPS_MAX: u64 = 1 << 24;
 
 /// What a transactional channel has done since its last commit.
 #[derive(Default)]
@@ -43,6 +44,15 @@ struct Pending {
     header: Bytes,
     body: Bytes,
     mandatory: bool,
+}
+
+/// The fault of a commit whose publishes take more than [`COMMIT_STEPS_MAX`].
+pub(super) fn takes_too_many_steps() -> Fault {
+    let text = format_args!(
+        "the publishes of a transaction take more than {COMMIT_STEPS_MAX} steps to route: commit fewer at once, have each go to fewer \
+         queues, name fewer keys in CC and BCC, or use fewer patterns with '#'"
+    );
+    Fault::new(506, text)
 }
 
 /// What a pending publish costs besides its bytes.
@@ -196,11 +206,7 @@ impl Session {
         let budget = Budget::of_steps(COMMIT_STEPS_MAX);
         let address = |pending: &'p Pending| {
             if budget.is_spent() {
-                let text = format_args!(
-                    "the publishes of a transaction take more than {COMMIT_STEPS_MAX} steps to route: commit fewer at once, have \
-                     each go to fewer queues, name fewer keys in CC and BCC, or use fewer patterns with '#'"
-                );
-                return Err(Fault::new(506, text));
+                return Err(takes_too_many_steps());
             }
             let inbound = pending.inbound(number);
             let properties = ContentHeader::parse(inbound.header).map_err(malformed)?.properties;

@@ -3,8 +3,8 @@
 //! clients have many of has to count.
 
 use crate::frame_costs::{cost, large};
-use crate::support::{Client, Message, World, declare_with, owned, short, taken_bytes};
-use courser_codec::{FieldTable, Table, exchange};
+use crate::support::{Client, Message, Step, World, declare_with, owned, short, taken_bytes};
+use courser_codec::{FieldTable, Table, exchange, tx};
 
 const DEDUPLICATION: &str = "x-message-deduplication";
 
@@ -87,6 +87,58 @@ fn a_repetition_for_many_queues_that_drop_it_takes_no_more_steps_than_the_first(
         assert!(second <= first, "{first}, then {second}");
         assert_eq!(world.counts("q0").0, 1);
     }
+}
+
+/// An exchange `once` that drops repetitions, behind the exchange of this name, with the queue `behind`. The other has the queue `q`.
+fn once_behind(client: &mut Client, exchange: &str, routing_key: &str) {
+    let once = table().with(DEDUPLICATION, true);
+    exchange_with(client, "once", "fanout", &once);
+    client.bind_exchange("once", exchange, routing_key);
+    for (queue, exchange) in [("q", exchange), ("behind", "once")] {
+        client.declare(queue);
+        client.bind(queue, exchange, routing_key);
+    }
+}
+
+#[test]
+fn repetitions_in_a_transaction_find_the_way_that_is_left_once() {
+    const MANY: usize = 300;
+    let (world, mut client) = began();
+    client.declare_exchange("all", "fanout");
+    once_behind(&mut client, "all", "");
+    for nth in 0..MANY {
+        let name = format!("fanout{nth}");
+        client.declare_exchange(&name, "fanout");
+        client.bind_exchange(&name, "all", "");
+    }
+    client.tx_select();
+    client.read(&vec![Step::Publish(1, marked("all", "")); MANY]);
+    let taken = cost(|| client.commit());
+    assert!((MANY as u64..60 * MANY as u64).contains(&taken), "{taken}");
+    assert_eq!((world.counts("q").0, world.counts("behind").0), (MANY, 1));
+}
+
+#[test]
+fn a_commit_is_refused_whose_repetitions_find_many_long_ways() {
+    let (world, mut client) = began();
+    client.declare_exchange("words", "topic");
+    once_behind(&mut client, "words", "#");
+    for nth in 0..10 {
+        client.bind("q", "words", &format!("{}{}z", "*.".repeat(nth), "#.a.".repeat(55)));
+    }
+    client.tx_select();
+    let publishes: Vec<_> = (0..300).map(|nth| "a.".repeat(110 + nth % 2) + "a").collect();
+    let publishes = publishes.iter().map(|key| Step::Publish(1, marked("words", key)));
+    client.read(&publishes.collect::<Vec<_>>());
+    assert!(client.heard().is_empty());
+    client.read(&[Step::Call(1, tx::Commit {}.into())]);
+    let heard = format!("{:?}", client.heard());
+    assert!(heard.contains("506") && heard.contains("steps to route"), "{heard}");
+    // Nothing of it has taken effect, and nothing is remembered.
+    assert_eq!((world.counts("q").0, world.counts("behind").0), (0, 0));
+    let mut client = world.connect();
+    client.send(marked("words", "a"));
+    assert_eq!((world.counts("q").0, world.counts("behind").0), (1, 1));
 }
 
 /// So many headers, besides one that identifies a message by a text of this length.
