@@ -87,8 +87,22 @@ impl MessageNotes {
 
     /// A message comes in. Returns false, and nothing has happened, if it is there already.
     pub fn enter(&mut self, keys: &mut HeaderKeys<'_>, location: &Location) -> bool {
-        let Some(present) = &mut self.present else { return true };
-        let Some(key) = present.marker.key(keys) else { return true };
+        let key = self.present.as_ref().and_then(|present| present.marker.key(keys));
+        self.enter_as(key, location)
+    }
+
+    /// The same of a message that only this queue asks what it says of itself.
+    pub fn enter_one(&mut self, message: &MessageRef<'_>, location: &Location) -> bool {
+        self.enter_as(self.key_in(message), location)
+    }
+
+    /// What identifies a message here, if anything does.
+    fn key_in(&self, message: &MessageRef<'_>) -> Option<Key> {
+        self.present.as_ref()?.marker.key_in(message.header)
+    }
+
+    fn enter_as(&mut self, key: Option<Key>, location: &Location) -> bool {
+        let (Some(present), Some(key)) = (&mut self.present, key) else { return true };
         let is_new = present.keys.insert(key);
         if is_new {
             present.by_place.insert(Place::of(location), key);
@@ -99,13 +113,11 @@ impl MessageNotes {
 
     /// A message is there, and maybe one of the same beside it.
     pub fn enter_beside(&mut self, message: &MessageRef<'_>, location: &Location) {
-        let mut keys = HeaderKeys::of_content(message.header);
-        if self.enter(&mut keys, location) {
+        let key = self.key_in(message);
+        if self.enter_as(key, location) {
             return;
         }
-        if let Some(present) = &mut self.present
-            && let Some(key) = present.marker.key(&mut keys)
-        {
+        if let (Some(present), Some(key)) = (&mut self.present, key) {
             *present.more.entry(key).or_default() += 1;
             present.by_place.insert(Place::of(location), key);
             self.count_memory();
@@ -114,9 +126,14 @@ impl MessageNotes {
 
     /// Whether there is a message of the same already.
     fn has(&self, keys: &mut HeaderKeys<'_>) -> bool {
-        self.present.as_ref().is_some_and(|present| {
-            present.marker.key(keys).is_some_and(|key| present.keys.contains(&key))
-        })
+        let present = self.present.as_ref();
+        present.is_some_and(|one| one.marker.key(keys).is_some_and(|key| one.keys.contains(&key)))
+    }
+
+    /// The same of a message that only this queue asks what it says of itself.
+    fn has_one(&self, message: &MessageRef<'_>) -> bool {
+        let present = self.present.as_ref();
+        self.key_in(message).is_some_and(|key| present.is_some_and(|one| one.keys.contains(&key)))
     }
 
     /// Whether the queue holds no two messages of the same.
@@ -217,7 +234,8 @@ impl State {
 impl Queue {
     /// Whether it would drop a message that was published now, as it holds one of the same.
     pub(crate) fn holds_same(&self, message: &MessageRef<'_>) -> bool {
-        self.holds_no_two() && self.holds_one_with(&mut HeaderKeys::of_content(message.header))
+        self.holds_no_two()
+            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has_one(message))
     }
 
     /// The same of a message that says this of itself.

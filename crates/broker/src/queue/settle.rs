@@ -6,7 +6,6 @@ use super::priority::level_of;
 use super::retry::{Waiting, logged_of};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
-use crate::routing::deduplication::HeaderKeys;
 use crate::wakes::Wakes;
 use crate::work;
 use courser_store::recovered::QueueIndex;
@@ -293,7 +292,7 @@ impl Queue {
             if let (Some(notes), Some(message)) = (notes, &message) {
                 if may_be_letters {
                     notes.enter_beside(message, &location);
-                } else if !notes.enter(&mut HeaderKeys::of_content(message.header), &location) {
+                } else if !notes.enter_one(message, &location) {
                     // A crash came between its coming and its end.
                     settling.add(location);
                     continue;

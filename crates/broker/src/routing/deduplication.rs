@@ -8,6 +8,7 @@
 //! A queue that is not told how much to remember goes by the messages that it has (see
 //! `queue::message_notes`), also after a restart.
 
+use crate::headers;
 use crate::keyed::KeyedMap;
 use crate::memory::Charge;
 use crate::work;
@@ -73,11 +74,15 @@ impl<'m> HeaderKeys<'m> {
         let (value, key) = self.by_name.get_mut(name.as_bytes())?;
         Some(*key.get_or_insert_with(|| {
             work::count_bytes(value.encoded_len());
-            let mut bytes = Vec::new();
-            value.encode(&mut bytes);
-            (HASHERS.0.hash_one(&bytes), HASHERS.1.hash_one(&bytes))
+            key_of(value)
         }))
     }
+}
+
+fn key_of(value: &Value<'_>) -> Key {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    (HASHERS.0.hash_one(&bytes), HASHERS.1.hash_one(&bytes))
 }
 
 /// Knows what identifies a message: the value of a header.
@@ -163,6 +168,14 @@ impl Marker {
     /// What identifies a message; none if it does not say.
     pub fn key(&self, keys: &mut HeaderKeys<'_>) -> Option<Key> {
         keys.key(&self.header)
+    }
+
+    /// The same of a message with this content header that is asked for nothing else: what stands behind the header that is meant is
+    /// not read.
+    pub fn key_in(&self, header: &[u8]) -> Option<Key> {
+        let headers = ContentHeader::parse(header).ok()?.properties.headers().ok()??;
+        let found = headers::find(headers, |name| name == self.header.as_bytes());
+        found.ok()?.as_ref().map(key_of)
     }
 }
 
