@@ -40,26 +40,6 @@ fn marked(exchange: &str, routing_key: &str) -> Message {
 }
 
 #[test]
-fn a_dead_letter_for_many_durable_queues_takes_a_few_steps_for_each() {
-    const QUEUES: usize = 2000;
-    let (world, mut client) = began();
-    queues(&mut client, QUEUES, true, &table());
-    dying(&mut client);
-    // It has died in one of them before, and does not come back there.
-    let back =
-        table().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", "dying");
-    declare_with(&mut client, "back", true, &back.with("x-message-ttl", 1000));
-    client.bind("back", "all", "");
-    client.publish("", "back", "x");
-    let taken = cost(|| {
-        world.tick_all(1100);
-        world.tick_all(2200);
-    });
-    assert!((QUEUES as u64..20 * QUEUES as u64).contains(&taken), "{taken}");
-    assert_eq!((world.counts("q0").0, world.counts("back").0), (1, 0));
-}
-
-#[test]
 fn a_dead_letter_is_not_searched_for_its_deaths_by_each_queue() {
     const QUEUES: usize = 200;
     const HEADERS: usize = 5000;
@@ -71,20 +51,6 @@ fn a_dead_letter_is_not_searched_for_its_deaths_by_each_queue() {
         let taken = cost(|| world.tick_all(1100));
         let most = 20 * (QUEUES + HEADERS) as u64;
         assert!((HEADERS as u64..most).contains(&taken), "{taken}");
-        assert_eq!(world.counts("q0").0, 1);
-    }
-}
-
-#[test]
-fn a_repetition_for_many_queues_that_drop_it_takes_no_more_steps_than_the_first() {
-    const QUEUES: usize = 2000;
-    let present = table().with(DEDUPLICATION, true);
-    for arguments in [present.clone(), present.with("x-cache-size", 10)] {
-        let (world, mut client) = began();
-        queues(&mut client, QUEUES, false, &arguments);
-        let first = cost(|| client.send(marked("all", "")));
-        let second = cost(|| client.send(marked("all", "")));
-        assert!(second <= first, "{first}, then {second}");
         assert_eq!(world.counts("q0").0, 1);
     }
 }
