@@ -220,12 +220,25 @@ impl<'m> RecentMessage<'m> {
         self.persistent.then(record)
     }
 
-    /// Keeps the message if it does not survive a restart.
-    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+    /// Keeps the message if it does not survive a restart: in the place where another exchange keeps the same, or in one of its own,
+    /// which it leaves in `kept`.
+    pub fn keep_transient(
+        &mut self,
+        kept: &mut Option<Location>,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
         if !self.persistent {
-            self.transient = store.keep_one(self.message())?;
+            if kept.is_none() {
+                *kept = store.keep_one(self.message())?;
+            }
+            self.transient = kept.clone();
         }
         Ok(())
+    }
+
+    /// Its place in the log, where it is as there was no memory for it.
+    pub fn spilled(&self) -> Option<Position> {
+        self.transient.as_ref().and_then(Location::position)
     }
 
     /// The message is remembered from now on. If it survives, its place is the next of `appended`.

@@ -7,7 +7,7 @@ use crate::memory::Memory;
 use crate::routing::Namespace;
 use crate::shard::Shard;
 use crate::timers::Timers;
-use courser_store::{Location, MessageRef, Record, Store, StoreError};
+use courser_store::{Location, MessageRef, Position, Record, Store, StoreError};
 use std::sync::{Arc, Weak};
 
 /// What an exchange that keeps messages has to know of the world around it.
@@ -55,11 +55,21 @@ impl Arrival<'_> {
         }
     }
 
-    /// Keeps the message if it does not survive a restart here.
-    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+    /// Keeps one message for those of these exchanges where it does not survive a restart: once for all that delay it, and once for
+    /// all that remember it, as each of these have it with the same content header.
+    pub fn keep_transient(all: &mut [Self], store: &dyn Store) -> Result<(), StoreError> {
+        let (mut waits, mut remembered) = (None, None);
+        all.iter_mut().try_for_each(|one| match one {
+            Arrival::Waits(newcomer) => newcomer.keep_transient(&mut waits, store),
+            Arrival::Remembered(memory) => memory.keep_transient(&mut remembered, store),
+        })
+    }
+
+    /// The place in the log of a message that does not survive a restart, where it is as there was no memory for it.
+    pub fn spilled(&self) -> Option<Position> {
         match self {
-            Arrival::Waits(newcomer) => newcomer.keep_transient(store),
-            Arrival::Remembered(memory) => memory.keep_transient(store),
+            Arrival::Waits(newcomer) => newcomer.spilled(),
+            Arrival::Remembered(memory) => memory.spilled(),
         }
     }
 

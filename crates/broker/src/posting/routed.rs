@@ -9,7 +9,7 @@ use crate::gate;
 use crate::queue::Queue;
 use crate::routing::{Route, lock_streams};
 use crate::wakes::Wakes;
-use courser_store::{Location, Lsn, MessageRef, Record, Store, StoreError, Sync};
+use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
@@ -98,9 +98,11 @@ impl<'m> Logged<'m> {
     ) -> Result<Self, StoreError> {
         gate::assert_inside("messages are appended");
         let mut runs: Vec<PublishRun<'m>> = routed.iter().map(Routed::run).collect();
-        let mut arrivals: Vec<Arrival<'m>> = routed.iter().flat_map(Routed::arrivals).collect();
-        for arrival in &mut arrivals {
-            arrival.keep_transient(store)?;
+        let mut arrivals: Vec<Arrival<'m>> = Vec::new();
+        for one in routed {
+            let before = arrivals.len();
+            arrivals.extend(one.arrivals());
+            Arrival::keep_transient(&mut arrivals[before..], store)?;
         }
         let mut records: Vec<Record<'_>> = Vec::with_capacity(routed.len() + 1);
         let taken = routed.iter().zip(&runs).filter(|(one, run)| !one.queues(run).is_empty());
@@ -143,10 +145,14 @@ impl<'m> Logged<'m> {
     }
 
     /// Has exchanges on the way keep the messages. To be called when all of them are in their queues.
-    pub fn keep(mut self) {
+    pub fn keep(mut self, store: &dyn Store) {
+        // One that lets go of a message at once must not be the last that holds it while others don't yet.
+        let spilled: Vec<Position> = self.arrivals.iter().filter_map(Arrival::spilled).collect();
+        spilled.iter().for_each(|position| store.hold(*position));
         for arrival in self.arrivals {
             arrival.admit_from(&mut self.locations);
         }
+        store.release(&spilled);
     }
 
     /// Puts the messages into their queues, and has exchanges on the way keep them. Returns which of them
@@ -167,7 +173,7 @@ impl<'m> Logged<'m> {
             run.let_go(store);
             refused.push(run.is_refused(0));
         }
-        self.keep();
+        self.keep(store);
         refused
     }
 }

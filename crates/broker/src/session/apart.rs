@@ -168,7 +168,7 @@ impl Session {
             refused.push(run.is_refused(0));
         }
         let mut lsn = logged.lsn;
-        logged.keep();
+        logged.keep(store);
         self.count_tally(channel, &mut tally);
         let is_repeated = narrowed.iter().any(Option::is_some);
         if is_repeated || refused.contains(&true) || routed.iter().any(|one| one.route.holds_no_two)

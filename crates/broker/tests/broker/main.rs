@@ -48,6 +48,7 @@ mod growth;
 mod header_costs;
 mod headers;
 mod incomplete_messages;
+mod kept_messages;
 mod long_headers;
 mod memory_alarm;
 mod memory_bounds;

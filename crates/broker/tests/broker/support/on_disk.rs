@@ -27,6 +27,8 @@ pub struct WorldOnDisk {
     watched: Option<Arc<WatchedStore>>,
     /// The next start finds no sizes of messages.
     forgets_sizes: bool,
+    /// So many bytes of messages stay in memory.
+    spill_bytes: u64,
 }
 
 impl WorldOnDisk {
@@ -48,6 +50,13 @@ impl WorldOnDisk {
         world
     }
 
+    /// With no memory for messages: what waits does so in the log.
+    pub fn without_memory() -> Self {
+        let mut world = WorldOnDisk { spill_bytes: 0, ..WorldOnDisk::stopped(0, false) };
+        world.start();
+        world
+    }
+
     /// On a replicated log.
     pub fn on_copy() -> Self {
         let mut world = WorldOnDisk::stopped(0, true);
@@ -65,6 +74,7 @@ impl WorldOnDisk {
             running: None,
             watched: None,
             forgets_sizes: false,
+            spill_bytes: u64::MAX,
         }
     }
 
@@ -262,7 +272,8 @@ impl WorldOnDisk {
     ) -> Result<(Arc<JournalStore>, Recovered), String> {
         let disk = Arc::new(self.disk.clone());
         let path = Path::new("journal");
-        let opened = JournalStore::open(path, options(), disk, gauge, u64::MAX, &mut |_| {});
+        let most = self.spill_bytes;
+        let opened = JournalStore::open(path, options(), disk, gauge, most, &mut |_| {});
         opened.map(|(store, recovered, _)| (store, recovered)).map_err(|error| error.to_string())
     }
 
