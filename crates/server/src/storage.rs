@@ -112,6 +112,14 @@ pub(crate) fn open_on(
         }
         shards.push((id, opened.shard));
     }
+    broker.for_each_refused_policy(&mut |vhost, policy, why| {
+        tracing::warn!(
+            vhost,
+            policy,
+            why,
+            "a policy that an earlier version has accepted matches nothing: change or clear it"
+        );
+    });
     let storage = Storage { broker: Arc::clone(&broker), shards };
     Ok((broker, storage))
 }

@@ -6,6 +6,7 @@ use crate::exchange::delay::Delay;
 use crate::exchange::history::History;
 use crate::persistence::definition::{self, Definition};
 use crate::persistence::scope::{RESTORED, Scope, of_kind};
+use crate::policy::CompiledPolicy;
 use crate::queue::Queue;
 use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
@@ -215,7 +216,7 @@ impl Broker {
                 on_shard(&vhost)?.restore_binding(binding);
             }
             Definition::Policy { vhost, kind, policy } => {
-                on_shard(&vhost)?.restore_policy(kind, policy);
+                on_shard(&vhost)?.restore_policy(CompiledPolicy::restored(kind, policy));
             }
         }
         Ok(())

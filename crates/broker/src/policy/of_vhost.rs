@@ -27,6 +27,18 @@ pub(crate) struct CompiledPolicy {
 }
 
 impl CompiledPolicy {
+    /// One that has been set before, maybe under larger bounds. It is kept in any case: a pattern that was taken once keeps
+    /// no broker from starting.
+    pub fn restored(kind: PolicyKind, policy: Policy) -> Self {
+        let pattern = NamePattern::restore(&policy.pattern);
+        CompiledPolicy { kind, configured: false, policy, pattern }
+    }
+
+    /// Why it matches nothing, if its pattern can't be compiled any more.
+    pub fn refused(&self) -> Option<&str> {
+        self.pattern.refused()
+    }
+
     /// Of all that match, the least one counts. No two have the same rank.
     fn rank(&self) -> (PolicyKind, Reverse<i64>, bool, &str) {
         (self.kind, Reverse(self.policy.priority), self.configured, &self.policy.name)
@@ -63,11 +75,9 @@ impl Policies {
         Ok(())
     }
 
-    /// Takes a policy in that has been set before, maybe under larger bounds. If its pattern can't be compiled any more, it
-    /// matches nothing until it is changed: that keeps no broker from starting.
-    pub fn restore(&mut self, kind: PolicyKind, policy: Policy) {
-        let pattern = NamePattern::restore(&policy.pattern);
-        self.put(CompiledPolicy { kind, configured: false, policy, pattern });
+    /// Those that match nothing, as their patterns can't be compiled any more: their names, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.ranked.iter().filter_map(|one| Some((one.policy.name.as_str(), one.refused()?)))
     }
 
     /// These with one more, in place of the one of its name.
@@ -131,7 +141,8 @@ impl Policies {
         Ok(())
     }
 
-    fn put(&mut self, new: CompiledPolicy) {
+    /// Takes a policy in, in place of the one of its name, without a look at what room there is.
+    pub fn put(&mut self, new: CompiledPolicy) {
         self.ranked.retain(|one| !one.is(new.kind, new.configured, &new.policy.name));
         let place = self.ranked.partition_point(|one| one.rank() < new.rank());
         self.ranked.insert(place, Arc::new(new));

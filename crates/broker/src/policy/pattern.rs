@@ -2,7 +2,7 @@
 
 use super::{PolicyError, invalid};
 use crate::work;
-use courser_auth::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX, Pattern, PatternError};
+use courser_auth::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX, Pattern};
 use regex::bytes::{Regex, RegexBuilder};
 
 /// Bytes that the compiled form of a pattern may take that an earlier version has accepted.
@@ -14,8 +14,8 @@ pub(super) enum NamePattern {
     Usual(Pattern),
     /// What an earlier version has accepted, and a new policy may not have.
     Kept(Regex),
-    /// Likewise, but it would cost too much to compile: no name matches.
-    Refused,
+    /// Likewise, but no engine takes it any more: it matches nothing. Why that is.
+    Refused(String),
 }
 
 impl NamePattern {
@@ -34,15 +34,22 @@ impl NamePattern {
 
     /// Compiles a pattern from a log or a checkpoint, as far as it can be.
     pub fn restore(text: &str) -> Self {
-        let usual = Self::new(text).ok();
-        usual.or_else(|| Self::kept(text)).unwrap_or(NamePattern::Refused)
+        let usual = Self::new(text);
+        let refused = |error: PolicyError| NamePattern::Refused(error.to_string());
+        usual.unwrap_or_else(|error| Self::kept(text).unwrap_or_else(|| refused(error)))
+    }
+
+    /// Why it matches nothing, if it can't be compiled any more.
+    pub fn refused(&self) -> Option<&str> {
+        match self {
+            NamePattern::Refused(why) => Some(why),
+            _ => None,
+        }
     }
 
     fn kept(text: &str) -> Option<Self> {
-        match Pattern::kept(text) {
-            Ok(pattern) => return Some(NamePattern::Usual(pattern)),
-            Err(PatternError::Dialect { .. }) => return None,
-            Err(_) => {}
+        if let Ok(pattern) = Pattern::kept(text) {
+            return Some(NamePattern::Usual(pattern));
         }
         let mut builder = RegexBuilder::new(text);
         let builder = builder.size_limit(RESTORED_BYTES_MAX);
@@ -55,7 +62,7 @@ impl NamePattern {
         match self {
             NamePattern::Usual(pattern) => pattern.cost(),
             NamePattern::Kept(_) => RESTORED_BYTES_MAX,
-            NamePattern::Refused => 0,
+            NamePattern::Refused(_) => 0,
         }
     }
 
@@ -64,7 +71,7 @@ impl NamePattern {
         match self {
             NamePattern::Usual(pattern) => pattern.matches(name),
             NamePattern::Kept(regex) => regex.is_match(name),
-            NamePattern::Refused => false,
+            NamePattern::Refused(_) => false,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Vhost, is_predefined};
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition::{self, DefinedBinding};
-use crate::policy::{Policy, PolicyKind};
+use crate::policy::{CompiledPolicy, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
 use courser_codec::ShortString;
 use courser_store::Sync;
@@ -40,10 +40,19 @@ impl Vhost {
     /// Makes a policy as it was elsewhere. So do the others here with what they are for; all of them outside the gate, as
     /// it is worked out first which policies count.
     pub(crate) fn bring_policy(&self, kind: PolicyKind, policy: Policy) -> Result<(), Fault> {
+        let restored = CompiledPolicy::restored(kind, policy);
+        let policy = &restored.policy;
+        if let Some(why) = restored.refused() {
+            // It may have matched where it comes from: queues would lose here what it says of them.
+            return Err(Fault::precondition_failed(format_args!(
+                "policy '{}' of vhost '{}' has to be changed or cleared before: {why}",
+                policy.name, self.name
+            )));
+        }
         let _gate = self.shard.gate.read();
         let key = definition::policy_key(&self.name, kind, &policy.name);
-        self.append_definition(&key, &definition::policy_value(&policy))?;
-        self.restore_policy(kind, policy);
+        self.append_definition(&key, &definition::policy_value(policy))?;
+        self.restore_policy(restored);
         Ok(())
     }
 

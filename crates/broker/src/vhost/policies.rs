@@ -6,7 +6,7 @@ use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::persistence::definition;
 use crate::persistence::gone::Gone;
-use crate::policy::{Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
+use crate::policy::{CompiledPolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, ShortString};
@@ -22,6 +22,14 @@ const FOLLOWING_MAX: usize = 100;
 pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
 
 impl Broker {
+    /// Calls `each` with the vhost and the name of each policy that matches nothing, as its pattern was taken by an earlier
+    /// version and can't be compiled any more, and with why.
+    pub fn for_each_refused_policy(&self, each: &mut dyn FnMut(&str, &str, &str)) {
+        for vhost in self.vhosts() {
+            vhost.policies_now().refused().for_each(|(name, why)| each(&vhost.name, name, why));
+        }
+    }
+
     /// Sets a policy, in place of the one of its name if there is one. Queues and exchanges follow it
     /// from now on; it survives a restart. Returns whether it is new.
     pub fn set_policy(
@@ -176,8 +184,8 @@ impl Vhost {
 
     /// Takes a policy back that was there before a restart. Nothing is there yet to follow it but predefined exchanges
     /// ([`Vhost::follow_restored_policies`]).
-    pub(crate) fn restore_policy(&self, kind: PolicyKind, policy: Policy) {
-        Arc::make_mut(&mut *self.policies.write()).restore(kind, policy);
+    pub(crate) fn restore_policy(&self, policy: CompiledPolicy) {
+        Arc::make_mut(&mut *self.policies.write()).put(policy);
     }
 
     /// Lets the exchanges that were there before the restored policies follow them.

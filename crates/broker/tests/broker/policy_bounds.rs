@@ -1,6 +1,7 @@
 //! How large policies may be, and what becomes of larger ones that an earlier version has kept.
 
 use crate::support::{World, WorldOnDisk, declare_with};
+use courser_broker::admin::VhostSettings;
 use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::{FieldTable, FieldValue};
 use courser_store::Record;
@@ -82,7 +83,7 @@ fn the_policies_of_a_vhost_have_a_bound_together() {
     set(last).expect("there is room again");
 }
 
-/// A policy as a log has it.
+/// A policy as a log has it that was written when policies had fewer bounds.
 fn kept_policy(pattern: &str) -> Vec<u8> {
     let mut value = 0_i64.to_le_bytes().to_vec();
     value.push(ApplyTo::All as u8);
@@ -94,30 +95,75 @@ fn kept_policy(pattern: &str) -> Vec<u8> {
     value
 }
 
-/// They were taken before what compiling costs had a bound.
+/// The engine that backtracks takes all of these, and each matches `qqqqqqqq`.
+const REFUSED: [&str; 5] = [
+    "^(?#a queue(?=q))q",
+    "^(q)?(?(1)q|c)",
+    r"^(?<part>q+?)(?P>part)$",
+    r"^((q)\2)\1",
+    r"^(q)\1\1\1\1\1\1\1$",
+];
+const REFUSED_NAME: &str = "qqqqqqqq";
+
 #[test]
-fn a_policy_whose_pattern_would_cost_much_to_compile_matches_nothing_after_a_restart() {
-    for pattern in [
-        "^(q)(?(1)|x)$".to_owned(),
-        "^(?<a>q)(?:\\g<a>)?$".to_owned(),
-        format!("(?i)^(q)()(){}$", "\\2\\3".repeat(4)),
-        "(?i)[!-\u{10ffff}]".to_owned(),
-    ] {
-        let value = kept_policy(&pattern);
+fn a_policy_that_is_refused_now_stays_after_a_restart_and_matches_nothing() {
+    for pattern in REFUSED {
+        let value = kept_policy(pattern);
         let kept = Record::Defined { key: b"p\x01\x00/old", value: &value };
         let mut world = WorldOnDisk::of(&[kept]);
         for _ in 0..2 {
             let mut client = world.connect();
-            declare_with(&mut client, "q", true, &FieldTable::new());
-            let queue = world.vhost().queue(b"q").expect("the queue");
+            declare_with(&mut client, REFUSED_NAME, true, &FieldTable::new());
+            let queue = world.vhost().queue(REFUSED_NAME.as_bytes()).expect("the queue");
             assert!(queue.traits().is_none(), "{pattern}");
-            let policies = world.broker.admin().policies("/", PolicyKind::User).expect("policies");
-            assert_eq!(policies[0].pattern, pattern, "it can be seen and changed");
+            assert_eq!(world.vhost().policies(PolicyKind::User)[0].pattern, pattern);
+            let mut told = Vec::new();
+            world.broker.for_each_refused_policy(&mut |vhost, name, why| {
+                assert!(why.contains("at byte"), "{why}");
+                told.push([vhost.to_owned(), name.to_owned()]);
+            });
+            assert_eq!(told, [["/", "old"]], "{pattern}");
             drop((client, queue));
             world.restart_from_checkpoint();
         }
-        world.set_bounded(policy("old", "^q$", with("expires", 1000))).expect("it is changed");
+        world.set_bounded(policy("old", "^q", with("expires", 1000))).expect("it can be changed");
+        world.broker.for_each_refused_policy(&mut |_, _, why| panic!("{why}"));
     }
+}
+
+/// What the engine that never backtracks compiles costs little, whatever is refused in a new policy.
+#[test]
+fn a_policy_that_is_refused_now_goes_on_matching_if_it_needs_no_look_around() {
+    for pattern in
+        ["(?i)^[!-\u{10ffff}]+$".to_owned(), format!("^{}q{}", "(".repeat(21), ")".repeat(21))]
+    {
+        let value = kept_policy(&pattern);
+        let kept = Record::Defined { key: b"p\x01\x00/old", value: &value };
+        let world = WorldOnDisk::of(&[kept]);
+        world.set_bounded(policy("new", &pattern, with("expires", 1))).expect_err("refused");
+        world.connect().declare("q");
+        let queue = world.vhost().queue(b"q").expect("the queue");
+        assert_eq!(queue.traits().expect("the policy holds").expires_ms, Some(1000));
+        world.broker.for_each_refused_policy(&mut |_, _, why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn a_vhost_with_a_policy_that_is_refused_now_is_not_taken_in_and_nothing_of_it_is_kept() {
+    let value = kept_policy(REFUSED[0]);
+    let kept = Record::Defined { key: b"p\x01\x00vold", value: &value };
+    let source = WorldOnDisk::of(&[kept]);
+    let from = source.broker.admin();
+    assert_eq!(from.stop_vhost("v", 0), Ok(0), "a client is in it");
+    let mut export = from.export_vhost("v").expect("nothing in it that can't be carried");
+    let target = WorldOnDisk::new();
+    let mut import =
+        target.broker.admin().import_vhost("v", 0, &VhostSettings::default()).expect("it begins");
+    let before = target.log_end();
+    let piece = export.next_piece().expect("it can be read").expect("a piece");
+    let refused = import.take(&piece).expect_err("refused").to_string();
+    assert!(refused.contains("policy 'old' of vhost 'v' has to be changed"), "{refused}");
+    assert_eq!(target.log_end(), before, "it is in the log");
 }
 
 #[test]
