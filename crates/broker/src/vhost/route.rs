@@ -115,10 +115,10 @@ impl Vhost {
             }
             if exchange.delay().is_some() && steps.look(|| delay_ms(envelope.properties)).is_some()
             {
-                route.delayed = true;
                 if !steps.copy(envelope.properties) {
                     break;
                 }
+                route.delayed = true;
                 route.keepers.push(exchange);
                 continue;
             }
