@@ -37,6 +37,8 @@ mod host;
 mod http;
 mod https;
 mod inside;
+#[cfg(test)]
+mod interleavings;
 mod listener;
 mod log_lines;
 mod login;

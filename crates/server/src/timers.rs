@@ -16,19 +16,15 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Runs the broker's timers until it is stopped, and has the watchdog check that they get on.
 pub(crate) fn start(broker: &Arc<Broker>, clock: Clock, stopping: watch::Receiver<bool>) {
-    let earlier = Arc::new(Notify::new());
-    let notified = Arc::clone(&earlier);
-    broker.on_timer(move || earlier.notify_one());
     Watchdog::new(broker, clock.clone(), Handle::current()).start(stopping.clone());
-    tokio::spawn(run(Arc::clone(broker), clock, notified, stopping));
+    tokio::spawn(run(Arc::clone(broker), clock, stopping));
 }
 
-async fn run(
-    broker: Arc<Broker>,
-    clock: Clock,
-    earlier: Arc<Notify>,
-    mut stopping: watch::Receiver<bool>,
-) {
+/// Calls the broker when something is due.
+pub(crate) async fn run(broker: Arc<Broker>, clock: Clock, mut stopping: watch::Receiver<bool>) {
+    let earlier = Arc::new(Notify::new());
+    let notified = Arc::clone(&earlier);
+    broker.on_timer(move || notified.notify_one());
     while matches!(stopping.has_changed(), Ok(false)) {
         // A panic is the fault of one timer, which is not armed any more. All others go on.
         let ticked = catch_unwind(AssertUnwindSafe(|| broker.tick(clock.now_ms())));

@@ -4,6 +4,9 @@
 mod ports;
 
 use super::front::{Front, Serves};
+use super::passing::pass;
+use crate::driver::ClientStream;
+use crate::places::Place;
 use crate::service::Service;
 use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node};
 use courser_broker::admin::Admin;
@@ -155,4 +158,14 @@ impl Three {
             node.stop().await.expect("a clean stop");
         }
     }
+}
+
+/// Passes a client on to a node until one of them ends.
+pub(crate) async fn pass_on<S: ClientStream, T: ClientStream>(
+    client: &mut S,
+    node: &mut T,
+    place: &mut Place,
+    send_timeout: Option<Duration>,
+) {
+    drop(pass(client, node, place, send_timeout).await);
 }

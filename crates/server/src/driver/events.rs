@@ -1,6 +1,7 @@
 //! What the machine reports, handed to the broker.
 
 use super::{ClientStream, Driver, aside};
+use crate::clock;
 use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
 use courser_broker::admin::ConnectionDetails;
@@ -128,7 +129,7 @@ impl<S: ClientStream> Driver<S> {
         let Poll::Ready(decided) = Pin::new(&mut **pending).poll(cx) else { return false };
         let (user, mechanism) = (pending.user().to_owned(), pending.mechanism());
         self.login = None;
-        let now = Instant::now();
+        let now = clock::now();
         self.logged_in(decided, &user, mechanism, now);
         self.collect_output();
         // What came behind the password has been waiting for this.
@@ -260,7 +261,7 @@ impl<S: ClientStream> Driver<S> {
 
     /// Closes a channel for something that the broker has found out by itself.
     pub(super) fn fail_channel(&mut self, channel: u16, fault: &Fault) {
-        self.fault(channel, fault, (0, 0), &mut Batch::default(), Instant::now());
+        self.fault(channel, fault, (0, 0), &mut Batch::default(), clock::now());
         self.collect_output();
     }
 

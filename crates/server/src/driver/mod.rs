@@ -17,7 +17,7 @@ mod token;
 mod turns;
 mod write;
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::login::{Logins, Pending, Renewal};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
@@ -138,7 +138,7 @@ pub(crate) async fn serve<S: ClientStream>(
     shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
 ) -> Place {
-    let now = Instant::now();
+    let now = clock::now();
     let config = if peer.tls.is_some() { &shared.tls_connection } else { &shared.connection };
     let machine = Connection::new(Arc::clone(config), now);
     // A pipe within the process is not read while its other end waits for somebody else.
@@ -226,7 +226,7 @@ impl<S: ClientStream> Task<S> {
         let driver = &mut *self.0.lock();
         driver.budget = Budget::begin();
         let text = "broker forced connection closure with reason 'shutdown'";
-        driver.machine.shutdown(text, Instant::now());
+        driver.machine.shutdown(text, clock::now());
         driver.end_session();
         driver.collect_output();
     }
@@ -253,7 +253,7 @@ impl<S: ClientStream> Driver<S> {
             let faults = session.outbox().take_faults();
             for (channel, fault) in faults {
                 match channel {
-                    0 => self.connection_fault(&fault, (0, 0), Instant::now()),
+                    0 => self.connection_fault(&fault, (0, 0), clock::now()),
                     _ => self.fail_channel(channel, &fault),
                 }
             }
@@ -334,7 +334,7 @@ impl<S: ClientStream> Driver<S> {
                     true => ConnectionState::Blocked,
                     false => ConnectionState::Running,
                 });
-                self.machine.set_reading(!self.held_back, Instant::now());
+                self.machine.set_reading(!self.held_back, clock::now());
             }
             // A timer that was just set has to be polled once to wake this task.
             return true;
@@ -356,7 +356,7 @@ impl<S: ClientStream> Driver<S> {
             return false;
         }
         self.timer_at = None;
-        let now = Instant::now();
+        let now = clock::now();
         if self.release_at.is_some_and(|at| now >= at) {
             self.release_buffers();
         }
@@ -379,7 +379,7 @@ impl<S: ClientStream> Driver<S> {
         }
         if self.carry.is_empty() {
             self.carry = Vec::new();
-            self.count_incomplete(Instant::now());
+            self.count_incomplete(clock::now());
         }
         if let Some(session) = &mut self.session {
             session.release_memory();

@@ -4,6 +4,7 @@ use super::deferred::next_publish;
 use super::newcomer;
 use super::paced::Paced;
 use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
+use crate::clock;
 use crate::gather;
 use courser_broker::admin::ConnectionState;
 use courser_broker::{Batch, Budget, Pace, Session};
@@ -66,7 +67,7 @@ impl<S: ClientStream> Driver<S> {
 
     /// Acts on everything complete in `input` and keeps the rest.
     pub(super) fn receive(&mut self, input: &[u8]) {
-        let now = Instant::now();
+        let now = clock::now();
         self.budget = Budget::begin();
         self.shared.broker.set_time(self.shared.clock.now_ms());
         let mut rest = input;
@@ -158,7 +159,7 @@ impl<S: ClientStream> Driver<S> {
         if self.paced.is_none()
             && let Some(pace) = self.session.as_ref().and_then(Session::pace_with_store)
         {
-            self.stop_reading(pace, Instant::now());
+            self.stop_reading(pace, clock::now());
         }
     }
 
@@ -183,7 +184,7 @@ impl<S: ClientStream> Driver<S> {
                 true => ConnectionState::Blocked,
                 false => ConnectionState::Running,
             });
-            let now = Instant::now();
+            let now = clock::now();
             self.machine.set_reading(!self.held_back, now);
             self.hang_up_at = self.held_back.then(|| now + HANG_UP_INTERVAL);
             self.collect_output();

@@ -1,6 +1,7 @@
 //! Tokens that users have logged in with: their renewal and their end.
 
 use super::{ClientStream, Driver};
+use crate::clock;
 use crate::login::RenewalError;
 use crate::oauth::TokenError;
 use courser_broker::Fault;
@@ -32,7 +33,7 @@ impl<S: ClientStream> Driver<S> {
         let Some(renewal) = &mut self.renewal else { return false };
         let Poll::Ready(decided) = Pin::new(&mut **renewal).poll(cx) else { return false };
         self.renewal = None;
-        let now = Instant::now();
+        let now = clock::now();
         match decided {
             Ok(()) => {
                 if let Some(session) = &self.session {

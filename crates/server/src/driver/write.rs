@@ -1,6 +1,7 @@
 //! The way out: what the outbox holds, to the socket.
 
 use super::{BUFFERS_KEPT, ClientStream, Driver};
+use crate::clock;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -31,7 +32,7 @@ impl<S: ClientStream> Driver<S> {
         match sent_all {
             // A flush may end without anything more to write.
             true => self.stalled_at = None,
-            false => drop(self.stalled_at.get_or_insert_with(Instant::now)),
+            false => drop(self.stalled_at.get_or_insert_with(clock::now)),
         }
         Ok(sent_all)
     }
@@ -44,7 +45,7 @@ impl<S: ClientStream> Driver<S> {
     }
 
     pub(super) fn note_sent(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         self.stalled_at = None;
         self.machine.bytes_sent(now);
         self.release_at = Some(now + BUFFERS_KEPT);
@@ -122,12 +123,12 @@ impl<S: ClientStream> Driver<S> {
     }
 
     pub(super) fn is_stalled(&self) -> bool {
-        self.stalled_until().is_some_and(|until| Instant::now() >= until)
+        self.stalled_until().is_some_and(|until| clock::now() >= until)
     }
 
     #[cold]
     pub(super) fn lost_stalled(&mut self) -> Poll<()> {
-        if let Some(suppressed) = self.shared.throttles.connections.allow(Instant::now()) {
+        if let Some(suppressed) = self.shared.throttles.connections.allow(clock::now()) {
             let timeout_ms = self.send_timeout.map(|timeout| timeout.as_millis() as u64);
             tracing::warn!(
                 peer = %self.peer,

@@ -1,0 +1,436 @@
+//! A client of a simulated broker: the machine of its connection, on a wire, and what it waits for.
+
+use super::wire::Wire;
+use super::world::World;
+use crate::clock;
+use courser_codec::{Method, RawProperties, ShortStr, basic, confirm, queue};
+use courser_connection::Credentials;
+use courser_connection::client::{Config, Connection, DeliveryMethod, Event};
+use std::collections::{BTreeMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// The channel that a client uses.
+const CHANNEL: u16 = 1;
+/// One without confirms.
+const FLOOD_CHANNEL: u16 = 2;
+/// Bytes of the number that a message begins with.
+const NUMBER_BYTES: usize = 8;
+/// Bytes of one read.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub(super) struct Gone(pub String);
+
+pub(super) type Lives<T> = Result<T, Gone>;
+
+/// A delivery that is not acknowledged.
+struct Unacknowledged {
+    tag: u64,
+    message: u64,
+}
+
+/// A client.
+pub(super) struct Client {
+    pub world: Arc<World>,
+    pub name: String,
+    wire: Box<dyn Wire>,
+    machine: Connection,
+    input: Vec<u8>,
+    output: VecDeque<u8>,
+    /// Bytes that it reads before it stops.
+    to_read: usize,
+    pub is_reading: bool,
+    /// It says nothing by itself.
+    pub is_silent: bool,
+    is_open: bool,
+    channels: u16,
+    /// What it has published and not heard of, and since when.
+    unconfirmed: BTreeMap<u64, (u64, Instant)>,
+    unacknowledged: VecDeque<Unacknowledged>,
+    /// Requests that are not answered.
+    requests: usize,
+    answered_at: Instant,
+    /// Messages that it was handed.
+    pub received: u64,
+    /// What it is handed counts as acknowledged.
+    pub acknowledges: bool,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Client {
+    pub fn new(world: &Arc<World>, name: String, wire: Box<dyn Wire>, heartbeat_s: u16) -> Self {
+        let config =
+            Config { credentials: Credentials::Anonymous, heartbeat_s, ..Config::default() };
+        Client {
+            world: Arc::clone(world),
+            name,
+            wire,
+            machine: Connection::new(Arc::new(config), clock::now()),
+            input: Vec::new(),
+            output: VecDeque::new(),
+            to_read: usize::MAX,
+            is_reading: true,
+            is_silent: false,
+            is_open: false,
+            channels: 0,
+            unconfirmed: BTreeMap::new(),
+            unacknowledged: VecDeque::new(),
+            requests: 0,
+            answered_at: Instant::now(),
+            received: 0,
+            acknowledges: true,
+            sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
+        }
+    }
+
+    /// Logs in and opens its channel, with confirms.
+    pub async fn open(&mut self) -> Lives<()> {
+        let until = Instant::now() + self.world.limit();
+        if !self.go_on(until, |client| client.is_open).await? {
+            self.fail("is not let in");
+        }
+        self.open_channel().await?;
+        let select = confirm::Select { nowait: false };
+        self.request(&Method::ConfirmSelect(select)).await
+    }
+
+    /// Opens the next channel.
+    pub async fn open_channel(&mut self) -> Lives<()> {
+        let Ok(channel) = self.machine.open_channel() else { return Ok(()) };
+        let until = Instant::now() + self.world.limit();
+        if !self.go_on(until, |client| client.channels == channel).await? {
+            self.fail("gets no channel");
+        }
+        Ok(())
+    }
+
+    /// Asks for something, and waits for the answer.
+    pub async fn request(&mut self, method: &Method<'_>) -> Lives<()> {
+        self.ask(method);
+        while self.requests > 0 {
+            self.rest(self.world.limit()).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks for something, of which the answer may come later.
+    pub fn ask(&mut self, method: &Method<'_>) {
+        if self.requests == 0 {
+            self.answered_at = Instant::now();
+        }
+        self.requests += 1;
+        self.say(method);
+    }
+
+    fn say(&mut self, method: &Method<'_>) {
+        let said = self.machine.request(CHANNEL, method);
+        assert!(said.is_ok() || self.machine.is_closing(), "{said:?}");
+    }
+
+    pub async fn declare(&mut self, name: &str, is_shared: bool) -> Lives<()> {
+        let declare = queue::Declare {
+            queue: ShortStr::cut(name),
+            durable: is_shared,
+            exclusive: !is_shared,
+            ..queue::Declare::default()
+        };
+        self.request(&Method::QueueDeclare(declare)).await
+    }
+
+    pub async fn delete(&mut self, name: &str) -> Lives<()> {
+        let delete = queue::Delete { queue: ShortStr::cut(name), ..queue::Delete::default() };
+        self.request(&Method::QueueDelete(delete)).await
+    }
+
+    pub async fn consume(&mut self, name: &str, prefetch_count: u16) -> Lives<()> {
+        let qos = basic::Qos { prefetch_count, ..basic::Qos::default() };
+        self.request(&Method::BasicQos(qos)).await?;
+        let consume = basic::Consume {
+            queue: ShortStr::cut(name),
+            no_ack: !self.acknowledges,
+            ..basic::Consume::default()
+        };
+        self.request(&Method::BasicConsume(consume)).await
+    }
+
+    /// Publishes a message of its own, and takes note if it is one that must not be lost.
+    pub fn publish(&mut self, name: &str, bytes: usize, is_persistent: bool) {
+        let message = self.world.new_message(name);
+        let mut body = message.to_be_bytes().to_vec();
+        body.resize(bytes.max(NUMBER_BYTES), b'.');
+        let publish =
+            basic::Publish { routing_key: ShortStr::cut(name), ..basic::Publish::default() };
+        // Delivery mode 2.
+        let persistent = RawProperties::from_encoded(&[0x10, 0, 2]).expect("a property");
+        let properties = if is_persistent { persistent } else { RawProperties::EMPTY };
+        if let Some(seq) = self.publish_on(CHANNEL, &publish, properties, &body) {
+            self.unconfirmed.insert(seq, (message, Instant::now()));
+        }
+    }
+
+    fn publish_on(
+        &mut self,
+        channel: u16,
+        publish: &basic::Publish<'_>,
+        properties: RawProperties<'_>,
+        body: &[u8],
+    ) -> Option<u64> {
+        let mut out = std::mem::take(self.machine.output());
+        let published = self.machine.publish(channel, publish, properties, body, &mut out);
+        self.output.extend(out);
+        assert!(published.is_ok() || self.machine.is_closing(), "{published:?}");
+        published.ok()
+    }
+
+    /// Publishes messages that no queue gets, and of which nothing is heard, until a time. More than is read at once is
+    /// always on its way.
+    pub async fn flood(&mut self, until: Instant) -> Lives<()> {
+        let body = [b'.'; 900];
+        while self.go_on(until, |client| client.output.len() < 10 * body.len()).await? {
+            let publish = basic::Publish::default();
+            if self.publish_on(FLOOD_CHANNEL, &publish, RawProperties::EMPTY, &body).is_none() {
+                break;
+            }
+        }
+        let until = Instant::now() + self.world.limit();
+        self.go_on(until, |client| client.output.is_empty()).await.map(drop)
+    }
+
+    /// Acknowledges so many of what it was handed, or gives it back.
+    pub fn settle(&mut self, count: usize, gives_back: bool) {
+        for _ in 0..count.min(self.unacknowledged.len()) {
+            let Some(Unacknowledged { tag, message }) = self.unacknowledged.pop_front() else {
+                return;
+            };
+            let method = if gives_back {
+                Method::BasicReject(basic::Reject { delivery_tag: tag, requeue: true })
+            } else {
+                self.world.settled(message);
+                Method::BasicAck(basic::Ack { delivery_tag: tag, multiple: false })
+            };
+            self.say(&method);
+        }
+    }
+
+    pub fn unacknowledged(&self) -> usize {
+        self.unacknowledged.len()
+    }
+
+    /// Waits until all that it has published is confirmed.
+    pub async fn confirmed(&mut self) -> Lives<()> {
+        while !self.unconfirmed.is_empty() {
+            self.rest(self.world.limit()).await?;
+        }
+        Ok(())
+    }
+
+    /// Says goodbye, and waits for the answer.
+    pub async fn close(&mut self) -> Lives<()> {
+        self.machine.close(200, "done", clock::now());
+        let until = Instant::now() + self.world.limit();
+        match self.go_on(until, |_| false).await {
+            Ok(_) => self.fail("has no answer to its goodbye"),
+            Err(_) if self.machine.is_close_answered() => Ok(()),
+            Err(gone) => Err(gone),
+        }
+    }
+
+    /// Sends the beginning of a frame, and what stands before that.
+    pub async fn say_half(&mut self) -> Lives<()> {
+        let most = self.output.len() + 20;
+        self.publish("half", 100, true);
+        let out = std::mem::take(self.machine.output());
+        self.output.extend(out);
+        self.output.truncate(most);
+        self.is_silent = true;
+        self.rest(Duration::from_millis(50)).await
+    }
+
+    /// Goes on for so long, or until something is heard that it waits for.
+    pub async fn rest(&mut self, time: Duration) -> Lives<()> {
+        let waits = (self.requests, self.unconfirmed.len());
+        let is_less = |client: &Client| {
+            client.requests < waits.0 || waits.1 > 0 && client.unconfirmed.is_empty()
+        };
+        self.go_on(Instant::now() + time, is_less).await.map(drop)
+    }
+
+    /// Reads and writes until something is so: then true, or until a time.
+    pub async fn go_on(&mut self, until: Instant, is_so: impl Fn(&Client) -> bool) -> Lives<bool> {
+        loop {
+            if is_so(self) {
+                return Ok(true);
+            }
+            if poll_fn(|cx| self.poll(cx, until)).await? {
+                return Ok(false);
+            }
+            self.check_patience();
+        }
+    }
+
+    /// Has what was said while nothing was read count from now on.
+    pub fn read_again(&mut self) {
+        (self.is_reading, self.answered_at) = (true, Instant::now());
+        self.unconfirmed.values_mut().for_each(|(_, since)| *since = Instant::now());
+        self.machine.set_reading(true, clock::now());
+    }
+
+    /// Reads so many bytes, as far as they come at once.
+    pub async fn read_some(&mut self, bytes: usize) -> Lives<()> {
+        self.to_read = bytes;
+        let until = Instant::now() + Duration::from_millis(20);
+        let read = self.go_on(until, |client| client.to_read == 0).await;
+        self.to_read = usize::MAX;
+        read.map(drop)
+    }
+
+    /// Stops to read.
+    pub fn read_no_more(&mut self) {
+        self.is_reading = false;
+        self.machine.set_reading(false, clock::now());
+    }
+
+    pub fn fail(&self, what: &str) -> ! {
+        panic!("{} {what} at {:?}", self.name, self.world.age())
+    }
+
+    fn check_patience(&self) {
+        if !self.is_reading || self.is_silent {
+            return;
+        }
+        let since = self.unconfirmed.values().next().map(|(_, since)| *since);
+        let asked = (self.requests > 0).then_some(self.answered_at);
+        for (since, what) in [(since, "waits for a confirm"), (asked, "waits for an answer")] {
+            if since.is_some_and(|since| since.elapsed() > self.world.limit_since(since)) {
+                self.fail(what);
+            }
+        }
+    }
+
+    /// Does what can be done. Ready when something was read (false), or it is time (true).
+    fn poll(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<Lives<bool>> {
+        if !self.is_silent {
+            let out = std::mem::take(self.machine.output());
+            self.output.extend(out);
+        }
+        let gone = |error: std::io::Error| Gone(error.to_string());
+        while !self.output.is_empty() {
+            let (front, _) = self.output.as_slices();
+            match Pin::new(&mut self.wire).poll_write(cx, front) {
+                Poll::Ready(Ok(count)) => drop(self.output.drain(..count)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(gone(error))),
+                Poll::Pending => break,
+            }
+            self.machine.bytes_sent(clock::now());
+        }
+        if let Poll::Ready(Err(error)) = Pin::new(&mut self.wire).poll_flush(cx) {
+            return Poll::Ready(Err(gone(error)));
+        }
+        if self.machine.is_closed() && self.output.is_empty() {
+            let why = self.machine.close_reason().map_or_else(String::new, ToString::to_string);
+            return Poll::Ready(Err(Gone(why)));
+        }
+        if self.is_reading && self.to_read > 0 {
+            let mut bytes = vec![0; self.to_read.min(READ_BYTES)];
+            let mut read = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.wire).poll_read(cx, &mut read) {
+                Poll::Ready(Ok(())) if read.filled().is_empty() => {
+                    return Poll::Ready(Err(Gone("end of the stream".into())));
+                }
+                Poll::Ready(Ok(())) => {
+                    self.input.extend_from_slice(read.filled());
+                    self.to_read -= read.filled().len();
+                    self.hear();
+                    return Poll::Ready(Ok(false));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(gone(error))),
+                Poll::Pending => {}
+            }
+        }
+        self.poll_time(cx, until)
+    }
+
+    fn poll_time(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<Lives<bool>> {
+        loop {
+            let now = clock::now();
+            if now >= until.into_std() {
+                return Poll::Ready(Ok(true));
+            }
+            let due = self.machine.poll_timeout().filter(|_| !self.is_silent);
+            if due.is_some_and(|due| now >= due) {
+                self.machine.handle_timeout(now);
+                if let Some(why) = self.machine.close_reason() {
+                    return Poll::Ready(Err(Gone(why.to_string())));
+                }
+                // What it has to say is said in another turn.
+                return Poll::Ready(Ok(false));
+            }
+            let next = due.map_or(until, |due| until.min(due.into()));
+            self.sleep.as_mut().reset(next);
+            if self.sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        let input = std::mem::take(&mut self.input);
+        let mut rest = &input[..];
+        while let Some(event) = self.machine.next(&mut rest, clock::now()) {
+            match event {
+                Event::Opened => self.is_open = true,
+                Event::ChannelOpened { channel } => self.channels = channel,
+                Event::Reply { .. } => {
+                    self.requests = self.requests.saturating_sub(1);
+                    self.answered_at = Instant::now();
+                }
+                Event::Confirm { first, last, is_ack, .. } => {
+                    assert!(is_ack, "{}: a message is refused", self.name);
+                    for seq in first..=last {
+                        let message = self.unconfirmed.remove(&seq).expect("it was published").0;
+                        self.world.confirmed(message);
+                    }
+                }
+                Event::Delivery(delivery) => {
+                    self.delivered(delivery.method, delivery.body);
+                }
+                Event::LargeDelivery(delivery) => {
+                    self.delivered(delivery.method(), &delivery.body);
+                }
+                Event::ChannelClosed { reason, .. } => {
+                    panic!("{}: channel closed: {reason}", self.name)
+                }
+                Event::Flow { .. } | Event::Blocked { .. } | Event::Unblocked => {}
+                Event::Closed(_) => {}
+            }
+        }
+        self.input = rest.to_vec();
+    }
+
+    fn delivered(&mut self, method: DeliveryMethod<'_>, body: &[u8]) {
+        let number: [u8; NUMBER_BYTES] = body[..NUMBER_BYTES].try_into().expect("a number");
+        let message = u64::from_be_bytes(number);
+        self.received += 1;
+        let tag = match method {
+            DeliveryMethod::Deliver(deliver) => deliver.delivery_tag,
+            DeliveryMethod::GetOk(got) => {
+                self.requests = self.requests.saturating_sub(1);
+                self.answered_at = Instant::now();
+                got.delivery_tag
+            }
+            DeliveryMethod::Return(_) => panic!("{}: nothing was mandatory", self.name),
+        };
+        if self.acknowledges {
+            self.unacknowledged.push_back(Unacknowledged { tag, message });
+        } else {
+            self.world.settled(message);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A client's end of a connection: a socket, or a WebSocket on it.
+
+use super::socket::Socket;
+use bytes::{Buf, Bytes};
+use futures_util::{Sink, Stream};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// What a client speaks AMQP on.
+pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl Wire for Socket {}
+
+/// A client's end of a WebSocket whose handshake is done.
+pub(super) struct ClientWebSocket {
+    socket: WebSocketStream<Socket>,
+    received: Bytes,
+}
+
+impl ClientWebSocket {
+    pub async fn new(socket: Socket) -> Self {
+        let socket = WebSocketStream::from_raw_socket(socket, Role::Client, None).await;
+        ClientWebSocket { socket, received: Bytes::new() }
+    }
+}
+
+impl Wire for ClientWebSocket {}
+
+fn into_io(error: Error) -> io::Error {
+    match error {
+        Error::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+impl AsyncRead for ClientWebSocket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while self.received.is_empty() {
+            match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+                Some(Ok(Message::Binary(bytes))) => self.received = bytes,
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Err(into_io(error))),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let count = self.received.len().min(buf.remaining());
+        buf.put_slice(&self.received[..count]);
+        self.received.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ClientWebSocket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
+        let message = Message::Binary(Bytes::copy_from_slice(buf));
+        Pin::new(&mut self.socket).start_send(message).map_err(into_io)?;
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_close(cx).map_err(into_io)
+    }
+}
