@@ -69,4 +69,4 @@ pub use node::Node;
 pub use recovering::{RecoveryError, recover};
 pub(crate) use redirect::Newcomer;
 #[cfg(test)]
-pub(crate) use testing::pass_on;
+pub(crate) use testing::{pass_on, serve_elsewhere};

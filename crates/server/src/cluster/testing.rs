@@ -5,7 +5,9 @@ mod ports;
 
 use super::front::{Front, Serves};
 use super::passing::pass;
-use crate::driver::ClientStream;
+use super::redirect::{Newcomer, serve_replayed};
+use super::watched::Watched;
+use crate::driver::{self, ClientStream, Shared};
 use crate::places::Place;
 use crate::service::Service;
 use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 /// Longer than anything takes, also on a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,4 +171,27 @@ pub(crate) async fn pass_on<S: ClientStream, T: ClientStream>(
     send_timeout: Option<Duration>,
 ) {
     drop(pass(client, node, place, send_timeout).await);
+}
+
+/// Has a broker log a client in, which another one serves after a while that this is asked for.
+pub(crate) async fn serve_elsewhere(
+    stream: Box<dyn ClientStream>,
+    client: Newcomer,
+    (home, stopping_home): (Arc<Shared>, watch::Receiver<bool>),
+    (there, stopping): (Arc<Shared>, watch::Receiver<bool>),
+    deciding: Duration,
+) {
+    let Newcomer { peer, place, name } = client;
+    let (watched, redirected) = Watched::new(stream, move |_| {
+        Box::pin(async move {
+            tokio::time::sleep(deciding).await;
+            Some(())
+        })
+    });
+    let place =
+        driver::serve(watched, peer.clone(), place, name.clone(), home, stopping_home).await;
+    if let Ok(redirected) = redirected.await {
+        let client = Newcomer { peer, place, name };
+        serve_replayed(redirected.stream, redirected.said, client, there, stopping).await;
+    }
 }

@@ -57,6 +57,8 @@ pub(super) struct Client {
     /// Requests that are not answered.
     requests: usize,
     answered_at: Instant,
+    /// When the network has last taken something of it.
+    wrote_at: Instant,
     /// Messages that it was handed.
     pub received: u64,
     /// What it is handed counts as acknowledged.
@@ -84,6 +86,7 @@ impl Client {
             unacknowledged: VecDeque::new(),
             requests: 0,
             answered_at: Instant::now(),
+            wrote_at: Instant::now(),
             received: 0,
             acknowledges: true,
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
@@ -92,10 +95,7 @@ impl Client {
 
     /// Logs in and opens its channel, with confirms.
     pub async fn open(&mut self) -> Lives<()> {
-        let until = Instant::now() + self.world.limit();
-        if !self.go_on(until, |client| client.is_open).await? {
-            self.fail("is not let in");
-        }
+        self.wait("to be let in", |client| client.is_open).await?;
         self.open_channel().await?;
         let select = confirm::Select { nowait: false };
         self.request(&Method::ConfirmSelect(select)).await
@@ -104,11 +104,22 @@ impl Client {
     /// Opens the next channel.
     pub async fn open_channel(&mut self) -> Lives<()> {
         let Ok(channel) = self.machine.open_channel() else { return Ok(()) };
-        let until = Instant::now() + self.world.limit();
-        if !self.go_on(until, |client| client.channels == channel).await? {
-            self.fail("gets no channel");
+        self.wait("for a channel", |client| client.channels == channel).await
+    }
+
+    /// Waits for something, no longer than it may.
+    async fn wait(&mut self, what: &str, is_so: impl Fn(&Client) -> bool) -> Lives<()> {
+        let since = Instant::now();
+        while !self.go_on(Instant::now() + self.world.limit(), &is_so).await? {
+            if self.is_too_long(since) {
+                self.fail(&format!("waits {what}"));
+            }
         }
         Ok(())
+    }
+
+    fn is_too_long(&self, since: Instant) -> bool {
+        since.elapsed() > self.world.limit_since(since)
     }
 
     /// Asks for something, and waits for the answer.
@@ -199,8 +210,7 @@ impl Client {
                 break;
             }
         }
-        let until = Instant::now() + self.world.limit();
-        self.go_on(until, |client| client.output.is_empty()).await.map(drop)
+        self.wait("to be heard", |client| client.output.is_empty()).await
     }
 
     /// Acknowledges so many of what it was handed, or gives it back.
@@ -234,11 +244,9 @@ impl Client {
     /// Says goodbye, and waits for the answer.
     pub async fn close(&mut self) -> Lives<()> {
         self.machine.close(200, "done", clock::now());
-        let until = Instant::now() + self.world.limit();
-        match self.go_on(until, |_| false).await {
-            Ok(_) => self.fail("has no answer to its goodbye"),
+        match self.wait("for an answer to its goodbye", |_| false).await {
             Err(_) if self.machine.is_close_answered() => Ok(()),
-            Err(gone) => Err(gone),
+            ended => ended,
         }
     }
 
@@ -268,16 +276,18 @@ impl Client {
             if is_so(self) {
                 return Ok(true);
             }
-            if poll_fn(|cx| self.poll(cx, until)).await? {
+            let is_time = poll_fn(|cx| self.poll(cx, until)).await?;
+            self.check_patience();
+            if is_time {
                 return Ok(false);
             }
-            self.check_patience();
         }
     }
 
     /// Has what was said while nothing was read count from now on.
     pub fn read_again(&mut self) {
-        (self.is_reading, self.answered_at) = (true, Instant::now());
+        self.is_reading = true;
+        (self.answered_at, self.wrote_at) = (Instant::now(), Instant::now());
         self.unconfirmed.values_mut().for_each(|(_, since)| *since = Instant::now());
         self.machine.set_reading(true, clock::now());
     }
@@ -285,7 +295,7 @@ impl Client {
     /// Reads so many bytes, as far as they come at once.
     pub async fn read_some(&mut self, bytes: usize) -> Lives<()> {
         self.to_read = bytes;
-        let until = Instant::now() + Duration::from_millis(20);
+        let until = Instant::now() + Duration::from_millis(500);
         let read = self.go_on(until, |client| client.to_read == 0).await;
         self.to_read = usize::MAX;
         read.map(drop)
@@ -305,11 +315,16 @@ impl Client {
         if !self.is_reading || self.is_silent {
             return;
         }
-        let since = self.unconfirmed.values().next().map(|(_, since)| *since);
-        let asked = (self.requests > 0).then_some(self.answered_at);
-        for (since, what) in [(since, "waits for a confirm"), (asked, "waits for an answer")] {
-            if since.is_some_and(|since| since.elapsed() > self.world.limit_since(since)) {
-                self.fail(what);
+        let published = self.unconfirmed.values().next().map(|(_, since)| *since);
+        // What waits for the network was not published yet.
+        let published = published.map(|since| since.max(self.wrote_at));
+        let asked = (self.requests > 0).then_some(self.answered_at.max(self.wrote_at));
+        let unsent = (!self.output.is_empty()).then_some(self.wrote_at);
+        let waits =
+            [(published, "a confirm"), (asked, "an answer"), (unsent, "the broker to read")];
+        for (since, what) in waits {
+            if since.is_some_and(|since| self.is_too_long(since)) {
+                self.fail(&format!("waits for {what}"));
             }
         }
     }
@@ -329,6 +344,7 @@ impl Client {
                 Poll::Pending => break,
             }
             self.machine.bytes_sent(clock::now());
+            self.wrote_at = Instant::now();
         }
         if let Poll::Ready(Err(error)) = Pin::new(&mut self.wire).poll_flush(cx) {
             return Poll::Ready(Err(gone(error)));

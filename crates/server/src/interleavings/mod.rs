@@ -81,7 +81,11 @@ async fn turn_of(world: &Arc<World>) {
     }
     world.all_over().await;
     world.resume();
-    take_all(world).await;
+    for route in [Route::default(), Route { is_redirected: true, ..Route::default() }] {
+        take_all(world, route).await;
+    }
+    let missing = world.missing();
+    assert!(missing.is_empty(), "confirmed, and neither delivered nor there: {missing:?}");
     world.all_over().await;
     for _ in 0..END_LIMIT.as_secs() {
         if World::task_count() == before && world.left().is_none() {
@@ -92,9 +96,9 @@ async fn turn_of(world: &Arc<World>) {
     panic!("left: {:?}, {} tasks, not {before}", world.left(), World::task_count());
 }
 
-/// Takes what is left in the queues, and sees that nothing is missing that was confirmed.
-async fn take_all(world: &Arc<World>) {
-    let (wire, _) = world.connect(Route::Socket, &world.network, "last").await;
+/// Takes what is left in the queues of the broker that is on this way.
+async fn take_all(world: &Arc<World>, route: Route) {
+    let (wire, _) = world.connect(route, &world.network, "last").await;
     let mut client = Client::new(world, "last".into(), wire, 0);
     let taken = async {
         client.open().await?;
@@ -102,7 +106,10 @@ async fn take_all(world: &Arc<World>) {
             client.declare(queue, true).await?;
             client.consume(queue, 0).await?;
         }
-        let vhost = world.shared.broker.vhost("/").expect("the default vhost");
+        let vhost = world.brokers[usize::from(route.is_redirected)]
+            .broker
+            .vhost("/")
+            .expect("the default vhost");
         let queues = QUEUES.map(|name| vhost.queue(name.as_bytes()).expect("a queue"));
         let until = tokio::time::Instant::now() + world.limit() * 2;
         while queues.iter().any(|queue| queue.status().messages() > 0) {
@@ -119,6 +126,4 @@ async fn take_all(world: &Arc<World>) {
         client.close().await
     };
     taken.await.expect("a connection");
-    let missing = world.missing();
-    assert!(missing.is_empty(), "confirmed, and neither delivered nor there: {missing:?}");
 }

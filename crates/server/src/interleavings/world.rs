@@ -6,14 +6,14 @@ use super::socket::{Cut, Network, Socket};
 use super::wire::{ClientWebSocket, Wire};
 use crate::accounts::GUEST;
 use crate::clock::Clock;
-use crate::cluster::pass_on;
+use crate::cluster::{Newcomer, pass_on, serve_elsewhere};
 use crate::config::Config;
 use crate::driver::{self, ClientStream, Shared};
 use crate::inside::INSIDE;
 use crate::login::{Elsewhere, Logins};
 use crate::negotiated;
 use crate::notices::Notices;
-use crate::places::{Admission, Place, Places};
+use crate::places::{Admission, Places};
 use crate::suspension::Suspension;
 use crate::throttle::Throttles;
 use crate::timers;
@@ -48,38 +48,30 @@ const SLOW_LIMIT: Duration = Duration::from_secs(20);
 pub(super) const END_LIMIT: Duration = Duration::from_secs(240);
 
 /// On what a client comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
-    Socket,
-    WebSocket,
-    Relayed,
-    RelayedWebSocket,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Route {
+    pub is_web_socket: bool,
+    /// Another node passes it on.
+    pub is_relayed: bool,
+    /// Another broker serves it than the one that logs it in.
+    pub is_redirected: bool,
 }
 
 impl Route {
     pub fn any(chance: &Chance) -> Self {
-        match chance.below(4) {
-            0 => Route::Socket,
-            1 => Route::WebSocket,
-            2 => Route::Relayed,
-            _ => Route::RelayedWebSocket,
+        Route {
+            is_web_socket: chance.one_in(2),
+            is_relayed: chance.one_in(2),
+            is_redirected: chance.one_in(3),
         }
     }
 
     /// Bytes that wait between the broker and a client, at most: those in the windows, of a relay, and of a message of a
     /// WebSocket, which is not taken in part.
     pub fn bytes_on_its_way(self, network: &Network) -> usize {
-        let windows = network.window * if self.is_relayed() { 2 } else { 1 };
-        let of_relay = if self.is_relayed() { 64 << 10 } else { 0 };
-        windows + of_relay + if self.is_web_socket() { 80 << 10 } else { 0 }
-    }
-
-    fn is_relayed(self) -> bool {
-        matches!(self, Route::Relayed | Route::RelayedWebSocket)
-    }
-
-    fn is_web_socket(self) -> bool {
-        matches!(self, Route::WebSocket | Route::RelayedWebSocket)
+        let windows = network.window * if self.is_relayed { 2 } else { 1 };
+        let of_relay = if self.is_relayed { 64 << 10 } else { 0 };
+        windows + of_relay + if self.is_web_socket { 80 << 10 } else { 0 }
     }
 }
 
@@ -97,7 +89,8 @@ pub(super) struct World {
     pub network: Network,
     begun: Instant,
     is_quick: bool,
-    pub shared: Arc<Shared>,
+    /// The broker that all clients come to, and the one that serves those that are redirected.
+    pub brokers: [Arc<Shared>; 2],
     stop: watch::Sender<bool>,
     /// For what does not end with a stop, as others are served after it.
     ends: watch::Sender<bool>,
@@ -128,18 +121,20 @@ impl World {
             blocks_one_in: if is_quick { 100 } else { 20 },
         };
         let sync_ms = if is_quick { 0..=10 } else { 0..=chance.within(10..=400) };
-        let gauge = Arc::new(MemoryGauge::default());
-        let store = SlowStore::new(&gauge, &chance, sync_ms, chance.within(2..=100));
-        let broker = Broker::new(store, gauge, Limits::default(), chance.number());
         let clock = Clock::of(move || BEGINNING_MS + begun.elapsed().as_millis() as u64);
-        broker.set_time(clock.now_ms());
-        let shared = Arc::new(shared(broker, &clock));
+        let brokers = [(); 2].map(|()| {
+            let gauge = Arc::new(MemoryGauge::default());
+            let store = SlowStore::new(&gauge, &chance, sync_ms.clone(), chance.within(2..=100));
+            let broker = Broker::new(store, gauge, Limits::default(), chance.number());
+            broker.set_time(clock.now_ms());
+            Arc::new(shared(broker, &clock))
+        });
         let world = Arc::new(World {
             chance,
             network,
             begun,
             is_quick,
-            shared,
+            brokers,
             stop: watch::Sender::new(false),
             ends: watch::Sender::new(false),
             follower: Arc::new(Places::new(PLACES)),
@@ -151,8 +146,10 @@ impl World {
             cut_at: Mutex::default(),
             lost_at: Mutex::default(),
         });
-        let broker = Arc::clone(&world.shared.broker);
-        tokio::spawn(timers::run(broker, clock, world.ends.subscribe()));
+        for shared in &world.brokers {
+            let broker = Arc::clone(&shared.broker);
+            tokio::spawn(timers::run(broker, clock.clone(), world.ends.subscribe()));
+        }
         world
     }
 
@@ -186,13 +183,13 @@ impl World {
 
     /// A new connection of a client.
     pub async fn connect(
-        self: &Arc<Self>,
+        &self,
         route: Route,
         network: &Network,
         name: &str,
     ) -> (Box<dyn Wire>, Cut) {
         let (client, mut server) = network.connect();
-        if route.is_relayed() {
+        if route.is_relayed {
             let (to_node, from_follower) = network.connect();
             self.tunnels.lock().push(to_node.cutter());
             self.relay(server, to_node, name);
@@ -200,33 +197,44 @@ impl World {
         }
         self.serve(server, route, name);
         let cutter = client.cutter();
-        let wire: Box<dyn Wire> = match route.is_web_socket() {
+        let wire: Box<dyn Wire> = match route.is_web_socket {
             true => Box::new(ClientWebSocket::new(client).await),
             false => Box::new(client),
         };
         (wire, cutter)
     }
 
-    fn serve(self: &Arc<Self>, socket: Socket, route: Route, name: &str) {
-        let (shared, stopping) = (Arc::clone(&self.shared), self.stop.subscribe());
+    fn serve(&self, socket: Socket, route: Route, name: &str) {
+        let [home, away] =
+            self.brokers.each_ref().map(|shared| (Arc::clone(shared), self.stop.subscribe()));
+        let deciding = self.chance.ms(0..=50);
         let name = name.to_owned();
-        let admission = self.shared.places.admit(|place| {
-            let frame_max = shared.connection.frame_max;
-            let task_name = format!("the connection of {name}");
-            if route.is_web_socket() {
-                return self.spawn(task_name, async move {
-                    let socket = WebSocket::new(socket, frame_max).await;
-                    end_of(socket, place, name, shared, stopping).await;
-                });
-            }
-            self.spawn(task_name, end_of(socket, place, name, shared, stopping))
+        let admission = self.brokers[0].places.admit(|place| {
+            self.spawn(format!("the connection of {name}"), async move {
+                let client = Newcomer { peer: INSIDE, place, name };
+                let frame_max = home.0.connection.frame_max;
+                match (route.is_web_socket, route.is_redirected) {
+                    (false, false) => serve_here(socket, client, home).await,
+                    (false, true) => {
+                        serve_elsewhere(Box::new(socket), client, home, away, deciding).await;
+                    }
+                    (true, is_redirected) => {
+                        let socket = WebSocket::new(socket, frame_max).await;
+                        if is_redirected {
+                            serve_elsewhere(Box::new(socket), client, home, away, deciding).await;
+                        } else {
+                            serve_here(socket, client, home).await;
+                        }
+                    }
+                }
+            })
         });
         assert_eq!(admission, Admission::Admitted);
     }
 
     /// Passes a client on, as a node does that does not lead.
-    fn relay(self: &Arc<Self>, mut client: Socket, mut node: Socket, name: &str) {
-        let (mut leads, send_timeout) = (self.leads.subscribe(), self.shared.send_timeout);
+    fn relay(&self, mut client: Socket, mut node: Socket, name: &str) {
+        let (mut leads, send_timeout) = (self.leads.subscribe(), self.brokers[0].send_timeout);
         let admission = self.follower.admit(|mut place| {
             self.spawn(format!("the relay of {name}"), async move {
                 tokio::select! {
@@ -256,7 +264,7 @@ impl World {
 
     /// Whether clients on this way may find that their connections are gone.
     pub fn may_end(&self, route: Route) -> bool {
-        self.stopped_at.lock().is_some() || route.is_relayed() && self.cut_at.lock().is_some()
+        self.stopped_at.lock().is_some() || route.is_relayed && self.cut_at.lock().is_some()
     }
 
     pub fn new_message(&self, queue: &str) -> u64 {
@@ -305,18 +313,20 @@ impl World {
 
     /// What is left of connections when all are over.
     pub fn left(&self) -> Option<String> {
-        let admin = self.shared.broker.admin();
-        let uses = admin.memory_uses();
-        let counts = [
-            ("places", self.shared.places.taken()),
-            ("places at the follower", self.follower.taken()),
-            ("paced", self.shared.paced.load(Relaxed)),
-            ("connections", admin.connections(None).map_or(0, |all| all.len())),
-            ("bytes of newcomers", uses.newcomers as usize),
-            ("bytes of sessions", uses.sessions as usize),
-            ("bytes of incomplete messages", uses.incomplete as usize),
-            ("bytes that are not read", uses.unread as usize),
-        ];
+        let mut counts = vec![("places at the follower", self.follower.taken())];
+        for shared in &self.brokers {
+            let admin = shared.broker.admin();
+            let uses = admin.memory_uses();
+            counts.extend([
+                ("places", shared.places.taken()),
+                ("paced", shared.paced.load(Relaxed)),
+                ("connections", admin.connections(None).map_or(0, |all| all.len())),
+                ("bytes of newcomers", uses.newcomers as usize),
+                ("bytes of sessions", uses.sessions as usize),
+                ("bytes of incomplete messages", uses.incomplete as usize),
+                ("bytes that are not read", uses.unread as usize),
+            ]);
+        }
         let left = counts.into_iter().find(|(_, count)| *count > 0);
         left.map(|(what, count)| format!("{count} {what}"))
     }
@@ -349,12 +359,10 @@ fn shared(broker: Arc<Broker>, clock: &Clock) -> Shared {
     }
 }
 
-async fn end_of<S: ClientStream>(
+async fn serve_here<S: ClientStream>(
     stream: S,
-    place: Place,
-    name: String,
-    shared: Arc<Shared>,
-    stopping: watch::Receiver<bool>,
+    Newcomer { peer, place, name }: Newcomer,
+    (shared, stopping): (Arc<Shared>, watch::Receiver<bool>),
 ) {
-    drop(driver::serve(stream, INSIDE, place, name, shared, stopping).await);
+    drop(driver::serve(stream, peer, place, name, shared, stopping).await);
 }
