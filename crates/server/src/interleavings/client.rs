@@ -59,6 +59,8 @@ pub(super) struct Client {
     answered_at: Instant,
     /// When the network has last taken something of it.
     wrote_at: Instant,
+    /// Since when it takes nothing of what there is.
+    unsent_since: Option<Instant>,
     /// Messages that it was handed.
     pub received: u64,
     /// What it is handed counts as acknowledged.
@@ -87,6 +89,7 @@ impl Client {
             requests: 0,
             answered_at: Instant::now(),
             wrote_at: Instant::now(),
+            unsent_since: None,
             received: 0,
             acknowledges: true,
             sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
@@ -288,6 +291,7 @@ impl Client {
     pub fn read_again(&mut self) {
         self.is_reading = true;
         (self.answered_at, self.wrote_at) = (Instant::now(), Instant::now());
+        self.unsent_since = None;
         self.unconfirmed.values_mut().for_each(|(_, since)| *since = Instant::now());
         self.machine.set_reading(true, clock::now());
     }
@@ -319,9 +323,11 @@ impl Client {
         // What waits for the network was not published yet.
         let published = published.map(|since| since.max(self.wrote_at));
         let asked = (self.requests > 0).then_some(self.answered_at.max(self.wrote_at));
-        let unsent = (!self.output.is_empty()).then_some(self.wrote_at);
-        let waits =
-            [(published, "a confirm"), (asked, "an answer"), (unsent, "the broker to read")];
+        let waits = [
+            (published, "a confirm"),
+            (asked, "an answer"),
+            (self.unsent_since, "the broker to read"),
+        ];
         for (since, what) in waits {
             if since.is_some_and(|since| self.is_too_long(since)) {
                 self.fail(&format!("waits for {what}"));
@@ -329,13 +335,14 @@ impl Client {
         }
     }
 
-    /// Does what can be done. Ready when something was read (false), or it is time (true).
+    /// Does what can be done. Ready when something was read or written (false), or it is time (true).
     fn poll(&mut self, cx: &mut Context<'_>, until: Instant) -> Poll<Lives<bool>> {
         if !self.is_silent {
             let out = std::mem::take(self.machine.output());
             self.output.extend(out);
         }
         let gone = |error: std::io::Error| Gone(error.to_string());
+        let before = self.output.len();
         while !self.output.is_empty() {
             let (front, _) = self.output.as_slices();
             match Pin::new(&mut self.wire).poll_write(cx, front) {
@@ -344,8 +351,12 @@ impl Client {
                 Poll::Pending => break,
             }
             self.machine.bytes_sent(clock::now());
-            self.wrote_at = Instant::now();
+            (self.wrote_at, self.unsent_since) = (Instant::now(), None);
         }
+        self.unsent_since = match self.output.is_empty() {
+            true => None,
+            false => Some(self.unsent_since.unwrap_or_else(Instant::now)),
+        };
         if let Poll::Ready(Err(error)) = Pin::new(&mut self.wire).poll_flush(cx) {
             return Poll::Ready(Err(gone(error)));
         }
@@ -369,6 +380,9 @@ impl Client {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(gone(error))),
                 Poll::Pending => {}
             }
+        }
+        if self.output.len() < before {
+            return Poll::Ready(Ok(false));
         }
         self.poll_time(cx, until)
     }

@@ -46,12 +46,13 @@ impl Conduct {
         }
     }
 
-    fn heartbeat_s(self, world: &World) -> u16 {
+    fn heartbeat_s(self, route: Route, world: &World) -> u16 {
         let some = [1, 2, 10, 60][world.chance.below(4) as usize];
         match self {
+            Conduct::FallsSilent if route.is_web_socket && world.chance.one_in(2) => 0,
             // Nothing else tells that it is gone.
             Conduct::FallsSilent | Conduct::Vanishes | Conduct::Idles => some,
-            Conduct::Floods => 1 + world.chance.below(2) as u16,
+            Conduct::Floods => 1,
             _ if world.chance.one_in(3) => some,
             _ => 0,
         }
@@ -72,13 +73,13 @@ pub(super) async fn live(world: Arc<World>, number: u64) {
         network = Network { latency_ms: 0..=0, window: 64 << 10, segment: 2048, ..network };
     }
     let (wire, cut) = world.connect(route, &network, &name).await;
-    let heartbeat_s = conduct.heartbeat_s(&world);
+    let heartbeat_s = conduct.heartbeat_s(route, &world);
     let mut client = Client::new(&world, name.clone(), wire, heartbeat_s);
     let life = match conduct {
         Conduct::Good => good(&mut client).await,
         Conduct::Slow => slow(&mut client, route.bytes_on_its_way(&network)).await,
         Conduct::Floods => flood(&mut client).await,
-        other => return end_badly(other, client, cut).await,
+        other => return end_badly(other, client, heartbeat_s, cut).await,
     };
     if let Err(Gone(why)) = life
         && !world.may_end(route)
@@ -165,7 +166,7 @@ async fn slow(client: &mut Client, on_its_way: usize) -> Lives<()> {
 async fn flood(client: &mut Client) -> Lives<()> {
     client.open().await?;
     client.open_channel().await?;
-    let until = Instant::now() + Duration::from_secs(6);
+    let until = Instant::now() + Duration::from_secs(3);
     let is_over = Arc::new(());
     // Time goes on though there is always something to do.
     let (chance, goes_on) = (client.world.chance.clone(), Arc::downgrade(&is_over));
@@ -181,7 +182,7 @@ async fn flood(client: &mut Client) -> Lives<()> {
 }
 
 /// Does not do its part any more, at some moment.
-async fn end_badly(conduct: Conduct, mut client: Client, cut: Cut) {
+async fn end_badly(conduct: Conduct, mut client: Client, heartbeat_s: u16, cut: Cut) {
     let world = Arc::clone(&client.world);
     if conduct == Conduct::Idles {
         let until = Instant::now() + world.chance.ms(0..=100);
@@ -197,7 +198,13 @@ async fn end_badly(conduct: Conduct, mut client: Client, cut: Cut) {
             act(&mut client).await?;
         }
         match conduct {
-            Conduct::FallsSilent => client.is_silent = true,
+            Conduct::FallsSilent => {
+                client.is_silent = true;
+                if heartbeat_s == 0 {
+                    // Nor does it answer a ping.
+                    client.read_no_more();
+                }
+            }
             Conduct::TurnsDeaf => turn_deaf(&mut client).await?,
             Conduct::Vanishes => {
                 client.is_silent = true;

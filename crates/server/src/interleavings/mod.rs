@@ -25,7 +25,10 @@ use tokio::runtime::Builder;
 use world::{END_LIMIT, QUEUES, Route, World};
 
 /// Seeds that are tried where neither a time nor a seed is given.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 80;
+
+/// Turns of tasks before it is looked what time it is, where they always have something to do.
+const TURNS_BEFORE_TIME: u32 = 3;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
@@ -56,7 +59,9 @@ fn clients_are_served_whatever_comes_first() {
 }
 
 fn run(seed: u64) {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true).event_interval(TURNS_BEFORE_TIME);
+    let runtime = builder.build();
     runtime.expect("a runtime").block_on(async {
         let world = World::new(seed);
         tokio::time::timeout(END_LIMIT * 10, turn_of(&world)).await.expect("an end");

@@ -11,6 +11,9 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+/// Bytes of a message of a WebSocket, at most.
+const MESSAGE_BYTES: usize = 16 * 1024;
+
 /// What a client speaks AMQP on.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -65,10 +68,12 @@ impl AsyncWrite for ClientWebSocket {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
-        let message = Message::Binary(Bytes::copy_from_slice(buf));
+        // One message at a time.
+        ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(into_io)?;
+        let count = buf.len().min(MESSAGE_BYTES);
+        let message = Message::Binary(Bytes::copy_from_slice(&buf[..count]));
         Pin::new(&mut self.socket).start_send(message).map_err(into_io)?;
-        Poll::Ready(Ok(buf.len()))
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

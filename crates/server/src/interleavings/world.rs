@@ -116,7 +116,7 @@ impl World {
         let network = Network {
             chance: chance.clone(),
             latency_ms: if is_quick { 0..=3 } else { 0..=chance.within(3..=60) },
-            window: if is_quick { 64 << 10 } else { chance.within(600..=200_000) as usize },
+            window: if is_quick { 64 << 10 } else { chance.within(4000..=200_000) as usize },
             segment: usize::MAX,
             blocks_one_in: if is_quick { 100 } else { 20 },
         };
