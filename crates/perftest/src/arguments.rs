@@ -4,6 +4,8 @@ use courser_client::{FieldTable, FieldValue, OwnedProperties, ShortString};
 
 use crate::options::Options;
 
+/// Where in a stream a message is, or a consumer begins.
+pub const STREAM_OFFSET: &str = "x-stream-offset";
 /// Longest name in a table.
 const NAME_MAX: usize = 255;
 
@@ -105,7 +107,21 @@ pub fn of_consumers(options: &Options) -> FieldTable {
     let kind = &options.kind;
     let table = table(&kind.consumer_args);
     match &kind.stream_offset {
-        Some(offset) => table.with("x-stream-offset", value_of(offset)),
+        Some(offset) => table.with(STREAM_OFFSET, value_of(offset)),
         None => table,
+    }
+}
+
+/// The arguments that consumers go on with over another connection, when they have read a stream up to this offset.
+#[must_use]
+pub fn of_consumers_again(options: &Options, last_offset: Option<i64>) -> FieldTable {
+    let kind = &options.kind;
+    let table = of_consumers(options);
+    match (last_offset, kind.stream_offset.as_deref().unwrap_or("next")) {
+        _ if !kind.stream => table,
+        (Some(last), _) => table.with(STREAM_OFFSET, last + 1),
+        // What came meanwhile is behind the first message. What is not of the run is told apart by its stamp.
+        (None, "next" | "last") if options.producers > 0 => table.with(STREAM_OFFSET, "first"),
+        (None, _) => table,
     }
 }

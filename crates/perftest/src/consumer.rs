@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use courser_client::batch::{BatchConsumer, Deliveries};
-use courser_client::{Channel, ConsumeOptions, Delivery, Error};
+use courser_client::{Channel, ConsumeOptions, Delivery, Error, FieldTable};
 use parking_lot::Mutex;
 
 use crate::alarm::Alarm;
@@ -50,7 +50,8 @@ impl Consumer {
         latency: Arc<Recorder>,
     ) -> Result<Self, Error> {
         let intake = Arc::new(Mutex::new(Intake::new(context.clone(), index, latency)));
-        let session = open(&context, index, &intake).await?.into();
+        let arguments = arguments::of_consumers(&context.options);
+        let session = open(&context, index, &intake, arguments).await?.into();
         Ok(Self { context, index, intake, session })
     }
 
@@ -83,8 +84,12 @@ impl Consumer {
         let context = &*self.context;
         let connection = context.consumer_links.connection(&context.endpoints, self.index).await?;
         declare(context, &connection).await?;
-        self.intake.lock().forget_unacknowledged();
-        open(context, self.index, &self.intake).await
+        let arguments = {
+            let mut intake = self.intake.lock();
+            intake.forget_unacknowledged();
+            arguments::of_consumers_again(&context.options, intake.last_offset())
+        };
+        open(context, self.index, &self.intake, arguments).await
     }
 
     /// Enters everything that has arrived so far in the ledger.
@@ -120,8 +125,11 @@ impl Consumer {
         alarm: &mut Alarm,
     ) -> Result<bool, Error> {
         let options = &self.context.options;
-        let (is_refused, tally) =
-            self.intake.lock().take_one(delivery.body(), delivery.redelivered());
+        let (is_refused, tally) = {
+            let mut intake = self.intake.lock();
+            intake.note_offset(delivery.raw_properties());
+            intake.take_one(delivery.body(), delivery.redelivered())
+        };
         let latency_ns = options.consuming.consumer_latency.as_nanos() as u64;
         if latency_ns > 0 {
             alarm.wait_until(now_ns() + latency_ns).await.map_err(lost)?;
@@ -185,11 +193,12 @@ impl Session {
     }
 }
 
-/// Opens a channel and starts to consume on it.
+/// Opens a channel and starts to consume on it, with these arguments.
 async fn open(
     context: &Context,
     index: usize,
     intake: &Arc<Mutex<Intake>>,
+    arguments: FieldTable,
 ) -> Result<Session, Error> {
     let connection = context.consumer_links.connection(&context.endpoints, index).await?;
     let channel = connection.open_channel().await?;
@@ -204,7 +213,6 @@ async fn open(
     if !auto_ack {
         channel.qos(options.prefetch).await?;
     }
-    let arguments = arguments::of_consumers(options);
     let consume = ConsumeOptions { auto_ack, arguments, ..ConsumeOptions::default() };
     let queue = &context.topology.queues[context.topology.consumed[index]];
     let source = if options.consuming.is_single() {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use courser_client::RawProperties;
 use courser_client::batch::Deliveries;
 
+use crate::arguments::STREAM_OFFSET;
 use crate::clock::now_ns;
 use crate::context::Context;
 use crate::latency::{Recorder, Recording};
@@ -20,6 +22,8 @@ pub struct Intake {
     /// Messages without an acknowledgement since the last one.
     unacknowledged: u16,
     last_tag: u64,
+    /// Offset of the last message, if it came from a stream.
+    last_offset: Option<i64>,
 }
 
 /// What to tell the broker.
@@ -50,6 +54,7 @@ impl Intake {
             delivered: 0,
             unacknowledged: 0,
             last_tag: 0,
+            last_offset: None,
         }
     }
 
@@ -71,6 +76,9 @@ impl Intake {
             }
         }
         drop(recording);
+        if let Some(last) = deliveries.iter().last() {
+            self.note_offset(last.properties());
+        }
         self.count(tally, now_ns);
     }
 
@@ -81,6 +89,22 @@ impl Intake {
         let latency = self.latency.clone();
         self.look(body, is_refused, now_ns(), &mut latency.lock(), &mut tally);
         (is_refused, tally)
+    }
+
+    /// Notes how far a stream is read, to go on there over another connection.
+    pub fn note_offset(&mut self, properties: RawProperties<'_>) {
+        if !self.context.options.kind.stream {
+            return;
+        }
+        let headers = properties.headers().ok().flatten();
+        let offset = headers.and_then(|headers| headers.get(STREAM_OFFSET).ok().flatten());
+        self.last_offset = offset.and_then(|offset| offset.as_integer()).or(self.last_offset);
+    }
+
+    /// The offset of the last message, if it came from a stream.
+    #[must_use]
+    pub fn last_offset(&self) -> Option<i64> {
+        self.last_offset
     }
 
     /// Whether it is this one's turn to be refused. What was put back is taken when it comes again.

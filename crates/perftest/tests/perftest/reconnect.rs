@@ -61,3 +61,26 @@ async fn without_the_option_a_restart_ends_the_run() {
     assert!(!report.fate.failures.is_empty());
     assert_eq!(report.fate.reconnects, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_of_a_stream_goes_on_behind_what_it_has_read() {
+    for from in ["next", "first"] {
+        let broker = Broker::start(Faults { restarts_at: Some(100), ..Faults::default() }).await;
+        let line = format!("{LINE} --stream --stream-offset {from} --drain-timeout 10s");
+        let report = run_lines(&broker, &line, |_| ()).await;
+        assert!(report.is_good(), "{from}: {:?}", report.fate);
+        assert_eq!((report.fate.lost, report.fate.duplicates), (0, 0), "{from}");
+        let offset = broker.seen().consumers[1].get("x-stream-offset").unwrap().as_integer();
+        assert!(offset.is_some_and(|offset| (1..100).contains(&offset)), "{from}: {offset:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_of_a_stream_that_has_read_nothing_misses_nothing() {
+    let broker = Broker::start(Faults { restarts_at: Some(1), ..Faults::default() }).await;
+    let report = run_lines(&broker, &format!("{LINE} --stream --drain-timeout 10s"), |_| ()).await;
+    assert!(report.is_good(), "{:?}", report.fate);
+    let offsets = broker.seen().consumers;
+    let offsets: Vec<_> = offsets.iter().map(|of| of.get("x-stream-offset")).collect();
+    assert_eq!(offsets, [None, Some(&"first".into())]);
+}

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use courser_codec::{
-    ContentHeader, FieldTable, Method, RawProperties, ShortStr, ShortString, basic, confirm,
+    FieldTable, Method, OwnedProperties, RawProperties, ShortStr, ShortString, basic, confirm,
     exchange, queue, tx, write_body_frame, write_content_header_frame,
 };
 use courser_connection::server::{self, Event};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 
-use super::state::{Exchange, Message, Published, Sending, State};
+use super::state::{Exchange, Message, Sending, State};
+
+mod publish;
 
 /// Time between two messages for a consumer, when they come in drips.
 const DRIP_EVERY: Duration = Duration::from_millis(5);
@@ -151,70 +153,6 @@ impl Link {
         }
     }
 
-    fn publish(&mut self, publish: &server::Publish<'_>) {
-        let state = self.state.clone();
-        let mut state = state.lock().unwrap();
-        state.published += 1;
-        let (number, faults) = (Some(state.published), state.faults);
-        if number == faults.restarts_at {
-            self.is_broken = true;
-            return state.restart();
-        }
-        if number == faults.breaks_at || number == faults.closes_at {
-            self.is_broken = number == faults.breaks_at;
-            if !self.is_broken {
-                self.machine.connection_error(541, "out of order", (60, 40), Instant::now());
-            }
-            return;
-        }
-        let (exchange, key) =
-            (publish.publish.exchange.to_string(), publish.publish.routing_key.to_string());
-        let properties = ContentHeader::parse(publish.header).unwrap().properties;
-        state.seen.published.push(Published {
-            key: key.clone(),
-            properties: properties.decode().unwrap().to_owned().unwrap(),
-            size_bytes: publish.body.len(),
-        });
-        self.channels.entry(publish.channel).or_default().in_transaction += 1;
-        let targets = match exchange.as_str() {
-            "" => vec![key],
-            name => state.exchanges.get(name).map(|found| found.route(&key)).unwrap_or_default(),
-        };
-        let copies = match number {
-            number if number == faults.loses || number == faults.refuses => 0,
-            number if number == faults.doubles => 2,
-            _ => 1,
-        };
-        let mut is_routed = false;
-        for target in targets {
-            if let Some(queue) = state.queues.get_mut(&target) {
-                is_routed = true;
-                let message = Message { body: publish.body.to_vec(), redelivered: false };
-                (0..copies).for_each(|_| queue.push(message.clone()));
-            }
-        }
-        drop(state);
-        if !is_routed && publish.publish.mandatory {
-            let returned = basic::Return {
-                reply_code: 312,
-                exchange: publish.publish.exchange,
-                ..Default::default()
-            };
-            self.message(publish.channel, Method::BasicReturn(returned), publish.body);
-        }
-        let is_forgotten = faults.forgets_from.is_some_and(|from| number >= Some(from));
-        if publish.confirm_seq > 0 && !is_forgotten {
-            let delivery_tag = publish.confirm_seq;
-            let answer = match number == faults.refuses {
-                true => {
-                    Method::BasicNack(basic::Nack { delivery_tag, multiple: false, requeue: false })
-                }
-                false => Method::BasicAck(basic::Ack { delivery_tag, multiple: false }),
-            };
-            self.machine.transmit(publish.channel, &answer);
-        }
-    }
-
     fn request(&mut self, channel: u16, method: Method<'_>) {
         let state = self.state.clone();
         let mut state = state.lock().unwrap();
@@ -245,14 +183,16 @@ impl Link {
                 Method::BasicCancelOk(basic::CancelOk { consumer_tag: cancel.consumer_tag })
             }
             Method::BasicConsume(consume) => {
-                state.seen.consumers.push(consume.arguments.to_owned().unwrap());
+                let arguments = consume.arguments.to_owned().unwrap();
+                state.seen.consumers.push(arguments.clone());
                 let name = consume.queue.to_string();
                 let Some(queue) = state.queues.get_mut(&name) else {
                     return self.not_found(channel, (60, 20));
                 };
                 self.channels.entry(channel).or_default().consumer =
                     Some((consume.consumer_tag.into(), name, !consume.no_ack));
-                queue.consume(channel, self.delivering.clone());
+                let offset = arguments.get("x-stream-offset");
+                queue.consume(channel, self.delivering.clone(), offset);
                 Method::BasicConsumeOk(basic::ConsumeOk { consumer_tag: consume.consumer_tag })
             }
             other => {
@@ -357,7 +297,7 @@ impl Link {
             redelivered: message.redelivered,
             ..Default::default()
         };
-        self.message(channel, Method::BasicGetOk(got), &message.body);
+        self.message(channel, Method::BasicGetOk(got), &message.body, None);
     }
 
     fn next_tag(&mut self, channel: u16, queue: &str, message: &Message, acks: bool) -> u64 {
@@ -383,13 +323,17 @@ impl Link {
             exchange: ShortStr::EMPTY,
             routing_key: ShortStr::EMPTY,
         };
-        self.message(channel, Method::BasicDeliver(deliver), &message.body);
+        self.message(channel, Method::BasicDeliver(deliver), &message.body, message.offset);
     }
 
-    fn message(&mut self, channel: u16, method: Method<'_>, body: &[u8]) {
+    fn message(&mut self, channel: u16, method: Method<'_>, body: &[u8], offset: Option<usize>) {
         self.machine.transmit(channel, &method);
         let (out, size) = (self.machine.output(), body.len() as u64);
-        write_content_header_frame(channel, basic::CLASS_ID, size, RawProperties::EMPTY, out);
+        let headers = offset.map(|at| FieldTable::new().with("x-stream-offset", at as i64));
+        let mut encoded = Vec::new();
+        OwnedProperties { headers, ..Default::default() }.encode(&mut encoded);
+        let properties = RawProperties::from_encoded(&encoded).unwrap();
+        write_content_header_frame(channel, basic::CLASS_ID, size, properties, out);
         for piece in body.chunks(100_000) {
             write_body_frame(channel, piece, out);
         }

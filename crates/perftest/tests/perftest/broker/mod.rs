@@ -77,7 +77,7 @@ impl Broker {
 
     /// Puts a message into a queue, as if another program had left it there.
     pub fn leave(&self, queue: &str, body: &[u8]) {
-        let message = Message { body: body.into(), redelivered: false };
+        let message = Message { body: body.into(), redelivered: false, offset: None };
         self.state.lock().unwrap().queues.entry(queue.into()).or_default().push(message);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use courser_codec::{FieldTable, OwnedProperties, basic, queue};
+use courser_codec::{FieldTable, FieldValue, OwnedProperties, basic, queue};
 use tokio::sync::{mpsc, watch};
 
 use super::Faults;
@@ -91,6 +91,8 @@ impl Exchange {
 pub struct Message {
     pub body: Vec<u8>,
     pub redelivered: bool,
+    /// Where it is, if it is in a stream.
+    pub offset: Option<usize>,
 }
 
 /// A message on its way to a consumer of this channel.
@@ -106,9 +108,10 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub fn push(&mut self, message: Message) {
+    pub fn push(&mut self, mut message: Message) {
         self.consumers.retain(|(_, consumer)| !consumer.is_closed());
         if self.is_stream {
+            message.offset = Some(self.ready.len());
             for (channel, consumer) in &self.consumers {
                 let _ = consumer.send((*channel, message.clone()));
             }
@@ -124,7 +127,18 @@ impl Queue {
         }
     }
 
-    pub fn consume(&mut self, channel: u16, consumer: Sending) {
+    /// Adds a consumer, which gets what is there; of a stream, what is there from `offset` on.
+    pub fn consume(&mut self, channel: u16, consumer: Sending, offset: Option<&FieldValue>) {
+        if self.is_stream {
+            let all = self.ready.len();
+            let from = match offset.and_then(FieldValue::as_str) {
+                Some("first") => 0,
+                _ => offset.and_then(FieldValue::as_integer).map_or(all, |offset| offset as usize),
+            };
+            for message in self.ready.iter().skip(from) {
+                let _ = consumer.send((channel, message.clone()));
+            }
+        }
         self.consumers.push((channel, consumer));
         if !self.is_stream {
             let waiting: Vec<_> = self.ready.drain(..).collect();
