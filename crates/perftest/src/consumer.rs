@@ -58,18 +58,18 @@ impl Consumer {
     /// Takes messages until it fails, which it should not; tells why. With `--reconnect` it connects again instead.
     pub async fn work(&self) -> Error {
         let mut session = self.session.lock().await;
+        let context = &*self.context;
+        let mut attempts = context.recovery.attempts(format!("consumer {}", self.index + 1));
         loop {
             let error = match session.take(self).await {
                 Err(error) => error,
                 // This side has ended it.
                 Ok(()) => return std::future::pending().await,
             };
-            let context = &*self.context;
             if !context.options.reconnect {
                 return error;
             }
-            let name = format!("consumer {}", self.index + 1);
-            let mut attempts = context.recovery.begin(name, &error);
+            attempts.broken(&error).await;
             *session = loop {
                 match self.reopen().await {
                     Ok(session) => break session,

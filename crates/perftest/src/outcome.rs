@@ -48,6 +48,12 @@ impl Run {
             None => None,
         };
         self.failures.extend(self.context.recovery.failures());
+        let totals = self.context.counters.totals();
+        let uncertain = self.context.counters.uncertain.total();
+        let has_answers = self.context.options.confirms() > 0 || self.context.options.tx > 0;
+        if has_answers && uncertain > 0 && totals.confirmed == 0 {
+            self.failures.push("nothing of what was published was confirmed".to_owned());
+        }
         if ready.is_none() && self.failures.is_empty() && self.interruptions < 2 {
             self.failures.push("the broker gave no answer at the end".to_owned());
         }
@@ -56,7 +62,6 @@ impl Run {
         // A stream keeps what was consumed.
         let waiting = if topology.keeps_messages() { 0 } else { ready.unwrap_or(0) };
         let gone = missing.saturating_sub(waiting);
-        let totals = self.context.counters.totals();
         let fate = Fate {
             lost: if is_open { 0 } else { gone },
             undrained: if is_open { 0 } else { missing - gone },
@@ -69,7 +74,7 @@ impl Run {
             foreign: totals.foreign,
             refused: self.context.counters.refused.total(),
             reconnects: self.context.recovery.recovered(),
-            uncertain: self.context.counters.uncertain.total(),
+            uncertain,
             failures: std::mem::take(&mut self.failures),
         };
         let broker = setup.broker.clone();

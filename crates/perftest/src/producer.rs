@@ -65,21 +65,21 @@ impl Producer {
     }
 
     /// Publishes until it is told to stop, the limit of messages is reached, or the connection fails; with
-    /// `--reconnect`, it connects again then.
+    /// `--reconnect`, it connects again then, unless the broker has refused what it publishes.
     pub async fn run(mut self) -> Stopped {
         let started_ns = now_ns();
         let mut pacer = self.pacer(started_ns);
+        let context = self.context.clone();
+        let mut attempts = context.recovery.attempts(format!("producer {}", self.index + 1));
+        let goes_on = |error: &&Error| context.options.reconnect && !is_refusal(error);
         loop {
             let error = self.publish_all(&mut pacer, started_ns).await.err();
-            let Some(failed) = error.as_ref().filter(|_| self.context.options.reconnect) else {
+            let Some(broken) = error.as_ref().filter(goes_on) else {
                 return Stopped { error, producer: self };
             };
             self.lose_unanswered();
-            let context = self.context.clone();
-            let name = format!("producer {}", self.index + 1);
-            let mut attempts = context.recovery.begin(name, failed);
             let session = tokio::select! {
-                session = self.reopen(&mut attempts) => session,
+                session = self.reopen(&mut attempts, broken) => session,
                 () = context.stopped() => {
                     attempts.given_up();
                     return Stopped { error: None, producer: self };
@@ -91,7 +91,8 @@ impl Producer {
     }
 
     /// Tries until it works.
-    async fn reopen(&self, attempts: &mut Attempts<'_>) -> Session {
+    async fn reopen(&self, attempts: &mut Attempts<'_>, broken: &Error) -> Session {
+        attempts.broken(broken).await;
         loop {
             match self.try_to_reopen().await {
                 Ok(session) => return session,
@@ -153,7 +154,8 @@ impl Producer {
                 tokio::select! {
                     () = window.freed() => {}
                     () = context.stopped() => break,
-                    error = self.session.connection.closed() => return Err(error),
+                    // A channel that is closed, with its connection or alone, has no more confirms.
+                    settled = self.session.channel.wait_for_confirms() => drop(settled?),
                 }
                 continue;
             }
@@ -278,6 +280,11 @@ impl Stopped {
     pub async fn flush(&self) -> Result<(), Error> {
         self.producer.session.channel.flush().await
     }
+}
+
+/// Whether the broker has refused what was published for its content or the user's rights, as it would again.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::ChannelClosed { .. }) && matches!(error.reply_code(), Some(403 | 406))
 }
 
 fn lost(error: io::Error) -> Error {

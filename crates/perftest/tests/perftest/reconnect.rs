@@ -84,3 +84,25 @@ async fn a_consumer_of_a_stream_that_has_read_nothing_misses_nothing() {
     let offsets: Vec<_> = offsets.iter().map(|of| of.get("x-stream-offset")).collect();
     assert_eq!(offsets, [None, Some(&"first".into())]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_broker_refuses_is_not_published_again() {
+    for code in [403, 406] {
+        let broker = Broker::start(Faults { rejects: Some(code), ..Faults::default() }).await;
+        let report = run_lines(&broker, "--reconnect --messages 400 --duration 60s", |_| ()).await;
+        let told = &report.fate.failures;
+        assert!(told[0].starts_with("a producer failed: "), "{told:?}");
+        assert!(told[0].contains(&code.to_string()), "{told:?}");
+        assert_eq!(report.fate.reconnects, 0, "{code}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_producer_that_fails_over_and_over_waits_in_between_and_fails_the_run() {
+    // The exchange is gone each time.
+    let broker = Broker::start(Faults { rejects: Some(404), ..Faults::default() }).await;
+    let report = run_lines(&broker, "--reconnect --duration 1s", |_| ()).await;
+    let fate = &report.fate;
+    assert!((1..30).contains(&fate.reconnects), "{fate:?}");
+    assert_eq!(report.problems(), ["nothing of what was published was confirmed"]);
+}

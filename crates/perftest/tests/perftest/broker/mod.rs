@@ -31,6 +31,8 @@ pub struct Faults {
     pub closes_at: Option<u64>,
     /// With this publish all connections break, and queues that are not durable go, as at a restart.
     pub restarts_at: Option<u64>,
+    /// Every publish has its channel closed with this code.
+    pub rejects: Option<u16>,
     /// Consumers get a message every few milliseconds.
     pub drips: bool,
 }

@@ -14,6 +14,10 @@ impl Link {
         let mut state = state.lock().unwrap();
         state.published += 1;
         let (number, faults) = (Some(state.published), state.faults);
+        if let Some(code) = faults.rejects {
+            let (channel, ids) = (publish.channel, (60, 40));
+            return self.machine.channel_error(channel, code, "not this", ids, Instant::now());
+        }
         if number == faults.restarts_at {
             self.is_broken = true;
             return state.restart();
