@@ -12,12 +12,14 @@ use courser_client::{
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::clock::now_ns;
 use crate::duration::parse_duration;
 use crate::endpoints::Endpoints;
 use crate::latency::{Recorder, Summary, new_histogram};
 use crate::options::BrokerOptions;
+use crate::outcome::ENDING_TIMEOUT;
 use crate::run::RunError;
 use crate::text::write_latency;
 
@@ -133,21 +135,8 @@ pub async fn run(
         let (shared, recorder) = (shared.clone(), recorder.clone());
         working.spawn(async move { work(&shared, index, &recorder).await });
     }
-    let over = tokio::time::sleep(shared.options.duration);
-    tokio::pin!(over);
-    let mut failures = Vec::new();
-    loop {
-        tokio::select! {
-            ended = working.join_next() => match ended {
-                None => break,
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(error))) => failures.push(format!("a worker failed: {error}")),
-                Some(Err(error)) => failures.push(format!("a worker failed: {error}")),
-            },
-            () = &mut over, if !shared.is_over.load(Relaxed) => shared.is_over.store(true, Relaxed),
-            Some(()) = interrupts.recv() => shared.is_over.store(true, Relaxed),
-        }
-    }
+    let failures = wait_for(&mut working, &shared, &mut interrupts).await;
+    working.shutdown().await;
     let duration_s = (now_ns() - begun_ns) as f64 / 1e9;
     let total = shared.total.load(Relaxed);
     let mut histogram = new_histogram();
@@ -161,6 +150,45 @@ pub async fn run(
         latency: Summary::of(&histogram),
         failures,
     })
+}
+
+/// Waits for the workers, and stops them when their time is over: gives their failures. A broker that does not answer
+/// is waited for until [`ENDING_TIMEOUT`], or a second interrupt.
+async fn wait_for(
+    working: &mut JoinSet<Result<(), Error>>,
+    shared: &Shared,
+    interrupts: &mut mpsc::Receiver<()>,
+) -> Vec<String> {
+    let over = tokio::time::sleep(shared.options.duration);
+    tokio::pin!(over);
+    let (mut failures, mut signals) = (Vec::new(), 0);
+    loop {
+        tokio::select! {
+            ended = working.join_next() => match ended {
+                None => return failures,
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(error))) => failures.push(format!("a worker failed: {error}")),
+                Some(Err(error)) => failures.push(format!("a worker failed: {error}")),
+            },
+            () = &mut over => {
+                if shared.is_over.swap(true, Relaxed) {
+                    let count = working.len();
+                    failures.push(format!("{count} workers had no answer for {ENDING_TIMEOUT:?}"));
+                    return failures;
+                }
+                over.as_mut().reset(Instant::now() + ENDING_TIMEOUT);
+            }
+            Some(()) = interrupts.recv() => {
+                signals += 1;
+                if signals > 1 {
+                    return failures;
+                }
+                if !shared.is_over.load(Relaxed) {
+                    over.as_mut().reset(Instant::now());
+                }
+            }
+        }
+    }
 }
 
 /// What a worker needs besides what it opens: a connection, a channel, and a queue.

@@ -1,9 +1,10 @@
 //! What all producers and consumers of a run share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::counters::Counters;
 use crate::declare::Declared;
@@ -45,8 +46,8 @@ pub struct Context {
     pub(crate) declared: Mutex<Declared>,
     /// Latencies of consumers and of confirms, as of the last second.
     pub(crate) latencies: Mutex<(Latencies, Latencies)>,
-    stopping: AtomicBool,
-    stopped: Notify,
+    /// When the time to drain is over, once producers should stop.
+    drained_at: watch::Sender<Option<Instant>>,
 }
 
 impl Context {
@@ -71,8 +72,7 @@ impl Context {
             recovery: Recovery::default(),
             declared: Mutex::default(),
             latencies: Mutex::default(),
-            stopping: AtomicBool::new(false),
-            stopped: Notify::new(),
+            drained_at: watch::Sender::default(),
             options,
         })
     }
@@ -99,26 +99,43 @@ impl Context {
         }
     }
 
-    /// Tells producers to stop.
+    /// Tells producers to stop; from now on `--drain-timeout` counts.
     pub fn stop(&self) {
-        self.stopping.store(true, Relaxed);
-        self.stopped.notify_waiters();
+        self.drained_at.send_replace(Some(Instant::now() + self.options.drain_timeout));
+    }
+
+    /// Ends the time to drain, when the user does not want to wait.
+    pub fn stop_draining(&self) {
+        self.drained_at.send_replace(Some(Instant::now()));
     }
 
     /// Whether producers should stop.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Relaxed)
+        self.drained_at.borrow().is_some()
     }
 
     /// Waits until producers should stop.
     pub async fn stopped(&self) {
+        // The sender is here, so there is no error.
+        let _ = self.drained_at.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Waits until the time to drain is over.
+    pub async fn draining_over(&self) {
+        let mut drained_at = self.drained_at.subscribe();
         loop {
-            let stopped = self.stopped.notified();
-            if self.is_stopping() {
-                return;
+            let deadline = *drained_at.borrow_and_update();
+            let over = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                _ = drained_at.changed() => {}
             }
-            stopped.await;
         }
     }
 }

@@ -26,12 +26,12 @@ impl Run {
     }
 
     /// Closes everything and sums up.
-    pub(crate) async fn finish(mut self, setup: Setup) -> Report {
+    pub(crate) async fn finish(mut self, mut setup: Setup) -> Report {
         let ending = Ending::within(ENDING_TIMEOUT);
         let unconfirmed = self.stopped.iter().map(|producer| producer.give_up_waiting()).sum();
         let is_settled = self.stopped.iter().all(|producer| producer.outstanding() == 0);
         self.close_all(&ending, is_settled).await;
-        let setup = setup.renewed(&self.context).await;
+        ending.wait(setup.renew(&self.context)).await;
         let missing = self.missing();
         let queues = || self.context.topology.queues.iter().enumerate();
         let topology = &self.context.topology;
@@ -54,11 +54,11 @@ impl Run {
         if has_answers && uncertain > 0 && totals.confirmed == 0 {
             self.failures.push("nothing of what was published was confirmed".to_owned());
         }
-        if ready.is_none() && self.failures.is_empty() && self.interruptions < 2 {
+        if ready.is_none() && self.failures.is_empty() && self.interrupts.count < 2 {
             self.failures.push("the broker gave no answer at the end".to_owned());
         }
         // A run that was cut off cannot tell what is lost from what is under way.
-        let is_open = self.interruptions > 1 || ready.is_none() || !self.failures.is_empty();
+        let is_open = self.interrupts.count > 1 || ready.is_none() || !self.failures.is_empty();
         // A stream keeps what was consumed.
         let waiting = if topology.keeps_messages() { 0 } else { ready.unwrap_or(0) };
         let gone = missing.saturating_sub(waiting);
@@ -124,7 +124,7 @@ impl Run {
             warmup_s: context.options.warmup.as_secs_f64(),
             drain_s: seconds(self.ended_ns, counters.consumed.last_ns()),
             consumed_from_warmup: counters.from_warmup.total(),
-            interrupted: self.interruptions > 0,
+            interrupted: self.interrupts.count > 0,
             // What a producer was handing over when it was told to stop is of the measured time.
             published: throughput(measured.published + drained.published, 0),
             consumed: throughput(measured.consumed, drained.consumed),
@@ -140,7 +140,7 @@ impl Run {
 }
 
 /// The time for everything behind the drain together: closing, looking into the queues, deleting them.
-const ENDING_TIMEOUT: Duration = Duration::from_secs(10);
+pub const ENDING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Waits for a broker that may not answer any more.
 struct Ending(Instant);

@@ -178,19 +178,22 @@ impl Producer {
             }
             self.sent += count;
             context.counters.published.add(count, now_ns);
-            self.commit(1).await?;
+            if !self.commit(1).await? {
+                return Ok(());
+            }
         }
-        self.commit(0).await
+        self.commit(0).await.map(drop)
     }
 
-    /// Commits the open transaction, if it has messages and room for fewer than so many more.
-    async fn commit(&mut self, room: u64) -> Result<(), Error> {
+    /// Commits the open transaction, if it has messages and room for fewer than so many more. False if the broker has
+    /// not answered when the time to drain was over.
+    async fn commit(&mut self, room: u64) -> Result<bool, Error> {
         let Session { channel, transaction, .. } = &mut self.session;
         match transaction {
             Some(open) if open.len() > 0 && (room == 0 || open.room() < room) => {
                 open.commit(channel, &self.context, &self.confirm_latency).await
             }
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use courser_client::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 use crate::clock::now_ns;
 use crate::consumer::Consumer;
@@ -86,8 +85,7 @@ pub async fn run(
         stopped: Vec::new(),
         failing: JoinSet::new(),
         failures: Vec::new(),
-        interrupts,
-        interruptions: 0,
+        interrupts: Interrupts { signals: interrupts, count: 0 },
         ended_ns: 0,
         ended: Totals::default(),
     };
@@ -113,12 +111,30 @@ pub(crate) struct Run {
     /// Ends for each consumer that fails, with what to say about it.
     pub(crate) failing: JoinSet<String>,
     pub(crate) failures: Vec<String>,
-    interrupts: mpsc::Receiver<()>,
-    pub(crate) interruptions: u32,
+    pub(crate) interrupts: Interrupts,
     /// When publishing ended, in monotonic nanoseconds.
     pub(crate) ended_ns: u64,
     /// What had come by then.
     pub(crate) ended: Totals,
+}
+
+/// What the user wants to end.
+pub(crate) struct Interrupts {
+    signals: mpsc::Receiver<()>,
+    pub(crate) count: u32,
+}
+
+impl Interrupts {
+    /// Waits for the next one. The first is for the run, the second also for the wait for what is under way.
+    async fn next(&mut self, context: &Context) {
+        if self.signals.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        self.count += 1;
+        if self.count > 1 {
+            context.stop_draining();
+        }
+    }
 }
 
 impl Run {
@@ -172,7 +188,7 @@ impl Run {
                 _ = look.tick() => {}
                 Some(stopped) = self.producers.join_next() => self.producer_ended(stopped),
                 Some(Ok(failure)) = self.failing.join_next() => self.failures.push(failure),
-                Some(()) = self.interrupts.recv() => self.interruptions += 1,
+                () = self.interrupts.next(&self.context) => {}
             }
             let now = now_ns();
             if self.sampler.measured_from_ns.is_none() && now >= warm_ns {
@@ -186,7 +202,7 @@ impl Run {
             let all_consumed =
                 !publishes && messages > 0 && self.context.counters.consumed.total() >= messages;
             let is_over = end_ns.is_some_and(|end_ns| now >= end_ns);
-            let is_broken = !self.failures.is_empty() || self.interruptions > 0;
+            let is_broken = !self.failures.is_empty() || self.interrupts.count > 0;
             if all_published || all_consumed || is_over || is_broken {
                 break;
             }
@@ -194,8 +210,11 @@ impl Run {
         self.context.stop();
         self.ended_ns = now_ns();
         self.ended = self.context.counters.totals();
-        while let Some(stopped) = self.producers.join_next().await {
-            self.producer_ended(stopped);
+        while !self.producers.is_empty() {
+            tokio::select! {
+                Some(stopped) = self.producers.join_next() => self.producer_ended(stopped),
+                () = self.interrupts.next(&self.context) => {}
+            }
         }
     }
 
@@ -216,23 +235,17 @@ impl Run {
         line(&point.line());
     }
 
-    /// Waits for messages and confirms under way until all are there, as long as `--drain-timeout` lets it.
+    /// Waits for messages and confirms under way until all are there, as long as there is time to drain.
     async fn drain(&mut self, line: &mut impl FnMut(&str)) {
-        let deadline = Instant::now() + self.context.options.drain_timeout;
-        let flushing = async {
-            for producer in &self.stopped {
-                // A connection that has failed was told of.
-                let _ = producer.flush().await;
-            }
-        };
-        let _ = tokio::time::timeout_at(deadline, flushing).await;
+        let context = self.context.clone();
+        self.flush().await;
         let mut look = tokio::time::interval(LOOK_EVERY);
-        while !self.is_drained() && self.failures.is_empty() && self.interruptions < 2 {
+        while !self.is_drained() && self.failures.is_empty() && self.interrupts.count < 2 {
             tokio::select! {
                 _ = look.tick() => {}
-                () = tokio::time::sleep_until(deadline) => break,
+                () = context.draining_over() => break,
                 Some(Ok(failure)) = self.failing.join_next() => self.failures.push(failure),
-                Some(()) = self.interrupts.recv() => self.interruptions += 1,
+                () = self.interrupts.next(&context) => {}
             }
             let now = now_ns();
             if now >= self.sampler.next_ns() {
@@ -240,6 +253,24 @@ impl Run {
             }
         }
         self.sampler.finish(now_ns());
+    }
+
+    /// Waits until all that was published is with the operating system, as long as there is time to drain.
+    async fn flush(&mut self) {
+        let flushing = async {
+            for producer in &self.stopped {
+                // A connection that has failed was told of.
+                let _ = producer.flush().await;
+            }
+        };
+        tokio::pin!(flushing);
+        loop {
+            tokio::select! {
+                () = &mut flushing => break,
+                () = self.context.draining_over() => break,
+                () = self.interrupts.next(&self.context) => {}
+            }
+        }
     }
 
     fn is_drained(&self) -> bool {

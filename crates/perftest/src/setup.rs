@@ -33,12 +33,14 @@ impl Setup {
         Ok(Self { connection, channel, broker })
     }
 
-    /// The same, or a new one if its connection has ended and the run may connect again.
-    pub async fn renewed(self, context: &Context) -> Self {
+    /// Connects again if its connection has ended and the run may.
+    pub async fn renew(&mut self, context: &Context) {
         if self.connection.is_open() || !context.options.reconnect {
-            return self;
+            return;
         }
-        Self::connect(context).await.unwrap_or(self)
+        if let Ok(connected) = Self::connect(context).await {
+            *self = connected;
+        }
     }
 
     /// How many messages are ready in these queues. Nothing if the broker does not say.

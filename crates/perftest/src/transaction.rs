@@ -44,7 +44,8 @@ impl Transaction {
         self.sent_ns.truncate((self.len() - count) as usize);
     }
 
-    /// Commits it, and counts its messages as confirmed. The end of the run ends the wait for the broker's answer.
+    /// Commits it, and counts its messages as confirmed. The end of the time to drain ends the wait for the broker's
+    /// answer; says whether that has come.
     ///
     /// # Errors
     /// When the channel is closed before the broker has answered.
@@ -53,14 +54,10 @@ impl Transaction {
         channel: &Channel,
         context: &Context,
         latency: &Recorder,
-    ) -> Result<(), Error> {
-        let run_over = async {
-            context.stopped().await;
-            tokio::time::sleep(context.options.drain_timeout).await;
-        };
+    ) -> Result<bool, Error> {
         tokio::select! {
             committed = channel.tx_commit() => committed?,
-            () = run_over => return Ok(()),
+            () = context.draining_over() => return Ok(false),
         }
         let now_ns = now_ns();
         let measured_from_ns = context.counters.measuring_from_ns();
@@ -69,6 +66,6 @@ impl Transaction {
         for sent_ns in self.sent_ns.drain(..).filter(|sent_ns| *sent_ns >= measured_from_ns) {
             recording.add(now_ns.saturating_sub(sent_ns));
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -5,6 +5,7 @@ use courser_perftest::cli::{Arguments, Command};
 use tokio::sync::mpsc;
 
 use crate::broker::{Broker, Faults, Seen};
+use crate::command::PATIENCE;
 
 async fn churn(line: &str) -> (ChurnReport, Seen) {
     let broker = Broker::start(Faults::default()).await;
@@ -75,4 +76,29 @@ async fn a_broker_that_is_not_there_is_a_failure() {
     let report = churn::run(options, interrupts).await.unwrap();
     assert_eq!(report.failures.len(), 2);
     assert!(report.render().contains("FAILED: a worker failed: cannot connect to 127.0.0.1:1"));
+}
+
+/// Churns on a broker that does not answer, with so many interrupts to begin with.
+async fn churn_in_vain(line: &str, interrupts: usize) -> ChurnReport {
+    let broker = Broker::start(Faults { declares_nothing: true, ..Faults::default() }).await;
+    let line = format!("perftest churn queues {line} --uri {}", broker.uri);
+    let arguments = Arguments::parse_from_args(line.split_whitespace()).unwrap();
+    let Some(Command::Churn(options)) = arguments.command else { panic!("{line}") };
+    let (sender, receiver) = mpsc::channel(2);
+    for _ in 0..interrupts {
+        sender.send(()).await.unwrap();
+    }
+    tokio::time::timeout(PATIENCE, churn::run(options, receiver)).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_does_not_answer_is_told_and_not_waited_for() {
+    let report = churn_in_vain("--duration 100ms --workers 2", 0).await;
+    assert_eq!(report.failures, ["2 workers had no answer for 10s"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_interrupt_ends_the_wait_for_workers() {
+    let report = churn_in_vain("--duration 1h", 2).await;
+    assert_eq!((report.total, report.failures), (0, Vec::new()));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::broker::{Broker, Faults};
 
 /// Longer than anything takes, also on a busy machine, and no part of a run that is not ended.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 async fn perftest(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perftest"));

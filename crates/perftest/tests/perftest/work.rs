@@ -1,10 +1,13 @@
 //! How producers and consumers work: channels, transactions, polling, refusals, slow consumers.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use courser_perftest::report::Fate;
+use courser_perftest::{Options, run};
+use tokio::sync::mpsc;
 
 use crate::broker::{Broker, Faults};
+use crate::command::PATIENCE;
 use crate::runs::run_lines;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,6 +30,35 @@ async fn transactions_are_committed_when_they_are_full_and_at_the_end() {
     assert_eq!(broker.seen().commits, [10, 10, 5]);
     assert_eq!(report.confirmed.total, 25, "what is committed counts as confirmed");
     assert_eq!(report.confirm_latency.unwrap().count, 25);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_without_an_answer_is_waited_for_once() {
+    let broker = Broker::start(Faults { forgets_from: Some(1), ..Faults::default() }).await;
+    let line = "--duration 100ms --tx 10 --prefetch 10 --drain-timeout 10s";
+    let begun = Instant::now();
+    let report = run_lines(&broker, line, |_| ()).await;
+    assert!(begun.elapsed() < Duration::from_secs(19), "no second wait behind the first");
+    assert_eq!(broker.seen().commits, [10]);
+    assert_eq!(report.fate, Fate { unconfirmed: 10, ..Fate::default() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_interrupt_ends_the_wait_for_a_commit() {
+    let broker = Broker::start(Faults { forgets_from: Some(1), ..Faults::default() }).await;
+    let line = format!("perftest --uri {} --duration 1h --tx 10 --drain-timeout 1h", broker.uri);
+    let options = Options::parse_from_args(line.split_whitespace()).unwrap();
+    let (sender, interrupts) = mpsc::channel(2);
+    let run = tokio::spawn(run(options, |_| (), interrupts));
+    while broker.seen().commits.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for _ in 0..2 {
+        sender.send(()).await.unwrap();
+    }
+    let report = tokio::time::timeout(PATIENCE, run).await.unwrap().unwrap().unwrap();
+    assert!(report.interrupted);
+    assert_eq!(report.fate.unconfirmed, 10, "{:?}", report.fate);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -164,6 +164,9 @@ impl Link {
                 let count =
                     std::mem::take(&mut self.channels.entry(channel).or_default().in_transaction);
                 state.seen.commits.push(count);
+                if state.faults.forgets_from.is_some_and(|from| state.published >= from) {
+                    return;
+                }
                 Method::TxCommitOk(tx::CommitOk)
             }
             Method::BasicAck(ack) => {
@@ -208,6 +211,7 @@ impl Link {
         let state = self.state.clone();
         let mut state = state.lock().unwrap();
         let answer = match method {
+            Method::QueueDeclare(_) if state.faults.declares_nothing => return,
             Method::QueueDeclare(declare) => {
                 let name = declare.queue.to_string();
                 if declare.passive && !state.queues.contains_key(&name) {

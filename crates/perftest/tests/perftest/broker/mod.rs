@@ -23,7 +23,7 @@ pub struct Faults {
     pub doubles: Option<u64>,
     /// This publish is refused.
     pub refuses: Option<u64>,
-    /// From this publish on nothing is confirmed.
+    /// From this publish on nothing is confirmed, nor committed.
     pub forgets_from: Option<u64>,
     /// With this publish its connection breaks.
     pub breaks_at: Option<u64>,
@@ -33,6 +33,8 @@ pub struct Faults {
     pub restarts_at: Option<u64>,
     /// Every publish has its channel closed with this code.
     pub rejects: Option<u16>,
+    /// Nothing is answered that declares a queue.
+    pub declares_nothing: bool,
     /// Consumers get a message every few milliseconds.
     pub drips: bool,
 }
