@@ -86,6 +86,17 @@ fn what_multiplies_as_it_is_compiled_is_refused_before() {
         (r"(?i)\p{Any}".to_owned(), "write (?s:.)"),
         (r"(?i)[^\P{General_Category: is_A-n y}]".to_owned(), "write (?s:.)"),
         (format!(r"(?i)[^\x{{100}}]{}", r"\W".repeat(16)), "there may be 16"),
+        (r"(?i)(?=a)é[\S-]".to_owned(), "beside the brackets"),
+        (r"(?i)[x\P{Greek}]".to_owned(), "beside the brackets"),
+        (r"(?i:[é\S])".to_owned(), "beside the brackets"),
+        (r"(?i)[^é\D]".to_owned(), "beside the brackets"),
+        (r"(?s)(?m-i)(?i)é(?=[-\W])".to_owned(), "beside the brackets"),
+        (r"(?i)[x\p{^Greek}]".to_owned(), "beside the brackets"),
+        (r"(?i)(?=a)é[x[:^alpha:]]".to_owned(), "beside the brackets"),
+        // What a look-behind refers to is compiled for each reference, and backwards.
+        (r"(?i)(?<=a*\1\1\1\1\1\1)([a-z]\pL)".to_owned(), "in a look-behind"),
+        (r"(x)(?<!(?:a|b\1))".to_owned(), "in a look-behind"),
+        (r"(?<n>x)(?<=(?=a(?P=n)))".to_owned(), "in a look-behind"),
     ] {
         let refused = compiled(&text, REFUSED).expect(&text);
         assert!(refused.contains(why), "{refused}: {text}");
@@ -111,7 +122,7 @@ fn no_pattern_costs_much_to_compile() {
         format!("(?i)(?=é){}", filled("a")),
         format!(r"(?i)({})\1\1\1\1\1\1", filled("a")),
         format!(r"(?i)({})\1\1\1\1\1\1", filled(r"\W")),
-        format!(r"(x)(?<={}\1)", filled("a*")),
+        format!("(?<={})x", filled("a*")),
         filled("a|"),
         filled("a*b?"),
         filled("(a|b)*"),
@@ -150,6 +161,10 @@ fn usual_patterns_are_compiled() {
         (r"^(?i:[\p{L}\p{N}]+(?:\.[\p{L}\p{N}]+){2})$", "É1.é2.ß3"),
         (r"^[\x{4e00}-\x{9fff}\x{3040}-\x{30ff}]+$", "注文"),
         (r"^\x{41}{3}\x42+[^\x00-\x7f]+$", "AAABBé"),
+        (r"(?i)^[\S-]+$", "ab-C"),
+        (r"^[\s\S]*é[^\W_]$", "a éb"),
+        (r"(?i)^(?:[é-]|\S)[^\s]$", "Éb"),
+        (r"^(\w)\1(?<!\W)$", "aa"),
     ] {
         assert_eq!(compiled(text, COMPILED), None, "{text}");
         assert!(Pattern::new(text).expect(text).matches(name.as_bytes()), "{text}");

@@ -21,7 +21,7 @@ fn expressions(bytes: usize) -> Vec<String> {
     };
     let classes = |class: &str| percent_encoded(&class.repeat(16));
     vec![
-        filled("(x)(?<=", "a*", r"\1)"),
+        filled("(?<=", "a*", ")x"),
         filled("(?=é)", "a", ""),
         filled("(", "a", r")\1\1\1\1\1\1"),
         filled("", "(q|r)", ""),

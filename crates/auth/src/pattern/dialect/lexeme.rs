@@ -98,6 +98,11 @@ fn braced(rest: &str, belongs: impl Fn(u8) -> bool) -> Option<usize> {
     within[length..].starts_with('}').then_some(length + 2)
 }
 
+/// Whether an item of a bracketed class is a class of all characters but some.
+pub(super) fn is_complement(item: &str) -> bool {
+    ["\\D", "\\S", "\\W", "\\P", "\\p{^", "[:^"].iter().any(|begin| item.starts_with(begin))
+}
+
 /// Bytes of `[:name:]`.
 pub(super) fn posix_class(rest: &str) -> Option<usize> {
     let name = rest.strip_prefix("[:")?;
@@ -161,6 +166,7 @@ pub(super) fn group(text: &str, at: usize) -> Result<(usize, Group<'_>), Pattern
         return Ok((flags.len() + 3, group));
     }
     match ["=", "!", "<=", "<!", ">"].into_iter().find(|opens| rest.starts_with(opens)) {
+        Some(opens @ ("<=" | "<!")) => Ok((2 + opens.len(), Group::LookBehind)),
         Some(opens) => Ok((2 + opens.len(), Group::Other)),
         None => refuse("(?", at, "it begins no group that is known here"),
     }

@@ -19,21 +19,31 @@ pub(super) struct Reading {
     classes: usize,
     /// Where the first class too many stands.
     class_too_many: Option<usize>,
+    /// Where the first class of all characters but some stands in brackets.
+    complement: Option<usize>,
+    /// Case does not count somewhere.
+    ignores_case: bool,
 }
 
 impl Reading {
     /// Whether Unicode's classes may be needed.
     ///
     /// # Errors
-    /// If there would be too many of them: each is some hundred ranges.
+    /// If there would be too many of them: each is some hundred ranges. Or if all characters of one would be gone through
+    /// one by one, as in a bracket that has something else beside it.
     pub fn needs_unicode(&self) -> Result<bool, PatternError> {
-        match self.class_too_many {
-            Some(at) if self.beyond_ascii => refuse(
-                "class",
-                at,
-                "there may be 16 in an expression that has characters beyond ASCII",
-            ),
-            _ => Ok(self.beyond_ascii),
+        if !self.beyond_ascii {
+            return Ok(false);
+        }
+        if let Some(at) = self.class_too_many {
+            let instead = "there may be 16 in an expression that has characters beyond ASCII";
+            return refuse("class", at, instead);
+        }
+        match self.complement {
+            Some(at) if self.ignores_case => {
+                refuse("class", at, "write it beside the brackets, as in (?:[a-z]|\\S)")
+            }
+            _ => Ok(true),
         }
     }
 
@@ -225,6 +235,9 @@ impl Reader<'_> {
                 }
                 _ => rest.chars().next().map_or(1, char::len_utf8),
             };
+            if lexeme::is_complement(rest) {
+                self.reading.complement.get_or_insert(at);
+            }
             let point = lexeme::code_point(&rest[..length]);
             last = match least.take() {
                 Some(least) => self.reading.has_range(at, least, point).map(|()| None)?,
@@ -238,11 +251,14 @@ impl Reader<'_> {
     /// Bytes of an opening parenthesis, with what says what it opens.
     fn group(&mut self, at: usize) -> Result<usize, PatternError> {
         let (length, group) = lexeme::group(self.text, at)?;
+        if matches!(group, Group::Options | Group::Other) {
+            self.reading.ignores_case |= self.text[at..at + length].contains('i');
+        }
         match group {
             // It has been read whole, and may be repeated.
             Group::Reference(name) => self.nesting.refer(at, Target::Name(name))?,
             Group::Options => self.before = Before::Nothing,
-            Group::Capture(_) | Group::Other => {
+            Group::Capture(_) | Group::Other | Group::LookBehind => {
                 self.before = Before::Nothing;
                 self.nesting.open(at, group)?;
             }

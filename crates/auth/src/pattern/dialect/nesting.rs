@@ -18,8 +18,9 @@ pub(super) const REPEATED_MAX: u32 = 65_535;
 pub(super) enum Group<'a> {
     /// A group that captures, and its name.
     Capture(Option<&'a str>),
-    /// Another one, or a look-around.
+    /// Another one, or a look-ahead.
     Other,
+    LookBehind,
     /// Nothing: it changes options of what follows.
     Options,
     /// Nothing: it refers to a group by its name.
@@ -44,6 +45,7 @@ pub(super) struct Nesting<'a> {
 struct Open {
     /// Which of the groups that capture it is.
     capture: Option<usize>,
+    is_look_behind: bool,
     /// How often something in the items before the last one is repeated at least.
     repeated: u32,
 }
@@ -66,6 +68,7 @@ impl<'a> Nesting<'a> {
         if self.open.len() == DEPTH_MAX {
             return refuse("(", at, "groups are nested more than 20 deep");
         }
+        let is_look_behind = matches!(group, Group::LookBehind);
         let capture = match group {
             Group::Capture(name) => {
                 if name.is_some() && self.captures.iter().any(|capture| capture.name == name) {
@@ -76,7 +79,7 @@ impl<'a> Nesting<'a> {
             }
             _ => None,
         };
-        self.open.push(Open { capture, repeated: 1 });
+        self.open.push(Open { capture, is_look_behind, repeated: 1 });
         Ok(())
     }
 
@@ -96,6 +99,10 @@ impl<'a> Nesting<'a> {
     pub fn refer(&mut self, at: usize, target: Target<'a>) -> Result<(), PatternError> {
         if self.references.len() == REFERENCES_MAX {
             return refuse("\\", at, "there may be six back-references");
+        }
+        if self.open.iter().any(|group| group.is_look_behind) {
+            // All of its group would be compiled once more for each of them, backwards.
+            return refuse("\\", at, "no back-reference may stand in a look-behind");
         }
         self.references.push((at, target));
         for capture in self.open.iter().filter_map(|group| group.capture) {
