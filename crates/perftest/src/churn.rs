@@ -49,7 +49,7 @@ pub struct ChurnOptions {
     #[command(flatten)]
     pub broker: BrokerOptions,
     /// How many do so side by side, each on a connection of its own
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub workers: u16,
     /// How long to go on
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -111,6 +111,8 @@ struct Shared {
     left: AtomicU64,
     total: AtomicU64,
     is_over: AtomicBool,
+    /// When it began, in monotonic nanoseconds.
+    begun_ns: u64,
 }
 
 /// Opens and closes until the time or the count is over, or something comes from `interrupts`.
@@ -126,10 +128,10 @@ pub async fn run(
         left: AtomicU64::new(if options.count == 0 { u64::MAX } else { options.count }),
         total: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
+        begun_ns: now_ns(),
         options,
     });
     let recorder = Arc::new(Recorder::default());
-    let begun_ns = now_ns();
     let mut working = JoinSet::new();
     for index in 0..usize::from(shared.options.workers) {
         let (shared, recorder) = (shared.clone(), recorder.clone());
@@ -137,7 +139,7 @@ pub async fn run(
     }
     let failures = wait_for(&mut working, &shared, &mut interrupts).await;
     working.shutdown().await;
-    let duration_s = (now_ns() - begun_ns) as f64 / 1e9;
+    let duration_s = (now_ns() - shared.begun_ns) as f64 / 1e9;
     let total = shared.total.load(Relaxed);
     let mut histogram = new_histogram();
     recorder.take_into(&mut histogram);
@@ -202,7 +204,9 @@ async fn work(shared: &Shared, index: usize, recorder: &Recorder) -> Result<(), 
     let Shared { options, endpoints, .. } = shared;
     let connection = endpoints.connect(index, &format!("churn {}", index + 1)).await?;
     let channel = connection.open_channel().await?;
-    let queue = format!("perftest-churn-{}-{}", std::process::id(), index + 1);
+    // Processes in containers have the same number.
+    let (process, begun_ns) = (std::process::id(), shared.begun_ns);
+    let queue = format!("perftest-churn-{process}-{begun_ns}-{}", index + 1);
     let bench = Bench { connection, channel, queue };
     let needs_queue = matches!(options.kind, Kind::Bindings | Kind::Consumers);
     if needs_queue {

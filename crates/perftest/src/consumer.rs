@@ -159,7 +159,7 @@ impl Session {
         let interval_ns = 1_000_000_000_u64.checked_div(consuming.consumer_rate).unwrap_or(0);
         let mut next_ns = 0;
         // Messages since the last answer, and those that are answered and not committed.
-        let (mut handled, mut answered) = (0, 0);
+        let (mut handled, mut answered) = (0_u32, 0_u32);
         loop {
             if next_ns > now_ns() {
                 alarm.wait_until(next_ns).await.map_err(lost)?;
@@ -185,7 +185,7 @@ impl Session {
             if of.handle(&delivery, &self.channel, &mut alarm).await? {
                 answered += std::mem::take(&mut handled);
             }
-            if consuming.consumer_tx > 0 && answered >= consuming.consumer_tx {
+            if consuming.consumer_tx > 0 && answered >= u32::from(consuming.consumer_tx) {
                 self.channel.tx_commit().await?;
                 answered = 0;
             }

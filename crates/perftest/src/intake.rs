@@ -131,7 +131,10 @@ impl Intake {
             return;
         }
         let Some(stamp) = Stamp::read(body) else {
-            tally.own += 1;
+            // All of this run have a stamp, if the smallest has room for it.
+            let options = &self.context.options;
+            let is_own = options.producers == 0 || !options.has_stamps();
+            *(if is_own { &mut tally.own } else { &mut tally.foreign }) += 1;
             return;
         };
         if !is_own(&self.context, &mut self.arrivals, stamp) {

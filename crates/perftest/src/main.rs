@@ -40,11 +40,10 @@ async fn main() -> ExitCode {
 async fn load(options: Options) -> ExitCode {
     let (json, html) = (options.json.clone(), options.html.clone());
     let Some(made) = make([&json, &html]) else { return ExitCode::from(BAD_OPTIONS) };
-    let is_quiet = options.flags.quiet;
     let (stop, interrupts) = interrupts();
     let line = move |line: &str| {
         // When nobody reads any more, as behind `| head`, the run ends as by Ctrl-C.
-        if !is_quiet && writeln!(std::io::stdout(), "{line}").is_err() {
+        if writeln!(std::io::stdout(), "{line}").is_err() {
             let _ = stop.try_send(());
         }
     };

@@ -161,6 +161,7 @@ fn steps(steps: &[Step]) -> String {
 
 fn settings(context: &Context, broker: String) -> Settings {
     let options = &context.options;
+    let (kind, consuming) = (&options.kind, &options.consuming);
     let exchange = match options.exchange.as_str() {
         "" => String::new(),
         name => format!("{name} ({})", options.exchange_type),
@@ -186,5 +187,20 @@ fn settings(context: &Context, broker: String) -> Settings {
         drain_timeout_ms: options.drain_timeout.as_millis() as u64,
         exchange,
         queues: options.queues,
+        routing_key: options.routing_key.clone().unwrap_or_default(),
+        routing_keys: options.routing_keys,
+        headers: options.headers.join(","),
+        properties: options.properties.join(","),
+        mandatory: options.flags.mandatory,
+        exchange_arguments: kind.exchange_args.join(","),
+        consumer_arguments: kind.consumer_args.join(","),
+        stream_offset: kind.stream_offset.clone().unwrap_or_default(),
+        consumer_rate: consuming.consumer_rate,
+        consumer_latency_us: consuming.consumer_latency.as_micros() as u64,
+        consumer_tx: consuming.consumer_tx,
+        polling: consuming.polling,
+        nack_every: consuming.nack_every,
+        requeue: consuming.requeue,
+        reconnect: options.reconnect,
     }
 }

@@ -50,6 +50,7 @@ pub struct Report {
 
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// The broker, without the password.
     pub uri: String,
@@ -91,6 +92,36 @@ pub struct Settings {
     pub exchange: String,
     /// Number of queues.
     pub queues: u16,
+    /// Routing key, empty for the queues' names.
+    pub routing_key: String,
+    /// Routing keys that follow each other.
+    pub routing_keys: u32,
+    /// Headers of the messages.
+    pub headers: String,
+    /// Properties of the messages.
+    pub properties: String,
+    /// Whether messages that reach no queue come back.
+    pub mandatory: bool,
+    /// Arguments that the exchange was declared with.
+    pub exchange_arguments: String,
+    /// Arguments that consumers began with.
+    pub consumer_arguments: String,
+    /// Where consumers began to read a stream, empty for the default.
+    pub stream_offset: String,
+    /// Messages a second of each consumer, 0 without limit.
+    pub consumer_rate: u64,
+    /// Time that a consumer worked on each message.
+    pub consumer_latency_us: u64,
+    /// Messages to a transaction of acknowledgements, 0 without them.
+    pub consumer_tx: u16,
+    /// Whether consumers asked for messages, by basic.get.
+    pub polling: bool,
+    /// One of so many messages was refused, 0 for none.
+    pub nack_every: u64,
+    /// Whether what was refused went back into its queue.
+    pub requeue: bool,
+    /// Whether failed connections were opened again.
+    pub reconnect: bool,
 }
 
 /// A number of messages, and so many a second.

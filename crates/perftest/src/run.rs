@@ -13,6 +13,7 @@ use crate::consumer::Consumer;
 use crate::context::Context;
 use crate::counters::Totals;
 use crate::options::Options;
+use crate::outcome::ENDING_TIMEOUT;
 use crate::producer::{Producer, Stopped};
 use crate::prometheus;
 use crate::report::Report;
@@ -58,7 +59,7 @@ impl RunError {
 /// How often the course of the run is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Runs what the options say; `line` gets a line every second, `interrupts` something for each time that the user wants
+/// Runs what the options say; `line` gets a line every second unless they are to be quiet, `interrupts` something for each time that the user wants
 /// it to end.
 ///
 /// # Errors
@@ -89,7 +90,10 @@ pub async fn run(
         ended_ns: 0,
         ended: Totals::default(),
     };
-    run.start().await?;
+    if let Err(error) = run.start().await {
+        let _ = tokio::time::timeout(ENDING_TIMEOUT, setup.clean_up(&run.context)).await;
+        return Err(error);
+    }
     run.measure(&mut line).await;
     run.drain(&mut line).await;
     let report = run.finish(setup).await;
@@ -232,7 +236,9 @@ impl Run {
 
     fn sample(&mut self, now_ns: u64, line: &mut impl FnMut(&str)) {
         let point = self.sampler.sample(now_ns);
-        line(&point.line());
+        if !self.context.options.flags.quiet {
+            line(&point.line());
+        }
     }
 
     /// Waits for messages and confirms under way until all are there, as long as there is time to drain.

@@ -4,6 +4,7 @@ use courser_client::{Channel, Connection, DeleteQueueOptions, Error};
 
 use crate::context::Context;
 use crate::declare::declare;
+use crate::outcome::ENDING_TIMEOUT;
 
 /// The connection for everything but messages.
 pub struct Setup {
@@ -20,8 +21,13 @@ impl Setup {
     /// When the broker cannot be reached or refuses.
     pub async fn prepare(context: &Context) -> Result<Self, Error> {
         let setup = Self::connect(context).await?;
-        declare(context, &setup.connection).await?;
-        Ok(setup)
+        match declare(context, &setup.connection).await {
+            Ok(()) => Ok(setup),
+            Err(error) => {
+                let _ = tokio::time::timeout(ENDING_TIMEOUT, setup.clean_up(context)).await;
+                Err(error)
+            }
+        }
     }
 
     async fn connect(context: &Context) -> Result<Self, Error> {

@@ -12,7 +12,7 @@ const ROUTING_KEYS_MAX: u32 = 1_000_000;
 impl Options {
     /// What each option for itself cannot see.
     pub(super) fn check(&self) -> Result<(), String> {
-        let acks = !self.flags.auto_ack && self.consumers > 0;
+        let acks = !self.flags.auto_ack && self.consumers > 0 && !self.consuming.polling;
         if acks && self.prefetch != 0 && self.multi_ack > self.prefetch {
             return Err(format!(
                 "--multi-ack {multi} would wait forever: a consumer gets at most {prefetch} before it acknowledges; \
@@ -25,13 +25,13 @@ impl Options {
             return Err("--multi-ack must be at least 1".to_owned());
         }
         if self.producers == 0 && self.consumers == 0 {
-            return Err("without producers and consumers there is nothing to do".to_owned());
+            return Err("--producers 0 --consumers 0: there is nothing to do".to_owned());
         }
         if self.confirm > CONFIRM_MAX {
-            return Err(format!("at most {CONFIRM_MAX} confirms can be outstanding"));
+            return Err(format!("--confirm can be at most {CONFIRM_MAX}"));
         }
         if self.producers > PRODUCERS_MAX {
-            return Err(format!("there can be at most {PRODUCERS_MAX} producers"));
+            return Err(format!("--producers can be at most {PRODUCERS_MAX}"));
         }
         if self.queues == 0 {
             return Err("--queues must be at least 1".to_owned());
@@ -42,7 +42,10 @@ impl Options {
                 .to_owned());
         }
         if self.largest_size() > 512 << 20 {
-            return Err("no broker takes messages of more than 512 MiB".to_owned());
+            return Err(
+                "--size and --variable-size can be at most 512 MiB, which no broker exceeds"
+                    .to_owned(),
+            );
         }
         self.check_consuming()?;
         self.check_topology()?;
@@ -62,7 +65,9 @@ impl Options {
         }
         // What is acknowledged counts as unacknowledged until it is committed.
         let least = u32::from(tx) + u32::from(self.multi_ack) - 1;
-        if tx > 0 && self.prefetch != 0 && least > u32::from(self.prefetch) {
+        // The prefetch is not for what is asked for.
+        let is_limited = self.prefetch != 0 && !self.consuming.polling;
+        if tx > 0 && is_limited && least > u32::from(self.prefetch) {
             return Err(format!(
                 "--consumer-tx {tx} would wait forever: add --prefetch {least} or more"
             ));

@@ -102,6 +102,11 @@ fn options_that_make_no_sense_together_say_why() {
     assert!(error("perftest --consumer-tx 5 --auto-ack").contains("no effect"));
     assert!(error("perftest --consumer-tx 5 --prefetch 4").contains("add --prefetch 5 or more"));
     parse("perftest --consumer-tx 5 --prefetch 0");
+    parse("perftest --consumer-tx 5 --polling");
+    parse("perftest --multi-ack 5 --polling");
+    assert!(error("perftest --confirm 9999999").contains("--confirm"));
+    assert!(error("perftest --producers 9999").contains("--producers"));
+    assert!(error("perftest --size 999999999").contains("--size"));
     assert!(error("perftest --requeue").contains("--nack-every"));
     assert!(error("perftest --requeue --nack-every 2 --size 4").contains("16 bytes"));
     assert!(error("perftest --tx 5 --confirm 5").contains("--confirm"));
@@ -115,6 +120,7 @@ fn a_whole_command_line_is_checked_as_options_are() {
     let error = |line: &str| Arguments::parse_from_args(line.split(' ')).unwrap_err().to_string();
     assert!(error("perftest -multi-ack 50").contains("add --prefetch 50 or more"));
     assert!(error("perftest --producers 2 churn channels").contains("churn"));
+    assert!(error("perftest churn channels --workers 0").contains("--workers"));
     assert!(Arguments::parse_from_args(["perftest", "churn", "channels", "-workers", "3"]).is_ok());
 }
 

@@ -158,9 +158,10 @@ async fn a_fanout_is_consumed_from_every_queue() {
 async fn messages_of_others_are_told_apart() {
     let broker = Broker::start(Faults::default()).await;
     broker.leave("perftest", &Stamp { time_ns: 1, run: 0, producer: 0, number: 3 }.to_bytes());
+    broker.leave("perftest", b"small");
     let report = run_lines(&broker, "--messages 100", |_| ()).await;
     assert!(report.is_good(), "{:?}", report.fate);
-    assert_eq!((report.consumed.total, report.fate.foreign), (100, 1));
+    assert_eq!((report.consumed.total, report.fate.foreign), (100, 2));
     assert_eq!(broker.queues(), ["perftest"], "a queue that was there stays");
 }
 
@@ -259,4 +260,53 @@ async fn nobody_there_is_an_error_at_once() {
         error.to_string().starts_with("setting up: cannot connect to 127.0.0.1:1: "),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_start_deletes_what_it_has_declared() {
+    let broker = Broker::start(Faults::default()).await;
+    let line =
+        format!("perftest --uri {} --exchange x --consumer-args x-priority=high", broker.uri);
+    let options = Options::parse_from_args(line.split_whitespace()).unwrap();
+    let (_sender, interrupts) = mpsc::channel(1);
+    let error = run(options, |_| (), interrupts).await.unwrap_err();
+    assert!(error.to_string().starts_with("consumer 1: "), "{error}");
+    assert_eq!((broker.seen().queues.len(), broker.queues().len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quiet_run_says_where_its_metrics_are_and_nothing_else() {
+    let broker = Broker::start(Faults::default()).await;
+    let mut lines = Vec::new();
+    let line = "--quiet --metrics 127.0.0.1:0 --duration 1500ms --rate 10";
+    run_lines(&broker, line, |line| lines.push(line.to_owned())).await;
+    assert!(lines.len() == 1 && lines[0].starts_with("metrics: http://127.0.0.1:"), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_has_every_setting_that_changes_what_is_measured() {
+    let broker = Broker::start(Faults::default()).await;
+    let settings = async |line: &str| {
+        let report =
+            run_lines(&broker, &format!("--exchange x --messages 2 --prefetch 10 {line}"), |_| ())
+                .await;
+        serde_json::to_value(report.settings).unwrap()
+    };
+    let before = settings("").await;
+    for line in [
+        "--consumer-rate 1000",
+        "--consumer-latency 1ms",
+        "--polling",
+        "--nack-every 2",
+        "--consumer-tx 2",
+        "--routing-key k",
+        "--headers a=1",
+        "--properties type=t",
+        "--consumer-args x-priority=1",
+        "--exchange-args a=b",
+        "--mandatory",
+        "--reconnect",
+    ] {
+        assert_ne!(settings(line).await, before, "{line}");
+    }
 }

@@ -188,6 +188,10 @@ impl Link {
             Method::BasicConsume(consume) => {
                 let arguments = consume.arguments.to_owned().unwrap();
                 state.seen.consumers.push(arguments.clone());
+                if arguments.get("x-priority").is_some_and(|level| level.as_integer().is_none()) {
+                    let ids = (60, 20);
+                    return self.machine.channel_error(channel, 406, "no", ids, Instant::now());
+                }
                 let name = consume.queue.to_string();
                 let Some(queue) = state.queues.get_mut(&name) else {
                     return self.not_found(channel, (60, 20));
