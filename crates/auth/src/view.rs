@@ -5,18 +5,7 @@ use crate::directory::Directory;
 use crate::pattern::{self, Pattern, Variables};
 use crate::permission::{Permission, TopicPermission};
 use crate::tags::Tag;
-use std::cell::Cell;
 use std::sync::OnceLock;
-
-thread_local! {
-    static COMPILED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The patterns that this thread has compiled for permissions so far, so that tests can tell what a question costs on any
-/// machine; 0 in a build without debug assertions.
-pub fn compiled() -> u64 {
-    COMPILED.get()
-}
 
 /// What a user may do in a vhost now: shared by all that it does there.
 #[derive(Debug)]
@@ -152,9 +141,6 @@ impl Topic {
 /// What can't be compiled was refused when it was set, perhaps by a version that took more. Should it come here all the
 /// same, such as from a log that was written otherwise, it permits nothing.
 fn compile(text: &str) -> Pattern {
-    if cfg!(debug_assertions) {
-        COMPILED.set(COMPILED.get() + 1);
-    }
     let compiled = Pattern::new(text).or_else(|_| Pattern::kept(text));
     compiled.unwrap_or_else(|_| Pattern::never())
 }

@@ -10,6 +10,17 @@ mod dialect;
 
 use crate::bounds::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX as COMPILED_BYTES_MAX};
 use fancy_regex::BytesMode;
+use std::cell::Cell;
+
+thread_local! {
+    static COMPILED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The patterns that this thread has compiled so far, so that tests can tell what a question costs, and whom, on any machine;
+/// 0 in a build without debug assertions.
+pub fn compiled() -> u64 {
+    COMPILED.get()
+}
 
 /// Bytes that an engine may use to match one pattern faster.
 const CACHE_BYTES_MAX: usize = 256 << 10;
@@ -115,6 +126,9 @@ impl Pattern {
     }
 
     fn within(text: &str, bounds: &Bounds) -> Result<Self, PatternError> {
+        if cfg!(debug_assertions) {
+            COMPILED.set(COMPILED.get() + 1);
+        }
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::Length);
         }

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::http::answer::{Answer, refusal, set_content_type};
 use crate::http::body::Outgoing;
 use crate::http::long::{Pieces, gzip_encoder, sent_in_pieces};
-use crate::list::{Frame, Head, Order, PageOf, Row};
+use crate::list::{Frame, Head, Order, Page, Row};
 use crate::listener::Listener;
 use crate::refusal::Refusal;
 use bytes::{Buf, Bytes, BytesMut};
@@ -72,7 +72,7 @@ async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>,
 
 /// Goes to the page that is asked for: what stands around it.
 async fn page(call: &Call, head: Head, rows: &mut Merge) -> Result<Frame, Refusal> {
-    let Some(page) = PageOf::asked(call)? else {
+    let Some(page) = Page::asked(call)? else {
         return Err(Refusal::internal("a page that nobody has asked for"));
     };
     page.check_range(head.filtered)?;

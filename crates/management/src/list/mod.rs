@@ -30,7 +30,8 @@ use std::io;
 pub(crate) use gathering::Gathering;
 pub(crate) use order::{Key, Order};
 pub(crate) use owned::Owned;
-pub(crate) use page::{Frame, PageOf};
+use page::PageOf;
+pub(crate) use page::{Frame, Page};
 pub(crate) use queues::state_name;
 pub(crate) use rows::{Head, Place, Row};
 pub(crate) use sweeps::Sweeps;
@@ -258,12 +259,12 @@ where
     S::Item: Send,
 {
     let total = source.len();
-    Range::check_rows(call, page.as_ref().map_or(total, |page| page.size.min(total)))?;
+    Range::check_rows(call, page.as_ref().map_or(total, |of| of.page.size.min(total)))?;
     let mut items = Ordered::new(call, source, &render, page.as_ref());
     page.as_ref().map_or(Ok(()), PageOf::check_search)?;
     let filtered = items.filtered;
     if call.wants_rows() {
-        if let Some(page) = &page {
+        if let Some(PageOf { page, .. }) = &page {
             items.narrow(0, page.end());
         }
         let head = Head { is_page: page.is_some(), total, filtered };
@@ -271,7 +272,7 @@ where
     }
     let frame = match page {
         None => Frame::of_list(),
-        Some(page) => {
+        Some(PageOf { page, .. }) => {
             page.check_range(filtered)?;
             items.narrow(page.first(), page.size);
             Frame::of_page(&page, items.len(), filtered, total)

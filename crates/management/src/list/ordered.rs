@@ -43,7 +43,7 @@ impl<S: Source> Ordered<S> {
         let filter = page.and_then(|page| page.filter.clone());
         let named = filter.as_ref().map(|filter| |name: &str| filter.lets_through(name));
         let named = named.as_ref().map(|named| named as &dyn Fn(&str) -> bool);
-        let most = page.map_or(usize::MAX, PageOf::end);
+        let most = page.map_or(usize::MAX, |of| of.page.end());
         let (filtered, rest) = if order.is_some() || !only.is_everything() {
             let quick = source.ranks_in(named, most, order.as_ref(), &only, &call.api);
             let (filtered, ranks) = quick.unwrap_or_else(|| {

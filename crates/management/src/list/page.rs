@@ -13,11 +13,16 @@ const PAGE_DEFAULT: usize = 100;
 const PATTERN_CHARS_MAX: usize = 1024;
 
 /// A page that is asked for.
-pub(crate) struct PageOf {
+pub(crate) struct Page {
     /// From 1 on.
     pub number: usize,
     pub size: usize,
-    pub(super) filter: Option<Arc<NameFilter>>,
+}
+
+/// A page of what a filter lets through.
+pub(super) struct PageOf {
+    pub page: Page,
+    pub filter: Option<Arc<NameFilter>>,
 }
 
 /// Which names are wanted.
@@ -51,7 +56,25 @@ impl NameFilter {
 }
 
 impl PageOf {
-    /// The page that is asked for, if any.
+    /// The page that is asked for, if any. Compiles the expression of its filter, which may take long.
+    pub fn asked(call: &Call) -> Result<Option<Self>, Refusal> {
+        let page = Page::asked(call)?;
+        Ok(page.map(|page| PageOf { page, filter: NameFilter::asked(call).map(Arc::new) }))
+    }
+
+    /// Refuses a list for which not all names could be looked at.
+    pub fn check_search(&self) -> Result<(), Refusal> {
+        match self.filter.as_deref() {
+            Some(NameFilter::Pattern(Some(search))) if search.has_given_up() => {
+                Err(Refusal::bad_request(TOO_LONG))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Page {
+    /// The page that is asked for, if any. What of a list is on it is for others to find out.
     pub fn asked(call: &Call) -> Result<Option<Self>, Refusal> {
         let Some(number) = call.query("page") else { return Ok(None) };
         let read = |text: &str| {
@@ -67,7 +90,7 @@ impl PageOf {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, error, reason));
         }
         let (number, size) = (number as usize, size as usize);
-        Ok(Some(PageOf { number, size, filter: NameFilter::asked(call).map(Arc::new) }))
+        Ok(Some(Page { number, size }))
     }
 
     /// How many items are in front of it.
@@ -80,22 +103,12 @@ impl PageOf {
         self.number.saturating_mul(self.size)
     }
 
-    /// Refuses a list for which not all names could be looked at.
-    pub(super) fn check_search(&self) -> Result<(), Refusal> {
-        match self.filter.as_deref() {
-            Some(NameFilter::Pattern(Some(search))) if search.has_given_up() => {
-                Err(Refusal::bad_request(TOO_LONG))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Refuses a page behind the last one.
     pub fn check_range(&self, filtered: usize) -> Result<(), Refusal> {
         if self.number == 1 || self.first() < filtered {
             return Ok(());
         }
-        let PageOf { number, size, .. } = self;
+        let Page { number, size } = self;
         let reason =
             format!("Page out of range, page: {number} page size: {size}, len: {filtered}");
         Err(Refusal::new(StatusCode::BAD_REQUEST, "page_out_of_range", reason))
@@ -114,8 +127,8 @@ impl Frame {
     }
 
     /// Of a page with `count` items.
-    pub fn of_page(page: &PageOf, count: usize, filtered: usize, total: usize) -> Self {
-        let PageOf { number, size, .. } = page;
+    pub fn of_page(page: &Page, count: usize, filtered: usize, total: usize) -> Self {
+        let Page { number, size } = page;
         let pages = filtered.div_ceil(*size);
         let before = format!("{{\"filtered_count\":{filtered},\"item_count\":{count},\"items\":[");
         let behind = format!(

@@ -141,3 +141,20 @@ async fn lists_are_those_of_one_broker_with_all_of_it() {
         world.both_as("GET", list, "guest", &[("accept-encoding", "gzip")], "").await;
     }
 }
+
+/// This thread serves all connections of this test, and no thread else.
+#[tokio::test]
+async fn an_expression_for_a_list_is_not_compiled_by_a_thread_that_serves_connections() {
+    let world = World::start().await;
+    let queue = json!({ "durable": true }).to_string();
+    world.home("PUT", "/api/queues/a/q", &queue).await;
+    for list in ["queues", "exchanges", "connections", "channels"] {
+        let path = format!("/api/{list}?page=1&use_regex=true&name=%5E%5Bq%5D");
+        // What permissions need is compiled once.
+        world.home("GET", &path, "").await;
+        let before = courser_auth::compiled();
+        let page = world.home("GET", &path, "").await;
+        assert_eq!(page.json()["page"], 1, "{list}");
+        assert_eq!(courser_auth::compiled(), before, "{list}");
+    }
+}
