@@ -267,6 +267,11 @@ impl World {
         self.known.brokers[usize::from(group)].admin()
     }
 
+    /// What time the broker of home was told last.
+    pub fn told_ms(&self) -> u64 {
+        self.known.brokers[usize::from(HOME)].now_ms()
+    }
+
     /// A client in a vhost, at the cluster and at the single broker.
     pub fn connect(&self, user: &str, vhost: &str, port: u16) -> [Session; 2] {
         let group = self.group_of(vhost).expect("it is there");
