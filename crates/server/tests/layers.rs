@@ -192,7 +192,10 @@ fn only_the_servers_storage_and_tools_name_the_journal() {
     let (mut looked_at, mut found) = (0, Vec::new());
     for path in sources(&src) {
         let within = path.strip_prefix(&src).expect("below");
-        if SEES_THE_JOURNAL.iter().any(|may| within.starts_with(may)) {
+        // Unit tests may give a node a disk of the journal's.
+        if SEES_THE_JOURNAL.iter().any(|may| within.starts_with(may))
+            || within.ends_with("tests.rs")
+        {
             continue;
         }
         looked_at += 1;
