@@ -2,7 +2,7 @@
 //! a socket blocks or ends and how long a sync takes is determined by a seed.
 //!
 //! Clients of all kinds come by sockets, WebSockets and relays; at some moment the broker is stopped, or its node vanishes from
-//! the cluster. Whoever does its part never waits longer than it may, and keeps its connection; whoever does not is sent away;
+//! the cluster. A client that does its part never waits longer than it may, and keeps its connection; one that does not is sent away;
 //! what was confirmed is delivered or still there; and nothing is left of any of them in the end.
 //!
 //! Everything is on one thread, and nothing waits for another one: time leaps only when there is nothing to do.
@@ -27,7 +27,7 @@ use world::{END_LIMIT, QUEUES, Route, World};
 /// Seeds that are tried where neither a time nor a seed is given.
 const SEEDS: u64 = 80;
 
-/// Turns of tasks before it is looked what time it is, where they always have something to do.
+/// Turns of tasks between two looks at the time, where they always have something to do.
 const TURNS_BEFORE_TIME: u32 = 3;
 
 fn number(variable: &str) -> Option<u64> {
