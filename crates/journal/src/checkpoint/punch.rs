@@ -145,8 +145,8 @@ impl Core {
             let offset = position.0 - segment.start.0;
             add(free_from..offset);
             // One that is damaged has a length that can't be relied upon.
-            let Ok(octets) = self.read(position, &mut cache) else { return Ok(None) };
-            let len = (RECORD_HEAD_LEN + octets.len()) as u64;
+            let Ok(record) = self.read(position, &mut cache) else { return Ok(None) };
+            let len = (RECORD_HEAD_LEN + record.len()) as u64;
             free_from = offset + len;
             live_bytes += len;
         }

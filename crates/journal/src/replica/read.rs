@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 struct Found {
     index: u64,
     end: Lsn,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Core {
@@ -48,7 +48,7 @@ impl Core {
                 Ok(None) | Err(_) => break,
             };
             debug_assert_eq!(found.index, index, "entries are read in order");
-            left = left.saturating_sub(found.octets.len() as u64);
+            left = left.saturating_sub(found.bytes.len() as u64);
             read.push(self.whole(found)?);
         }
         Ok(read)
@@ -104,21 +104,21 @@ impl Core {
 
     /// Takes the copy's own bytes out of an entry.
     fn whole(&self, found: Found) -> Result<Entry, ReadEntryError> {
-        let start = Lsn(found.end.0 - found.octets.len() as u64);
+        let start = Lsn(found.end.0 - found.bytes.len() as u64);
         self.checked(found, start).inspect_err(|_| self.want_frame_of_entry(start))
     }
 
     fn checked(&self, found: Found, start: Lsn) -> Result<Entry, ReadEntryError> {
-        let Found { index, mut octets, .. } = found;
-        if let Some(at) = closing_at(&octets, start) {
+        let Found { index, mut bytes, .. } = found;
+        if let Some(at) = closing_at(&bytes, start) {
             // Its sum is about to be another.
-            let header = FrameHeader::decode(&octets[at..], start.plus(at as u64));
-            if !header.is_some_and(|header| check_frame(&header, &octets[at..], self.id)) {
+            let header = FrameHeader::decode(&bytes[at..], start.plus(at as u64));
+            if !header.is_some_and(|header| check_frame(&header, &bytes[at..], self.id)) {
                 return Err(self.damaged_at(index, start.plus(at as u64)));
             }
-            make_own(&mut octets[at..], Lsn(0), 0, self.id);
+            make_own(&mut bytes[at..], Lsn(0), 0, self.id);
         }
-        Entry::parse(Bytes::from(octets), self.id)
+        Entry::parse(Bytes::from(bytes), self.id)
             .map_err(|bad| self.damaged_at(index, start.plus(bad.offset as u64)))
     }
 
@@ -183,8 +183,8 @@ impl Core {
         let mut len = 0;
         loop {
             let frame_at = start.plus(len as u64);
-            let octets = self.load(cursor, index, len + FRAME_HEADER_LEN)?;
-            let header = FrameHeader::decode(&octets[len..], frame_at);
+            let bytes = self.load(cursor, index, len + FRAME_HEADER_LEN)?;
+            let header = FrameHeader::decode(&bytes[len..], frame_at);
             let header = header.ok_or_else(|| self.damaged_at(index, frame_at))?;
             let frame_len = usize::try_from(header.frame_len()).unwrap_or(usize::MAX);
             if (len as u64).saturating_add(frame_len as u64) > max_bytes {
@@ -192,8 +192,8 @@ impl Core {
             }
             let is_last = header.kind == FrameKind::Entry;
             if is_last {
-                let octets = self.load(cursor, index, len + frame_len)?;
-                let payload = &octets[len + FRAME_HEADER_LEN..][..header.payload_len as usize];
+                let bytes = self.load(cursor, index, len + frame_len)?;
+                let payload = &bytes[len + FRAME_HEADER_LEN..][..header.payload_len as usize];
                 let closing = Closing::decode(payload).filter(|closing| closing.id.index == index);
                 closing.ok_or_else(|| self.damaged_at(index, frame_at))?;
             }
@@ -202,7 +202,7 @@ impl Core {
                 break;
             }
         }
-        let octets = self.load(cursor, index, len)?[..len].to_vec();
+        let bytes = self.load(cursor, index, len)?[..len].to_vec();
         let end = start.plus(len as u64);
         cursor.next += 1;
         let next = self
@@ -210,7 +210,7 @@ impl Core {
             .as_ref()
             .map(|replica| replica.entries.lock().start_behind(end, cursor.next));
         cursor.at = next.unwrap_or(end);
-        Ok(Some(Found { index, end, octets }))
+        Ok(Some(Found { index, end, bytes }))
     }
 
     /// At least `len` bytes from where the cursor is.
@@ -318,10 +318,10 @@ struct Cursor {
     segment: Option<(Arc<Segment>, Arc<dyn crate::DiskFile>)>,
 }
 
-fn closing_at(octets: &[u8], start: Lsn) -> Option<usize> {
+fn closing_at(bytes: &[u8], start: Lsn) -> Option<usize> {
     let mut offset = 0;
     loop {
-        let header = FrameHeader::decode(octets.get(offset..)?, start.plus(offset as u64))?;
+        let header = FrameHeader::decode(bytes.get(offset..)?, start.plus(offset as u64))?;
         if header.kind == FrameKind::Entry {
             return Some(offset);
         }
