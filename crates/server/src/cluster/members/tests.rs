@@ -125,8 +125,13 @@ async fn a_node_that_is_removed_before_a_group_has_added_it_ends() {
         asked(&three, home, move |it| it.add(&address)).await.is_ok()
     })
     .await;
-    wait_until("it is told of the group", async || fourth.inner.groups.get(ONE).is_some()).await;
     let number = fourth.inner.folder.node();
+    let knows_home = || {
+        let status = fourth.inner.members.status_of_member();
+        status.is_some_and(|status| status.members.contains(number))
+    };
+    wait_until("it knows that home has it", async || knows_home()).await;
+    wait_until("it is told of the group", async || fourth.inner.groups.get(ONE).is_some()).await;
     let is_in = || {
         let status = three.nodes[home].inner.members.status_of_member();
         status.expect("it runs").members.contains(number)
