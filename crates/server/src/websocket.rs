@@ -121,6 +121,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
         }
     }
 
+    /// Bytes that the socket has taken. It takes a message in parts.
+    pub fn taken(&self) -> u64 {
+        self.socket.get_ref().taken
+    }
+
     /// Waits for a piece of a message with bytes in it. Returns false at the end.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.received.is_empty() {
@@ -179,7 +184,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
     /// Waits until the socket has taken all that was handed to it.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let room = Pin::new(&mut self.socket).poll_ready(cx);
-        self.pings.note_room(room.is_ready());
+        let taken = self.taken();
+        self.pings.note_room(room.is_ready(), taken);
         room.map_err(into_io)
     }
 
@@ -263,7 +269,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
         // Also while nothing is read of who is held back: a ping to who is gone makes its system say so.
         self.poll_ping(cx)?;
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
-        self.pings.note_room(flushed.is_ready());
+        let taken = self.taken();
+        self.pings.note_room(flushed.is_ready(), taken);
         flushed.map_err(into_io)
     }
 

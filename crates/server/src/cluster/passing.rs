@@ -66,6 +66,8 @@ where
         if said_up.is_ready() && said_down.is_ready() {
             return Poll::Ready(Ok(End::Said));
         }
+        up.note_passed_on(node);
+        down.note_passed_on(client);
         bounds.note(&up, &down);
         bounds.poll(cx, client, node).map(Ok)
     })
@@ -88,6 +90,8 @@ struct Direction {
     waits: bool,
     /// How often it has taken something.
     taken: u64,
+    /// Bytes that its stream has passed on.
+    passed_on: u64,
 }
 
 impl Direction {
@@ -101,7 +105,15 @@ impl Direction {
             is_unflushed: false,
             waits: false,
             taken: 0,
+            passed_on: 0,
         }
+    }
+
+    /// Takes note of it if the other one takes some of what its stream keeps.
+    fn note_passed_on(&mut self, writer: &impl ClientStream) {
+        let passed_on = writer.passed_on();
+        self.taken += u64::from(passed_on != self.passed_on);
+        self.passed_on = passed_on;
     }
 
     /// Carries what there is, of which `heard` is told. Ready when everything has been said.

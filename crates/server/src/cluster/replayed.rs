@@ -89,6 +89,10 @@ impl ClientStream for Replayed {
         self.stream.has_hung_up()
     }
 
+    fn passed_on(&self) -> u64 {
+        self.stream.passed_on()
+    }
+
     fn throw_away_unsent(&self) {
         self.stream.throw_away_unsent();
     }

@@ -216,6 +216,10 @@ impl<W: Send + 'static> ClientStream for Watched<W> {
         self.stream.as_ref().is_some_and(|stream| stream.has_hung_up())
     }
 
+    fn passed_on(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| stream.passed_on())
+    }
+
     fn throw_away_unsent(&self) {
         if let Some(stream) = &self.stream {
             stream.throw_away_unsent();

@@ -121,6 +121,8 @@ struct Driver<S> {
     release_at: Option<Instant>,
     /// Since when the socket has taken nothing of what is there to be sent.
     stalled_at: Option<Instant>,
+    /// Bytes that the stream had passed on by then.
+    passed_on: u64,
     /// How long it may do that.
     send_timeout: Option<Duration>,
     /// The client has been told by the end of the stream that nothing more is said.
@@ -183,6 +185,7 @@ pub(crate) async fn serve<S: ClientStream>(
             full_of_answers: false,
             release_at: None,
             stalled_at: None,
+            passed_on: 0,
             send_timeout,
             output_shut: false,
             is_broken: false,

@@ -23,6 +23,11 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
         false
     }
 
+    /// Bytes that have gone on, where the stream keeps a part of what it has taken, and takes more when all of that has gone.
+    fn passed_on(&self) -> u64 {
+        0
+    }
+
     /// Has what the other end has not taken thrown away with the stream. The node that passes the stream on learns of the end
     /// by that: behind what a client does not take it would never come.
     fn throw_away_unsent(&self) {}
@@ -76,12 +81,20 @@ impl ClientStream for Box<dyn ClientStream> {
         (**self).has_hung_up()
     }
 
+    fn passed_on(&self) -> u64 {
+        (**self).passed_on()
+    }
+
     fn throw_away_unsent(&self) {
         (**self).throw_away_unsent();
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> ClientStream for WebSocket<S> {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> ClientStream for WebSocket<S> {
+    fn passed_on(&self) -> u64 {
+        self.taken()
+    }
+}
 
 /// By way of another node.
 impl ClientStream for Upgraded {}

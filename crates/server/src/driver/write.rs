@@ -32,9 +32,17 @@ impl<S: ClientStream> Driver<S> {
         match sent_all {
             // A flush may end without anything more to write.
             true => self.stalled_at = None,
-            false => drop(self.stalled_at.get_or_insert_with(clock::now)),
+            false => self.note_stalled(),
         }
         Ok(sent_all)
+    }
+
+    /// Not all of what there is can be sent now.
+    fn note_stalled(&mut self) {
+        let passed_on = self.stream.passed_on();
+        if self.stalled_at.is_none() || passed_on != self.passed_on {
+            (self.stalled_at, self.passed_on) = (Some(clock::now()), passed_on);
+        }
     }
 
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {

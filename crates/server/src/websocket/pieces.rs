@@ -30,6 +30,8 @@ pub(super) enum Refused {
 /// A stream that is read in pieces. What is written to it stays as it is.
 pub(super) struct InPieces<S> {
     stream: S,
+    /// Bytes that it has taken.
+    pub taken: u64,
     cutter: Cutter,
     /// Pieces that have not been read.
     ready: BytesMut,
@@ -55,7 +57,8 @@ struct Frame {
 
 impl<S> InPieces<S> {
     pub fn new(stream: S) -> Self {
-        InPieces { stream, cutter: Cutter::default(), ready: BytesMut::new(), refused: None }
+        let (cutter, ready) = (Cutter::default(), BytesMut::new());
+        InPieces { stream, taken: 0, cutter, ready, refused: None }
     }
 }
 
@@ -170,7 +173,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InPieces<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let count = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.taken += count as u64;
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

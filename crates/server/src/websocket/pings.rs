@@ -15,12 +15,15 @@ pub(super) struct Pings {
     is_unanswered: bool,
     /// The socket takes no more.
     is_full: bool,
+    /// Bytes that it had taken by then.
+    taken: u64,
 }
 
 impl Pings {
     pub fn new(interval: Duration) -> Self {
         let due = Box::pin(tokio::time::sleep(interval));
-        Pings { interval, due, is_awaited: false, is_unanswered: false, is_full: false }
+        let (is_awaited, is_unanswered) = (false, false);
+        Pings { interval, due, is_awaited, is_unanswered, is_full: false, taken: 0 }
     }
 
     /// The client is there.
@@ -38,12 +41,13 @@ impl Pings {
         self.is_unanswered
     }
 
-    /// Takes note whether the socket takes more. One that was full and has room again has a client that reads.
-    pub fn note_room(&mut self, has_room: bool) {
-        if self.is_full && has_room {
+    /// Takes note whether the socket takes more, and how many bytes it has taken. One that was full and has taken more has a
+    /// client that reads.
+    pub fn note_room(&mut self, has_room: bool, taken: u64) {
+        if self.is_full && taken > self.taken {
             self.heard();
         }
-        self.is_full = !has_room;
+        (self.is_full, self.taken) = (!has_room, taken);
     }
 
     /// Waits until the next one is due.

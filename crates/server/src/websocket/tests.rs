@@ -1,4 +1,5 @@
 use super::*;
+use crate::driver::ClientStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
 
@@ -66,6 +67,29 @@ async fn wait(socket: &mut WebSocket<DuplexStream>) -> Poll<io::Result<()>> {
         tokio::time::sleep(INTERVAL / 2).await;
     }
     Poll::Ready(Ok(()))
+}
+
+#[tokio::test]
+async fn what_a_client_takes_of_a_message_is_known_before_it_has_taken_all() {
+    let (mut socket, mut client) = pair().await;
+    while Pin::new(&mut socket).poll_write(&mut context(), &frame()).is_ready() {}
+    let before = socket.passed_on();
+    client.read_exact(&mut [0; 100]).await.expect("a part of it");
+    assert!(Pin::new(&mut socket).poll_flush(&mut context()).is_pending());
+    assert_eq!(socket.passed_on(), before + 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_a_message_slowly_is_not_given_up_for_a_ping_before_it() {
+    let (mut socket, mut client) = pair().await;
+    tokio::time::sleep(INTERVAL).await;
+    assert!(look(&mut socket).is_pending(), "a ping is sent");
+    while Pin::new(&mut socket).poll_write(&mut context(), &frame()).is_ready() {}
+    for _ in 0..10 {
+        tokio::time::sleep(INTERVAL / 2).await;
+        client.read_exact(&mut [0; 50]).await.expect("a part of it");
+        assert!(look(&mut socket).is_pending());
+    }
 }
 
 #[tokio::test]

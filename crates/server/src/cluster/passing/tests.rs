@@ -2,7 +2,7 @@ use super::*;
 use crate::places::Places;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -144,11 +144,13 @@ struct Pipe {
     pipe: DuplexStream,
     has_hung_up: Arc<AtomicBool>,
     is_thrown_away: Arc<AtomicBool>,
+    passed_on: Arc<AtomicU64>,
 }
 
 impl Pipe {
     fn new(pipe: DuplexStream) -> Self {
-        Pipe { pipe, has_hung_up: Arc::default(), is_thrown_away: Arc::default() }
+        let (has_hung_up, is_thrown_away) = (Arc::default(), Arc::default());
+        Pipe { pipe, has_hung_up, is_thrown_away, passed_on: Arc::default() }
     }
 }
 
@@ -185,6 +187,10 @@ impl ClientStream for Pipe {
         self.has_hung_up.load(Relaxed)
     }
 
+    fn passed_on(&self) -> u64 {
+        self.passed_on.load(Relaxed)
+    }
+
     fn throw_away_unsent(&self) {
         self.is_thrown_away.store(true, Relaxed);
     }
@@ -219,4 +225,27 @@ async fn a_client_that_goes_while_the_node_reads_nothing_of_it_is_noticed() {
     let ended = tokio::time::timeout(2 * LOOK_INTERVAL, passing).await.expect("it is noticed");
     assert_eq!(ended.expect("no panic").expect("no error"), End::Gone);
     assert!(is_told.load(Relaxed), "the node does not hear of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_what_its_stream_holds_is_not_given_up() {
+    let ((_client, own), (mut node, mut to_node)) = (duplex(1000), duplex(1000));
+    let mut own = Pipe::new(own);
+    let (passed_on, (sender, receiver)) = (Arc::clone(&own.passed_on), oneshot::channel());
+    Arc::new(Places::new(1)).admit(|mut place| {
+        let timeout = Some(TIMEOUT);
+        let passing = async move { pass(&mut own, &mut to_node, &mut place, timeout).await };
+        let task = tokio::spawn(passing);
+        let handle = task.abort_handle();
+        sender.send(task).expect("it is waited for");
+        handle
+    });
+    let passing = receiver.await.expect("it has begun");
+    tokio::spawn(async move { while node.write_all(&[7; 1000]).await.is_ok() {} });
+    for _ in 0..10 {
+        tokio::time::sleep(TIMEOUT * 2 / 3).await;
+        passed_on.fetch_add(1, Relaxed);
+        assert!(!passing.is_finished());
+    }
+    assert_eq!(passing.await.expect("no panic").expect("no error"), End::Stalled);
 }
