@@ -41,6 +41,7 @@ pub(crate) async fn run(broker: Arc<Broker>, clock: Clock, mut stopping: watch::
             continue;
         }
         tokio::select! {
+            biased;
             () = tokio::time::sleep(wait) => {}
             () = earlier.notified() => {}
             _ = stopping.changed() => return,

@@ -193,6 +193,7 @@ pub(crate) async fn serve<S: ClientStream>(
     });
     let task = Task(driver);
     tokio::select! {
+        biased;
         () = task.run() => {}
         _ = stopping.changed() => {
             task.shut_down();

@@ -18,6 +18,9 @@ pub(super) struct Chance(Arc<Mutex<State>>);
 
 struct State {
     number: u64,
+    begun: Instant,
+    /// What has been asked, and when.
+    digest: u64,
     /// The last moment at which a task had its turn, and how many had theirs at that.
     moment: Instant,
     turns: u64,
@@ -26,21 +29,35 @@ struct State {
 impl Chance {
     /// Within a runtime.
     pub fn new(seed: u64) -> Self {
-        Chance(Arc::new(Mutex::new(State { number: seed, moment: Instant::now(), turns: 0 })))
+        let now = Instant::now();
+        let state = State { number: seed, begun: now, digest: seed, moment: now, turns: 0 };
+        Chance(Arc::new(Mutex::new(state)))
+    }
+
+    /// A number that differs where what happens, or when, has differed.
+    pub fn digest(&self) -> u64 {
+        self.0.lock().digest
+    }
+
+    /// Takes note of something that happens.
+    pub fn note(&self, what: u64) {
+        let mut state = self.0.lock();
+        let at = state.begun.elapsed().as_nanos() as u64;
+        for value in [at, what] {
+            state.digest = mixed(state.digest.wrapping_mul(31) ^ value);
+        }
     }
 
     /// The next number.
     pub fn number(&self) -> u64 {
         let mut state = self.0.lock();
         state.number = state.number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state.number;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mixed(state.number)
     }
 
     /// A number below `bound`, which is not zero.
     pub fn below(&self, bound: u64) -> u64 {
+        self.note(bound);
         self.number() % bound
     }
 
@@ -78,6 +95,12 @@ impl Chance {
             "tasks have one turn after another, and time stands still"
         );
     }
+}
+
+fn mixed(mut number: u64) -> u64 {
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// A task that others may overtake whenever it is woken. It is polled once for each time that it is woken, no more: a wake

@@ -12,6 +12,7 @@ mod chance;
 mod client;
 mod conduct;
 mod disk;
+mod signal;
 mod socket;
 mod wire;
 mod world;
@@ -26,6 +27,9 @@ use world::{END_LIMIT, QUEUES, Route, World};
 
 /// Seeds that are tried where neither a time nor a seed is given.
 const SEEDS: u64 = 80;
+
+/// Seeds that are run twice.
+const REPEATED: u64 = 40;
 
 /// Turns of tasks between two looks at the time, where they always have something to do.
 const TURNS_BEFORE_TIME: u32 = 3;
@@ -58,14 +62,22 @@ fn clients_are_served_whatever_comes_first() {
     assert!(failed.is_empty(), "of {} seeds fail: {failed:?}", seed - first);
 }
 
-fn run(seed: u64) {
+#[test]
+fn a_seed_gives_the_same_run_each_time() {
+    let differ: Vec<u64> = (0..REPEATED).filter(|seed| run(*seed) != run(*seed)).collect();
+    assert!(differ.is_empty(), "two runs of a seed differ: {differ:?}");
+}
+
+/// Runs a seed, and says by a number what has happened.
+fn run(seed: u64) -> u64 {
     let mut builder = Builder::new_current_thread();
     builder.enable_time().start_paused(true).event_interval(TURNS_BEFORE_TIME);
     let runtime = builder.build();
     runtime.expect("a runtime").block_on(async {
         let world = World::new(seed);
         tokio::time::timeout(END_LIMIT * 10, turn_of(&world)).await.expect("an end");
-    });
+        world.chance.digest()
+    })
 }
 
 async fn turn_of(world: &Arc<World>) {

@@ -2,6 +2,7 @@
 
 use super::chance::{Chance, Overtaken};
 use super::disk::SlowStore;
+use super::signal::Signal;
 use super::socket::{Cut, Network, Socket};
 use super::wire::{ClientWebSocket, Wire};
 use crate::accounts::GUEST;
@@ -91,13 +92,13 @@ pub(super) struct World {
     is_quick: bool,
     /// The broker that all clients come to, and the one that serves those that are redirected.
     pub brokers: [Arc<Shared>; 2],
-    stop: watch::Sender<bool>,
+    stop: Signal,
     /// For what does not end with a stop, as others are served after it.
     ends: watch::Sender<bool>,
     /// Places at the node that passes clients on.
     follower: Arc<Places>,
     /// Whether the broker's node leads.
-    leads: watch::Sender<bool>,
+    leads: Signal,
     /// The connections between the nodes.
     tunnels: Mutex<Vec<Cut>>,
     messages: Mutex<BTreeMap<u64, Message>>,
@@ -135,10 +136,10 @@ impl World {
             begun,
             is_quick,
             brokers,
-            stop: watch::Sender::new(false),
+            stop: Signal::new(false),
             ends: watch::Sender::new(false),
             follower: Arc::new(Places::new(PLACES)),
-            leads: watch::Sender::new(true),
+            leads: Signal::new(true),
             tunnels: Mutex::default(),
             messages: Mutex::default(),
             tasks: Mutex::default(),
@@ -250,7 +251,7 @@ impl World {
     /// Stops the broker.
     pub fn stop(&self) {
         *self.stopped_at.lock() = Some(Instant::now());
-        self.stop.send_replace(true);
+        self.stop.send(true);
     }
 
     /// Has the broker's node vanish from the cluster, and its lead after a while.
@@ -259,7 +260,7 @@ impl World {
         self.tunnels.lock().iter().for_each(Cut::cut);
         tokio::time::sleep(self.chance.ms(0..=3000)).await;
         *self.lost_at.lock() = Some(Instant::now());
-        self.leads.send_replace(false);
+        self.leads.send(false);
     }
 
     /// Whether clients on this way may find that their connections are gone.
@@ -275,11 +276,13 @@ impl World {
     }
 
     pub fn confirmed(&self, message: u64) {
+        self.chance.note(message);
         self.messages.lock().entry(message).or_default().is_confirmed = true;
     }
 
     /// A message is acknowledged.
     pub fn settled(&self, message: u64) {
+        self.chance.note(message);
         self.messages.lock().entry(message).or_default().is_settled = true;
     }
 
@@ -294,7 +297,7 @@ impl World {
 
     /// Serves clients again after a stop, or at a node that leads no more.
     pub fn resume(&self) {
-        self.stop.send_replace(false);
+        self.stop.send(false);
         *self.stopped_at.lock() = None;
     }
 
