@@ -120,14 +120,14 @@ impl Client {
     }
 
     fn is_too_long(&self, since: Instant) -> bool {
-        since.elapsed() > self.world.limit_since(since)
+        since.elapsed() >= self.world.limit_since(since)
     }
 
     /// Asks for something, and waits for the answer.
     pub async fn request(&mut self, method: &Method<'_>) -> Lives<()> {
         self.ask(method);
         while self.requests > 0 {
-            self.rest(self.world.limit()).await?;
+            self.rest(self.world.limit() / 8).await?;
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Client {
     /// Waits until all that it has published is confirmed.
     pub async fn confirmed(&mut self) -> Lives<()> {
         while !self.unconfirmed.is_empty() {
-            self.rest(self.world.limit()).await?;
+            self.rest(self.world.limit() / 8).await?;
         }
         Ok(())
     }

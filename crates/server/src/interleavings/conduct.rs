@@ -53,6 +53,8 @@ impl Conduct {
             // Nothing else tells that it is gone.
             Conduct::FallsSilent | Conduct::Vanishes | Conduct::Idles => some,
             Conduct::Floods => 1,
+            // A heartbeat may be behind a large message.
+            Conduct::Slow => 60 * world.chance.below(2) as u16,
             _ if world.chance.one_in(3) => some,
             _ => 0,
         }
@@ -66,7 +68,7 @@ pub(super) async fn live(world: Arc<World>, number: u64) {
     let name = format!("{number}, {conduct:?} by {route:?}");
     let mut network = world.network.clone();
     if conduct == Conduct::Slow {
-        network.window = network.window.min(20_000);
+        network.window = 20_000;
     }
     if conduct == Conduct::Floods {
         // More than is read at once is always there.
@@ -77,7 +79,7 @@ pub(super) async fn live(world: Arc<World>, number: u64) {
     let mut client = Client::new(&world, name.clone(), wire, heartbeat_s);
     let life = match conduct {
         Conduct::Good => good(&mut client).await,
-        Conduct::Slow => slow(&mut client, route.bytes_on_its_way(&network)).await,
+        Conduct::Slow => slow(&mut client, route, &network, &cut).await,
         Conduct::Floods => flood(&mut client).await,
         other => return end_badly(other, client, heartbeat_s, cut).await,
     };
@@ -138,27 +140,36 @@ async fn act(client: &mut Client) -> Lives<()> {
     client.rest(time).await
 }
 
-/// Takes what it has published itself, some now and then: all that is on its way to it in half a minute, which is as long as
-/// a ping behind that may take, and all that waits for it in several minutes.
-async fn slow(client: &mut Client, on_its_way: usize) -> Lives<()> {
+/// Takes what it has published itself, slowly: a message of a WebSocket takes longer than a socket may take nothing. What is on
+/// its way to it when nothing more waits is taken in less than half a minute: a ping may be behind it.
+async fn slow(client: &mut Client, route: Route, network: &Network, cut: &Cut) -> Lives<()> {
     begin(client).await?;
     let chance = client.world.chance.clone();
     let name = format!("slow {}", client.name);
     client.declare(&name, false).await?;
-    let count = 8 * on_its_way / SLOW_BYTES;
+    let count = 4 * route.bytes_on_its_way(network) / SLOW_BYTES;
     for _ in 0..count {
         client.publish(&name, SLOW_BYTES, false);
     }
     client.confirmed().await?;
     client.acknowledges = false;
     client.consume(&name, 0).await?;
-    let portion = on_its_way / 6;
+    let is_slow_network = chance.below(4) < if route.is_web_socket { 3 } else { 2 };
+    if is_slow_network {
+        cut.slow_down(if route.is_relayed { 6000 } else { 1200 });
+    }
+    let portion = route.bytes_on_its_way(network) / 6;
     while client.received < count as u64 {
+        if is_slow_network {
+            client.rest(Duration::from_secs(1)).await?;
+            continue;
+        }
         client.read_no_more();
         client.rest(chance.ms(500..=4000)).await?;
         client.read_again();
         client.read_some(portion).await?;
     }
+    cut.slow_down(0);
     client.close().await
 }
 
@@ -223,15 +234,16 @@ async fn end_badly(conduct: Conduct, mut client: Client, heartbeat_s: u16, cut: 
     }
 }
 
-/// Has more sent to it than fits between it and the broker.
+/// Has more sent to it than fits between it and the broker, or a node on its way.
 async fn turn_deaf(client: &mut Client) -> Lives<()> {
     let (name, window) = (format!("deaf {}", client.name), client.world.network.window);
     client.declare(&name, false).await?;
     client.acknowledges = false;
     client.consume(&name, 0).await?;
     client.read_no_more();
-    for _ in 0..(4 * window + 300_000) / 20_000 {
-        client.publish(&name, 20_000, false);
+    let more = if client.world.chance.one_in(2) { 50_000 } else { 3 * window + 300_000 };
+    for _ in 0..(window + more) / 5000 {
+        client.publish(&name, 5000, false);
     }
     Ok(())
 }

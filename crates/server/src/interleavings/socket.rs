@@ -19,6 +19,9 @@ use tokio::time::{Instant, sleep_until};
 /// When the system gives up a machine that answers nothing.
 const KEEPALIVE: Duration = Duration::from_secs(90);
 
+/// Bytes that go together where the network is slow.
+const PACKET_BYTES: usize = 1400;
+
 /// How the network is.
 #[derive(Clone)]
 pub(super) struct Network {
@@ -52,6 +55,8 @@ struct Pipe {
     next_at: Option<Instant>,
     /// Nothing gets through.
     is_cut: bool,
+    /// Bytes that get through in a second; any number if it is 0.
+    rate: usize,
 }
 
 impl Pipe {
@@ -72,6 +77,14 @@ impl Pipe {
 
     fn has_hung_up(&self) -> bool {
         self.has_end_arrived || self.failed.is_some()
+    }
+
+    /// So many bytes take their time to get through.
+    fn pass(&mut self, bytes: usize) {
+        if let Some(ms) = (bytes * 1000).checked_div(self.rate) {
+            let from = self.next_at.map_or_else(Instant::now, |next| next.max(Instant::now()));
+            self.next_at = Some(from + Duration::from_millis(ms as u64));
+        }
     }
 
     fn is_at_end(&self) -> bool {
@@ -138,6 +151,11 @@ impl Cut {
         self.0[0].lock().has_hung_up()
     }
 
+    /// So many bytes get through to the socket in a second from now on.
+    pub fn slow_down(&self, rate: usize) {
+        self.0[0].lock().rate = rate;
+    }
+
     /// Nothing gets through any more, in either direction. The system notices after a while.
     pub fn cut(&self) {
         self.0.iter().for_each(|pipe| pipe.lock().is_cut = true);
@@ -180,7 +198,9 @@ impl Socket {
             } else if room == 0 {
                 return Poll::Pending;
             } else {
+                let room = if pipe.rate == 0 { room } else { room.min(PACKET_BYTES) };
                 let count = if wanted == 0 { 0 } else { chance.some_of(wanted.min(room)) };
+                pipe.pass(count);
                 let mut left = count;
                 for slice in slices {
                     let taken = slice.len().min(left);

@@ -8,11 +8,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// Bytes of a message of a WebSocket, at most.
 const MESSAGE_BYTES: usize = 16 * 1024;
+/// Bytes that are read ahead.
+const READ_BYTES: usize = 8 * 1024;
 
 /// What a client speaks AMQP on.
 pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -27,7 +29,8 @@ pub(super) struct ClientWebSocket {
 
 impl ClientWebSocket {
     pub async fn new(socket: Socket) -> Self {
-        let socket = WebSocketStream::from_raw_socket(socket, Role::Client, None).await;
+        let config = WebSocketConfig::default().read_buffer_size(READ_BYTES);
+        let socket = WebSocketStream::from_raw_socket(socket, Role::Client, Some(config)).await;
         ClientWebSocket { socket, received: Bytes::new() }
     }
 }

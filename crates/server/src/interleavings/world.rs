@@ -41,7 +41,7 @@ const PLACES: usize = 100;
 const BEGINNING_MS: u64 = 1_800_000_000_000;
 /// What all that happens between a client and the broker takes together, where the network and the disk are quick. Buffers that
 /// are given back after two seconds, which wakes a connection, must not hide that it has slept.
-const QUICK_LIMIT: Duration = Duration::from_millis(1500);
+const QUICK_LIMIT: Duration = Duration::from_millis(1300);
 /// The same where they are not.
 const SLOW_LIMIT: Duration = Duration::from_secs(20);
 /// The longest that anything takes that a client does not do its part of: two looks at each of a chain of connections, and
@@ -119,7 +119,7 @@ impl World {
             latency_ms: if is_quick { 0..=3 } else { 0..=chance.within(3..=60) },
             window: if is_quick { 64 << 10 } else { chance.within(4000..=200_000) as usize },
             segment: usize::MAX,
-            blocks_one_in: if is_quick { 100 } else { 20 },
+            blocks_one_in: 20,
         };
         let sync_ms = if is_quick { 0..=10 } else { 0..=chance.within(10..=400) };
         let clock = Clock::of(move || BEGINNING_MS + begun.elapsed().as_millis() as u64);
