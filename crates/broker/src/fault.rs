@@ -4,6 +4,9 @@ use courser_codec::{ShortStr, reply_code};
 use courser_store::StoreError;
 use std::fmt::{self, Display};
 
+/// Why connections end when another machine comes to lead the log that their vhost is on.
+pub const LEADER_CHANGED: &str = "the leader of the vhost has changed";
+
 /// Why a method was refused. Sent as `channel.close` or `connection.close` (AMQP 0-9-1, 1.1.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -103,5 +106,6 @@ pub(crate) fn store_fault(error: StoreError) -> Fault {
         StoreError::Failed(_) => {
             Fault::internal_error("the store has failed; the broker's log says more")
         }
+        StoreError::Deposed => Fault::new(reply_code::CONNECTION_FORCED, LEADER_CHANGED),
     }
 }

@@ -49,7 +49,7 @@ mod work;
 pub use accounts::AccountsError;
 pub use broker::{Broker, Identity, ShardFault};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
-pub use fault::Fault;
+pub use fault::{Fault, LEADER_CHANGED};
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Stalled, Taken, wire};
 pub use persistence::StateOfShard;

@@ -134,6 +134,7 @@ impl From<Fault> for Refusal {
         match fault.code {
             403 => Refusal::access_refused(),
             404 => Refusal::not_found(),
+            320 => Refusal::unavailable(&fault.explanation),
             541 => Refusal::internal(fault.explanation),
             _ => Refusal::bad_request(fault.explanation),
         }

@@ -5,6 +5,7 @@ use crate::config::{Config, ConfigError};
 use crate::data_dir::{DataDir, DataDirError};
 use crate::definitions::DefinitionsError;
 use crate::doors::{Addresses, Doors};
+use crate::driver::SHUTDOWN;
 use crate::gateway::{self, Gateway};
 use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
@@ -337,7 +338,7 @@ impl Server {
         if let Some(gateway) = service.gateway.take() {
             gateway.stop().await;
         }
-        service.say_goodbye(STOP_TIMEOUT).await;
+        service.say_goodbye(SHUTDOWN, STOP_TIMEOUT).await;
         let Service { checkpoints, .. } = service;
         let closed = tokio::task::spawn_blocking(move || {
             // It may be reading what is closed then.

@@ -26,7 +26,7 @@ use crate::tls::Certificates;
 use crate::{management, metrics};
 use courser_broker::Broker;
 use courser_management::{Api, Cluster, Exporter, Ledger};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -154,6 +154,7 @@ impl Service {
             throttles: Arc::new(Throttles::default()),
             suspension: Suspension::new(&around.notices),
             paced: 0.into(),
+            farewell: OnceLock::new(),
         });
         let gateway = gateway::start(config, &shared, around.handshakes, &stopping).await?;
         let api = management::api(config, &shared, around, &stop);
@@ -179,8 +180,10 @@ impl Service {
         }
     }
 
-    /// Closes every connection with 320, and waits as long as this at most for the clients to take note.
-    pub async fn say_goodbye(&self, timeout: Duration) {
+    /// Closes every connection with 320 and this text, and waits as long as `timeout` at most for the clients to take note.
+    pub async fn say_goodbye(&self, text: &'static str, timeout: Duration) {
+        // The first reason is the one that counts.
+        let _ = self.shared.farewell.set(text);
         // An error means that nobody is left to be told.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(timeout, self.stop.closed()).await;

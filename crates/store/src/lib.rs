@@ -64,6 +64,10 @@ pub enum StoreError {
     /// The store failed before and takes nothing more, because it can no longer promise to keep it.
     #[error("the store has failed: {0}")]
     Failed(String),
+    /// Another machine leads the replicated log by now: this store takes and reads nothing more. What was kept is with the
+    /// next leader.
+    #[error("this machine does not lead the log any more")]
+    Deposed,
 }
 
 /// What a shard is on: a log, and the messages in it.

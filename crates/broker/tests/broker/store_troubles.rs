@@ -62,6 +62,15 @@ fn a_publish_that_there_is_no_room_for_is_never_confirmed() {
 }
 
 #[test]
+fn a_client_is_told_that_the_leader_has_changed_where_the_store_says_so() {
+    let world = WorldOnDisk::new();
+    let mut client = publisher(&world);
+    world.store().set_faults(|call| (call == Call::Append).then_some(StoreError::Deposed));
+    let (why, ..) = publish_until_closed(&mut client, &[Step::Publish(1, persistent(1))]);
+    assert_eq!(why, "320 CONNECTION_FORCED - the leader of the vhost has changed");
+}
+
+#[test]
 fn a_publish_that_there_is_no_room_for_reaches_none_of_its_queues() {
     let alone = Message::new("amq.fanout", "", "x");
     let with_key =

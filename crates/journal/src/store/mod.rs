@@ -225,6 +225,7 @@ fn store_error(error: AppendError) -> StoreError {
     match error {
         AppendError::Full => StoreError::Full,
         AppendError::TooLarge { size_bytes, .. } => StoreError::TooLarge(size_bytes),
+        AppendError::Deposed => StoreError::Deposed,
         other => StoreError::Failed(other.to_string()),
     }
 }
@@ -356,8 +357,8 @@ impl Reader for LogReader {
         let read = self.journal.read(position.into(), &mut self.cache);
         // A leader that is deposed has lost nothing, and what it finds may be what the next one has put there. Asked behind
         // the read, which may have come upon either.
-        if let Some(failure) = self.journal.deposed() {
-            return Err(StoreError::Failed(failure.to_string()));
+        if self.journal.deposed().is_some() {
+            return Err(StoreError::Deposed);
         }
         let record = match read {
             Ok(record) => record,

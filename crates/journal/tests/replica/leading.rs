@@ -146,13 +146,13 @@ fn a_deposed_leader_does_not_take_the_next_ones_messages_for_its_own() {
     assert_eq!(reader.read(&own).unwrap().body, b"own message");
 
     copy.replica().follow();
-    assert!(matches!(reader.read(&own), Err(StoreError::Failed(_))), "it is not lost");
+    assert!(matches!(reader.read(&own), Err(StoreError::Deposed)), "it is not lost");
     let entry = next.replica().place(EntryId { term: 2, index: 2 }).unwrap().unwrap();
     copy.replica().append(std::slice::from_ref(&entry)).unwrap();
     copy.push(entry);
     copy.flush();
     for mut reader in [reader, old.reader()] {
-        assert!(matches!(reader.read(&own), Err(StoreError::Failed(_))));
+        assert!(matches!(reader.read(&own), Err(StoreError::Deposed)));
     }
 }
 

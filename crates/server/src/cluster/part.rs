@@ -48,7 +48,7 @@ impl Inner {
         };
         parts.shutdown().await;
         for group in self.groups.all() {
-            self.demote(&group, Serves::Nobody).await;
+            self.stop_serving(&group).await;
             group.ended().await;
         }
         if let Err(reason) = ended {

@@ -34,7 +34,7 @@ use parking_lot::Mutex;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 pub(crate) use stream::ClientStream;
@@ -42,6 +42,8 @@ use tokio::sync::watch;
 use tokio::time::Sleep;
 use turns::aside;
 
+/// What a client is told when the broker stops.
+pub(crate) const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";
 /// How long a connection keeps its buffers after it has fallen silent.
 const BUFFERS_KEPT: Duration = Duration::from_secs(2);
 /// How long the end of a stream may take to be sent.
@@ -66,6 +68,8 @@ pub(crate) struct Shared {
     pub suspension: Suspension,
     /// Connections that are not read for a while because they publish too fast.
     pub paced: AtomicUsize,
+    /// What clients are told when the broker ends: [`SHUTDOWN`] where nothing else is said.
+    pub farewell: OnceLock<&'static str>,
 }
 
 /// One connection.
@@ -229,7 +233,7 @@ impl<S: ClientStream> Task<S> {
     fn shut_down(&self) {
         let driver = &mut *self.0.lock();
         driver.budget = Budget::begin();
-        let text = "broker forced connection closure with reason 'shutdown'";
+        let text = driver.shared.farewell.get().unwrap_or(&SHUTDOWN);
         driver.machine.shutdown(text, clock::now());
         driver.end_session();
         driver.collect_output();

@@ -25,8 +25,8 @@ use courser_store::MemoryGauge;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -359,6 +359,7 @@ fn shared(broker: Arc<Broker>, clock: &Clock) -> Shared {
         throttles: Arc::new(Throttles::default()),
         suspension: Suspension::new(&Arc::new(Notices::new(clock.clone()))),
         paced: 0.into(),
+        farewell: OnceLock::new(),
     }
 }
 

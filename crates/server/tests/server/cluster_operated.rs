@@ -1,8 +1,9 @@
 //! What an operator of a cluster sees and does by `courser ctl` and over HTTP.
 
-use crate::cluster::{Three, connect, get};
-use crate::support::{Process, wait_until};
+use crate::cluster::{Three, connect, get, node_config};
+use crate::support::{PATIENCE, Process, free_addresses, wait_until};
 use courser::{Config, Inherited, Node, StartError};
+use courser_client::{Connection, Error};
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -197,4 +198,37 @@ async fn a_member_does_not_start_under_another_name() {
     three.nodes[0] = Some(again.expect("it starts under its own"));
     three.wait_for_leader().await;
     three.stop().await;
+}
+
+/// Why the connection to a node ends.
+async fn end_of(connection: &Connection) -> String {
+    let closed = tokio::time::timeout(PATIENCE, connection.closed()).await.expect("it ends");
+    let Error::ConnectionClosed(why) = closed else { panic!("{closed}") };
+    assert_eq!(why.code, 320, "{}", why.text);
+    why.text.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_are_told_whether_the_leader_has_changed_or_the_node_stops() {
+    let transfer: [&[&str]; 3] = [
+        &["cluster", "transfer-leader", "a"],
+        &["cluster", "transfer-leader", "b"],
+        &["cluster", "transfer-leader", "c"],
+    ];
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let client = connect(three.node(leader)).await;
+    let moved = ctl(&three.configs[leader], transfer[(leader + 1) % 3]).await;
+    assert!(moved.status.success(), "{moved:?}");
+    assert_eq!(end_of(&client).await, "CONNECTION_FORCED - the leader of the vhost has changed");
+    three.stop().await;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = node_config(&folder, "a", free_addresses(1)[0], &[]);
+    let alone = Node::start_on(config, Inherited::default()).await.expect("a node");
+    let client = connect(&alone).await;
+    let (told, stopped) = tokio::join!(end_of(&client), alone.stop());
+    stopped.expect("a clean stop");
+    let shutdown = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'";
+    assert_eq!(told, shutdown);
 }

@@ -1,8 +1,9 @@
 //! A node begins to serve the clients of a group, and ends.
 
 use super::*;
+use crate::driver::SHUTDOWN;
 use crate::storage::Storage;
-use courser_broker::Broker;
+use courser_broker::{Broker, LEADER_CHANGED};
 use std::pin::pin;
 
 /// How long other nodes may take to bring what is damaged, before another one is to lead.
@@ -128,21 +129,31 @@ impl Inner {
         Ok(())
     }
 
-    /// Says who serves from now on. If this node does, every connection is closed and the broker dropped, which may wait for the
-    /// disk: [`Group::ended`] waits for that.
+    /// As [`Inner::end_service`], where this node stops.
+    pub(super) async fn stop_serving(&self, group: &Group) {
+        self.end_service(group, Serves::Nobody, SHUTDOWN).await;
+    }
+
+    /// As [`Inner::end_service`], where the lead is lost.
     pub(super) async fn demote(&self, group: &Group, serves: Serves) {
+        self.end_service(group, serves, LEADER_CHANGED).await;
+    }
+
+    /// Says who serves from now on. If this node does, every connection is closed with this text and the broker dropped, which may
+    /// wait for the disk: [`Group::ended`] waits for that.
+    async fn end_service(&self, group: &Group, serves: Serves, text: &'static str) {
         let before = group.serves();
         group.set_serves(serves);
         let Serves::Here(service) = before else { return };
         let number = group.number.0;
         tracing::info!(
             group = number,
-            "this node does not lead any more: closing its clients' connections"
+            "this node serves the group no more: closing its clients' connections"
         );
         let (ending, busy) = (group.begin_ending().await, Arc::clone(&self.busy));
         tokio::spawn(async move {
             let _ending = ending;
-            service.say_goodbye(DEMOTION_TIMEOUT).await;
+            service.say_goodbye(text, DEMOTION_TIMEOUT).await;
             let _busy = busy.read_owned().await;
             // The threads that make checkpoints end with it.
             if let Err(error) = tokio::task::spawn_blocking(move || drop(service)).await {
