@@ -40,8 +40,8 @@ pub trait Cluster: Send + Sync {
     /// Whether this node gives up its clients, see [`Cluster::drain`].
     fn is_draining(&self) -> bool;
 
-    /// Whether this node knows who leads.
-    fn has_leader(&self) -> bool;
+    /// Why clients should not be sent to this node, if there is a reason.
+    fn why_not_ready(&self) -> Option<String>;
 
     /// Whether there would be no majority without this node.
     fn is_quorum_critical(&self) -> bool;

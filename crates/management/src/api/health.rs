@@ -103,6 +103,10 @@ fn live(_: &Call) -> Outcome {
 }
 
 fn ready(call: &Call) -> Outcome {
+    let cluster = call.api.settings.cluster.as_ref();
+    if let Some(reason) = cluster.and_then(|cluster| cluster.why_not_ready()) {
+        return Ok(uncached(failed(json!({ "reason": reason }))));
+    }
     let alarms = call.admin().alarms();
     Ok(uncached(match (alarms.memory, alarms.disk) {
         (false, false) => Reply::json(&ok()),

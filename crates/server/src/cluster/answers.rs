@@ -24,9 +24,10 @@ pub(super) fn relay(config: &Config, members: &Arc<Members>) -> Arc<Relay> {
         let ok = || serde_json::json!({ "status": "ok" });
         match path {
             "/health/live" => json(200, ok()),
-            "/health/ready" if members.is_draining() => json(503, failed("this node is drained")),
-            "/health/ready" if members.has_leader() => json(200, ok()),
-            "/health/ready" => json(503, failed("no node of the cluster leads")),
+            "/health/ready" => match members.why_not_ready() {
+                None => json(200, ok()),
+                Some(why) => json(503, failed(&why)),
+            },
             "/api/health/checks/node-is-quorum-critical" => match members.is_quorum_critical() {
                 false => json(200, ok()),
                 true => json(503, failed(QUORUM_CRITICAL)),

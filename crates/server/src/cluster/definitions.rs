@@ -34,7 +34,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long what a group gets may take to be on a majority of disks.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a group asks in vain before an operator is told.
-const TOLD_AFTER: Duration = Duration::from_secs(10);
+pub(super) const TOLD_AFTER: Duration = Duration::from_secs(10);
 /// How long somebody waits for groups to have what home has.
 const HELD_TIMEOUT: Duration = Duration::from_secs(2);
 

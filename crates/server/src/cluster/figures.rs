@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::members::Members;
 use courser_cluster::Status;
-use courser_management::{Cluster as _, Scrub as _};
+use courser_management::Scrub as _;
 use std::fmt::Write;
 
 impl Members {

@@ -2,12 +2,15 @@
 
 use super::front::Serves;
 use super::roster::Roster;
+use crate::clock;
 use arc_swap::ArcSwapOption;
 use courser_cluster::transport::{Endpoint, Links};
 use courser_cluster::{GroupNumber, GroupThread, Member, NodeId, Status};
+use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
 /// A group: its part of the consensus, the connections on which its packets go, and who serves what is in it.
 pub(crate) struct Group {
@@ -19,10 +22,12 @@ pub(crate) struct Group {
     /// Told when `member` is that no more. Who sends copies of the log of one listens until it has let go of that.
     sent: watch::Sender<()>,
     serves: watch::Sender<Serves>,
+    /// Since when no node is known that serves what is in it.
+    unserved_since: Mutex<Option<Instant>>,
     /// Held by whoever has its broker adopt the definitions of home.
-    pub(super) adopting: Mutex<()>,
+    pub(super) adopting: AsyncMutex<()>,
     /// Held while what this node has served it with is let go of.
-    ending: Arc<Mutex<()>>,
+    ending: Arc<AsyncMutex<()>>,
 }
 
 impl Group {
@@ -39,8 +44,20 @@ impl Group {
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
-        let (adopting, ending, sent) = (Mutex::new(()), Arc::default(), watch::Sender::new(()));
-        Ok(Arc::new(Group { number, thread, links, member, sent, serves, adopting, ending }))
+        let (adopting, ending, sent) =
+            (AsyncMutex::new(()), Arc::default(), watch::Sender::new(()));
+        let unserved_since = Mutex::new(Some(clock::now()));
+        Ok(Arc::new(Group {
+            number,
+            thread,
+            links,
+            member,
+            sent,
+            serves,
+            unserved_since,
+            adopting,
+            ending,
+        }))
     }
 
     /// Whether it is the group that every cluster has.
@@ -88,7 +105,19 @@ impl Group {
 
     /// Says who serves from now on.
     pub(super) fn set_serves(&self, serves: Serves) {
+        self.note_served(!matches!(serves, Serves::Nobody), clock::now());
         self.serves.send_replace(serves);
+    }
+
+    /// Notes at a moment whether a node is known that serves what is in it.
+    pub(super) fn note_served(&self, is_served: bool, now: Instant) {
+        let mut since = self.unserved_since.lock();
+        *since = (!is_served).then(|| since.unwrap_or(now));
+    }
+
+    /// For how long no node has been known that serves what is in it: for no time if one is.
+    pub(super) fn unserved_for(&self) -> Duration {
+        self.unserved_since.lock().map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// What this node has served it with is let go of until this is dropped.

@@ -222,6 +222,11 @@ impl Members {
         })
     }
 
+    /// Whether this node knows who leads.
+    pub(super) fn has_leader(&self) -> bool {
+        !matches!(self.groups.home().serves(), Serves::Nobody)
+    }
+
     /// Whether the disk of this node has room, as far as is known.
     pub(super) fn has_room(&self) -> bool {
         self.groups.all().iter().all(|group| group.member().is_none_or(|one| one.has_room()))

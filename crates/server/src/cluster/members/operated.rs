@@ -1,5 +1,6 @@
 //! What an operator sees of the cluster, and does to it.
 
+use super::super::definitions::TOLD_AFTER;
 use super::super::drain::{GROUP_MAX, PAUSE_MS_MAX, Pace};
 use super::*;
 
@@ -64,8 +65,17 @@ impl Cluster for Members {
         self.front.upgrade().is_some_and(|front| front.clients.is_draining())
     }
 
-    fn has_leader(&self) -> bool {
-        !matches!(self.groups.home().serves(), Serves::Nobody)
+    fn why_not_ready(&self) -> Option<String> {
+        if self.is_draining() {
+            return Some("this node is drained".into());
+        }
+        if !self.has_leader() {
+            return Some("no node of the cluster leads".into());
+        }
+        let all = self.groups.all();
+        let group = all.iter().find(|group| group.unserved_for() >= TOLD_AFTER)?.number;
+        let limit_s = TOLD_AFTER.as_secs();
+        Some(format!("group {group} has had no leader for more than {limit_s} s"))
     }
 
     fn is_quorum_critical(&self) -> bool {

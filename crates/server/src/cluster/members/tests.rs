@@ -1,5 +1,6 @@
 //! Members that are connected and take no part, and nodes that are added when it does not fit.
 
+use super::super::definitions::TOLD_AFTER;
 use super::super::front::Serves;
 use super::super::questions::Question;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
@@ -7,9 +8,12 @@ use crate::testing::endpoint;
 use courser_cluster::transport::{About, Answer, Incoming, Stream as NodeStream, listen};
 use courser_cluster::{GroupNumber, NodeId, Packet};
 use courser_management::{Cluster, ClusterError};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tokio::net::TcpListener;
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -250,5 +254,48 @@ async fn a_member_that_is_removed_while_it_is_added_again_was_not_added() {
     let added = adding.await.expect("no panic");
     let Err(ClusterError::Unavailable(why)) = added else { panic!("{added:?}") };
     assert!(why.contains("was removed meanwhile"), "{why}");
+    three.stop().await;
+}
+
+/// What is answered to a request without a login.
+async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.expect("a status"), answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_not_ready_once_a_group_has_had_no_leader_for_a_while() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    three.move_lead(ONE, (home + 2) % 3).await;
+    let ready = async |node: usize| {
+        let address = three.nodes[node].addresses().http[0];
+        let (status, body) = get(address, "/health/ready").await;
+        assert_eq!(status == 503, body.contains("failed"), "{body}");
+        body
+    };
+    // The one that leads home answers otherwise than the others.
+    for node in [home, (home + 1) % 3] {
+        let group = three.nodes[node].inner.groups.get(ONE).expect("it is there");
+        let leader = group.serves();
+        wait_until("it is ready", async || ready(node).await.contains("ok")).await;
+        group.set_serves(Serves::Nobody);
+        let lost_at = |at: Instant| {
+            group.note_served(true, at);
+            group.note_served(false, at);
+        };
+        lost_at(Instant::now() + PATIENCE);
+        assert!(ready(node).await.contains("ok"), "a lead may be on its way");
+        lost_at(Instant::now().checked_sub(TOLD_AFTER).expect("a moment"));
+        let told = ready(node).await;
+        assert!(told.contains("group 1 has had no leader for more than 10 s"), "{told}");
+        group.set_serves(leader);
+        assert!(ready(node).await.contains("ok"));
+    }
     three.stop().await;
 }
