@@ -34,6 +34,10 @@ pub trait Cluster: Send + Sync {
     /// All members, as this node sees them.
     fn nodes(&self) -> Vec<ClusterNode>;
 
+    /// The members of a group, each of them with whether its part of the group runs, as this node sees them. None while this node
+    /// has no part in it.
+    fn replicas(&self, group: u16) -> Vec<ClusterNode>;
+
     /// What is short on the other members that answer, each with the member's name. Takes seconds at most.
     fn alarms_elsewhere(&self) -> Vec<(String, &'static str)>;
 

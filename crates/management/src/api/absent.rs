@@ -91,7 +91,7 @@ fn quorum_status(call: &Call) -> Outcome {
         let node = call.api.settings.node.name.as_str();
         return Ok(Reply::json(&[replica(node, "leader", "voter")]));
     };
-    let replicas = cluster.nodes().into_iter().map(|one| {
+    let replicas = cluster.replicas(call.admin().group()).into_iter().map(|one| {
         let (state, membership) = match one.role {
             ClusterRole::Leader => ("leader", "voter"),
             ClusterRole::Follower => ("follower", "voter"),

@@ -2,6 +2,7 @@
 
 use super::{get, listeners};
 use crate::call::{Call, Outcome};
+use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -35,13 +36,13 @@ pub(crate) const ROUTES: &[Route] = &[
     get(
         "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts",
         Needs::Login,
-        passed,
+        groups_have_leaders,
         "All quorum queues have leaders.",
     ),
     get(
         "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}",
         Needs::Vhost,
-        passed,
+        vhost_has_leader,
         "All quorum queues of a vhost have leaders.",
     ),
     get(
@@ -112,6 +113,25 @@ fn ready(call: &Call) -> Outcome {
         (false, false) => Reply::json(&ok()),
         (memory, disk) => failed(json!({ "memory_alarm": memory, "disk_alarm": disk })),
     }))
+}
+
+/// Whether each group has a leader: all queues of one have the same.
+fn groups_have_leaders(call: &Call) -> Outcome {
+    Ok(reply_leaderless(groups::leaderless(call)))
+}
+
+fn vhost_has_leader(call: &Call) -> Outcome {
+    let group = call.admin().group_of(call.text("vhost")?);
+    let mut leaderless = groups::leaderless(call);
+    leaderless.retain(|one| Some(*one) == group);
+    Ok(reply_leaderless(leaderless))
+}
+
+fn reply_leaderless(groups: Vec<u16>) -> Reply {
+    match groups.is_empty() {
+        true => Reply::json(&ok()),
+        false => failed(json!({ "reason": "There are groups without a leader", "groups": groups })),
+    }
 }
 
 fn quorum_critical(call: &Call) -> Outcome {

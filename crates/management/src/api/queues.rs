@@ -8,6 +8,7 @@ use crate::rates::{Range, object_in, put_counters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
+use crate::{ClusterNode, ClusterRole};
 use courser_broker::admin::{Listing, QueueContents, QueueView};
 use serde_json::{Value, json};
 
@@ -94,13 +95,13 @@ fn renderer(
     call: &Call,
     is_detailed: bool,
 ) -> Result<impl Fn(&QueueView, &mut Fields) + Send + 'static, Refusal> {
-    let call = call.later();
+    let (call, replicas) = (call.later(), Replicas::of(call));
     let with_stats = !call.is_set("disable_stats");
     let with_totals = with_stats || call.is_set("enable_queue_totals");
     let range = Range::asked(&call, "lengths")?;
     let message_range = Range::asked(&call, "msg_rates")?;
     Ok(move |queue: &QueueView, fields: &mut Fields| {
-        definition(&call, queue, fields);
+        definition(&call, queue, &replicas, fields);
         if is_detailed || !with_stats {
             fields.put_all(&NULL_WHEN_UNSET[..if is_detailed { 5 } else { 2 }], Value::Null);
         }
@@ -120,7 +121,33 @@ fn renderer(
     })
 }
 
-fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
+/// The nodes that have the queues of this broker, as names. It serves them because its node leads.
+struct Replicas {
+    members: Vec<String>,
+    online: Vec<String>,
+}
+
+impl Replicas {
+    fn of(call: &Call) -> Self {
+        let own = || vec![call.api.settings.node.name.clone()];
+        let cluster = call.api.settings.cluster.as_ref();
+        let nodes = cluster.map(|it| it.replicas(call.admin().group()));
+        let mut voters = nodes.unwrap_or_default();
+        voters.retain(|node| node.role != ClusterRole::Learner);
+        if voters.is_empty() {
+            return Replicas { members: own(), online: own() };
+        }
+        let names = |nodes: &mut dyn Iterator<Item = &ClusterNode>| {
+            nodes.map(|node| format!("courser@{}", node.name)).collect()
+        };
+        Replicas {
+            members: names(&mut voters.iter()),
+            online: names(&mut voters.iter().filter(|node| node.is_connected)),
+        }
+    }
+}
+
+fn definition(call: &Call, queue: &QueueView, replicas: &Replicas, fields: &mut Fields) {
     fields
         .put("name", name(&queue.name))
         .put("vhost", queue.vhost.as_str())
@@ -136,8 +163,10 @@ fn definition(call: &Call, queue: &QueueView, fields: &mut Fields) {
         .put_with("arguments", || arguments(queue))
         .put_with("effective_policy_definition", || from_table(&queue.effective_definition));
     if queue.queue_type != "classic" {
-        let node = call.api.settings.node.name.as_str();
-        fields.put("leader", node).put("members", json!([node])).put("online", json!([node]));
+        fields
+            .put("leader", call.api.settings.node.name.as_str())
+            .put_with("members", || json!(replicas.members))
+            .put_with("online", || json!(replicas.online));
     }
 }
 

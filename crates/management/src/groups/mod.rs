@@ -77,6 +77,13 @@ pub(crate) fn led(call: &Call) -> Vec<u16> {
     std::iter::once(HOME).chain(others.into_iter().flatten()).collect()
 }
 
+/// The groups that no node leads.
+pub(crate) fn leaderless(call: &Call) -> Vec<u16> {
+    let Some(groups) = &call.api.settings.groups else { return Vec::new() };
+    let led = groups.led();
+    groups.others().into_iter().filter(|group| !led.contains(group)).collect()
+}
+
 /// Refuses a group that there is not.
 pub(crate) fn no_group(group: u16) -> Refusal {
     Refusal::bad_request(format!(

@@ -120,11 +120,8 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/health/checks/certificate-expiration/{within}/{unit}", Home),
     (Get, "/api/health/checks/virtual-hosts", Parts(sums::first)),
     (Get, "/api/health/checks/node-is-quorum-critical", Home),
-    (
-        Get,
-        "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts",
-        Parts(sums::first),
-    ),
+    (Get, "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts", Home),
+    (Get, "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}", Home),
     (Get, "/api/health/checks/metadata-store/initialized", Home),
     (Get, "/api/health/checks/metadata-store/initialized/with-data", Home),
     (Get, "/api/health/checks/is-in-service", Home),

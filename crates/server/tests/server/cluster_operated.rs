@@ -3,7 +3,7 @@
 use crate::cluster::{Three, connect, get, node_config};
 use crate::support::{PATIENCE, Process, free_addresses, wait_until};
 use courser::{Config, Inherited, Node, StartError};
-use courser_client::{Connection, Error};
+use courser_client::{Connection, Error, QueueOptions};
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -231,4 +231,49 @@ async fn clients_are_told_whether_the_leader_has_changed_or_the_node_stops() {
     stopped.expect("a clean stop");
     let shutdown = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'";
     assert_eq!(told, shutdown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_tells_which_members_have_it_and_which_of_them_are_there() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let node = three.node(leader);
+    let (http, name) = (node.addresses().http[0], node.name());
+    let connection = connect(node).await;
+    let quorum = QueueOptions::durable().with("x-queue-type", "quorum");
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", quorum).await.expect("a queue");
+    let queue = async || {
+        let said = get(http, "/api/queues/%2F/q?columns=leader,members,online").await.1;
+        serde_json::from_str::<Value>(&said).expect("JSON")
+    };
+    let all = json!(["courser@a", "courser@b", "courser@c"]);
+    let named = |list: &Value| {
+        let mut names: Vec<Value> = list.as_array().cloned().unwrap_or_default();
+        names.sort_by_key(Value::to_string);
+        Value::Array(names)
+    };
+    wait_until("all are there", async || named(&queue().await["online"]) == all).await;
+    let said = queue().await;
+    assert_eq!(
+        (&said["leader"], named(&said["members"])),
+        (&json!(format!("courser@{name}")), all)
+    );
+
+    let other = three.nodes[(leader + 1) % 3].take().expect("a node");
+    let gone = json!(format!("courser@{}", other.name()));
+    other.stop().await.expect("a clean stop");
+    wait_until("one is missed", async || {
+        let said = queue().await;
+        let online = said["online"].as_array().cloned().unwrap_or_default();
+        online.len() == 2
+            && !online.contains(&gone)
+            && said["members"].as_array().unwrap().len() == 3
+    })
+    .await;
+    let listed = ctl(&three.configs[leader], &["list_queues", "name", "leader", "online"]).await;
+    let listed = text(&listed.stdout);
+    assert!(listed.contains(&format!("courser@{name}")), "{listed}");
+    assert!(!listed.contains(gone.as_str().expect("a name")), "{listed}");
+    three.stop().await;
 }

@@ -118,6 +118,14 @@ async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part()
             "{reason}"
         );
     }
+    let check = "/api/health/checks/quorum-queues-without-elected-leaders";
+    for path in [format!("{check}/all-vhosts"), format!("{check}/vhost/b")] {
+        let answer = world.home("GET", &path, "").await;
+        assert_eq!(answer.status, 503, "{path}: {answer:?}");
+        let said = answer.json();
+        assert_eq!((&said["status"], &said["groups"]), (&json!("failed"), &json!([2])), "{said}");
+    }
+    assert_eq!(world.home("GET", &format!("{check}/vhost/a"), "").await.status, 200);
     for path in ["/api/queues/a/q", "/api/queues/%2F/q", "/api/users", "/api/whoami"] {
         assert_eq!(world.home("GET", path, "").await.status, 200, "{path}");
     }

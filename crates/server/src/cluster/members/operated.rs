@@ -54,6 +54,20 @@ impl Cluster for Members {
         all.map(|id| self.member(&status, *id)).collect()
     }
 
+    fn replicas(&self, group: u16) -> Vec<ClusterNode> {
+        let group = self.groups.get(GroupNumber(group));
+        let Some((group, status)) = group.and_then(|group| Some((group.clone(), group.status()?)))
+        else {
+            return Vec::new();
+        };
+        let all = status.members.voters.iter().chain(&status.members.learners);
+        all.map(|id| ClusterNode {
+            is_connected: self.takes_part(&group, *id),
+            ..self.member(&status, *id)
+        })
+        .collect()
+    }
+
     fn alarms_elsewhere(&self) -> Vec<(String, &'static str)> {
         let Some(status) = self.status_of_member() else { return Vec::new() };
         let others = self.roster.others().into_iter();
