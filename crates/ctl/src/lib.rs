@@ -103,7 +103,9 @@ impl Ctl {
         let warning = wanted.warning();
         // What asks no broker needs none.
         let is_here = !matches!(spec.action, spec::Action::NotHere(_));
-        let asks = is_here && !matches!(spec.name, "version" | "hash_password" | "plugins");
+        let asks = is_here
+            && !matches!(spec.name, "version" | "hash_password" | "plugins")
+            && !is_recovery(spec.name, &input);
         if is_here && !asks && node.is_some() {
             return Err(asks_no_broker());
         }
@@ -122,6 +124,11 @@ impl Ctl {
         out = io::stdout().lock();
         style.write(shown, &mut out)
     }
+}
+
+/// `cluster recover` is no command of a node that runs: where it is has to be said without one.
+fn is_recovery(command: &str, input: &Input) -> bool {
+    command == "cluster" && input.text("action") == "recover"
 }
 
 /// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where nobody has to log in.

@@ -56,11 +56,11 @@ pub trait Cluster: Send + Sync {
     /// Why it can't be.
     fn add(&self, address: &str) -> Result<Value, ClusterError>;
 
-    /// Removes a member.
+    /// Removes a member. Returns those that are left and do not vote yet: they are no replacement before they do.
     ///
     /// # Errors
     /// Why it can't be.
-    fn remove(&self, node: &str) -> Result<(), ClusterError>;
+    fn remove(&self, node: &str) -> Result<Vec<String>, ClusterError>;
 
     /// Has a member lead a group, or the one that lacks least. Returns its name.
     ///

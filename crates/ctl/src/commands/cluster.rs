@@ -5,7 +5,7 @@ use crate::failure::{Failure, UNAVAILABLE, say_error};
 use crate::format::cell;
 use crate::input::Input;
 use crate::session::Session;
-use crate::spec::{Action, Output, Spec, option, optional, required};
+use crate::spec::{Action, Output, Spec, flag, option, optional, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -32,6 +32,10 @@ pub(super) const COMMANDS: &[Spec] = &[Spec {
             "move: the number of the group to move the vhost to; transfer-leader: the group whose lead goes [default: 0]; drain: connections to close at a time, 1 to 250 [default: 100]",
         ),
         option("pause-ms", "drain: milliseconds between two groups, 0 to 60000 [default: 1000]"),
+        flag(
+            "from-this-copy",
+            "Not here: 'courser cluster recover' has it, for a node that is stopped",
+        ),
     ],
     examples: &[
         "cluster status",
@@ -64,6 +68,11 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
             drain(session, input, status["node"].as_str().unwrap_or_default())
         }
         ("resume", Some(node)) => resume(session, node),
+        ("recover", _) => Err(Failure::error(
+            UNAVAILABLE,
+            "not supported: a cluster is recovered from a node that is stopped, by 'courser cluster recover' on its machine, \
+             with the same settings",
+        )),
         ("add", None) => Err(Failure::usage("add needs the node's address, as host:port")),
         ("remove" | "resume", None) => Err(Failure::usage("remove and resume need a node's name")),
         ("status", Some(_)) => Err(Failure::usage("status takes no further argument")),
@@ -76,6 +85,9 @@ fn run(session: &mut Session, input: &Input) -> Result<Output, Failure> {
 /// Refuses options that the action does not have.
 fn check_options(input: &Input) -> Result<(), Failure> {
     let action = input.text("action");
+    if input.has("from-this-copy") && action != "recover" {
+        return Err(Failure::usage(format_args!("{action} has no --from-this-copy")));
+    }
     for (option, of) in
         [("group", &["move", "transfer-leader", "drain"][..]), ("pause-ms", &["drain"])]
     {
@@ -131,10 +143,18 @@ fn status(session: &mut Session) -> Result<Output, Failure> {
             Some(lag) => format!(", lag {lag}"),
             None => String::new(),
         };
+        let version = match member["version"].as_str() {
+            Some(version) => format!(", version {version}"),
+            None => String::new(),
+        };
+        let room = match member["room"].as_bool() {
+            Some(false) => ", no room on its disk",
+            _ => "",
+        };
         let part = |name: &str| cell(&member[name]);
         let _ = write!(
             text,
-            "\n{}\t{}\t{}\t{connected}{lag}",
+            "\n{}\t{}\t{}\t{connected}{lag}{version}{room}",
             part("name"),
             part("role"),
             part("address")
@@ -180,10 +200,18 @@ fn add(session: &mut Session, address: &str) -> Result<Output, Failure> {
 
 fn remove(session: &mut Session, node: &str) -> Result<Output, Failure> {
     let path = format!("/api/cluster/nodes/{}", segment(node));
-    send(session, Method::DELETE, &path, Bytes::new())?;
-    Ok(Output::Text(format!(
+    let answer = permitted(session.client.call(Method::DELETE, &path, Bytes::new())?)?;
+    let mut text = format!(
         "Removed node {node}. It stops when it hears of this, and does not start again with its data folder."
-    )))
+    );
+    if answer.status == 200 {
+        let _ = write!(
+            text,
+            "\nWithout a vote until they have caught up: {}. Remove no further node before.",
+            cell(&answer.json()?["not_voting"])
+        );
+    }
+    Ok(Output::Text(text))
 }
 
 fn transfer(session: &mut Session, input: &Input, to: Option<&str>) -> Result<Output, Failure> {

@@ -1,6 +1,7 @@
 //! Commands as a whole, against servers that stand in for a broker.
 
 mod arguments;
+mod cluster;
 mod other_servers;
 mod refusals;
 mod support;

@@ -55,8 +55,11 @@ fn add(call: &Call) -> Outcome {
 }
 
 fn remove(call: &Call) -> Outcome {
-    cluster(call)?.remove(call.text("node")?)?;
-    Ok(Reply::done())
+    let not_voting = cluster(call)?.remove(call.text("node")?)?;
+    Ok(match not_voting.is_empty() {
+        true => Reply::done(),
+        false => Reply::json(&json!({ "not_voting": not_voting })),
+    })
 }
 
 fn transfer(call: &Call) -> Outcome {

@@ -109,6 +109,16 @@ impl Members {
         Ok(())
     }
 
+    /// The members of home that do not vote yet in each group.
+    pub(super) fn not_voting(&self) -> Vec<String> {
+        let Some(home) = self.status_of_member() else { return Vec::new() };
+        let groups: Vec<Status> =
+            self.groups.all().iter().filter_map(|group| group.status()).collect();
+        let members = home.members.voters.iter().chain(&home.members.learners);
+        let not_yet = members.filter(|id| !groups.iter().all(|it| it.members.voters.contains(*id)));
+        not_yet.map(|id| self.name(*id)).collect()
+    }
+
     /// Waits until all groups have removed a node, which home had as a member at the entry `since`. Blocks.
     ///
     /// # Errors

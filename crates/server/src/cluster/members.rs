@@ -45,8 +45,10 @@ pub(super) struct Members {
     pub(super) is_leaving: AtomicBool,
     /// What reads this node's logs for damage.
     pub(super) scrub: OnceLock<Arc<Scrubber>>,
-    /// When the others were asked last what theirs have found.
-    pub(super) heard_of_damage: Mutex<Option<Instant>>,
+    /// When the others were asked last how their disks are.
+    pub(super) heard_of_disks: Mutex<Option<Instant>>,
+    /// Those of the others that have said whether theirs have room.
+    pub(super) rooms: Mutex<BTreeMap<NodeId, bool>>,
     pub(super) runtime: Handle,
 }
 
@@ -68,7 +70,8 @@ impl Members {
             spread: Spread::default(),
             is_leaving: AtomicBool::new(false),
             scrub: OnceLock::new(),
-            heard_of_damage: Mutex::default(),
+            heard_of_disks: Mutex::default(),
+            rooms: Mutex::default(),
             runtime: Handle::current(),
         })
     }
@@ -89,7 +92,7 @@ impl Members {
         self.mend(group, &member);
         if group.is_home() {
             self.forget_strangers();
-            self.hear_of_damage(&member);
+            self.hear_of_disks(&member);
             self.found_groups();
             self.spread();
             if let Some(front) = self.front.upgrade() {
@@ -219,6 +222,8 @@ impl Members {
             "role": member.role.name(),
             "connected": member.is_connected,
             "lag_entries": follower.map(|follower| status.last.saturating_sub(follower.matched)),
+            "version": self.roster.version(id),
+            "room": self.room(id),
         })
     }
 
@@ -230,6 +235,14 @@ impl Members {
     /// Whether the disk of this node has room, as far as is known.
     pub(super) fn has_room(&self) -> bool {
         self.groups.all().iter().all(|group| group.member().is_none_or(|one| one.has_room()))
+    }
+
+    /// Whether a member's disk has room, as it has said last, if it has.
+    fn room(&self, id: NodeId) -> Option<bool> {
+        match id == self.endpoint.about().node {
+            true => Some(self.has_room()),
+            false => self.rooms.lock().get(&id).copied(),
+        }
     }
 
     fn front_or_end(&self) -> Result<Arc<Front>, ClusterError> {

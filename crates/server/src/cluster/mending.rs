@@ -126,14 +126,17 @@ impl Members {
         false
     }
 
-    /// Has operators see, at the node that leads home, whether the others have found damage that nothing has repaired. To be
-    /// called now and then. Blocks.
-    pub(super) fn hear_of_damage(&self, home: &Member) {
-        let Some(scrub) = self.scrub.get() else { return };
+    /// Has operators see, at the node that leads home, how the disks of the others are: whether they have room, and whether damage
+    /// was found that nothing has repaired. To be called now and then. Blocks.
+    pub(super) fn hear_of_disks(&self, home: &Member) {
         if !matches!(*home.leadership().borrow(), Leadership::Serving { .. }) {
-            return scrub.is_damaged_elsewhere(false);
+            self.rooms.lock().clear();
+            if let Some(scrub) = self.scrub.get() {
+                scrub.is_damaged_elsewhere(false);
+            }
+            return;
         }
-        let mut heard = self.heard_of_damage.lock();
+        let mut heard = self.heard_of_disks.lock();
         if heard.is_some_and(|heard| heard.elapsed() < HEAR_INTERVAL) {
             return;
         }
@@ -141,8 +144,18 @@ impl Members {
         drop(heard);
         let members = home.status().members;
         let others = self.roster.others().into_iter().filter(|node| members.contains(node.id));
+        let others: Vec<Node> = others.collect();
+        let rooms = self.runtime.block_on(self.ask_for_room(others.clone()));
+        *self.rooms.lock() =
+            rooms.into_iter().map(|(node, has_room)| (node.id, has_room)).collect();
+        self.hear_of_damage(&others);
+    }
+
+    /// Takes note of whether others have found damage that nothing has repaired. Blocks.
+    fn hear_of_damage(&self, others: &[Node]) {
+        let Some(scrub) = self.scrub.get() else { return };
         let states: Vec<_> =
-            others.map(|node| self.runtime.block_on(self.scrub_of(&node))).collect();
+            others.iter().map(|node| self.runtime.block_on(self.scrub_of(node))).collect();
         // What was said by a node that does not answer now counts until it does.
         if states.iter().flatten().any(|state| state.unrepaired > 0) {
             scrub.is_damaged_elsewhere(true);

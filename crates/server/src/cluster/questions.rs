@@ -175,8 +175,8 @@ impl Members {
         }
     }
 
-    /// Those of other nodes whose disks have no room. One that does not answer in time is not among them.
-    pub(super) async fn short_of_room(&self, nodes: Vec<Node>) -> Vec<(String, &'static str)> {
+    /// Which of other nodes have room on their disks. One that does not answer in time is not among them.
+    pub(super) async fn ask_for_room(&self, nodes: Vec<Node>) -> Vec<(Node, bool)> {
         let Ok(question) = serde_json::to_string(&Question::Room) else { return Vec::new() };
         let mut asking = JoinSet::new();
         for node in nodes {
@@ -184,7 +184,8 @@ impl Members {
             asking.spawn(async move {
                 let asked = endpoint.ask(&node.address, &question);
                 let said = tokio::time::timeout(ROOM_TIMEOUT, asked).await;
-                matches!(said, Ok(Ok(said)) if said == "false").then_some((node.name, "disk"))
+                let has_room = said.ok()?.ok()?.parse().ok()?;
+                Some((node, has_room))
             });
         }
         asking.join_all().await.into_iter().flatten().collect()

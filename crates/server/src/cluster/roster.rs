@@ -3,6 +3,8 @@
 use courser_cluster::NodeId;
 use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{About, Endpoint, Links, Node};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -17,13 +19,15 @@ pub(super) struct Roster {
     folder: Arc<Folder>,
     endpoint: Arc<Endpoint>,
     heard: mpsc::Sender<(Node, bool)>,
+    /// The versions of those that were met since this node has started.
+    versions: Mutex<BTreeMap<NodeId, String>>,
 }
 
 impl Roster {
     /// The nodes that `folder` has, and those that are heard of from now on.
     pub fn start(folder: Arc<Folder>, endpoint: Arc<Endpoint>) -> Arc<Self> {
         let (heard, hearing) = mpsc::channel(WAITING_MAX);
-        let roster = Arc::new(Roster { folder, endpoint, heard });
+        let roster = Arc::new(Roster { folder, endpoint, heard, versions: Mutex::default() });
         roster.tell();
         tokio::spawn(keep(Arc::downgrade(&roster), hearing));
         roster
@@ -31,6 +35,7 @@ impl Roster {
 
     /// Takes note of a node that was met, and of those that it knows.
     pub fn met(&self, other: &About) {
+        self.versions.lock().insert(other.node, other.version.clone());
         let others = other.known.iter().map(|node| (node.clone(), false));
         for heard in std::iter::once((other.node(), true)).chain(others) {
             // Said again at the next connection.
@@ -58,6 +63,15 @@ impl Roster {
         self.folder.known().into_iter().find(|node| node.id == id)
     }
 
+    /// The version of a node's build, if it was met.
+    pub fn version(&self, id: NodeId) -> Option<String> {
+        let own = self.endpoint.about();
+        if own.node == id {
+            return Some(own.version);
+        }
+        self.versions.lock().get(&id).cloned()
+    }
+
     /// The others.
     pub fn others(&self) -> Vec<Node> {
         self.folder.known()
@@ -70,6 +84,7 @@ impl Roster {
         if strangers <= STRANGERS_MAX {
             return;
         }
+        self.versions.lock().retain(|node, _| is_member(*node));
         match self.folder.forget(|node| !is_member(node)) {
             Ok(()) => self.tell(),
             Err(error) => tracing::error!(%error, "nodes that were removed can't be forgotten"),
@@ -129,7 +144,7 @@ mod tests {
         let folder = Arc::new(folder.expect("an empty folder"));
         let endpoint = endpoint(folder.node(), "a", "a:1");
         let (heard, _) = mpsc::channel(1);
-        let roster = Roster { folder, endpoint, heard };
+        let roster = Roster { folder, endpoint, heard, versions: Mutex::default() };
         std::thread::scope(|scope| {
             roster.endpoint.change(|_| {
                 scope.spawn(|| roster.learn(&node(1), true).expect("kept"));

@@ -277,3 +277,21 @@ async fn a_queue_tells_which_members_have_it_and_which_of_them_are_there() {
     assert!(!listed.contains(gone.as_str().expect("a name")), "{listed}");
     three.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_the_cluster_has_the_version_of_each_member_and_whether_its_disk_has_room() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let version = env!("CARGO_PKG_VERSION");
+    let is_known = |member: &Value| member["version"] == version && member["room"] == true;
+    wait_until("all have said it", async || {
+        let status = three.node(leader).status();
+        status["members"].as_array().is_some_and(|all| all.len() == 3 && all.iter().all(is_known))
+    })
+    .await;
+    let status = ctl(&three.configs[leader], &["cluster", "status"]).await;
+    let lines = text(&status.stdout).lines();
+    let with_version = lines.filter(|line| line.ends_with(&format!(", version {version}")));
+    assert_eq!(with_version.count(), 3, "{status:?}");
+    three.stop().await;
+}

@@ -72,7 +72,9 @@ impl Cluster for Members {
         let Some(status) = self.status_of_member() else { return Vec::new() };
         let others = self.roster.others().into_iter();
         let others = others.filter(|node| status.members.contains(node.id));
-        self.runtime.block_on(self.short_of_room(others.collect()))
+        let rooms = self.runtime.block_on(self.ask_for_room(others.collect()));
+        let short = rooms.into_iter().filter(|(_, has_room)| !has_room);
+        short.map(|(node, _)| (node.name, "disk")).collect()
     }
 
     fn is_draining(&self) -> bool {
@@ -140,7 +142,7 @@ impl Cluster for Members {
         Ok(json!({ "name": about.name, "id": format!("{:016x}", about.node.0) }))
     }
 
-    fn remove(&self, name: &str) -> Result<(), ClusterError> {
+    fn remove(&self, name: &str) -> Result<Vec<String>, ClusterError> {
         let member = self.leading()?;
         let status = member.status();
         let node = self.named(&status, name)?;
@@ -151,7 +153,8 @@ impl Cluster for Members {
         }
         self.may_remove(&status.members, &node)?;
         proposed(member.change_members(status.members_index, &[Change::Remove(node.id)]))?;
-        self.wait_until_left(&node, status.members_index)
+        self.wait_until_left(&node, status.members_index)?;
+        Ok(self.not_voting())
     }
 
     fn move_vhost(&self, vhost: &str, group: u16) -> Result<(), ClusterError> {

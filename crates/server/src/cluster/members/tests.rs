@@ -136,6 +136,8 @@ async fn a_node_that_is_removed_before_a_group_has_added_it_ends() {
     };
     wait_until("it knows that home has it", async || knows_home()).await;
     wait_until("it is told of the group", async || fourth.inner.groups.get(ONE).is_some()).await;
+    // Who removes another one hears of it.
+    assert_eq!(three.nodes[home].inner.members.not_voting(), ["d"]);
     let is_in = || {
         let status = three.nodes[home].inner.members.status_of_member();
         status.expect("it runs").members.contains(number)

@@ -3,16 +3,17 @@
 
 use super::super::copies;
 use super::super::group::Group;
+use super::super::node::Inner;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
 use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_cluster::{
-    Identity, Leadership, Member, MemberConfig, NodeId, Options as GroupOptions, Origin, Packet,
-    Peers,
+    GroupNumber, Identity, Leadership, Member, MemberConfig, NodeId, Options as GroupOptions,
+    Origin, Packet, Peers,
 };
 use courser_connection::Credentials;
 use courser_journal::testing::FakeDisk;
 use courser_store::{
-    Lsn, Opening, Position, Record, Recovered, ShardId, ShardState, Shards, Store, Sync,
+    Lsn, OpenShard, Opening, Position, Record, Recovered, ShardId, ShardState, Shards, Store, Sync,
 };
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -130,13 +131,14 @@ fn alone_on(disk: &FakeDisk) -> MemberConfig {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_is_taken_slowly_is_given_up_when_it_keeps_the_disk_full() {
-    let three = Three::start().await;
-    let inner = &three.nodes[0].inner;
-    let group = Group::start(ONE, &inner.endpoint, &inner.roster).expect("a thread");
-    let disk = FakeDisk::new(1);
-    let member = Member::start(alone_on(&disk), Arc::new(Alone), &group.thread);
+/// A group of one member, on a disk of its own, and what it keeps.
+async fn lone(
+    inner: &Inner,
+    number: GroupNumber,
+    disk: &FakeDisk,
+) -> (Arc<Group>, Arc<Member>, Arc<dyn OpenShard>) {
+    let group = Group::start(number, &inner.endpoint, &inner.roster).expect("a thread");
+    let member = Member::start(alone_on(disk), Arc::new(Alone), &group.thread);
     let member = Arc::new(member.expect("an empty folder"));
     group.set_member(Some(Arc::clone(&member)));
     let mut leadership = member.leadership();
@@ -145,7 +147,41 @@ async fn a_copy_that_is_taken_slowly_is_given_up_when_it_keeps_the_disk_full() {
     let term = member.status().term;
     let shards = member.shards(term, Arc::default());
     let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
-    let shard = opened.expect("it serves").shard;
+    (group, member, opened.expect("it serves").shard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_node_that_leads_shows_which_members_have_no_room_on_their_disks() {
+    let three = Three::start().await;
+    let leader = three.leader(HOME).await;
+    let short = &three.nodes[(leader + 1) % 3];
+    let disk = FakeDisk::new(1);
+    let (group, member, shard) = lone(&short.inner, GroupNumber(9), &disk).await;
+    short.inner.groups.add(group);
+    disk.set_capacity(disk.used_bytes());
+    let store = shard.store();
+    wait_until("its disk is full", async || {
+        let record = Record::Defined { key: b"key", value: &[1; 10_000] };
+        // What is refused is not kept.
+        let _ = store.append(&[record], Sync::Wanted, &mut Vec::new());
+        !member.has_room()
+    })
+    .await;
+    let name = short.name();
+    wait_until("it is shown", async || {
+        let status = three.nodes[leader].status();
+        let members = status["members"].as_array().cloned().unwrap_or_default();
+        members.len() == 3 && members.iter().all(|one| one["room"] == (one["name"] != *name))
+    })
+    .await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_taken_slowly_is_given_up_when_it_keeps_the_disk_full() {
+    let three = Three::start().await;
+    let disk = FakeDisk::new(1);
+    let (group, member, shard) = lone(&three.nodes[0].inner, ONE, &disk).await;
     let store = shard.store();
     let append = || {
         let record = Record::Defined { key: b"key", value: &[1; 10_000] };
