@@ -1,8 +1,9 @@
-//! The steps of loops that a client can make long. They are counted, so that a connection lets others
-//! have their turn when it has taken many, and so that tests can tell what a frame costs on any machine.
+//! How many steps ([`courser_store::work`]) what the broker does counts for, and how many a connection may take before
+//! others have their turn.
 
 use courser_codec::{FieldTable, FieldValue};
-use std::cell::Cell;
+pub(crate) use courser_store::work::count;
+pub use courser_store::work::steps;
 
 /// Steps that a connection may take at once: some hundred microseconds.
 const BUDGET_STEPS: u64 = 16_384;
@@ -15,16 +16,6 @@ const BYTES_PER_STEP: usize = 64;
 const PATTERN_BYTES_PER_STEP: usize = 256;
 /// What it takes to put a message that travels alone into a queue.
 const STEPS_PER_COPY: usize = 8;
-
-thread_local! {
-    static STEPS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Notes `steps` more: entries of a list, a table or a queue that were visited.
-#[inline(always)]
-pub(crate) fn count(steps: usize) {
-    STEPS.set(STEPS.get().wrapping_add(steps as u64));
-}
 
 /// Notes that so many bytes of a message have been read, whatever becomes of it.
 #[inline]
@@ -68,11 +59,6 @@ pub(crate) fn count_copies(queues: usize) {
 #[inline]
 pub(crate) fn count_match(pattern_bytes: usize) {
     count(1 + pattern_bytes / PATTERN_BYTES_PER_STEP);
-}
-
-/// The steps that this thread has taken so far.
-pub fn steps() -> u64 {
-    STEPS.get()
 }
 
 /// What a connection may do before others get their turn, in steps of the thread that it began on.

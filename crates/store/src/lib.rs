@@ -29,6 +29,7 @@ pub mod recovered;
 pub mod shard;
 pub mod shards;
 pub mod stream;
+pub mod work;
 
 pub use change::Record;
 pub use figures::{Figures, SYNC_DURATIONS};

@@ -3,7 +3,8 @@
 use courser_store::change::Replayed;
 use courser_store::recovered::{CheckpointWriter, Recovered};
 use courser_store::stream::{PageLimits, Retention, StreamIndex};
-use courser_store::{BodySize, Location, Position};
+use courser_store::work::steps;
+use courser_store::{BodySize, Location, MemoryStore, MessageRef, Messages, Position};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -181,6 +182,36 @@ fn a_stream_that_changes_between_the_pieces_of_a_checkpoint_is_whole() {
     // What is replayed is known already.
     (150..212).for_each(|position| decoded.replay(Position(position), 1, 0));
     assert_eq!(decoded.next_offset(), 212);
+}
+
+#[test]
+fn a_checkpoint_visits_each_page_of_a_stream_once() {
+    const PAGES: u64 = 20_000;
+    let mut index = StreamIndex::new(0, PageLimits { size_bytes: 1, span_ms: 10 });
+    (0..PAGES).for_each(|position| index.push(&log(position), 1, 0));
+    assert_eq!(index.page_count() as u64, PAGES);
+    let before = steps();
+    assert!(pieces(&index).len() > 100);
+    let taken = steps() - before;
+    assert!((PAGES..2 * PAGES).contains(&taken), "{taken}");
+}
+
+#[test]
+fn a_checkpoint_leaves_out_what_is_not_in_the_log_and_all_before_it() {
+    let store = MemoryStore::default();
+    let mut index = StreamIndex::new(0, PageLimits { size_bytes: 1, span_ms: 10 });
+    let in_memory =
+        || store.keep_one(MessageRef::default()).expect("it is small").expect("a place");
+    (0..100).for_each(|position| index.push(&log(position), 1, 0));
+    (100..200).for_each(|_| index.push(&in_memory(), 1, 0));
+    assert_eq!(index.encode_piece(0, &mut Vec::new()), None, "there is nothing yet");
+    (200..300).for_each(|position| index.push(&log(position), 1, 0));
+    let mut decoded = StreamIndex::default();
+    for piece in pieces(&index) {
+        decoded.add_piece(&piece).expect("it was encoded");
+    }
+    assert_eq!((decoded.first_offset(), decoded.next_offset()), (200, 300));
+    assert_eq!(read_all(&decoded, 0), (200..300).collect::<Vec<u64>>());
 }
 
 #[test]

@@ -9,7 +9,7 @@
 mod page;
 
 use crate::change::{put_varint, take_varint};
-use crate::{Location, Position};
+use crate::{Location, Position, work};
 use page::Page;
 use std::collections::VecDeque;
 
@@ -50,6 +50,8 @@ pub struct StreamIndex {
     pages: VecDeque<Page>,
     first_offset: u64,
     next_offset: u64,
+    /// The first offset from which on all messages are in the log.
+    logged_from: u64,
     size_bytes: u64,
     limits: PageLimits,
     /// The position of the last message that was ever added, and when it arrived.
@@ -127,6 +129,9 @@ impl StreamIndex {
         self.last_position = location.position().or(self.last_position);
         self.size_bytes += size_bytes;
         self.next_offset += 1;
+        if !in_log {
+            self.logged_from = self.next_offset;
+        }
     }
 
     /// Adds a message of the log that is replayed, unless a checkpoint knew of it already.
@@ -200,10 +205,10 @@ impl StreamIndex {
     /// Returns where the next piece begins, if there is one. What is not in the log is left out, and
     /// everything before it.
     pub fn encode_piece(&self, offset: u64, out: &mut Vec<u8>) -> Option<u64> {
-        let in_log = self.pages.iter().rev().take_while(|page| page.is_in_log()).count();
-        let asked = self.pages.partition_point(|page| page.end_offset() <= offset);
-        let from = asked.max(self.pages.len() - in_log);
+        let offset = offset.max(self.logged_from);
+        let from = self.pages.partition_point(|page| page.end_offset() <= offset);
         let to = self.pages.len().min(from + PAGES_AT_ONCE);
+        work::count(to - from);
         let offset_of = |index| self.pages.get(index).map(|page: &Page| page.first_offset);
         put_varint(out, offset_of(from).unwrap_or(self.next_offset));
         put_varint(out, self.limits.size_bytes);
