@@ -7,7 +7,8 @@ use courser_store::stream::{PageLimits, Retention};
 
 /// Pages are so fine that retention is exact to this part of its limit.
 const PAGES_PER_LIMIT: u64 = 16;
-/// The least that pages are cut to, in bytes and in milliseconds.
+/// The least that pages are cut to, in bytes and in milliseconds, whatever is asked for: a page costs some hundred bytes of
+/// memory, however few messages it has.
 const PAGE_BYTES_MIN: u64 = 4096;
 const PAGE_SPAN_MS_MIN: u64 = 1000;
 
@@ -35,11 +36,9 @@ impl Settings {
     /// When the pages of the index end.
     pub fn pages(&self) -> PageLimits {
         let mut pages = PageLimits::default();
-        if let Some(most) = self.size_bytes_max {
-            pages.size_bytes = pages.size_bytes.min(most / PAGES_PER_LIMIT).max(PAGE_BYTES_MIN);
-        }
-        if let Some(most) = self.segment_bytes_max {
-            pages.size_bytes = pages.size_bytes.min(most);
+        let of_limit = self.size_bytes_max.map(|most| most / PAGES_PER_LIMIT);
+        for most in of_limit.into_iter().chain(self.segment_bytes_max) {
+            pages.size_bytes = pages.size_bytes.min(most).max(PAGE_BYTES_MIN);
         }
         if let Some(most) = self.age_max_ms {
             pages.span_ms = (most / PAGES_PER_LIMIT).max(PAGE_SPAN_MS_MIN);

@@ -96,3 +96,20 @@ fn a_great_deal_that_is_too_old_leaves_piece_by_piece() {
     world.broker.tick(now_ms + 1);
     assert_eq!(world.counts("s").0, 0);
 }
+
+#[test]
+fn pages_have_some_messages_however_small_a_segment_is_asked_for() {
+    const MESSAGES: usize = 10_000;
+    for segment_bytes in [0, 1, 100] {
+        let world = World::new();
+        let mut client = world.connect();
+        let used = || world.broker.admin().memory_uses().places as usize;
+        let asked = FieldTable::new().with("x-stream-max-segment-size-bytes", segment_bytes);
+        declare(&mut client, "s", asked);
+        let before = used();
+        fill(&mut client, 0..MESSAGES);
+        let taken = used() - before;
+        // In memory, a place is 16 bytes; a page of its own would make it more than a hundred.
+        assert!(taken < 20 * MESSAGES, "{segment_bytes}: {taken}");
+    }
+}
