@@ -32,20 +32,20 @@ pub(crate) struct InternalPublish {
 }
 
 impl InternalPublish {
-    /// A message that comes to `exchange`, and goes through its bindings by all its keys; none if it
-    /// makes no sense.
+    /// The same as it comes to `exchange`, and goes through its bindings by all its keys; none if it makes no
+    /// sense.
     pub fn arriving_at(
+        self,
         exchange: &Arc<Exchange>,
-        message: &MessageRef<'_>,
         vhost: &dyn Namespace,
         now_ms: u64,
     ) -> Option<Self> {
-        let route = route_through(exchange, message, vhost, &[])?;
-        let publish = InternalPublish::to(message, Arc::new(route), now_ms);
+        let route = route_through(exchange, &self.message(&self.header), vhost, &[])?;
+        let publish = self.by(Arc::new(route), now_ms);
         Some(InternalPublish { through: Some(Arc::clone(exchange)), ..publish })
     }
 
-    /// The same of a message that `exchange` has had, and sends on now.
+    /// A message that `exchange` has had, and sends on now; none if it makes no sense.
     pub fn sent_on_by(
         exchange: &Arc<Exchange>,
         message: &MessageRef<'_>,
@@ -60,7 +60,11 @@ impl InternalPublish {
 
     /// A message that takes this route, also where it has been before.
     pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
-        work::count_copies(route.queues.len());
+        InternalPublish::unrouted(message).by(route, now_ms)
+    }
+
+    /// A copy of a message that has no way yet.
+    pub fn unrouted(message: &MessageRef<'_>) -> Self {
         InternalPublish {
             address: message.address.to_vec(),
             header: message.header.to_vec(),
@@ -68,13 +72,20 @@ impl InternalPublish {
                 Some(body) => body.clone(),
                 None => Bytes::copy_from_slice(message.body),
             },
-            published_ms: route.stamp(message.header, || now_ms),
+            published_ms: 0,
             recorded_deaths: message.recorded_deaths,
             one_key: message.one_key,
             is_moved: false,
             through: None,
-            route,
+            route: Arc::default(),
         }
+    }
+
+    /// The same by this route, also where it has been before.
+    pub fn by(self, route: Arc<Route>, now_ms: u64) -> Self {
+        work::count_copies(route.queues.len());
+        let published_ms = route.stamp(&self.header, || now_ms);
+        InternalPublish { published_ms, route, ..self }
     }
 
     /// The same of a message that leaves its queue with the append of it: no queue may refuse it, as it

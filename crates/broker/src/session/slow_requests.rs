@@ -5,7 +5,7 @@ use super::{Batch, Session};
 use crate::outbox::Slot;
 use crate::queue::Queue;
 use crate::vhost::clean_name;
-use courser_codec::{Method, ShortString};
+use courser_codec::{Method, ShortStr};
 use std::sync::Arc;
 
 /// So many bindings take that long to remove.
@@ -14,7 +14,8 @@ const BINDINGS: usize = 5_000;
 const QUEUES: usize = 500;
 /// So many messages take that long to remove.
 const MESSAGES: usize = 300_000;
-/// So many messages that an exchange remembers, of any size, take that long to send.
+/// So many messages that an exchange remembers, of any size, take that long to send to a queue. One that goes through an
+/// exchange may have very many queues.
 const REMEMBERED: u64 = 100;
 /// So many copies of messages take that long to put into queues.
 const COPIES: usize = 100_000;
@@ -79,8 +80,8 @@ impl Session {
                 drop(outbox);
                 return queue.is_some_and(|queue| self.takes_long_to_delete([&*queue]));
             }
-            Method::QueueBind(bind) => return self.sends_history(&clean_name(bind.exchange)),
-            Method::ExchangeBind(bind) => return self.sends_history(&clean_name(bind.source)),
+            Method::QueueBind(bind) => return self.remembered(bind.exchange) > REMEMBERED,
+            Method::ExchangeBind(bind) => return self.remembered(bind.source) > 0,
             Method::QueueDelete(delete) => delete.queue,
             Method::QueuePurge(purge) => purge.queue,
             _ => return false,
@@ -153,13 +154,11 @@ impl Session {
             || self.leaves_much(&self.channels.numbers())
     }
 
-    /// Whether what is bound to this exchange is sent many messages at once.
-    fn sends_history(&self, exchange: &ShortString) -> bool {
-        let exchange = self.vhost.exchange(exchange.as_bytes());
-        exchange.is_some_and(|exchange| {
-            let history = exchange.history().map(|history| history.numbers());
-            history.is_some_and(|numbers| numbers.end - numbers.start > REMEMBERED)
-        })
+    /// How many messages this exchange remembers, and sends to what is bound to it.
+    fn remembered(&self, exchange: ShortStr<'_>) -> u64 {
+        let exchange = self.vhost.exchange(clean_name(exchange).as_bytes());
+        let numbers = exchange.and_then(|exchange| Some(exchange.history()?.numbers()));
+        numbers.map_or(0, |numbers| numbers.end - numbers.start)
     }
 }
 

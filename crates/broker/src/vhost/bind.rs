@@ -2,25 +2,18 @@
 
 use super::{Vhost, clean_name};
 use crate::arguments;
-use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, Removed, headers, weight};
 use crate::fault::{Fault, store_fault};
 use crate::monitor::{Event, EventKind};
 use crate::persistence::gone::Gone;
-use crate::posting::{InternalPublish, post_in_parts};
 use crate::queue::ConnectionId;
-use crate::routing::Route;
 use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
-use courser_store::{Lsn, StoreError};
+use courser_store::Lsn;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Messages of a history, and bytes of them, that are sent at once: one message at least.
-const REPLAYED_AT_ONCE: usize = 1024;
-const REPLAYED_BYTES: usize = 1 << 20;
 
 /// A binding that has just been made.
 struct Bound {
@@ -131,38 +124,6 @@ impl Vhost {
                 .with("destination", destination.name())
                 .with("routing_key", &key.routing_key)
         });
-    }
-
-    /// Sends what an exchange remembers to what has just been bound to it: in portions, between which others
-    /// get their turns.
-    fn replay(
-        &self,
-        history: &History,
-        mut numbers: Range<u64>,
-        destination: &Destination,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        while !numbers.is_empty() {
-            let _gate = self.shard.gate.read();
-            let now_ms = self.shard.timers.now_ms();
-            let (mut publishes, mut bytes) = (Vec::new(), 0);
-            history.read(&mut numbers, &mut |message| {
-                bytes += message.header.len() + message.body.len();
-                publishes.extend(match destination {
-                    Destination::Queue(queue) => {
-                        Some(InternalPublish::to(message, Arc::new(Route::to(queue)), now_ms))
-                    }
-                    Destination::Exchange(next) => {
-                        InternalPublish::arriving_at(next, message, self, now_ms)
-                    }
-                });
-                bytes < REPLAYED_BYTES && publishes.len() < REPLAYED_AT_ONCE
-            })?;
-            let posted = post_in_parts(self, publishes, wakes);
-            self.shard.post_dead_letters(wakes);
-            posted?;
-        }
-        Ok(())
     }
 
     /// Removes a binding, if it is there. The caller holds the write lock.

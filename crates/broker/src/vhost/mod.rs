@@ -11,6 +11,7 @@ mod limits;
 mod listed;
 mod log;
 mod policies;
+mod replay;
 mod replies;
 mod route;
 mod settings;

@@ -72,6 +72,7 @@ mod publish;
 mod quorum;
 mod read_ahead;
 mod recent_history;
+mod recent_history_beside_others;
 mod requeue;
 mod single_active;
 mod spread;

@@ -1,0 +1,79 @@
+//! Sending what an exchange remembers to what has just been bound to it.
+
+use super::Vhost;
+use crate::exchange::Destination;
+use crate::exchange::history::History;
+use crate::posting::{InternalPublish, post_in_parts};
+use crate::routing::Route;
+use crate::wakes::Wakes;
+use crate::work::Budget;
+use courser_store::StoreError;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Messages of a history, and bytes of them, that are read at once: one message at least.
+const READ_AT_ONCE: usize = 1024;
+const READ_BYTES: usize = 1 << 20;
+/// Steps that the routes of messages take that are sent at once, and what goes to the queues of these; one route more may be
+/// begun.
+const STEPS_AT_ONCE: u64 = 1 << 20;
+
+impl Vhost {
+    /// Sends what an exchange remembers to what has just been bound to it: in portions, between which others
+    /// get their turns.
+    pub(super) fn replay(
+        &self,
+        history: &History,
+        mut numbers: Range<u64>,
+        destination: &Destination,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let mut unsent = VecDeque::new();
+        while !(unsent.is_empty() && numbers.is_empty()) {
+            let _gate = self.shard.gate.read();
+            if unsent.is_empty() {
+                unsent = read_some(history, &mut numbers)?;
+            }
+            let sent = post_in_parts(self, self.route_some(&mut unsent, destination), wakes);
+            self.shard.post_dead_letters(wakes);
+            sent?;
+        }
+        Ok(())
+    }
+
+    /// Finds the ways of the first of `unsent`, of as many as go on at once.
+    fn route_some(
+        &self,
+        unsent: &mut VecDeque<InternalPublish>,
+        destination: &Destination,
+    ) -> Vec<InternalPublish> {
+        let (now_ms, budget) = (self.shard.timers.now_ms(), Budget::of_steps(STEPS_AT_ONCE));
+        let mut routed = Vec::new();
+        while let Some(publish) = unsent.pop_front() {
+            routed.extend(match destination {
+                Destination::Queue(queue) => Some(publish.by(Arc::new(Route::to(queue)), now_ms)),
+                Destination::Exchange(next) => publish.arriving_at(next, self, now_ms),
+            });
+            if budget.is_spent() {
+                break;
+            }
+        }
+        routed
+    }
+}
+
+/// The first messages of these numbers that are still remembered; leaves the numbers of the others. They are
+/// copied: those who publish to the exchange wait for its history while that is read, but not while the ways are found.
+fn read_some(
+    history: &History,
+    numbers: &mut Range<u64>,
+) -> Result<VecDeque<InternalPublish>, StoreError> {
+    let (mut messages, mut bytes) = (VecDeque::new(), 0);
+    history.read(numbers, &mut |message| {
+        bytes += message.header.len() + message.body.len();
+        messages.push_back(InternalPublish::unrouted(message));
+        bytes < READ_BYTES && messages.len() < READ_AT_ONCE
+    })?;
+    Ok(messages)
+}
