@@ -1,5 +1,6 @@
 //! Making and removing bindings.
 
+use super::replay::Bound;
 use super::{Vhost, clean_name};
 use crate::arguments;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, Removed, headers, weight};
@@ -11,18 +12,8 @@ use crate::wakes::Wakes;
 use courser_codec::{FieldTable, FieldValue};
 use courser_codec::{ShortStr, ShortString};
 use courser_store::Lsn;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// A binding that has just been made.
-struct Bound {
-    exchange: Arc<Exchange>,
-    destination: Destination,
-    key: BindingKey,
-    /// The numbers of what the exchange remembered just before: what has come since takes the binding.
-    remembered: Range<u64>,
-}
 
 /// A binding as a client names it.
 pub(crate) struct BindingRequest<'a> {
@@ -40,7 +31,8 @@ impl Vhost {
     /// outside the shard's gate.
     ///
     /// # Errors
-    /// The binding is not there then. Of what the exchange remembers, some may have been sent.
+    /// The binding is not there then, unless another client has been told meanwhile that it is. Of what the
+    /// exchange remembers, some may have been sent.
     pub(crate) fn bind(
         &self,
         request: BindingRequest<'_>,
@@ -50,26 +42,29 @@ impl Vhost {
         let gate = self.shard.gate.read();
         let (lsn, bound) = self.make_binding(request, connection)?;
         drop(gate);
-        let Some(Bound { exchange, destination, key, remembered }) = bound else { return Ok(lsn) };
-        let Some(history) = exchange.history() else { return Ok(lsn) };
-        if let Err(error) = self.replay(history, remembered, &destination, wakes) {
+        let Some(bound) = bound else { return Ok(lsn) };
+        if let Err(error) = self.replay(&bound, wakes) {
             let _gate = self.shard.gate.read();
             let _write = self.write.lock();
-            let mut gone = Gone::default();
-            self.take_binding(&exchange, &destination, &key, &mut gone);
-            self.forget(gone)?;
+            if self.replays.end(&bound) {
+                let mut gone = Gone::default();
+                self.take_binding(&bound.exchange, &bound.destination, &bound.key, &mut gone);
+                self.forget(gone)?;
+            }
             return Err(store_fault(error));
         }
+        self.replays.end(&bound);
         // What it remembers is in the log of a queue that survives now.
-        Ok(if destination.survives() { self.shard.store.end() } else { lsn })
+        Ok(if bound.destination.survives() { self.shard.store.end() } else { lsn })
     }
 
-    /// Makes a binding, unless it is there. Returns the LSN at which it survives, and what is new.
+    /// Makes a binding, unless it is there. Returns the LSN at which it survives, and what is new, if its exchange
+    /// has a history.
     fn make_binding(
         &self,
         request: BindingRequest<'_>,
         connection: ConnectionId,
-    ) -> Result<(Lsn, Option<Bound>), Fault> {
+    ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
         let source = clean_name(request.source);
         let _write = self.write.lock();
         self.refuse_if_deleted()?;
@@ -97,6 +92,7 @@ impl Vhost {
         }
         let routing_key = ShortString::from(request.routing_key);
         let key = BindingKey { routing_key, arguments: request.arguments };
+        self.replays.take_over(&exchange, &destination, &key);
         if exchange.is_bound(&destination, &key) {
             // Perhaps with its arguments in another order: one definition stands for both.
             let survives = exchange.settings.durable && destination.survives();
@@ -106,10 +102,13 @@ impl Vhost {
         let lsn = self.define_binding(&exchange, &destination, &key)?;
         self.count_binding(&exchange, &key);
         self.tell_of_binding(EventKind::BindingCreated, &exchange, &destination, &key);
-        let remembered = exchange.history().map(|history| history.numbers()).unwrap_or_default();
+        let history = exchange.history().map(|history| (Arc::clone(history), history.numbers()));
         exchange.bind(&destination, key.clone());
         self.routes_changed();
-        Ok((lsn, Some(Bound { exchange, destination, key, remembered })))
+        let bound = history.map(|(history, remembered)| {
+            self.replays.begin(Bound { exchange, history, destination, key, remembered })
+        });
+        Ok((lsn, bound))
     }
 
     fn tell_of_binding(

@@ -77,6 +77,7 @@ pub struct Vhost {
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,
+    replays: replay::Replays,
     /// The end of the log behind the last change of the topology that is in it.
     logged: AtomicU64,
     shard: Arc<Shard>,
@@ -158,6 +159,7 @@ impl Vhost {
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),
             policies_change: Mutex::default(),
+            replays: replay::Replays::default(),
             logged: AtomicU64::new(0),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),

@@ -1,13 +1,15 @@
 //! Sending what an exchange remembers to what has just been bound to it.
 
 use super::Vhost;
-use crate::exchange::Destination;
+use crate::arguments::same_table;
 use crate::exchange::history::History;
+use crate::exchange::{BindingKey, Destination, Exchange};
 use crate::posting::{InternalPublish, post_in_parts};
 use crate::routing::Route;
 use crate::wakes::Wakes;
 use crate::work::Budget;
 use courser_store::StoreError;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,17 +21,52 @@ const READ_BYTES: usize = 1 << 20;
 /// begun.
 const STEPS_AT_ONCE: u64 = 1 << 20;
 
+/// A binding that has just been made, of an exchange that remembers messages.
+pub(super) struct Bound {
+    pub exchange: Arc<Exchange>,
+    pub history: Arc<History>,
+    pub destination: Destination,
+    pub key: BindingKey,
+    /// The numbers of what the exchange remembered just before: what has come since takes the binding.
+    pub remembered: Range<u64>,
+}
+
+/// Bindings whose histories are being sent, and that no client has been told of: one whose history can't be sent is removed.
+#[derive(Default)]
+pub(super) struct Replays(Mutex<Vec<Arc<Bound>>>);
+
+impl Replays {
+    /// Adds one.
+    pub fn begin(&self, bound: Bound) -> Arc<Bound> {
+        let bound = Arc::new(bound);
+        self.0.lock().push(Arc::clone(&bound));
+        bound
+    }
+
+    /// Another client is told of this binding: it stays whatever becomes of the history. The caller holds the write lock.
+    pub fn take_over(&self, exchange: &Exchange, destination: &Destination, key: &BindingKey) {
+        self.0.lock().retain(|bound| {
+            bound.exchange.id != exchange.id
+                || bound.destination.id() != destination.id()
+                || bound.key.routing_key != key.routing_key
+                || !same_table(&bound.key.arguments, &key.arguments)
+        });
+    }
+
+    /// Removes one. Returns whether it was there, that is, whether no other client has been told of the binding.
+    pub fn end(&self, bound: &Arc<Bound>) -> bool {
+        let mut all = self.0.lock();
+        let at = all.iter().position(|one| Arc::ptr_eq(one, bound));
+        at.map(|at| all.swap_remove(at)).is_some()
+    }
+}
+
 impl Vhost {
     /// Sends what an exchange remembers to what has just been bound to it: in portions, between which others
     /// get their turns.
-    pub(super) fn replay(
-        &self,
-        history: &History,
-        mut numbers: Range<u64>,
-        destination: &Destination,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let mut unsent = VecDeque::new();
+    pub(super) fn replay(&self, bound: &Bound, wakes: &mut Wakes) -> Result<(), StoreError> {
+        let Bound { history, destination, remembered, .. } = bound;
+        let (mut unsent, mut numbers) = (VecDeque::new(), remembered.clone());
         while !(unsent.is_empty() && numbers.is_empty()) {
             let _gate = self.shard.gate.read();
             if unsent.is_empty() {

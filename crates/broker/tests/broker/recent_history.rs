@@ -316,7 +316,7 @@ fn the_history_of_an_exchange_from_before_there_was_any_on_the_disk_begins_now()
 
 /// A client of a broker with a durable exchange x that remembers thirty messages, more than the store takes
 /// at once.
-fn with_large_history() -> (WorldOnDisk, Client) {
+pub fn with_large_history() -> (WorldOnDisk, Client) {
     let (world, mut client) = on_disk();
     declare_as(&mut client, "large", FieldTable::new().with("x-recent-history-length", 100), true);
     let bytes = BATCH_BYTES as usize / 20;

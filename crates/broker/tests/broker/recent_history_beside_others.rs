@@ -1,9 +1,12 @@
-//! What others see of an `x-recent-history` exchange: they have their turns while it sends what it remembers.
+//! What others see of an `x-recent-history` exchange: they have their turns while it sends what it remembers, and have their own
+//! bindings.
 
-use crate::support::{Client, Message, Step, WorldOnDisk, declare_with, short};
+use crate::recent_history::with_large_history;
+use crate::support::{Client, Message, Step, WorldOnDisk, declare_with, on_a_thread, short};
 use courser_broker::steps;
 use courser_codec::{FieldTable, Method, Table, exchange, queue};
 use courser_journal::testing::Call;
+use courser_store::StoreError;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -53,6 +56,33 @@ fn a_history_for_very_many_queues_is_sent_in_portions() {
     assert!(taken.iter().all(|steps| *steps <= MOST), "{taken:?}");
     for nth in [0, QUEUES / 2, QUEUES - 1] {
         assert_eq!(world.counts(&format!("q{nth}")).0, MESSAGES, "q{nth}");
+    }
+}
+
+#[test]
+fn a_binding_that_another_client_was_told_of_stays_though_its_history_finds_no_room() {
+    let (mut world, mut client) = with_large_history();
+    let mut other = Some(world.connect());
+    let mut appends = 0;
+    world.store().set_faults(move |call| {
+        appends += u64::from(call == Call::Append);
+        // The first is the binding, the second the beginning of the history.
+        if let Some(mut other) = other.take_if(|_| appends == 2) {
+            on_a_thread(move || other.bind("later", "large", ""));
+        }
+        (call == Call::Append && appends > 2).then_some(StoreError::Full)
+    });
+    let (queue, exchange) = (short("later"), short("large"));
+    let text = client.fatal(queue::Bind { queue, exchange, ..Default::default() });
+    assert!(text.starts_with("506 "), "{text}");
+    world.store().heal();
+    for _ in 0..2 {
+        let mut other = world.connect();
+        other.purge("later");
+        other.publish("large", "", "new");
+        assert_eq!(other.pop("later").as_deref(), Some("new"));
+        other.disconnect();
+        world.restart_from_checkpoint();
     }
 }
 
