@@ -29,6 +29,8 @@ pub(crate) enum Use {
     Places,
     /// The places of what waits for another try.
     Retries,
+    /// The places of what exchanges remember for those that are bound later.
+    Histories,
     /// What is remembered of messages to drop their repetitions.
     Deduplication,
     /// What operators ask for, on its way to them.
@@ -62,8 +64,8 @@ pub(crate) struct Memory {
     high_bytes: u64,
     /// The most that definitions may use.
     definitions_max: u64,
-    /// The most that transactions, that what is remembered to drop repetitions, that sessions with
-    /// stream filters, and that places of what waits for another try may use.
+    /// The most that transactions, that what is remembered to drop repetitions, that recent histories, that
+    /// sessions with stream filters, and that places of what waits for another try may use.
     share_max: u64,
     /// The most that what has come in part may use.
     incomplete_max: u64,
@@ -149,6 +151,11 @@ impl Memory {
     /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
     pub fn admits_deduplication(&self, bytes: usize) -> bool {
         self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max
+    }
+
+    /// Whether recent histories may grow by `bytes`, all together.
+    pub fn admits_history(&self, bytes: usize) -> bool {
+        self.used(Use::Histories).saturating_add(bytes as u64) <= self.share_max
     }
 
     /// Whether what waits for another try uses more than it may, all together.

@@ -151,7 +151,7 @@ impl Admin {
             definitions: used(Use::Definitions),
             transactions: used(Use::Transactions),
             sessions: used(Use::Sessions),
-            places: used(Use::Places) + used(Use::Retries),
+            places: used(Use::Places) + used(Use::Retries) + used(Use::Histories),
             deduplication: used(Use::Deduplication),
             answers: used(Use::Answers),
             incomplete: used(Use::Incomplete),

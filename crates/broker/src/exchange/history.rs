@@ -3,6 +3,9 @@
 //!
 //! A durable exchange remembers persistent messages in the log, which knows the history as it knows a
 //! queue: by a number, under which messages come and are settled when they are too old.
+//!
+//! Consumers make no history shorter. So the places of all of them together use a quarter of the memory from which on there is
+//! an alarm: beyond that, each forgets its oldest sooner.
 
 use super::Context;
 use crate::headers;
@@ -20,6 +23,8 @@ use std::sync::Arc;
 
 /// How many messages an exchange remembers unless it says something else.
 const USUAL_LENGTH: usize = 20;
+/// Room that there is for the places of each, up to its length, however little memory is left.
+const ROOM_LEAST: usize = USUAL_LENGTH;
 /// The longest history that an exchange can ask for.
 pub(crate) const LENGTH_MAX: i64 = 100_000;
 /// The argument of the exchange that says how many messages it remembers.
@@ -47,6 +52,35 @@ struct State {
 }
 
 impl State {
+    /// Remembers one more message. Returns the oldest if it is forgotten for that: there are `length`, or all histories together
+    /// use what they may.
+    fn remember(&mut self, location: Location, length: usize) -> Option<Location> {
+        let oldest = if self.has_room(length) { None } else { self.last.pop_front() };
+        self.forgotten += u64::from(oldest.is_some());
+        self.last.push_back(location);
+        oldest
+    }
+
+    fn has_room(&mut self, length: usize) -> bool {
+        let (count, room) = (self.last.len(), self.last.capacity());
+        count < length && (count < room || self.grow(length))
+    }
+
+    /// Makes room for twice as many, and at most `length`, unless all histories together use what they may.
+    #[cold]
+    fn grow(&mut self, length: usize) -> bool {
+        let (count, room) = (self.last.len(), self.last.capacity());
+        let more = (2 * room).max(ROOM_LEAST).min(length) - count;
+        let bytes = more * size_of::<Location>();
+        let admitted = self.charge.memory().is_none_or(|memory| memory.admits_history(bytes));
+        if room >= ROOM_LEAST && !admitted {
+            return false;
+        }
+        self.last.reserve_exact(more);
+        self.count_memory();
+        true
+    }
+
     /// Counts the places that there is room for.
     fn count_memory(&mut self) {
         self.charge.set(self.last.capacity() * size_of::<Location>());
@@ -77,7 +111,7 @@ impl History {
         let asked = arguments.get(LENGTH).and_then(|length| length.as_integer());
         let length = asked.and_then(|length| usize::try_from(length).ok()).unwrap_or(USUAL_LENGTH);
         let Context { store, memory, .. } = context;
-        let state = State { charge: memory.charge(Use::Places, 0), ..State::default() };
+        let state = State { charge: memory.charge(Use::Histories, 0), ..State::default() };
         let state = Mutex::new(state);
         Arc::new(History { number, durable, length, store, state })
     }
@@ -89,17 +123,13 @@ impl History {
             self.store.release(location.position().as_slice());
             return;
         }
-        state.last.push_back(location);
-        state.count_memory();
-        self.forget_oldest(&mut state);
+        let oldest = state.remember(location, self.length);
+        self.forget(oldest.as_slice());
     }
 
-    /// Forgets what is more than may be remembered.
-    fn forget_oldest(&self, state: &mut State) {
-        let excess = state.last.len().saturating_sub(self.length);
-        let forgotten: Vec<Location> = state.last.drain(..excess).collect();
-        state.forgotten += forgotten.len() as u64;
-        let survived = forgotten.iter().filter(|location| location.marks() & SPILLED == 0);
+    /// Lets go of messages that are remembered no more.
+    fn forget(&self, gone: &[Location]) {
+        let survived = gone.iter().filter(|location| location.marks() & SPILLED == 0);
         let mut positions: Vec<Position> = survived.filter_map(Location::position).collect();
         positions.sort_unstable();
         let settled = Record::Settled { queue: self.number, positions: &positions };
@@ -107,7 +137,7 @@ impl History {
             // If the store has failed, the log still has them in the history at the next start.
             drop(self.store.settle(&[settled], Sync::Later, &positions));
         }
-        let spilled = forgotten.iter().filter(|location| location.marks() & SPILLED != 0);
+        let spilled = gone.iter().filter(|location| location.marks() & SPILLED != 0);
         let spilled: Vec<Position> = spilled.filter_map(Location::position).collect();
         self.store.release(&spilled);
     }
@@ -115,9 +145,10 @@ impl History {
     /// Takes back what it remembered before a restart.
     pub fn restore(&self, positions: impl Iterator<Item = Position>) {
         let mut state = self.state.lock();
-        state.last.extend(positions.map(Location::logged));
-        state.count_memory();
-        self.forget_oldest(&mut state);
+        let locations = positions.map(Location::logged);
+        let gone: Vec<Location> =
+            locations.filter_map(|location| state.remember(location, self.length)).collect();
+        self.forget(&gone);
     }
 
     /// Whether what is persistent is remembered after a restart.

@@ -1,9 +1,9 @@
-//! What others see of an `x-recent-history` exchange: they have their turns while it sends what it remembers, and have their own
-//! bindings.
+//! What others see of an `x-recent-history` exchange: they have their turns while it sends what it remembers, have their own
+//! bindings, and room in memory.
 
 use crate::recent_history::with_large_history;
-use crate::support::{Client, Message, Step, WorldOnDisk, declare_with, on_a_thread, short};
-use courser_broker::steps;
+use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, on_a_thread, short};
+use courser_broker::{Limits, steps};
 use courser_codec::{FieldTable, Method, Table, exchange, queue};
 use courser_journal::testing::Call;
 use courser_store::StoreError;
@@ -101,4 +101,64 @@ fn what_an_exchange_remembers_takes_long_to_send_through_another() {
     assert_eq!(take_long(&mut client), (false, true), "there may be very many queues behind it");
     publish(&mut client, "h", 200);
     assert_eq!(take_long(&mut client), (true, true));
+}
+
+/// A broker with this much memory, and `count` histories of this length behind `all`, that have got so many messages.
+fn with_histories(memory_high_bytes: u64, count: usize, length: i32, messages: usize) -> World {
+    let world = World::with(Limits { memory_high_bytes, ..Limits::default() });
+    let mut client = world.connect();
+    client.declare_exchange("all", "fanout");
+    for nth in 0..count {
+        let name = format!("h{nth}");
+        history(&mut client, &name, length, false);
+        client.bind_exchange(&name, "all", "");
+    }
+    for first in (0..messages).step_by(500) {
+        let publish =
+            |nth: usize| Step::Publish(1, Message::new("all", "", (first + nth).to_string()));
+        client.read(&(0..500).map(publish).collect::<Vec<_>>());
+    }
+    world
+}
+
+/// What a queue gets that is bound to this exchange now.
+fn remembered(world: &World, exchange: &str) -> Vec<String> {
+    let mut client = world.connect();
+    client.declare("later");
+    client.bind("later", exchange, "");
+    let bodies = client.pop_all("later");
+    client.delete("later");
+    bodies
+}
+
+#[test]
+fn histories_have_a_share_of_memory_beyond_which_each_forgets_its_oldest_sooner() {
+    const MESSAGES: usize = 4000;
+    let world = with_histories(2_000_000, 40, 100_000, MESSAGES);
+    assert_eq!(world.broker.alarm(), None, "no consumer could end it");
+    let places = world.broker.admin().memory_uses().places;
+    assert!((250_000..520_000).contains(&places), "{places}");
+    let newest: Vec<String> = (0..MESSAGES).map(|nth| nth.to_string()).collect();
+    for exchange in ["h0", "h39"] {
+        let bodies = remembered(&world, exchange);
+        assert!((20..MESSAGES).contains(&bodies.len()), "{exchange}: {}", bodies.len());
+        assert_eq!(bodies, newest[MESSAGES - bodies.len()..], "{exchange}");
+    }
+    // What one gives back, another may use.
+    let mut client = world.connect();
+    for nth in 1..40 {
+        let name = format!("h{nth}");
+        client.call(exchange::Delete { exchange: short(&name), ..Default::default() });
+    }
+    let before = remembered(&world, "h0").len();
+    (0..MESSAGES).for_each(|_| client.publish("all", "", "x"));
+    assert_eq!(remembered(&world, "h0").len(), before + MESSAGES);
+}
+
+#[test]
+fn each_history_has_room_for_the_usual_length_however_little_memory_there_is() {
+    let world = with_histories(1000, 3, 50, 500);
+    for exchange in ["h0", "h1", "h2"] {
+        assert_eq!(remembered(&world, exchange).len(), 20, "{exchange}");
+    }
 }
