@@ -40,9 +40,9 @@ impl Broker {
             self.change_in_place(&vhost, change)?;
             return Ok((vhost, false));
         }
-        let _write = self.shards_write.lock();
+        let write = self.shards_write.lock();
         if let Some(vhost) = self.vhost(name) {
-            // Somebody was faster.
+            // Another thread was faster.
             self.change_in_place(&vhost, change)?;
             return Ok((vhost, false));
         }
@@ -51,6 +51,8 @@ impl Broker {
         change(&mut new);
         new.stay = stay_in(new.group, self.home().store.end());
         let vhost = self.make_vhost(name, new)?;
+        // May wait until all other vhosts follow a changed configuration.
+        drop(write);
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         Ok((vhost, true))
     }

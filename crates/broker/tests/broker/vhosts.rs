@@ -1,9 +1,15 @@
 //! Vhosts are separate namespaces.
 
 use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, short};
-use courser_broker::{Batch, VhostLimits};
+use courser_broker::{ApplyTo, Batch, Policy, PolicyKind, VhostLimits};
 use courser_codec::{FieldTable, exchange, queue};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// What waits longer waits for what it should not.
+const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn vhosts_share_no_names_and_no_messages() {
@@ -159,4 +165,46 @@ fn a_deleted_vhost_does_not_come_back_with_a_binding() {
         world.restart();
         assert!(world.broker.vhost("v").is_none(), "late: {is_late}");
     }
+}
+
+#[test]
+fn a_new_vhost_that_waits_for_a_changed_configuration_holds_up_no_other() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    for _ in 0..2 {
+        client.send(Message::new("", "q", "x").with_properties(|of| of.delivery_mode = Some(2)));
+    }
+    world.broker.define_vhost("other", VhostLimits::default()).expect("a vhost");
+    let (begin, begun) = channel();
+    let (release, released) = channel::<()>();
+    world.store().before_next_append(move || {
+        begin.send(()).expect("it is waited for");
+        released.recv().expect("it is released");
+    });
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let policy = Policy {
+                name: "short".to_owned(),
+                pattern: "^q$".to_owned(),
+                apply_to: ApplyTo::All,
+                priority: 0,
+                definition: FieldTable::new().with("max-length", 1),
+            };
+            let configured = vec![("/".to_owned(), PolicyKind::User, policy)];
+            world.broker.configure_policies(configured).expect("good policies");
+        });
+        begun.recv().expect("the queue follows");
+        scope.spawn(|| world.broker.define_vhost("new", VhostLimits::default()).map(drop));
+        while world.broker.vhost("new").is_none() {
+            thread::yield_now();
+        }
+        let admin = world.broker.admin();
+        scope.spawn(move || tell.send(admin.start_vhost("other", 0)));
+        let stood_still = told.recv_timeout(LONG);
+        release.send(()).expect("it is waited for");
+        assert_eq!(stood_still, Ok(Ok(false)), "it waits for the new one");
+    });
+    assert_eq!(world.counts("q").0, 1, "the queue has followed");
 }
