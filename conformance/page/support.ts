@@ -36,8 +36,8 @@ interface Queue {
 
 export const queue = (name: string) => api("GET", `/api/queues/%2F/${encodeURIComponent(name)}`) as Promise<Queue>;
 
-export async function login(page: Page, user = "guest", password = user): Promise<void> {
-  await page.goto(address + "/");
+export async function login(page: Page, user = "guest", password = user, at = address): Promise<void> {
+  await page.goto(at + "/");
   await page.getByLabel("User").fill(user);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Log in" }).click();

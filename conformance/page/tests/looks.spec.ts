@@ -22,7 +22,7 @@ const STYLE = `
   :root { --mono: "Look Mono" !important; }
   body, button, input, select, textarea { font-family: "Look" !important; }
   .mono, code, pre, kbd { font-family: "Look Mono" !important; }
-  .chart-box, .chart-time, time, .version, .listeners, .toasts { visibility: hidden !important; }
+  .chart-box, .chart-time, time, .answered, .version, .listeners, .toasts { visibility: hidden !important; }
   .chart .legend b { display: none !important; }
   .vhost select, .page-head select { width: 150px !important; }
 `;

@@ -11,14 +11,18 @@ export interface Sent {
   data: Record<string, unknown>;
 }
 
+export type Reading = "connecting" | "live" | "stopped";
+
 export interface Following {
-  isLive: Accessor<boolean>;
+  reading: Accessor<Reading>;
   error: Accessor<ApiError | undefined>;
   /** Asks again after a refusal. */
   again: () => void;
 }
 
 const AGAIN_MS = 3000;
+/** The broker sends something every 15 s, if only a comment: three of those are missing. */
+const SILENCE_MS_MAX = 45_000;
 /** Characters of one event; a longer one is not the broker's. */
 const EVENT_CHARS_MAX = 1 << 20;
 
@@ -41,21 +45,23 @@ export class Parser {
 
 /** Hears what `path` sends for as long as somebody looks, and connects again when the connection is lost. */
 export function follow(path: string, hear: (events: Sent[]) => void, opened: () => void = () => {}): Following {
-  const [isLive, setLive] = createSignal(false);
+  const [reading, setReading] = createSignal<Reading>("connecting");
   const [error, setError] = createSignal<ApiError>();
   let running = new AbortController();
   let stopWaiting = () => {};
+  let stopListening = () => {};
   let lastId: string | undefined;
 
-  const read = async (signal: AbortSignal) => {
+  const read = async (signal: AbortSignal, heard: () => void) => {
     const reader = (await open(path, signal, lastId === undefined ? {} : { "last-event-id": lastId })).getReader();
     const [decoder, parser] = [new TextDecoder(), new Parser()];
-    setLive(true);
+    setReading("live");
     setError(undefined);
     opened();
     for (;;) {
       const { done, value } = await reader.read();
       if (done || signal.aborted) return;
+      heard();
       const events = parser.add(decoder.decode(value, { stream: true }));
       lastId = events.at(-1)?.id ?? lastId;
       if (events.length > 0) hear(events);
@@ -65,26 +71,35 @@ export function follow(path: string, hear: (events: Sent[]) => void, opened: () 
     stopWaiting();
     running.abort();
     const { signal } = (running = new AbortController());
+    const silence = new AbortController();
+    const heard = () => {
+      stopListening();
+      stopListening = after(SILENCE_MS_MAX, () => silence.abort());
+    };
+    heard();
     try {
-      await read(signal);
+      await read(AbortSignal.any([signal, silence.signal]), heard);
     } catch (failed) {
       if (signal.aborted) return;
+      stopListening();
       // A connection that breaks is no refusal: it is tried again.
       if (failed instanceof ApiError && failed.problem !== "gone") {
-        setLive(false);
+        setReading("stopped");
         setError(failed);
         return;
       }
       if (failed instanceof SyntaxError) setError(new ApiError("broken", 200, "An event can't be read: it is no JSON."));
     }
     if (signal.aborted) return;
-    setLive(false);
+    stopListening();
+    setReading("stopped");
     stopWaiting = after(AGAIN_MS, () => void start());
   };
   void start();
   onCleanup(() => {
     stopWaiting();
+    stopListening();
     running.abort();
   });
-  return { isLive, error, again: () => void start() };
+  return { reading, error, again: () => void start() };
 }

@@ -46,6 +46,9 @@ export function milliseconds(ms: number): string {
   return ms < 1 ? `${Math.round(ms * 1000)} µs` : `${short(ms)} ms`;
 }
 
+/** A time of today, as clocks here show it. */
+export const clockTime = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour12: false });
+
 export const utc = (ms: number): string => new Date(ms).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
 
 /** `1 queue`, `2 queues`. */

@@ -25,9 +25,16 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the broker answered the last time. */
+/** Milliseconds that an answer may take: what is only read is asked again and again. */
+const READ_MS_MAX = 10_000;
+const ACTION_MS_MAX = 60_000;
+/** What reads many messages takes as long as an action. */
+export const SEARCH_MS_MAX = ACTION_MS_MAX;
+
+/** Whether the broker answered the last time, and when it did. */
 const [reachable, setReachable] = createSignal(true);
-export { reachable };
+const [answeredAt, setAnsweredAt] = createSignal(0);
+export { answeredAt, reachable };
 
 let onLoginLost: () => void = () => {};
 
@@ -54,6 +61,8 @@ export const address = (path: string): string => new URL(`.${path}`, document.ba
 
 interface Sending {
   signal?: AbortSignal;
+  /** Milliseconds that the answer may take. */
+  limitMs?: number;
   vhost?: string;
   /** Whether a refused login is the end of the session, or of an attempt. */
   isAttempt?: boolean;
@@ -61,8 +70,22 @@ interface Sending {
 
 /** Sends a request and reads the JSON that is answered. */
 export async function send<T = unknown>(action: Action, sending: Sending = {}): Promise<T> {
-  const response = await answered(action, sending);
-  const text = await response.text().catch(() => "");
+  const limitMs = sending.limitMs ?? (action.method === "GET" ? READ_MS_MAX : ACTION_MS_MAX);
+  const limit = AbortSignal.timeout(limitMs);
+  const signal = sending.signal ? AbortSignal.any([sending.signal, limit]) : limit;
+  const askedAt = Date.now();
+  let response: Response;
+  let text: string;
+  try {
+    response = await answered(action, { ...sending, signal });
+    // A broker can also hang between the head of an answer and its end.
+    text = await response.text();
+  } catch (error) {
+    if (sending.signal?.aborted) throw error;
+    const unknown = action.method === "GET" ? "" : " Whether it was done is not known.";
+    throw lost(askedAt, (limit.aborted ? `No answer within ${limitMs / 1000} s.` : "The connection failed.") + unknown);
+  }
+  setAnsweredAt(Date.now());
   if (!response.ok) throw failure(response.status, text, !sending.isAttempt);
   if (text === "") return undefined as T;
   try {
@@ -74,7 +97,10 @@ export async function send<T = unknown>(action: Action, sending: Sending = {}): 
 
 /** An answer that goes on and on. */
 export async function open(path: string, signal: AbortSignal, headers: Record<string, string> = {}): Promise<ReadableStream<Uint8Array>> {
-  const response = await answered({ method: "GET", path, headers }, { signal });
+  const askedAt = Date.now();
+  const response = await answered({ method: "GET", path, headers }, { signal }).catch((error: unknown) => {
+    throw signal.aborted ? error : lost(askedAt, "The connection failed.");
+  });
   if (!response.ok) throw failure(response.status, await response.text().catch(() => ""), true);
   if (!response.body) throw new ApiError("broken", response.status, "The answer is empty.");
   return response.body;
@@ -92,22 +118,22 @@ async function answered(action: Action, sending: Sending): Promise<Response> {
     headers["content-type"] = "application/json";
     body = JSON.stringify(action.body);
   }
-  try {
-    const response = await fetch(address(action.path), {
-      method: action.method,
-      headers,
-      body,
-      signal: sending.signal,
-      credentials: "same-origin",
-      cache: "no-store",
-    });
-    setReachable(true);
-    return response;
-  } catch (error) {
-    if (sending.signal?.aborted) throw error;
-    setReachable(false);
-    throw new ApiError("gone", 0, "The broker does not answer.");
-  }
+  const response = await fetch(address(action.path), {
+    method: action.method,
+    headers,
+    body,
+    signal: sending.signal,
+    credentials: "same-origin",
+    cache: "no-store",
+  });
+  setReachable(true);
+  return response;
+}
+
+/** One slow answer is no sign of a broker that is gone while others arrive. */
+function lost(askedAt: number, reason: string): ApiError {
+  if (answeredAt() <= askedAt) setReachable(false);
+  return new ApiError("gone", 0, reason);
 }
 
 /** Headers are bytes: the broker reads them as UTF-8. */

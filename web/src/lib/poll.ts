@@ -1,13 +1,19 @@
 // Asks the broker again and again, as long as somebody looks.
 import { createEffect, createSignal, onCleanup, untrack, type Accessor } from "solid-js";
 import { createStore, reconcile } from "solid-js/store";
-import { after, hidden } from "./clock";
-import { ApiError, reachable } from "./http";
+import { after, hidden, now } from "./clock";
+import { answeredAt, ApiError, reachable } from "./http";
 import { stored } from "./store";
 
 /** Seconds between two looks; 0 for none by itself. */
 const [pace, setPace] = stored("pace", 5);
 export { pace, setPace };
+
+/** Milliseconds without an answer after which the broker is silent: two were due by then. */
+export const silenceMs = (): number => (pace() === 0 ? Infinity : pace() * 2000 + 5000);
+
+/** Whether the broker does not answer; what is shown is old then. */
+export const isSilent = (): boolean => !reachable() || now() - answeredAt() > silenceMs();
 
 /** So many times as long as an answer took is waited before the next question. */
 const GENTLE_TIMES = 60;

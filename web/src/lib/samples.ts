@@ -1,5 +1,6 @@
 // What charts are drawn of: samples by time, at most an hour of them.
 import { createSignal, type Accessor, type Setter } from "solid-js";
+import { silenceMs } from "./poll";
 import type { Details } from "./types";
 
 const SAMPLES_MAX = 720;
@@ -9,6 +10,7 @@ type Stats = Record<string, unknown> | undefined;
 
 export class Samples {
   private rows: { at: number; values: Row }[] = [];
+  private addedAt = 0;
   private version: Accessor<number>;
   private changed: Setter<number>;
 
@@ -22,11 +24,14 @@ export class Samples {
     return this.rows.length;
   }
 
-  add(at: number, values: Row): void {
+  /** A silence of more than `gapMs` is a gap: what a counter did in it is not known. */
+  add(at: number, values: Row, gapMs = silenceMs()): void {
     const last = this.rows.at(-1);
     if (last && at - last.at < 500) return;
+    if (this.addedAt > 0 && at - this.addedAt > gapMs) this.rows.push({ at: at - 1, values: {} });
+    this.addedAt = at;
     this.rows.push({ at, values });
-    if (this.rows.length > SAMPLES_MAX) this.rows.shift();
+    while (this.rows.length > SAMPLES_MAX) this.rows.shift();
     this.changed((version) => version + 1);
   }
 

@@ -1,7 +1,7 @@
 // Who asked for which change, from where, and what came of it.
 import { onCleanup, Show } from "solid-js";
 import { exact, utc } from "../lib/format";
-import { get, seg, withQuery } from "../lib/http";
+import { get, SEARCH_MS_MAX, seg, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { node } from "../lib/pulse";
 import { query, setQuery } from "../lib/route";
@@ -50,7 +50,7 @@ export function AuditLog() {
   const isSearched = () => query("name") !== "" || query("result") !== "";
   const path = () => withQuery("/api/audit", { page: page(), page_size: size(), search: query("name"), result: RESULTS.some(([result]) => result === query("result")) ? query("result") : "" });
   // Old lines are read from the disk, which may take the broker a while.
-  const look = poll(path, (path, signal) => get<AuditPage>(path, { signal }), { gentle: true });
+  const look = poll(path, (path, signal) => get<AuditPage>(path, { signal, limitMs: SEARCH_MS_MAX }), { gentle: true });
   const items = () => look.data()?.items ?? [];
   const first = (values: Record<string, string>) => setQuery({ ...values, page: undefined });
   let typing: ReturnType<typeof setTimeout> | undefined;

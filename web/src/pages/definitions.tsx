@@ -1,7 +1,7 @@
 // What the broker is made of: as a file, and from one.
 import { createSignal, For, Show } from "solid-js";
 import { exact, bytes } from "../lib/format";
-import { ApiError, get, seg, withQuery, type Action } from "../lib/http";
+import { ApiError, get, SEARCH_MS_MAX, seg, withQuery, type Action } from "../lib/http";
 import { vhost } from "../lib/route";
 import { download } from "../lib/save";
 import { Button, Panel, Problem } from "../ui/bits";
@@ -22,7 +22,7 @@ export function Definitions() {
   const save = async () => {
     setError(undefined);
     try {
-      const all = await get<Definitions>(where());
+      const all = await get<Definitions>(where(), { limitMs: SEARCH_MS_MAX });
       const day = new Date().toISOString().slice(0, 10);
       download(`definitions-${vhost() === undefined ? "" : `${vhost()!.replaceAll(/[^\w.-]/g, "_")}-`}${day}.json`, JSON.stringify(all, null, 2));
       tell("Saved.");

@@ -2,7 +2,7 @@
 import { createSignal, For, Show } from "solid-js";
 import { getMessages, moveMessages } from "../lib/actions";
 import * as format from "../lib/format";
-import { ApiError, get, seg, send, withQuery } from "../lib/http";
+import { ApiError, get, SEARCH_MS_MAX, seg, send, withQuery } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery } from "../lib/route";
 import { download } from "../lib/save";
@@ -33,7 +33,7 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
   const asked = () => withQuery(path(), { offset: query("offset") || undefined, count: SHOWN, contains: query("contains"), header: query("header"), truncate: SHOWN_BYTES });
   // Looked at when asked for: reading them again and again would cost the broker, and they would run away.
   const [version, setVersion] = createSignal(0);
-  const look = poll(() => ({ path: asked(), version: version() }), ({ path }, signal) => get<Peek>(path, { signal }), { once: true });
+  const look = poll(() => ({ path: asked(), version: version() }), ({ path }, signal) => get<Peek>(path, { signal, limitMs: SEARCH_MS_MAX }), { once: true });
   const again = () => {
     setMarked([]);
     setVersion(version() + 1);

@@ -2,7 +2,7 @@
 import { createMemo, For, Show, type JSX } from "solid-js";
 import * as format from "../lib/format";
 import { get, withQuery } from "../lib/http";
-import { poll } from "../lib/poll";
+import { isSilent, poll } from "../lib/poll";
 import { node, overview, pulseError, pulseRefresh, samples } from "../lib/pulse";
 import { to, vhost } from "../lib/route";
 import { isMonitor } from "../lib/session";
@@ -50,11 +50,11 @@ function Attention() {
   const known = () => connections.data() !== undefined && (said.data() !== undefined || !isMonitor());
   return (
     <section class="attention" aria-label="What needs attention">
-      <Show when={said.error()}>{(error) => <Problem error={error()} />}</Show>
+      <Show when={said.error()}>{(error) => <Problem error={error()} retry={said.refresh} />}</Show>
       <Show
         when={matters().length + findings().length > 0}
         fallback={
-          <Show when={known()}>
+          <Show when={known() && !isSilent()}>
             <p class="all-well">
               <i aria-hidden="true" /> Nothing needs attention.
             </p>

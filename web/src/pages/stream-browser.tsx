@@ -1,7 +1,7 @@
 // What is in a stream: from an offset or a time on, searched, or as it comes.
 import { createSignal, For, Show } from "solid-js";
 import * as format from "../lib/format";
-import { get, seg, withQuery, type Query } from "../lib/http";
+import { get, SEARCH_MS_MAX, seg, withQuery, type Query } from "../lib/http";
 import { live } from "../lib/live";
 import { poll } from "../lib/poll";
 import { query, setQuery } from "../lib/route";
@@ -70,10 +70,10 @@ function Pages(props: { path: string; name: string; search: { contains: string; 
   const asked = () => address(from());
   // Looked at when asked for: reading them again and again would cost the broker, and they would run away.
   const look = poll(() => ({ path: asked(), version: version() }), async ({ path }, signal) => {
-    if (query("offset") !== "last") return get<StreamPage>(path, { signal });
+    if (query("offset") !== "last") return get<StreamPage>(path, { signal, limitMs: SEARCH_MS_MAX });
     // The last page, not the last message alone: where it begins, the stream has to say first.
     const { first_offset, next_offset } = await get<StreamPage>(withQuery(`${props.path}/messages`, { offset: "next", count: 1, truncate: 0 }), { signal });
-    return get<StreamPage>(address({ offset: Math.max(first_offset, next_offset - SHOWN) }), { signal });
+    return get<StreamPage>(address({ offset: Math.max(first_offset, next_offset - SHOWN) }), { signal, limitMs: SEARCH_MS_MAX });
   }, { once: true });
   const to = (offset: number) => setQuery({ offset, time: undefined });
   const earlier = (data: StreamPage) => Math.max(data.first_offset, (data.messages[0]?.offset ?? data.next) - SHOWN);

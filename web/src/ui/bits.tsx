@@ -132,7 +132,7 @@ const HEADINGS = {
 export function Problem(props: { error: ApiError; retry?: () => void }) {
   const hint = () => {
     if (props.error.problem === "forbidden") return "An administrator can give the tag or the permission that is missing.";
-    if (props.error.problem === "gone") return "It is asked again by itself.";
+    if (props.error.problem === "gone" && props.retry) return "The page tries again by itself.";
     if (props.error.problem === "missing") return "It may have been deleted just now.";
     return "";
   };

@@ -2,6 +2,9 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { createEffect, createMemo, createSignal, For, onCleanup, onMount, Show } from "solid-js";
+import { now } from "../lib/clock";
+import { clockTime } from "../lib/format";
+import { silenceMs } from "../lib/poll";
 import { colour, isDark } from "../lib/theme";
 
 export interface Line {
@@ -29,14 +32,16 @@ interface Props {
 
 /** So many seconds at least are seen at once. */
 const WINDOW = 300;
+const MOVE_MS = 5000;
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-const clock = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour12: false });
+const clock = (seconds: number): string => clockTime(seconds * 1000);
 
+/** The right edge is now: a line that ends before it shows that nothing came since. */
 function window(min: number | null, max: number | null): [number, number] {
-  const last = max ?? Date.now() / 1000;
+  const last = Math.max(max ?? 0, Date.now() / 1000);
   return [Math.min(min ?? last, last - WINDOW), last];
 }
 
@@ -46,6 +51,11 @@ export function Chart(props: Props) {
   const [cursor, setCursor] = createSignal<number | null>(null);
   const data = createMemo<uPlot.AlignedData>(() => [props.times, ...props.lines.map((line) => line.values)]);
   const shape = createMemo(() => JSON.stringify([isDark(), props.lines.map((line) => [line.label, line.colour])]));
+
+  // Without samples, too, time goes on.
+  const moved = createMemo(() => Math.floor(now() / MOVE_MS));
+  const lastAt = () => (props.times.at(-1) ?? 0) * 1000;
+  const isOld = () => props.times.length > 0 && now() - lastAt() > silenceMs();
 
   const draw = () => {
     plot?.destroy();
@@ -87,7 +97,10 @@ export function Chart(props: Props) {
       shape();
       draw();
     });
-    createEffect(() => plot?.setData(data()));
+    createEffect(() => {
+      moved();
+      plot?.setData(data());
+    });
     const resize = new ResizeObserver(() => {
       const width = Math.max(120, box.clientWidth);
       if (plot && plot.width !== width) plot.setSize({ width, height: props.height ?? 170 });
@@ -101,16 +114,18 @@ export function Chart(props: Props) {
 
   const shown = (line: Line): number | null => {
     const at = cursor();
-    return at === null ? (line.values.at(-1) ?? null) : (line.values[at] ?? null);
+    if (at !== null) return line.values[at] ?? null;
+    return isOld() ? null : (line.values.at(-1) ?? null);
   };
   const time = () => {
     const at = cursor();
     const seconds = at === null ? undefined : props.times[at];
-    return seconds === undefined ? "now" : clock(seconds);
+    if (seconds !== undefined) return clock(seconds);
+    return isOld() ? `no samples since ${clockTime(lastAt())}` : "now";
   };
   const spoken = () =>
     `${props.title}: ` +
-    props.lines.map((line) => `${line.label} ${props.format(line.values.at(-1) ?? 0)}`).join(", ");
+    (isOld() ? `no samples since ${clockTime(lastAt())}` : props.lines.map((line) => `${line.label} ${props.format(line.values.at(-1) ?? 0)}`).join(", "));
 
   return (
     <figure class="chart">

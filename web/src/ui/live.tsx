@@ -1,13 +1,14 @@
 // A table of what comes as it comes.
 import { createMemo, For, Show, type JSX } from "solid-js";
-import type { Sent } from "../lib/events";
+import type { Reading, Sent } from "../lib/events";
 import { exact, plural } from "../lib/format";
 import { live, type Live } from "../lib/live";
 import { query, setQuery } from "../lib/route";
 import { download } from "../lib/save";
-import { Badge, Button, Empty, Problem } from "./bits";
+import { Badge, Button, Empty, Problem, type Tone } from "./bits";
 
 const LINES_MAX = 1000;
+const TONES: Record<Reading, Tone> = { connecting: "warn", live: "good", stopped: "bad" };
 
 interface Props<T> {
   path: string;
@@ -26,7 +27,7 @@ interface Props<T> {
 export function LiveSwitches<T>(props: { of: Live<T> }) {
   return (
     <>
-      <Badge tone={props.of.isLive() ? "good" : "warn"}>{props.of.isLive() ? "live" : props.of.error() ? "stopped" : "connecting"}</Badge>
+      <Badge tone={TONES[props.of.reading()]}>{props.of.reading()}</Badge>
       <Button aria-pressed={props.of.isHeld()} onClick={() => props.of.hold(!props.of.isHeld())}>
         {props.of.isHeld() ? `Go on${props.of.waiting() > 0 ? ` (${exact(props.of.waiting())})` : ""}` : "Hold"}
       </Button>

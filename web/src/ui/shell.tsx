@@ -2,9 +2,10 @@
 import { createEffect, createMemo, createSignal, ErrorBoundary, For, lazy, onCleanup, onMount, Show, Suspense, type Component } from "solid-js";
 import { Dynamic } from "solid-js/web";
 import { startPulse, stopPulse, node, overview } from "../lib/pulse";
-import { get, reachable } from "../lib/http";
+import { clockTime } from "../lib/format";
+import { answeredAt, get } from "../lib/http";
 import { listen } from "../lib/keys";
-import { pace, poll, setPace } from "../lib/poll";
+import { isSilent, pace, poll, setPace } from "../lib/poll";
 import { place, setQuery, to, vhost } from "../lib/route";
 import { isAdministrator, isMonitor, logout, user } from "../lib/session";
 import { isDark, setTheme, theme, type Theme } from "../lib/theme";
@@ -179,9 +180,9 @@ export function Shell() {
           <Pace />
           <UserMenu turn={turn} help={() => setHelp(true)} />
         </header>
-        <Show when={!reachable()}>
+        <Show when={isSilent()}>
           <div class="no-broker" role="alert">
-            The broker does not answer. What is shown is what it said last; it is asked again every few seconds.
+            <b>No answer{answeredAt() > 0 ? ` since ${clockTime(answeredAt())}` : ""}.</b> The figures below are from then. The page keeps asking the broker.
           </div>
         </Show>
         <main tabindex="-1">
@@ -277,7 +278,12 @@ function VhostChoice() {
 function Pace() {
   return (
     <label class="pace" title="Refresh interval">
-      <i class="live" classList={{ off: pace() === 0, lost: !reachable() }} aria-hidden="true" />
+      <i class="live" classList={{ off: pace() === 0, lost: isSilent() }} aria-hidden="true" />
+      <Show when={answeredAt() > 0}>
+        <time class="answered" classList={{ lost: isSilent() }} dateTime={new Date(answeredAt()).toISOString()} title="Time of the broker's last answer">
+          {clockTime(answeredAt())}
+        </time>
+      </Show>
       <span class="unseen">Refresh interval</span>
       <select onChange={(event) => setPace(Number(event.currentTarget.value))}>
         <For each={[2, 5, 15, 60, 0]}>
