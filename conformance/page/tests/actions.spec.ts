@@ -68,7 +68,8 @@ test("messages are published with typed headers, looked at and taken", async ({ 
   await expect(page.getByLabel("Payload", { exact: true })).toHaveValue('{"order": 7}');
 
   await page.getByRole("button", { name: "Messages", exact: true }).click();
-  const first = page.locator(".message").first();
+  await page.locator(".message-row").first().click();
+  const first = page.locator(".message");
   await expect(first).toContainText('"order": 7');
   await expect(first.getByText("header attempt")).toBeVisible();
   expect((await queue("desk")).messages).toBe(2);

@@ -9,11 +9,11 @@ test("messages are searched without a change to them, and moved after a trial", 
   await makeQueue("into");
   for (const nth of [1, 2, 3]) await publish("from", JSON.stringify({ nth }), { headers: { half: nth % 2 } });
   await visit(page, "queues/%2F/from?tab=messages", "from");
-  await expect(page.locator(".message")).toHaveCount(3);
+  await expect(page.locator(".message-row")).toHaveCount(3);
   await page.getByLabel("The payload has").fill('"nth":2');
   await page.getByLabel("The payload has").press("Tab");
-  await expect(page.locator(".message")).toHaveCount(1);
-  await expect(page.locator(".message")).toContainText('"nth": 2');
+  await expect(page.locator(".message-row")).toHaveCount(1);
+  await expect(page.locator(".message-row")).toContainText('{"nth":2}');
   expect(await barriers(page)).toEqual([]);
   await page.getByLabel("Mark message 1").check();
   await page.getByRole("button", { name: "Move…" }).click();
@@ -31,6 +31,56 @@ test("messages are searched without a change to them, and moved after a trial", 
   expect([(await queue("from")).messages, (await queue("into")).messages]).toEqual([2, 1]);
   const got = (await api("POST", "/api/queues/%2F/from/get", { count: 1, ackmode: "ack_requeue_true", encoding: "auto" })) as { redelivered: boolean }[];
   expect(got[0]!.redelivered).toBe(false);
+});
+
+test("messages are lines of which many fit, and each opens to all of it", async ({ page }) => {
+  await makeQueue("many");
+  const payload = (nth: number) => JSON.stringify({ nth, text: "x".repeat(200) });
+  for (let nth = 0; nth < 20; nth += 1) await publish("many", payload(nth), { message_id: `id-${nth}`, headers: { half: nth % 2 } });
+  await visit(page, "queues/%2F/many?tab=messages", "many");
+  const rows = page.locator(".message-row");
+  await expect(rows).toHaveCount(20);
+  const { height } = (await page.getByRole("region", { name: "Messages in the queue" }).boundingBox())!;
+  expect(height).toBeLessThan(700);
+  await expect(rows.nth(3)).toContainText("many");
+  await expect(rows.nth(3).locator(".payload")).toHaveText(payload(3).slice(0, 80));
+  await expect(page.locator(".message")).toHaveCount(0);
+
+  // With the pointer, and with the keys: j goes to the first row.
+  await rows.nth(3).locator(".payload").click();
+  await expect(page.locator(".message")).toHaveCount(1);
+  await expect(page.locator(".message")).toContainText('"nth": 3');
+  await expect(page.locator(".message").getByText("header half")).toBeVisible();
+  await page.locator(".message").getByRole("button", { name: "Raw" }).click();
+  await expect(page.locator(".message pre")).toHaveText(payload(3));
+  expect(await barriers(page)).toEqual([]);
+  await rows.nth(3).locator(".payload").click();
+  await expect(page.locator(".message")).toHaveCount(0);
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("button", { name: "Message 0", exact: true })).toHaveAttribute("aria-expanded", "true");
+  await expect(page.locator(".message")).toContainText('"nth": 0');
+  await page.getByRole("button", { name: "Expand all" }).click();
+  await expect(page.locator(".message")).toHaveCount(20);
+});
+
+test("the columns of messages are chosen, and remembered", async ({ page }) => {
+  await makeQueue("columned");
+  await publish("columned", "x", { message_id: "id-7" });
+  await visit(page, "queues/%2F/columned?tab=messages", "columned");
+  const row = page.locator(".message-row");
+  await expect(row).toHaveCount(1);
+  await expect(row).not.toContainText("id-7");
+  await page.locator("summary", { hasText: "Columns" }).click();
+  await page.getByLabel("Message ID").check();
+  await page.getByLabel("Exchange", { exact: true }).uncheck();
+  await expect(row).toContainText("id-7");
+  await expect(row).not.toContainText("(default)");
+  expect(await barriers(page)).toEqual([]);
+  await visit(page, "queues", "Queues");
+  await visit(page, "queues/%2F/columned?tab=messages", "columned");
+  await expect(row).toContainText("id-7");
 });
 
 test("a queue says why its messages wait, and who holds them", async ({ page }) => {

@@ -110,7 +110,7 @@ function act(key: string, commands: Commands): boolean {
 
 /** To the link of the next or previous row. */
 function step(by: number): void {
-  const links = [...document.querySelectorAll<HTMLElement>("main tbody tr")].map((row) => row.querySelector<HTMLElement>("td a")).filter((link) => link !== null);
+  const links = [...document.querySelectorAll<HTMLElement>("main tbody tr:not(.opened)")].map((row) => row.querySelector<HTMLElement>("td a, td .link")).filter((link) => link !== null);
   const at = links.findIndex((link) => link.closest("tr") === document.activeElement?.closest("tr"));
   const next = links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))];
   next?.focus();

@@ -1,5 +1,5 @@
 // What is in a queue: look at messages as they lie there, search them, move them, or take them out.
-import { createSignal, For, Show } from "solid-js";
+import { createMemo, createSignal, Show } from "solid-js";
 import { getMessages, moveMessages } from "../lib/actions";
 import * as format from "../lib/format";
 import { ApiError, get, SEARCH_MS_MAX, seg, send, withQuery } from "../lib/http";
@@ -7,13 +7,13 @@ import { poll } from "../lib/poll";
 import { query, setQuery } from "../lib/route";
 import { download } from "../lib/save";
 import type { Message, Queue } from "../lib/types";
-import { Badge, Button, Empty, Facts, literal, Num, Panel, Problem, Time } from "../ui/bits";
+import { Button, Empty, Panel, Problem } from "../ui/bits";
 import { Ask, AsCommand } from "../ui/dialog";
 import { Check, Select, Text } from "../ui/fields";
+import { Messages, SHOWN_BYTES } from "../ui/messages";
 
 const SHOWN = 20;
 const TAKEN_MAX = 100;
-export const SHOWN_BYTES = 50_000;
 
 export interface Peeked extends Message {
   offset: number;
@@ -27,10 +27,10 @@ interface Peek {
   next: number | null;
 }
 
-export function Messages(props: { queue: Queue; changed: () => void }) {
+export function MessagesPage(props: { queue: Queue; changed: () => void }) {
   const [marked, setMarked] = createSignal<string[]>([]);
   const path = () => `/api/queues/${seg(props.queue.vhost)}/${seg(props.queue.name)}/messages`;
-  const asked = () => withQuery(path(), { offset: query("offset") || undefined, count: SHOWN, contains: query("contains"), header: query("header"), truncate: SHOWN_BYTES });
+  const asked = createMemo(() => withQuery(path(), { offset: query("offset") || undefined, count: SHOWN, contains: query("contains"), header: query("header"), truncate: SHOWN_BYTES }));
   // Looked at when asked for: reading them again and again would cost the broker, and they would run away.
   const [version, setVersion] = createSignal(0);
   const look = poll(() => ({ path: asked(), version: version() }), ({ path }, signal) => get<Peek>(path, { signal, limitMs: SEARCH_MS_MAX }), { once: true });
@@ -64,17 +64,10 @@ export function Messages(props: { queue: Queue; changed: () => void }) {
           {(data) => (
             <>
               <Show when={data().messages.length > 0} fallback={<Empty title={data().next === null ? "Nothing is there" : "Not found so far"}><p>{format.plural(data().looked_at, "message")} looked at.</p></Empty>}>
-                <ol class="messages">
-                  <For each={data().messages}>
-                    {(message) => (
-                      <MessageCard
-                        message={message} nth={message.offset} at={message.published_ms}
-                        file={withQuery(`.${path()}/${message.offset}`, { number: message.number })}
-                        marked={marked().includes(message.number)} mark={(on) => mark(message.number, on)}
-                      />
-                    )}
-                  </For>
-                </ol>
+                <Messages
+                  label="Messages in the queue" messages={data().messages} marked={marked()} mark={mark}
+                  line={(message) => ({ message, id: message.number, position: message.offset, at: message.published_ms, file: withQuery(`.${path()}/${message.offset}`, { number: message.number }) })}
+                />
               </Show>
               <div class="pager">
                 <Show when={query("offset")}><Button onClick={() => setQuery({ offset: undefined })}>From the beginning</Button></Show>
@@ -175,72 +168,10 @@ function Take(props: { queue: Queue; done: () => void }) {
         {(list) => (
           <>
             <div class="list-tools"><b>{list().length === 0 ? "Nothing waited." : `${format.plural(list().length, "message")} taken`}</b><span class="grow" /><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(list(), null, 2))}>Download</Button></div>
-            <ol class="messages"><For each={list()}>{(message, nth) => <MessageCard message={message} nth={nth() + 1} />}</For></ol>
+            <Messages label="Messages taken" messages={list()} line={(message) => ({ message, id: String(list().indexOf(message)), position: list().indexOf(message) + 1 })} />
           </>
         )}
       </Show>
     </Panel>
   );
-}
-
-interface CardProps {
-  message: Message;
-  nth: number;
-  at?: number;
-  /** Where its payload is as a file. */
-  file?: string;
-  /** Bytes of the payload that were asked for. */
-  shownBytes?: number;
-  marked?: boolean;
-  mark?: (on: boolean) => void;
-}
-
-export function MessageCard(props: CardProps) {
-  const [raw, setRaw] = createSignal(false);
-  const headers = () => Object.entries(props.message.properties.headers ?? {});
-  const properties = () => Object.entries(Array.isArray(props.message.properties) ? {} : props.message.properties).filter(([name]) => name !== "headers");
-  const pretty = () => {
-    if (props.message.payload_encoding !== "string") return undefined;
-    try {
-      const value: unknown = JSON.parse(props.message.payload);
-      return typeof value === "object" ? JSON.stringify(value, null, 2) : undefined;
-    } catch {
-      return undefined;
-    }
-  };
-  const facts = (): [string, string][] => [
-    ...properties().map(([name, value]): [string, string] => [name, name === "timestamp" ? `${literal(value)} (${format.utc(Number(value) * 1000)})` : literal(value)]),
-    ...headers().map(([name, value]): [string, string] => [`header ${name}`, literal(value)]),
-  ];
-  const text = () => (!raw() && pretty()) || props.message.payload;
-  return (
-    <li class="message">
-      <header>
-        <Show when={props.marked !== undefined}>
-          <input type="checkbox" aria-label={`Mark message ${props.nth}`} checked={props.marked} onChange={(event) => props.mark?.(event.currentTarget.checked)} />
-        </Show>
-        <span class="muted">{props.nth}</span>
-        <span>
-          <b>{props.message.exchange || "(default exchange)"}</b> <span class="muted">with key</span> <b class="mono">{props.message.routing_key || "(empty)"}</b>
-        </span>
-        <Show when={props.at}>{(at) => <span class="muted"><Time at={at()} /></span>}</Show>
-        <span class="grow" />
-        <Show when={props.message.redelivered}><Badge tone="warn">redelivered</Badge></Show>
-        <Show when={props.message.payload_encoding === "base64"}><Badge title="It is no UTF-8">base64</Badge></Show>
-        <Num of={props.message.payload_bytes} as="bytes" />
-        <Show when={pretty()}><Button kind="quiet" onClick={() => setRaw(!raw())}>{raw() ? "as JSON" : "as it is"}</Button></Show>
-        <Show when={props.file} fallback={<Button kind="quiet" onClick={() => download(`message-${props.nth}`, bytes(props.message))}>Save</Button>}>
-          <a class="button quiet" href={props.file} download="">Save</a>
-        </Show>
-      </header>
-      <pre tabindex="0">{text() || " "}</pre>
-      <Show when={props.message.payload_bytes > (props.shownBytes ?? SHOWN_BYTES)}><p class="muted small pad">Only the first {format.bytes(props.shownBytes ?? SHOWN_BYTES)} are shown.</p></Show>
-      <Show when={facts().length > 0}><Facts of={facts()} /></Show>
-    </li>
-  );
-}
-
-function bytes(message: Message): BlobPart {
-  if (message.payload_encoding === "string") return message.payload;
-  return Uint8Array.from(atob(message.payload), (char) => char.charCodeAt(0));
 }

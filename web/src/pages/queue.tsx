@@ -15,7 +15,7 @@ import { Findings, type Finding } from "../ui/findings";
 import { Table } from "../ui/table";
 import { Bindings } from "./bindings";
 import { Effective } from "./effective";
-import { Messages } from "./messages";
+import { MessagesPage } from "./messages";
 import { Publish } from "./publish";
 import { Features } from "./queues";
 import { StreamBrowser } from "./stream-browser";
@@ -73,7 +73,7 @@ export function QueuePage() {
               <StreamBrowser queue={queue()} />
             </Match>
             <Match when={query("tab") === "messages"}>
-              <Messages queue={queue()} changed={look.refresh} />
+              <MessagesPage queue={queue()} changed={look.refresh} />
             </Match>
             <Match when={query("tab") === "unacked"}>
               <UnackedMessages queue={queue()} />

@@ -1,5 +1,5 @@
 // What is in a stream: from an offset or a time on, searched, or as it comes.
-import { createSignal, For, Show } from "solid-js";
+import { createMemo, createSignal, Show } from "solid-js";
 import * as format from "../lib/format";
 import { get, SEARCH_MS_MAX, seg, withQuery, type Query } from "../lib/http";
 import { live } from "../lib/live";
@@ -11,7 +11,8 @@ import { Button, Empty, Panel, Problem } from "../ui/bits";
 import { AsCommand } from "../ui/dialog";
 import { Select, Text } from "../ui/fields";
 import { LiveSwitches } from "../ui/live";
-import { MessageCard, SHOWN_BYTES, type Peeked } from "./messages";
+import { Messages, SHOWN_BYTES, type Line } from "../ui/messages";
+import type { Peeked } from "./messages";
 
 const SHOWN = 20;
 /** Messages of the live tail that are kept: the browser's memory is bounded. */
@@ -54,6 +55,8 @@ export function StreamBrowser(props: { queue: Queue }) {
   );
 }
 
+const lineOf = (message: Peeked, files: string): Line => ({ message, id: String(message.offset), position: message.offset, at: message.published_ms, file: `${files}/${message.offset}` });
+
 /** As a field for a time has it. */
 function local(ms: number): string {
   const here = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
@@ -67,7 +70,7 @@ function Pages(props: { path: string; name: string; search: { contains: string; 
     return Number.isNaN(time) ? { offset: query("offset") || "first" } : { timestamp_ms: time };
   };
   const address = (from: Query) => withQuery(`${props.path}/messages`, { ...from, count: SHOWN, ...props.search, truncate: SHOWN_BYTES });
-  const asked = () => address(from());
+  const asked = createMemo(() => address(from()));
   // Looked at when asked for: reading them again and again would cost the broker, and they would run away.
   const look = poll(() => ({ path: asked(), version: version() }), async ({ path }, signal) => {
     if (query("offset") !== "last") return get<StreamPage>(path, { signal, limitMs: SEARCH_MS_MAX });
@@ -85,9 +88,7 @@ function Pages(props: { path: string; name: string; search: { contains: string; 
           <>
             <p class="muted small">{data().next_offset > data().first_offset ? `The stream holds the offsets ${format.exact(data().first_offset)} to ${format.exact(data().next_offset - 1)}.` : "The stream holds no message."} Looking changes nothing.</p>
             <Show when={data().messages.length > 0} fallback={<Empty title={data().next >= data().next_offset || data().looked_at === 0 ? "Nothing is there" : "Not found so far"}><p>{format.plural(data().looked_at, "message")} looked at.</p></Empty>}>
-              <ol class="messages">
-                <For each={data().messages}>{(message) => <MessageCard message={message} nth={message.offset} at={message.published_ms} file={`.${props.path}/messages/${message.offset}`} />}</For>
-              </ol>
+              <Messages label="Messages in the stream" messages={data().messages} line={(message) => lineOf(message, `.${props.path}/messages`)} />
             </Show>
             <div class="pager">
               <Button disabled={(data().messages[0]?.offset ?? data().next) <= data().first_offset} onClick={() => to(earlier(data()))}>‹ Earlier</Button>
@@ -111,7 +112,7 @@ function Tail(props: { path: string; messages: string }) {
       <Show when={coming.error()}>{(error) => <Problem error={error()} retry={coming.again} />}</Show>
       <Show when={coming.missed() > 0}><p class="muted" role="status">{format.plural(coming.missed(), "message")} more than this page could take in time: they are in the stream.</p></Show>
       <Show when={coming.items().length > 0} fallback={<Empty title="Nothing has come yet"><p>What is published from now on appears here; of each, the first {format.bytes(TAIL_BYTES)}.</p></Empty>}>
-        <ol class="messages"><For each={coming.items()}>{(message) => <MessageCard message={message} nth={message.offset} at={message.published_ms} file={`${props.messages}/${message.offset}`} shownBytes={TAIL_BYTES} />}</For></ol>
+        <Messages label="Messages as they come" messages={coming.items()} line={(message) => lineOf(message, props.messages)} shownBytes={TAIL_BYTES} />
       </Show>
       <AsCommand actions={[{ method: "GET", path: props.path }]} />
     </Panel>

@@ -8,21 +8,16 @@ import { stored } from "../lib/store";
 import type { Page } from "../lib/types";
 import { cut } from "../lib/whole";
 import { Button, Empty, Problem } from "./bits";
+import { chosenColumns, ColumnChoice, type Choosable } from "./columns";
 import { Views } from "./views";
 
-export interface Column<T> {
-  id: string;
-  label: string;
-  /** What it means, on hover. */
-  hint?: string;
+export interface Column<T> extends Choosable {
   cell: (row: T) => JSX.Element;
   /** Members that the broker has to send. */
   needs: string[];
   /** The member that it is sorted by. */
   sort?: string;
   number?: boolean;
-  /** Not shown until chosen. */
-  extra?: boolean;
 }
 
 interface Props<T> {
@@ -50,14 +45,11 @@ interface Props<T> {
 const SIZES = [25, 50, 100, 500];
 
 export function List<T>(props: Props<T>) {
-  const [chosen, choose] = stored<string[] | null>(`columns.${props.name}`, null);
+  const columns = chosenColumns(props.name, () => props.columns);
+  const visible = columns.visible;
   const [size, setSize] = stored(`size.${props.name}`, 50);
   const [marked, setMarked] = createSignal<Record<string, T>>({});
 
-  const visible = createMemo(() => {
-    const named = query("cols") ? query("cols").split(",") : chosen();
-    return props.columns.filter((column, nth) => nth === 0 || (named ? named.includes(column.id) : !column.extra));
-  });
   const page = () => Math.max(1, Number(query("page")) || 1);
   const pageSize = () => Number(query("size")) || size();
   const asked = createMemo(() => ({
@@ -109,14 +101,7 @@ export function List<T>(props: Props<T>) {
         {props.tools}
         <span class="grow" />
         <Views name={props.name} />
-        <ColumnChoice
-          columns={props.columns}
-          visible={visible().map((column) => column.id)}
-          set={(ids) => {
-            choose(ids);
-            setQuery({ cols: ids.join(",") });
-          }}
-        />
+        <ColumnChoice columns={props.columns} chosen={columns} />
       </div>
       <Show when={props.bulk && marks().length > 0}>
         <div class="bulk" role="region" aria-label="Marked rows">
@@ -237,25 +222,6 @@ function Search(props: { what: string }) {
         .*
       </button>
     </div>
-  );
-}
-
-function ColumnChoice<T>(props: { columns: Column<T>[]; visible: string[]; set: (ids: string[]) => void }) {
-  const change = (id: string, on: boolean) => props.set(props.columns.map((column) => column.id).filter((one) => (one === id ? on : props.visible.includes(one))));
-  return (
-    <details class="menu">
-      <summary class="button plain">Columns</summary>
-      <div class="menu-body">
-        <For each={props.columns.slice(1).filter((column) => column.label)}>
-          {(column) => (
-            <label class="check" title={column.hint}>
-              <input type="checkbox" checked={props.visible.includes(column.id)} onChange={(event) => change(column.id, event.currentTarget.checked)} />
-              <span>{column.label}</span>
-            </label>
-          )}
-        </For>
-      </div>
-    </details>
   );
 }
 
