@@ -1,5 +1,5 @@
 // Lists: the broker finds, sorts and cuts; the address says what is seen; keys suffice.
-import { api, expect, login, makeQueue, publish, test, visit } from "../support";
+import { api, barriers, expect, login, makeQueue, publish, test, visit } from "../support";
 
 test.beforeAll(async () => {
   for (let nth = 0; nth < 60; nth += 1) await makeQueue(`list.${String(nth).padStart(3, "0")}`);
@@ -94,6 +94,21 @@ test("everything can be reached by keys", async ({ page }) => {
   await page.keyboard.type("by-keys");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "by-keys" })).toBeVisible();
+});
+
+test("the list of streams has streams alone, and counts them", async ({ page }) => {
+  await makeQueue("alone.log", { "x-queue-type": "stream" });
+  await makeQueue("alone.queue");
+  await login(page);
+  await visit(page, "streams?name=alone", "Streams");
+  await expect(page.getByRole("link", { name: "alone.log" })).toBeVisible();
+  await expect(page.locator("tbody tr")).toHaveCount(1);
+  await expect(page.getByRole("navigation", { name: "Pages of the list" }).locator("span").first()).toHaveText("1–1 of 1");
+  expect(await barriers(page)).toEqual([]);
+  await visit(page, "streams?name=alone&sort=messages&desc=1", "Streams");
+  await expect(page.locator("tbody tr")).toHaveCount(1);
+  await visit(page, "streams?name=no-such-stream", "Streams");
+  await expect(page.getByText("Nothing matches")).toBeVisible();
 });
 
 test("what is typed into a search stays with its list", async ({ page }) => {

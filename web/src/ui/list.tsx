@@ -124,9 +124,9 @@ export function List<T>(props: Props<T>) {
         <Show
           when={rows().length > 0}
           fallback={
-            <Show when={query("name") || list.data()!.total_count > 0} fallback={props.empty}>
+            <Show when={query("name")} fallback={props.empty}>
               <Empty title="Nothing matches">
-                <p>Of {exact(list.data()!.total_count)}, none has “{query("name")}” in its {props.searched ?? "name"}.</p>
+                <p>None has “{query("name")}” in its {props.searched ?? "name"}.</p>
                 <Button onClick={() => setQuery({ name: undefined, regex: undefined, page: undefined })}>Show all</Button>
               </Empty>
             </Show>
@@ -177,7 +177,7 @@ export function List<T>(props: Props<T>) {
               </tbody>
             </table>
           </div>
-          <Pager list={list.data()!} size={pageSize()} setSize={(size) => { setSize(size); setQuery({ size: undefined, page: undefined }); }} />
+          <Pager list={list.data()!} size={pageSize()} setSize={(size) => { setSize(size); setQuery({ size: undefined, page: undefined }); }} isPart={props.query !== undefined} />
         </Show>
       </Show>
     </div>
@@ -225,7 +225,8 @@ function Search(props: { what: string }) {
   );
 }
 
-function Pager<T>(props: { list: Page<T>; size: number; setSize: (size: number) => void }) {
+/** The broker's total counts what `isPart` leaves out. */
+function Pager<T>(props: { list: Page<T>; size: number; setSize: (size: number) => void; isPart: boolean }) {
   const first = () => (props.list.page - 1) * props.list.page_size + 1;
   const last = () => first() + props.list.items.length - 1;
   const turn = (by: number) => setQuery({ page: props.list.page + by === 1 ? undefined : props.list.page + by });
@@ -233,7 +234,7 @@ function Pager<T>(props: { list: Page<T>; size: number; setSize: (size: number) 
     <nav class="pager" aria-label="Pages of the list">
       <span>
         {exact(first())}–{exact(last())} of {exact(props.list.filtered_count)}
-        {props.list.filtered_count !== props.list.total_count ? ` (${exact(props.list.total_count)} in all)` : ""}
+        {!props.isPart && props.list.filtered_count !== props.list.total_count ? ` (${exact(props.list.total_count)} in all)` : ""}
       </span>
       <span class="grow" />
       <label>
