@@ -191,3 +191,61 @@ test("the picture of a vhost says how much goes through its queues", async ({ pa
   await page.goto(`${address}/#/topology?vhost=drawn&name=fanout`);
   await expect(page.getByText("Nothing is bound here")).toBeVisible();
 });
+
+/** A vhost whose queue has dead letters and whose exchange has an alternate one, the first by a policy. */
+async function makeDetours(vhost: string): Promise<void> {
+  await api("PUT", `/api/vhosts/${vhost}`, {});
+  await api("PUT", `/api/permissions/${vhost}/guest`, { configure: ".*", write: ".*", read: ".*" });
+  await api("PUT", `/api/exchanges/${vhost}/orders`, { type: "topic", arguments: { "alternate-exchange": "lost" } });
+  for (const name of ["lost", "dead", "other"]) await api("PUT", `/api/exchanges/${vhost}/${name}`, { type: "fanout" });
+  await api("PUT", `/api/queues/${vhost}/work`, {});
+  await api("PUT", `/api/queues/${vhost}/retry`, { arguments: { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work" } });
+  for (const name of ["parked", "unrouted"]) await api("PUT", `/api/queues/${vhost}/${name}`, {});
+  await api("PUT", `/api/policies/${vhost}/letters`, { pattern: "^work$", "apply-to": "queues", definition: { "dead-letter-exchange": "dead" } });
+  await api("PUT", `/api/policies/${vhost}/alternate`, { pattern: "^other$", "apply-to": "exchanges", definition: { "alternate-exchange": "lost" } });
+  const bind = (from: string, queue: string, key: string) => api("POST", `/api/bindings/${vhost}/e/${from}/q/${queue}`, { routing_key: key });
+  await bind("orders", "work", "order.#");
+  await bind("orders", "retry", "retry.#");
+  await bind("dead", "parked", "");
+  await bind("lost", "unrouted", "");
+}
+
+test("the picture shows where dead letters and unrouted messages go", async ({ page }) => {
+  await makeDetours("detours");
+  await visit(page, "topology?vhost=detours", "Topology");
+  const legend = page.getByRole("list", { name: "Kinds of edges" });
+  await expect(legend.getByRole("listitem")).toHaveText(["binding", "dead letters", "alternate exchange"]);
+  // Of work by its policy, of retry by its arguments; of orders by its arguments, of other by its policy.
+  await expect(page.locator(".edge.dead-letters")).toHaveCount(2);
+  await expect(page.locator(".edge.alternate-exchange")).toHaveCount(2);
+  await expect(page.locator(".edge.binding")).toHaveCount(4);
+  await expect(page.locator(".box.queue")).toHaveCount(4);
+  expect(await barriers(page)).toEqual([]);
+});
+
+test("a picture is made to fit its box", async ({ page }) => {
+  await makeDetours("fitted");
+  await page.setViewportSize({ width: 700, height: 700 });
+  await visit(page, "topology?vhost=fitted", "Topology");
+  const [svg, box] = [page.locator(".picture svg"), page.locator(".picture-box")];
+  const spare = async () => (await box.evaluate((one) => one.clientWidth)) - (await svg.evaluate((one) => one.clientWidth));
+  for (let step = 0; step < 4; step += 1) await page.getByRole("button", { name: "Larger" }).click();
+  await expect.poll(spare).toBeLessThan(0);
+  await page.getByRole("button", { name: "Fit", exact: true }).click();
+  await expect.poll(spare).toBeGreaterThanOrEqual(0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole("button", { name: "Fit", exact: true }).click();
+  await expect.poll(spare).toBeGreaterThanOrEqual(0);
+});
+
+test("with all vhosts chosen, the topology asks for one", async ({ page }) => {
+  await makeDetours("chosen");
+  await visit(page, "topology", "Topology");
+  await expect(page.getByRole("heading", { name: "Choose a vhost" })).toBeVisible();
+  await expect(page.locator(".picture")).toHaveCount(0);
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "chosen", exact: true }).click();
+  await expect(page.locator(".box.queue").first()).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "Topology" })).toBeVisible();
+  expect(page.url()).toContain("vhost=chosen");
+});

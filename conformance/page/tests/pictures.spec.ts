@@ -60,7 +60,7 @@ test("pictures for the documentation", async ({ page, context }) => {
     await other.waitForTimeout(1000);
     await take(other, "queue");
     await page.bringToFront();
-    await visit(page, "topology", "Topology");
+    await visit(page, "topology?vhost=%2F", "Topology");
     await expect(page.locator(".picture")).toBeVisible();
     // Rates are there with the second answer.
     await page.waitForTimeout(12_000);
