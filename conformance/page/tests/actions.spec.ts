@@ -1,6 +1,6 @@
 // Every action, done as a person does it, and looked at past the page.
 import type { Page } from "@playwright/test";
-import { api, expect, login, makeQueue, publish, queue, test, visit } from "../support";
+import { api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
 
 const done = (page: Page) => expect(page.getByRole("dialog")).toBeHidden();
 const missing = (path: string) => expect(api("GET", path)).rejects.toThrow("404");
@@ -232,4 +232,28 @@ test("definitions are saved, and loaded after a look at what is in them", async 
   expect((await import("node:fs")).readFileSync(file, "utf8")).toContain('"exported"');
   await page.getByLabel("Choose a file…").setInputFiles({ name: "bad.json", mimeType: "application/json", buffer: Buffer.from("{") });
   await expect(page.getByRole("alert")).toContainText("bad.json has no definitions");
+});
+
+test("a form is red for what was typed, not for what is missing yet", async ({ page }) => {
+  await visit(page, "policies", "Policies");
+  await page.getByRole("button", { name: "Add a policy" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByPlaceholder("name")).toHaveValue("max-length");
+  await expect(dialog.locator(".wrong")).toHaveCount(0);
+  await dialog.getByRole("textbox", { name: "Name", exact: true }).first().fill("typed");
+  await expect(dialog.getByRole("button", { name: "Add", exact: true })).toBeDisabled();
+  await dialog.getByLabel("Value").fill("many");
+  await expect(dialog.locator(".wrong")).toHaveText("max-length: “many” is not a number");
+  expect(await barriers(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+
+  await makeQueue("unpublished");
+  await visit(page, "queues/%2F/unpublished?tab=publish", "unpublished");
+  const properties = page.getByRole("group", { name: "Properties" });
+  await properties.getByRole("button", { name: "+ Add" }).click();
+  await properties.getByPlaceholder("name").fill("priority");
+  await expect(page.locator(".wrong")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Publish", exact: true }).last()).toBeDisabled();
+  await properties.getByLabel("Value").fill("high");
+  await expect(page.locator(".wrong")).toHaveText("priority: “high” is not a number");
 });

@@ -9,7 +9,7 @@ import { isAdministrator, isPolicymaker } from "../lib/session";
 import type { Policy } from "../lib/types";
 import { Args, Badge, Button, Code, Empty, literal, Num } from "../ui/bits";
 import { Ask, Do } from "../ui/dialog";
-import { Entries, entriesValue, Select, Text, toEntries, type Entry } from "../ui/fields";
+import { Entries, entriesValue, Select, Text, toEntries, wrongEntry, type Entry } from "../ui/fields";
 import { List, type Column } from "../ui/list";
 import { VhostField } from "../ui/vhost-field";
 
@@ -85,10 +85,6 @@ function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => vo
     const { vhost, name, ...body } = one;
     return [putPolicy(props.operator, vhost, name, body)];
   };
-  const wrong = () => {
-    const known = entriesValue(entries());
-    return "wrong" in known ? known.wrong : "";
-  };
   return (
     <Do title={props.policy ? `Change ${props.policy.name}` : props.operator ? "Add an operator policy" : "Add a policy"} open wide close={props.close} actions={actions()} verb={props.policy ? "Change" : "Add"} done={props.done} told="The policy counts from now on.">
       <div class="two">
@@ -101,7 +97,7 @@ function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => vo
         <Text label="Priority" type="number" value={priority()} set={setPriority} hint="The highest priority applies." />
       </div>
       <Entries label="What it says" entries={entries()} set={setEntries} known={KNOWN} />
-      <Show when={wrong()}><p class="wrong">{wrong()}</p></Show>
+      <Show when={wrongEntry(entries())}>{(wrong) => <p class="wrong">{wrong()}</p>}</Show>
       <Show when={draft()}>{(policy) => <Preview operator={props.operator} policy={policy()} />}</Show>
     </Do>
   );

@@ -7,7 +7,7 @@ import { ApiError, send } from "../lib/http";
 import { stored } from "../lib/store";
 import { Button, Problem } from "../ui/bits";
 import { AsCommand } from "../ui/dialog";
-import { Area, Check, Entries, entriesValue, Select, Text, type Entry } from "../ui/fields";
+import { Area, Check, Entries, entriesValue, Select, Text, wrongEntry, type Entry } from "../ui/fields";
 
 interface Draft {
   routingKey: string;
@@ -55,13 +55,10 @@ export function Publish(props: Props) {
     const value = { ...properties.value, delivery_mode: draft.persistent ? 2 : 1, ...(Object.keys(headers.value).length > 0 && { headers: headers.value }) };
     return { action: publish(props.vhost, props.exchange, { routing_key: draft.routingKey, properties: value, payload: draft.payload, payload_encoding: draft.encoding }) };
   };
-  const wrong = () => {
-    const known = built();
-    return "wrong" in known ? known.wrong : "";
-  };
+  const wrong = () => wrongEntry(draft.properties) || wrongEntry(draft.headers);
   const isJson = () => draft.properties.some((one) => one.key === "content_type" && one.value.includes("json"));
   const badJson = () => {
-    if (!isJson() || draft.encoding !== "string") return "";
+    if (!isJson() || draft.encoding !== "string" || draft.payload === "") return "";
     try {
       JSON.parse(draft.payload);
       return "";
@@ -134,9 +131,9 @@ export function Publish(props: Props) {
         <p class="result" role="status">{result()}</p>
         <div class="inline">
           <Text label="Times" type="number" min="1" max={REPEAT_MAX} value={repeat()} set={setRepeat} />
-          <button type="submit" class="button main" disabled={busy() > 0 || wrong() !== ""}>{busy() > 1 ? `${busy()} left` : "Publish"}</button>
+          <button type="submit" class="button main" disabled={busy() > 0 || "wrong" in built()}>{busy() > 1 ? `${busy()} left` : "Publish"}</button>
         </div>
-        <Show when={!wrong()}>
+        <Show when={!("wrong" in built())}>
           <AsCommand actions={(() => { const known = built(); return "action" in known ? [known.action] : []; })()} />
         </Show>
       </div>

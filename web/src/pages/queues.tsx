@@ -7,7 +7,7 @@ import { go, to, vhost } from "../lib/route";
 import { rateOf, type Queue } from "../lib/types";
 import { Args, Badge, Button, Code, Empty, Link, Num, State } from "../ui/bits";
 import { Ask, Do } from "../ui/dialog";
-import { Check, Entries, entriesValue, Select, Text, type Entry } from "../ui/fields";
+import { Check, Entries, entriesValue, Select, Text, wrongEntry, type Entry } from "../ui/fields";
 import { List, type Column } from "../ui/list";
 import { VhostField } from "../ui/vhost-field";
 
@@ -130,10 +130,6 @@ export function AddQueue(props: { open: boolean; close: () => void; type?: strin
   const [entries, setEntries] = createSignal<Entry[]>([]);
   const plain = () => type() === "classic";
   const args = () => entriesValue(entries());
-  const wrong = () => {
-    const known = args();
-    return "wrong" in known ? known.wrong : "";
-  };
   const actions = (): Action[] => {
     const known = args();
     if ("wrong" in known || name() === "") return [];
@@ -155,7 +151,7 @@ export function AddQueue(props: { open: boolean; close: () => void; type?: strin
         <Check checked={autoDelete()} set={setAutoDelete}>deleted with its last consumer</Check>
       </Show>
       <Entries label="Arguments" entries={entries()} set={setEntries} known={QUEUE_ARGUMENTS} />
-      <Show when={wrong()}><p class="wrong">{wrong()}</p></Show>
+      <Show when={wrongEntry(entries())}>{(wrong) => <p class="wrong">{wrong()}</p>}</Show>
     </Do>
   );
 }

@@ -76,14 +76,14 @@ export function entryValue(entry: Entry): { value: unknown } | { wrong: string }
     case "text":
       return { value: entry.value };
     case "number":
-      return text !== "" && Number.isFinite(Number(text)) ? { value: Number(text) } : { wrong: `${entry.key}: ${entry.value || "nothing"} is no number` };
+      return text !== "" && Number.isFinite(Number(text)) ? { value: Number(text) } : { wrong: `${entry.key}: “${entry.value}” is not a number` };
     case "yes/no":
       return { value: text === "yes" || text === "true" };
     case "JSON":
       try {
         return { value: JSON.parse(text) };
       } catch {
-        return { wrong: `${entry.key}: this is no JSON` };
+        return { wrong: `${entry.key}: this is not JSON` };
       }
   }
 }
@@ -97,6 +97,12 @@ export function entriesValue(entries: Entry[]): { value: Record<string, unknown>
     value[entry.key] = one.value;
   }
   return { value };
+}
+
+/** What is wrong with what was typed: a value that is not there yet is missing, not wrong. */
+export function wrongEntry(entries: Entry[]): string {
+  const known = entriesValue(entries.filter((entry) => entry.value.trim() !== ""));
+  return "wrong" in known ? known.wrong : "";
 }
 
 export function toEntries(value: Record<string, unknown> | undefined): Entry[] {
