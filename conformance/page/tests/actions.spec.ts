@@ -77,10 +77,10 @@ test("messages are published with typed headers, looked at and taken", async ({ 
   expect(got[0]!.properties.headers).toEqual({ attempt: 3, urgent: true });
   expect(got[0]!.properties.delivery_mode).toBe(2);
 
-  await page.getByRole("button", { name: "Take…" }).click();
-  await page.getByLabel("How many").fill("2");
-  await page.getByRole("dialog").getByRole("button", { name: "Take", exact: true }).click();
-  await expect(page.getByText("2 messages taken")).toBeVisible();
+  await page.getByRole("button", { name: "Get…" }).click();
+  await page.getByLabel("Count").fill("2");
+  await page.getByRole("dialog").getByRole("button", { name: "Get", exact: true }).click();
+  await expect(page.getByText("2 messages received")).toBeVisible();
   await expect.poll(async () => (await queue("desk")).messages).toBe(0);
 });
 
@@ -123,7 +123,7 @@ test("marked queues are deleted together, and those with messages stay unless th
   await publish("bulk-3", "kept");
   await visit(page, "queues?name=bulk-", "Queues");
   await expect(page.getByRole("link", { name: "bulk-3" })).toBeVisible();
-  await page.getByLabel("Mark all on this page").check();
+  await page.getByLabel("Select all on this page").check();
   await page.getByRole("button", { name: "Delete…" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog.locator(".preview li")).toHaveCount(2);
@@ -139,7 +139,7 @@ test("a policy is added with a preview, changed and deleted", async ({ page }) =
   await page.getByRole("button", { name: "Add a policy" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("short");
-  await dialog.getByLabel("Names that match").fill("^policed-");
+  await dialog.getByLabel("Pattern").fill("^policed-");
   await dialog.getByPlaceholder("value").fill("12");
   await expect(dialog.locator(".preview")).toContainText("policed-1");
   await expect(dialog.locator(".preview")).toContainText("max-length: none → 12");
@@ -183,21 +183,21 @@ test("vhosts, users, permissions and limits are made and taken away", async ({ p
   await expect(page.getByRole("heading", { level: 1, name: "gardener" })).toBeVisible();
   expect(await api("GET", "/api/whoami", undefined, "gardener:s3cret'quote")).toMatchObject({ tags: ["monitoring"] });
 
-  await page.getByRole("button", { name: "Give permissions" }).click();
+  await page.getByRole("button", { name: "Set permissions" }).click();
   await dialog.getByLabel("Vhost").selectOption("yard");
   await dialog.getByRole("button", { name: "consume only" }).click();
-  await dialog.getByRole("button", { name: "Give", exact: true }).click();
+  await dialog.getByRole("button", { name: "Set", exact: true }).click();
   await done(page);
   expect(await api("GET", "/api/permissions/yard/gardener")).toMatchObject({ configure: "", write: "", read: ".*" });
-  await page.getByRole("row", { name: /yard/ }).getByRole("button", { name: "Take away…" }).click();
-  await dialog.getByRole("button", { name: "Take away", exact: true }).click();
+  await page.getByRole("row", { name: /yard/ }).getByRole("button", { name: "Clear…" }).click();
+  await dialog.getByRole("button", { name: "Clear", exact: true }).click();
   await done(page);
   await missing("/api/permissions/yard/gardener");
 
   await visit(page, "limits", "Limits");
   await page.getByRole("button", { name: "Set a limit" }).last().click();
   await dialog.getByLabel("User", { exact: true }).fill("gardener");
-  await dialog.getByLabel("At most").fill("4");
+  await dialog.getByLabel("Value").fill("4");
   await dialog.getByRole("button", { name: "Set", exact: true }).click();
   await done(page);
   expect(await api("GET", "/api/user-limits/gardener")).toMatchObject([{ value: { "max-connections": 4 } }]);

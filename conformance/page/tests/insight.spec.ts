@@ -12,9 +12,9 @@ test("events appear as they happen, are chosen and held", async ({ page }) => {
   expect(await barriers(page)).toEqual([]);
   await page.getByRole("button", { name: "Hold" }).click();
   await makeQueue("happening-2");
-  await expect(page.getByRole("button", { name: /Go on \(\d/ })).toBeVisible();
+  await expect(page.getByRole("button", { name: /Continue \(\d/ })).toBeVisible();
   await expect(page.getByRole("row", { name: /happening-2/ })).toHaveCount(0);
-  await page.getByRole("button", { name: /Go on/ }).click();
+  await page.getByRole("button", { name: /Continue/ }).click();
   await expect(page.getByRole("row", { name: /happening-2/ })).toBeVisible();
   await page.getByLabel("Kinds").selectOption("vhost.");
   await expect(page.getByText("live", { exact: true })).toBeVisible();
@@ -145,7 +145,7 @@ test("the way of a message is followed through queues, deliveries and dead lette
   await got("work", "reject_requeue_true");
   await got("work", "reject_requeue_false");
   await got("dead", "ack_requeue_false");
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Refresh" }).click();
   await expect(page.getByRole("row", { name: /order-8/ })).toContainText("went to no queue");
   await expect(page.getByRole("row", { name: /order-7/ })).toContainText("delivered 3 times");
   await page.getByRole("button", { name: "order-7", exact: true }).click();

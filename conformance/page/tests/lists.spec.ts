@@ -77,7 +77,7 @@ test("everything can be reached by keys", async ({ page }) => {
   await page.keyboard.press("j");
   await expect(page.getByRole("link", { name: "list.001" })).toBeFocused();
   await page.keyboard.press("x");
-  await expect(page.getByText("1 row marked")).toBeVisible();
+  await expect(page.getByText("1 row selected")).toBeVisible();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { level: 1, name: "list.001" })).toBeVisible();
   await page.keyboard.press("Control+k");

@@ -31,8 +31,8 @@ test("a stream is read from an offset, from a time and from its end", async ({ p
   await expect(messages.first()).toContainText('{"nth":30');
   await page.getByLabel("Begin with").selectOption("a time");
   await expect(messages.first()).toContainText('{"nth":0');
-  await page.getByLabel("The payload has").fill('"nth":33');
-  await page.getByLabel("The payload has").press("Tab");
+  await page.getByLabel("Payload contains").fill('"nth":33');
+  await page.getByLabel("Payload contains").press("Tab");
   await expect(messages).toHaveCount(1);
   await expect(messages).toContainText('{"nth":33');
   expect(await barriers(page)).toEqual([]);
@@ -49,7 +49,7 @@ test("a stream's messages appear as they come", async ({ page }) => {
   await expect(page.locator(".message-row")).toContainText("after 1");
   await page.getByRole("button", { name: "Hold" }).click();
   await publish("tail.log", "after 2");
-  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await expect(page.locator(".message-row").first()).toContainText("after 2");
   expect(await barriers(page)).toEqual([]);
 });
@@ -85,7 +85,7 @@ test("marked queues are paused and resumed together", async ({ page }) => {
   for (const what of ["pause", "resume"]) {
     await visit(page, "queues?name=together-", "Queues");
     await expect(page.getByRole("link", { name: "together-2" })).toBeVisible();
-    await page.getByLabel("Mark all on this page").check();
+    await page.getByLabel("Select all on this page").check();
     await page.getByRole("button", { name: "Pause…" }).click();
     await dialog.getByLabel("What to do").selectOption(what);
     await dialog.getByRole("button", { name: what === "pause" ? "Pause" : "Resume", exact: true }).click();

@@ -32,7 +32,7 @@ export const KEYS: Key[] = [
   { keys: "/", does: "Search in the list" },
   { keys: "j  k", does: "Next and previous row" },
   { keys: "Enter", does: "Open the row" },
-  { keys: "x", does: "Mark the row" },
+  { keys: "x", does: "Select the row" },
   { keys: "[  ]", does: "Previous and next page" },
   { keys: "n", does: "Add something to the list" },
   { keys: "t", does: "Light or dark" },

@@ -122,7 +122,7 @@ function Logins() {
     <Panel title="Logins since the start" flush>
       <Show when={look.error()}>{(error) => <Problem error={error()} />}</Show>
       <Table
-        label="Logins since the start" rows={look.data() ?? []} empty={<p>Nobody has logged in.</p>}
+        label="Logins since the start" rows={look.data() ?? []} empty={<p>No logins.</p>}
         columns={[
           { label: "Over", cell: (one) => one.protocol },
           { label: "Let in", number: true, cell: (one) => <Num of={one.auth_attempts_succeeded} /> },

@@ -34,7 +34,7 @@ export function Connections() {
       <header class="page-head"><h1>Connections</h1></header>
       <List<Connection>
         name="connections" path="/api/connections" needs={["name"]} columns={COLUMNS} row={(one) => one.name}
-        empty={<Empty title="Nobody is connected"><p>With pika:</p><Code text={`pika.BlockingConnection(pika.URLParameters("amqp://USER:PASSWORD@${location.hostname}:5672/%2F"))`} /></Empty>}
+        empty={<Empty title="No connections"><p>With pika:</p><Code text={`pika.BlockingConnection(pika.URLParameters("amqp://USER:PASSWORD@${location.hostname}:5672/%2F"))`} /></Empty>}
         bulk={(rows, done) => <CloseMany rows={rows} done={done} />}
       />
     </>

@@ -26,7 +26,7 @@ export const Consumers = () => (
     <header class="page-head"><h1>Consumers</h1></header>
     <List<Consumer>
       name="consumers" path={vhost() === undefined ? "/api/consumers" : `/api/consumers/${seg(vhost()!)}`} needs={["consumer_tag", "queue", "channel_details"]} columns={COLUMNS} searched="tag or queue" text={(one) => `${one.consumer_tag} ${one.queue.name}`} row={(one) => `${one.channel_details.name} ${one.consumer_tag}`}
-      empty={<Empty title="Nobody consumes"><p>With pika:</p><Code text={`channel.basic_consume("tasks", on_message)\nchannel.start_consuming()`} /></Empty>}
+      empty={<Empty title="No consumers"><p>With pika:</p><Code text={`channel.basic_consume("tasks", on_message)\nchannel.start_consuming()`} /></Empty>}
     />
   </>
 );

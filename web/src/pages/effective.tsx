@@ -20,7 +20,7 @@ export function Effective(props: { queue: Queue }) {
   const lines = () => explain(props.queue, policy.data()?.definition, operator.data()?.definition);
   return (
     <Panel
-      title="What counts" flush
+      title="Effective settings" flush
       aside={
         <span class="badges">
           <Show when={props.queue.policy}><Link to={to(["policies"], { name: props.queue.policy! })}>policy {props.queue.policy}</Link></Show>
@@ -29,12 +29,12 @@ export function Effective(props: { queue: Queue }) {
       }
     >
       <Table
-        label="What counts" rows={lines()} empty={<p>No limit, no time to live, no dead letters: neither its arguments nor a policy sets any.</p>}
+        label="Effective settings" rows={lines()} empty={<p>No limit, no time to live, no dead letters: neither its arguments nor a policy sets any.</p>}
         columns={[
           { label: "Setting", cell: (line) => <span class="mono">{line.name}</span> },
           { label: "Value", cell: (line) => <b class="mono">{line.value}</b> },
-          { label: "Says", cell: (line) => <Badge tone={line.origin === "argument" ? "plain" : "info"}>{line.origin}</Badge> },
-          { label: "Instead of", cell: (line) => <span class="muted">{line.instead}</span> },
+          { label: "Set by", cell: (line) => <Badge tone={line.origin === "argument" ? "plain" : "info"}>{line.origin}</Badge> },
+          { label: "Overrides", cell: (line) => <span class="muted">{line.instead}</span> },
         ]}
       />
     </Panel>

@@ -66,7 +66,7 @@ export function Events() {
               { label: "When", cell: (one) => <time class="mono" dateTime={new Date(one.at_ms).toISOString()} title={utc(one.at_ms)}>{new Date(one.at_ms).toISOString().slice(11, 23)}</time> },
               { label: "What", cell: (one) => <Badge tone={toneOf(one.kind)}>{one.kind}</Badge> },
               { label: "Vhost", cell: (one) => one.vhost },
-              { label: "Of", cell: (one) => <Name of={one} /> },
+              { label: "Object", cell: (one) => <Name of={one} /> },
               { label: "Details", cell: (one) => <Args of={one.details} empty="" /> },
             ]}
           />

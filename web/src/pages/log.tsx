@@ -25,7 +25,7 @@ export function LogPage() {
   return (
     <>
       <header class="page-head"><h1>Log</h1></header>
-      <p class="lead">What the broker writes into its log, the newest on top. How much that is, its settings say.</p>
+      <p class="lead">What the broker writes into its log, the newest on top. The setting log.level decides how much that is.</p>
       <Show when={path()} keyed>
         {(path) => (
           <LiveTable<LogLine>
@@ -35,7 +35,7 @@ export function LogPage() {
             columns={[
               { label: "When", cell: (one) => <time class="mono" dateTime={new Date(one.at_ms).toISOString()} title={utc(one.at_ms)}>{new Date(one.at_ms).toISOString().slice(11, 23)}</time> },
               { label: "Level", cell: (one) => <Badge tone={TONES[one.level] ?? "plain"}>{one.level}</Badge> },
-              { label: "Of", cell: (one) => <span class="mono muted">{one.target}</span> },
+              { label: "Component", cell: (one) => <span class="mono muted">{one.target}</span> },
               { label: "Text", cell: (one) => <span class="log-text">{one.text}</span> },
             ]}
           />

@@ -48,32 +48,32 @@ export function MessagesPage(props: { queue: Queue; changed: () => void }) {
         aside={
           <>
             <Move queue={props.queue} numbers={marked()} done={again} />
-            <Button onClick={again}>Look again</Button>
+            <Button onClick={again}>Refresh</Button>
           </>
         }
       >
         <form class="inline" onSubmit={(event) => { event.preventDefault(); again(); }}>
-          <Text label="The payload has" value={query("contains")} set={() => {}} onChange={(event) => find({ contains: event.currentTarget.value })} />
-          <Text label="A header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => find({ header: event.currentTarget.value })} />
+          <Text label="Payload contains" value={query("contains")} set={() => {}} onChange={(event) => find({ contains: event.currentTarget.value })} />
+          <Text label="Header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => find({ header: event.currentTarget.value })} />
           <Text label="From position" type="number" min="0" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: event.currentTarget.value })} />
-          <button type="submit" class="button main">Look</button>
+          <button type="submit" class="button main">Search</button>
         </form>
         <p class="muted small">Browsing changes nothing: order, counters and the redelivered flag stay as they are. Unacknowledged messages are on a separate page.</p>
         <Show when={look.error()}>{(error) => <Problem error={error()} retry={again} />}</Show>
         <Show when={look.data()}>
           {(data) => (
             <>
-              <Show when={data().messages.length > 0} fallback={<Empty title={data().next === null ? "Nothing is there" : "Not found so far"}><p>{format.plural(data().looked_at, "message")} looked at.</p></Empty>}>
+              <Show when={data().messages.length > 0} fallback={<Empty title={data().next === null ? "No messages" : "None found so far"}><p>{format.plural(data().looked_at, "message")} searched.</p></Empty>}>
                 <Messages
                   label="Messages in the queue" messages={data().messages} marked={marked()} mark={mark}
                   line={(message) => ({ message, id: message.number, position: message.offset, at: message.published_ms, file: withQuery(`.${path()}/${message.offset}`, { number: message.number }) })}
                 />
               </Show>
               <div class="pager">
-                <Show when={query("offset")}><Button onClick={() => setQuery({ offset: undefined })}>From the beginning</Button></Show>
-                <Show when={data().next !== null}><Button onClick={() => setQuery({ offset: data().next! })}>Further ›</Button></Show>
+                <Show when={query("offset")}><Button onClick={() => setQuery({ offset: undefined })}>First page</Button></Show>
+                <Show when={data().next !== null}><Button onClick={() => setQuery({ offset: data().next! })}>Next ›</Button></Show>
                 <span class="grow" />
-                <Show when={data().messages.length > 0}><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(data().messages, null, 2))}>Download these</Button></Show>
+                <Show when={data().messages.length > 0}><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(data().messages, null, 2))}>Download</Button></Show>
               </div>
             </>
           )}
@@ -119,21 +119,21 @@ function Move(props: { queue: Queue; numbers: string[]; done: () => void }) {
       setTrial(failed);
     }
   };
-  const what = () => (!all() && props.numbers.length > 0 ? `${format.plural(props.numbers.length, "message")} that are marked` : query("contains") || query("header") ? "all that the search finds" : "all that wait");
+  const what = () => (!all() && props.numbers.length > 0 ? `${format.plural(props.numbers.length, "message")} selected` : query("contains") || query("header") ? "all messages that the search finds" : "all ready messages");
   return (
     <Ask label="Move…" title={`Move messages out of ${props.queue.name}`} verb="Move" kind="plain" told="Moved." done={props.done} actions={filled() && (tried()?.moved ?? 0) > 0 ? [action(false)] : []}>
-      <p>What moves: {what()}.</p>
-      <Show when={props.numbers.length > 0}><Check checked={all()} set={setAll}>not only those that are marked</Check></Show>
-      <Select label="Where to" value={to()} set={setTo} options={[["queue", "to a queue"], ["exchange", "to an exchange"], ["origin", "back to where each one died (from x-death)"]]} />
+      <p>Messages: {what()}.</p>
+      <Show when={props.numbers.length > 0}><Check checked={all()} set={setAll}>not only those selected</Check></Show>
+      <Select label="Destination" value={to()} set={setTo} options={[["queue", "to a queue"], ["exchange", "to an exchange"], ["origin", "back to where each one died (from x-death)"]]} />
       <Show when={to() !== "origin"}><Text label={to() === "queue" ? "Queue" : "Exchange"} value={name()} set={setName} autofocus /></Show>
       <Show when={to() === "exchange"}><Text label="Routing key, if not its own" value={key()} set={setKey} /></Show>
-      <div class="inline tight"><Button disabled={!filled()} onClick={attempt}>Try, without a change</Button></div>
+      <div class="inline tight"><Button disabled={!filled()} onClick={attempt}>Dry run</Button></div>
       <Show when={trial() instanceof ApiError}><Problem error={trial() as ApiError} /></Show>
-      <Show when={tried()} fallback={<p class="muted small">A trial says how many would move. They move together: a crash neither loses nor doubles them.</p>}>
+      <Show when={tried()} fallback={<p class="muted small">A dry run counts the messages that would move. They move together: a crash neither loses nor duplicates them.</p>}>
         {(moved) => (
           <p role="status">
-            <b>{format.plural(moved().moved, "message")}</b> would move{moved().without_place > 0 ? `; ${moved().without_place} have no place to go and stay` : ""}
-            {moved().forbidden > 0 ? `; ${moved().forbidden} stay because you may not write there` : ""}{moved().partial ? "; there are more than one request moves" : ""}.
+            <b>{format.plural(moved().moved, "message")}</b> would move{moved().without_place > 0 ? `; ${format.exact(moved().without_place)} cannot be routed and stay` : ""}
+            {moved().forbidden > 0 ? `; ${format.exact(moved().forbidden)} stay because you may not write there` : ""}{moved().partial ? "; there are more than one request moves" : ""}.
           </p>
         )}
       </Show>
@@ -142,9 +142,9 @@ function Move(props: { queue: Queue; numbers: string[]; done: () => void }) {
 }
 
 const MODES: [string, string][] = [
-  ["ack_requeue_false", "take them out: they are gone"],
-  ["reject_requeue_false", "reject them: to the dead letters"],
-  ["ack_requeue_true", "put them back, marked as redelivered"],
+  ["ack_requeue_false", "acknowledge: they are removed"],
+  ["reject_requeue_false", "reject: they are dead-lettered"],
+  ["ack_requeue_true", "requeue: they return, marked as redelivered"],
 ];
 
 /** Takes messages as a consumer does. */
@@ -158,17 +158,17 @@ function Take(props: { queue: Queue; done: () => void }) {
     props.done();
   };
   return (
-    <Panel title="Take messages" aside={
-      <Ask label="Take…" title={`Take messages from ${props.queue.name}`} verb="Take" danger kind="plain" actions={[action()]} done={done}>
-        <Text label={`How many, ${TAKEN_MAX} at most`} type="number" min="1" max={TAKEN_MAX} value={count()} set={setCount} />
-        <Select label="And then" value={mode()} set={setMode} options={MODES} />
+    <Panel title="Get messages" aside={
+      <Ask label="Get…" title={`Get messages from ${props.queue.name}`} verb="Get" danger kind="plain" actions={[action()]} done={done}>
+        <Text label={`Count, ${TAKEN_MAX} at most`} type="number" min="1" max={TAKEN_MAX} value={count()} set={setCount} />
+        <Select label="Acknowledgement" value={mode()} set={setMode} options={MODES} />
       </Ask>
     }>
-      <Show when={taken()} fallback={<p class="muted small">Takes messages from the head of the queue, as a consumer would.</p>}>
+      <Show when={taken()} fallback={<p class="muted small">Gets messages from the head of the queue with basic.get.</p>}>
         {(list) => (
           <>
-            <div class="list-tools"><b>{list().length === 0 ? "Nothing waited." : `${format.plural(list().length, "message")} taken`}</b><span class="grow" /><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(list(), null, 2))}>Download</Button></div>
-            <Messages label="Messages taken" messages={list()} line={(message) => ({ message, id: String(list().indexOf(message)), position: list().indexOf(message) + 1 })} />
+            <div class="list-tools"><b>{list().length === 0 ? "The queue was empty." : `${format.plural(list().length, "message")} received`}</b><span class="grow" /><Button onClick={() => download(`${props.queue.name}.json`, JSON.stringify(list(), null, 2))}>Download</Button></div>
+            <Messages label="Messages received" messages={list()} line={(message) => ({ message, id: String(list().indexOf(message)), position: list().indexOf(message) + 1 })} />
           </>
         )}
       </Show>

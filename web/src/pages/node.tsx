@@ -113,7 +113,7 @@ function Certificates() {
             label="Certificates" rows={list()} empty={<p>There are none: nothing is served over TLS. With <code>tls</code> in the settings, clients connect safely over networks.</p>}
             columns={[
               { label: "Use", cell: (one) => <span>{one.use.replaceAll("_", " ")} {one.hosts.length > 0 ? <small class="muted">{one.hosts.join(", ")}</small> : ""}</span> },
-              { label: "Of", cell: (one) => <span class="two-lines">{one.subject}<small>{one.alternative_names.join(", ")}</small></span> },
+              { label: "Subject", cell: (one) => <span class="two-lines">{one.subject}<small>{one.alternative_names.join(", ")}</small></span> },
               { label: "Issued by", cell: (one) => one.issuer },
               { label: "Ends", cell: (one) => ends(one) },
               { label: "File", cell: (one) => <span class="mono">{one.path}</span> },

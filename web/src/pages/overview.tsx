@@ -101,7 +101,7 @@ function ofConnections(list: Connection[] | undefined): Matter[] {
   return held.map((one) => ({
     tone: one.state === "blocked" ? "bad" : "info",
     what: one.state,
-    text: <><Link to={to(["connections", one.name])}>{one.name}</Link> of {one.user} {one.state === "flow" ? "is slowed down: it publishes faster than it is taken." : "may not publish."}</>,
+    text: <><Link to={to(["connections", one.name])}>{one.name}</Link> of {one.user} {one.state === "flow" ? "is slowed down: it publishes faster than the broker accepts." : "may not publish."}</>,
   }));
 }
 
@@ -157,7 +157,7 @@ function FirstSteps() {
   const none = () => overview()!.object_totals.connections === 0 && overview()!.object_totals.queues === 0;
   return (
     <Show when={none()}>
-      <Empty title="Nobody is connected yet">
+      <Empty title="No connections yet">
         <p>A first message, with Python's pika:</p>
         <Code
           text={`import pika\nconnection = pika.BlockingConnection(pika.URLParameters("${address()}"))\nchannel = connection.channel()\nchannel.queue_declare("hello", durable=True)\nchannel.basic_publish("", "hello", b"Hello!")`}

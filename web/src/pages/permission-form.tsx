@@ -35,7 +35,7 @@ export function PermissionForm(props: Props) {
   const [rights, setRights] = createSignal<Rights>(USUAL[0]![1]);
   const set = (part: Partial<Rights>) => setRights({ ...rights(), ...part });
   return (
-    <Do title="Give permissions" open={props.open} close={props.close} actions={user() ? [props.action(vhost(), user(), rights())] : []} verb="Give" done={props.done} told="The permissions count from now on.">
+    <Do title="Set permissions" open={props.open} close={props.close} actions={user() ? [props.action(vhost(), user(), rights())] : []} verb="Set" done={props.done} told="The permissions apply now.">
       <div class="two">
         <Show when={!props.user}><Text label="User" value={user()} set={setUser} autofocus required /></Show>
         <Show when={!props.vhost}><VhostField value={vhost()} set={setVhost} /></Show>

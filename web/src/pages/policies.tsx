@@ -1,7 +1,7 @@
 // Policies and operator policies.
 import { createSignal, For, Show } from "solid-js";
 import { deletePolicy, putPolicy } from "../lib/actions";
-import { plural } from "../lib/format";
+import { exact, plural } from "../lib/format";
 import { seg, send, type Action } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery, vhost } from "../lib/route";
@@ -28,10 +28,10 @@ export function Policies() {
   const columns: Column<Policy>[] = [
     { id: "name", label: "Name", needs: [], sort: "name", cell: (one) => <Show when={may()} fallback={<b>{one.name}</b>}><button type="button" class="link" onClick={() => setForm(one)}>{one.name}</button></Show> },
     { id: "vhost", label: "Vhost", needs: ["vhost"], sort: "vhost", cell: (one) => one.vhost },
-    { id: "pattern", label: "Names", needs: ["pattern"], sort: "pattern", cell: (one) => <code>{one.pattern}</code> },
-    { id: "apply", label: "Of", needs: ["apply-to"], sort: "apply-to", cell: (one) => <Badge>{one["apply-to"]}</Badge> },
+    { id: "pattern", label: "Pattern", needs: ["pattern"], sort: "pattern", cell: (one) => <code>{one.pattern}</code> },
+    { id: "apply", label: "Applies to", needs: ["apply-to"], sort: "apply-to", cell: (one) => <Badge>{one["apply-to"]}</Badge> },
     { id: "priority", label: "Priority", needs: ["priority"], sort: "priority", number: true, cell: (one) => <Num of={one.priority} /> },
-    { id: "definition", label: "Says", needs: ["definition"], cell: (one) => <Args of={one.definition} /> },
+    { id: "definition", label: "Definition", needs: ["definition"], cell: (one) => <Args of={one.definition} /> },
     {
       id: "act", label: "", needs: [], cell: (one) => (
         <Show when={may()}>
@@ -59,7 +59,7 @@ export function Policies() {
       <Show when={`${path()} ${version()}`} keyed>
         <List<Policy>
           name="policies" path={path()} needs={["name", "vhost", "pattern", "apply-to", "priority", "definition"]} columns={columns} row={(one) => `${one.vhost} ${one.name}`}
-          empty={<Empty title="There are no policies"><p>A policy gives queues and exchanges settings by their names, and can be changed at any time. For example a limit for all queues whose names begin with “tmp.”:</p><Code text={`names ^tmp\\.   of queues   says max-length: 10000`} /></Empty>}
+          empty={<Empty title="There are no policies"><p>A policy gives queues and exchanges settings by their names, and can be changed at any time. For example a limit for all queues whose names begin with “tmp.”:</p><Code text={`pattern ^tmp\\.   applies to queues   definition max-length: 10000`} /></Empty>}
         />
       </Show>
       <Show when={form()} keyed>{(which) => <PolicyForm operator={operator()} policy={which === "new" ? undefined : which} close={() => setForm(undefined)} done={changed} />}</Show>
@@ -86,17 +86,17 @@ function PolicyForm(props: { operator: boolean; policy?: Policy; close: () => vo
     return [putPolicy(props.operator, vhost, name, body)];
   };
   return (
-    <Do title={props.policy ? `Change ${props.policy.name}` : props.operator ? "Add an operator policy" : "Add a policy"} open wide close={props.close} actions={actions()} verb={props.policy ? "Change" : "Add"} done={props.done} told="The policy counts from now on.">
+    <Do title={props.policy ? `Change ${props.policy.name}` : props.operator ? "Add an operator policy" : "Add a policy"} open wide close={props.close} actions={actions()} verb={props.policy ? "Change" : "Add"} done={props.done} told="The policy applies now.">
       <div class="two">
         <Show when={!props.policy}><Text label="Name" value={name()} set={setName} autofocus required /></Show>
         <Show when={!props.policy}><VhostField value={where()} set={setWhere} /></Show>
       </div>
       <div class="three">
-        <Text label="Names that match" value={pattern()} set={setPattern} class="mono" placeholder="^orders\." hint="A regular expression." />
-        <Select label="Of" value={apply()} set={setApply} options={APPLY_TO} />
+        <Text label="Pattern" value={pattern()} set={setPattern} class="mono" placeholder="^orders\." hint="A regular expression for names." />
+        <Select label="Applies to" value={apply()} set={setApply} options={APPLY_TO} />
         <Text label="Priority" type="number" value={priority()} set={setPriority} hint="The highest priority applies." />
       </div>
-      <Entries label="What it says" entries={entries()} set={setEntries} known={KNOWN} />
+      <Entries label="Definition" entries={entries()} set={setEntries} known={KNOWN} />
       <Show when={wrongEntry(entries())}>{(wrong) => <p class="wrong">{wrong()}</p>}</Show>
       <Show when={draft()}>{(policy) => <Preview operator={props.operator} policy={policy()} />}</Show>
     </Do>
@@ -130,10 +130,10 @@ function Preview(props: { operator: boolean; policy: Policy }) {
         {(data) => (
           <>
             <p class="muted">
-              {plural(data().matching_queues, "queue")} {data().matching_queues === 1 ? "has" : "have"} such a name; {data().changed_queues} would change{data().changed_exchanges > 0 ? `, and ${plural(data().changed_exchanges, "exchange")}` : ""}.
+              {plural(data().matching_queues, "queue")} {data().matching_queues === 1 ? "has" : "have"} such a name; {exact(data().changed_queues)} would change{data().changed_exchanges > 0 ? `, and ${plural(data().changed_exchanges, "exchange")}` : ""}.
             </p>
             <ul class="preview">
-              <For each={data().queues} fallback={<li class="muted">no queue changes now; it counts for those that come</li>}>
+              <For each={data().queues} fallback={<li class="muted">no queue changes now; the policy applies to queues declared later</li>}>
                 {(one) => <li><b>{one.name}</b> <small>{changed(one)}{one.policy_before && one.policy_before !== one.policy_after ? `; instead of ${one.policy_before}` : ""}</small></li>}
               </For>
               <For each={data().exchanges}>{(one) => <li><b>{one.name}</b> <small>exchange</small></li>}</For>

@@ -189,7 +189,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
   const furthest = () => (props.queue.consumer_details ?? []).reduce<number | undefined>((most, one) => (one.offset_lag === undefined ? most : Math.max(most ?? 0, one.offset_lag)), undefined);
   const facts = (): [string, ReturnType<typeof Args>][] => [
     ["Arguments", <Args of={props.queue.arguments} />],
-    ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">nobody</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
+    ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">no connection</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
   ];
   return (
     <>

@@ -45,8 +45,8 @@ export function StreamBrowser(props: { queue: Queue }) {
         <Select label="Begin with" value={place()} set={begin} options={PLACES} />
         <Show when={place() === "offset"}><Text label="Offset" inputmode="numeric" value={query("offset")} set={() => {}} onChange={(event) => setQuery({ offset: /^\d+$/.test(event.currentTarget.value) ? event.currentTarget.value : "0" })} /></Show>
         <Show when={place() === "time"}><Text label="Time, here" type="datetime-local" step="1" value={query("time")} set={() => {}} onChange={(event) => setQuery({ time: event.currentTarget.value })} /></Show>
-        <Text label="The payload has" value={query("contains")} set={() => {}} onChange={(event) => setQuery({ contains: event.currentTarget.value })} />
-        <Text label="A header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => setQuery({ header: event.currentTarget.value })} />
+        <Text label="Payload contains" value={query("contains")} set={() => {}} onChange={(event) => setQuery({ contains: event.currentTarget.value })} />
+        <Text label="Header: name, or name:value" value={query("header")} set={() => {}} onChange={(event) => setQuery({ header: event.currentTarget.value })} />
       </form>
       <Show when={place() === "live"} fallback={<Pages path={path()} name={props.queue.name} search={search()} />}>
         <Show when={withQuery(`${path()}/tail`, { ...search(), truncate: TAIL_BYTES })} keyed>{(tail) => <Tail path={tail} messages={`.${path()}/messages`} />}</Show>
@@ -81,20 +81,20 @@ function Pages(props: { path: string; name: string; search: { contains: string; 
   const to = (offset: number) => setQuery({ offset, time: undefined });
   const earlier = (data: StreamPage) => Math.max(data.first_offset, (data.messages[0]?.offset ?? data.next) - SHOWN);
   return (
-    <Panel title="Messages" class="messages-panel" aside={<Button onClick={() => setVersion(version() + 1)}>Look again</Button>}>
+    <Panel title="Messages" class="messages-panel" aside={<Button onClick={() => setVersion(version() + 1)}>Refresh</Button>}>
       <Show when={look.error()}>{(error) => <Problem error={error()} retry={look.refresh} />}</Show>
       <Show when={look.data()}>
         {(data) => (
           <>
-            <p class="muted small">{data().next_offset > data().first_offset ? `The stream holds the offsets ${format.exact(data().first_offset)} to ${format.exact(data().next_offset - 1)}.` : "The stream holds no message."} Looking changes nothing.</p>
-            <Show when={data().messages.length > 0} fallback={<Empty title={data().next >= data().next_offset || data().looked_at === 0 ? "Nothing is there" : "Not found so far"}><p>{format.plural(data().looked_at, "message")} looked at.</p></Empty>}>
+            <p class="muted small">{data().next_offset > data().first_offset ? `The stream holds the offsets ${format.exact(data().first_offset)} to ${format.exact(data().next_offset - 1)}.` : "The stream is empty."} Browsing changes nothing.</p>
+            <Show when={data().messages.length > 0} fallback={<Empty title={data().next >= data().next_offset || data().looked_at === 0 ? "No messages" : "None found so far"}><p>{format.plural(data().looked_at, "message")} searched.</p></Empty>}>
               <Messages label="Messages in the stream" messages={data().messages} line={(message) => lineOf(message, `.${props.path}/messages`)} />
             </Show>
             <div class="pager">
               <Button disabled={(data().messages[0]?.offset ?? data().next) <= data().first_offset} onClick={() => to(earlier(data()))}>‹ Earlier</Button>
               <Button disabled={data().next >= data().next_offset} onClick={() => to(data().next)}>Later ›</Button>
               <span class="grow" />
-              <Show when={data().messages.length > 0}><Button onClick={() => download(`${props.name}.json`, JSON.stringify(data().messages, null, 2))}>Download these</Button></Show>
+              <Show when={data().messages.length > 0}><Button onClick={() => download(`${props.name}.json`, JSON.stringify(data().messages, null, 2))}>Download</Button></Show>
             </div>
           </>
         )}

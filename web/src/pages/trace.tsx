@@ -34,7 +34,7 @@ export function Trace() {
         fallback={
           <Empty title="Follow messages">
             <p>While it is on, the broker copies what is published and delivered in a vhost, and this page shows the way of each message that has a <code>message_id</code>: where it was published, which queues it went to, who got it, whether again, and where it died.</p>
-            <p>It costs about as much as one more consumer of all messages. <Show when={look.data()?.tracing}>In {where()} it is on, for somebody else or from before.</Show></p>
+            <p>It costs about as much as one more consumer of all messages. <Show when={look.data()?.tracing}>In {where()} it is on, switched on elsewhere or earlier.</Show></p>
           </Empty>
         }
       >
@@ -52,7 +52,7 @@ function Switches(props: { vhost: Vhost; done: () => void }) {
     <>
       <Show when={!query("queue")}>
         <Ask label="Begin…" kind="main" title={`Follow messages in ${props.vhost.name}`} verb="Begin" actions={begin(props.vhost, name)} done={(answers) => (answers.length === 3 && setQuery({ queue: name }), props.done())}>
-          <p>The queue <b class="mono">{name}</b> takes the copies. It goes by itself five minutes after nobody looks any more; tracing stays on until it is switched off here.</p>
+          <p>The queue <b class="mono">{name}</b> takes the copies. It is deleted five minutes after this page was last open; tracing stays on until it is switched off here.</p>
         </Ask>
       </Show>
       <Show when={props.vhost.tracing || query("queue")}>
@@ -87,7 +87,7 @@ function Followed(props: { vhost: string; queue: string }) {
           <input type="search" data-key="search" aria-label="Search by message id" placeholder="Search by message id  /" value={query("name")} spellcheck={false} onInput={(event) => setQuery({ name: event.currentTarget.value })} />
         </div>
         <span class="grow" />
-        <Button onClick={look.refresh}>Look again</Button>
+        <Button onClick={look.refresh}>Refresh</Button>
         <Button onClick={() => setSteps([])}>Clear</Button>
       </div>
       <Show when={query("id")}>

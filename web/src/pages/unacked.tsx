@@ -26,7 +26,7 @@ interface Unacked {
   redelivered?: boolean;
 }
 
-const REASON = "Its unacknowledged messages are taken back";
+const REASON = "Its unacknowledged messages are returned";
 
 /** Messages that a client holds go back with its channel or its connection. */
 function GiveBack(props: { channel: string; connection: string; user: string; done: () => void }) {
@@ -34,7 +34,7 @@ function GiveBack(props: { channel: string; connection: string; user: string; do
   const isChannel = () => what() === "channel";
   return (
     <Ask
-      label="Give back…" kind="quiet" title="Return messages to the queue" verb={`Close the ${what()}`} danger told="They are back in their queues." done={props.done}
+      label="Return…" kind="quiet" title="Return messages to the queue" verb={`Close the ${what()}`} danger told="They are back in their queues." done={props.done}
       actions={[isChannel() ? closeChannel(props.channel, REASON) : closeConnection(props.connection, REASON)]}
     >
       <Select label="Close" value={what()} set={setWhat} options={[["connection", "the connection"], ["channel", "only the channel"]]} />
@@ -61,7 +61,7 @@ export function UnackedMessages(props: { queue: Queue }) {
               columns={[
                 { label: "For", number: true, cell: (one) => (one.age_ms === null ? <span class="muted">not known</span> : <b title={format.utc(one.since_ms ?? 0)}>{format.duration(one.age_ms)}</b>) },
                 { label: "Consumer", cell: (one) => one.consumer_tag ?? <span class="muted">got it without one</span> },
-                { label: "Channel", cell: (one) => <Show when={one.channel_details} fallback={<span class="muted">of somebody else</span>}>{(channel) => <Link to={to(["channels", channel().name])}>{channel().name}</Link>}</Show> },
+                { label: "Channel", cell: (one) => <Show when={one.channel_details} fallback={<span class="muted">of another user</span>}>{(channel) => <Link to={to(["channels", channel().name])}>{channel().name}</Link>}</Show> },
                 { label: "User", cell: (one) => one.user ?? "" },
                 { label: "Routing key", cell: (one) => <span class="mono">{one.routing_key ?? ""}</span> },
                 { label: "Size", number: true, cell: (one) => <Show when={one.payload_bytes !== undefined}><Num of={one.payload_bytes} as="bytes" /></Show> },

@@ -53,7 +53,7 @@ function Permissions(props: { user: string }) {
   const [adding, setAdding] = createSignal(false);
   const look = poll(() => `/api/users/${seg(props.user)}/permissions`, (path, signal) => get<Permission[]>(path, { signal }), { slower: 3 });
   return (
-    <Panel title="Where it may go" flush aside={<Button onClick={() => setAdding(true)}>Give permissions</Button>}>
+    <Panel title="Where it may go" flush aside={<Button onClick={() => setAdding(true)}>Set permissions</Button>}>
       <Table
         label="Permissions" rows={look.data() ?? []} empty={<p>No access to any vhost.</p>}
         columns={[
@@ -61,7 +61,7 @@ function Permissions(props: { user: string }) {
           { label: "Configure", cell: (one) => pattern(one.configure) },
           { label: "Write", cell: (one) => pattern(one.write) },
           { label: "Read", cell: (one) => pattern(one.read) },
-          { label: "", cell: (one) => <Ask label="Take away…" kind="quiet" title={`Take the permissions in ${one.vhost} away`} verb="Take away" danger actions={[deletePermission(one.vhost, one.user)]} done={look.refresh}><p>{one.user} may no longer enter {one.vhost}.</p></Ask> },
+          { label: "", cell: (one) => <Ask label="Clear…" kind="quiet" title={`Clear the permissions in ${one.vhost}`} verb="Clear" danger actions={[deletePermission(one.vhost, one.user)]} done={look.refresh}><p>{one.user} may no longer enter {one.vhost}.</p></Ask> },
         ]}
       />
       <PermissionForm open={adding()} close={() => setAdding(false)} user={props.user} done={look.refresh} action={putPermission} />
@@ -77,7 +77,7 @@ function TopicPermissions(props: { user: string }) {
   const [read, setRead] = createSignal(".*");
   const look = poll(() => `/api/users/${seg(props.user)}/topic-permissions`, (path, signal) => get<TopicPermission[]>(path, { signal }), { slower: 3 });
   return (
-    <Panel title="Which routing keys of topic exchanges" flush aside={<Button onClick={() => setAdding(true)}>Give topic permissions</Button>}>
+    <Panel title="Which routing keys of topic exchanges" flush aside={<Button onClick={() => setAdding(true)}>Set topic permissions</Button>}>
       <Table
         label="Topic permissions" rows={look.data() ?? []} empty={<p>All, wherever it has write or read permission.</p>}
         columns={[
@@ -85,10 +85,10 @@ function TopicPermissions(props: { user: string }) {
           { label: "Exchange", cell: (one) => one.exchange },
           { label: "Write", cell: (one) => pattern(one.write) },
           { label: "Read", cell: (one) => pattern(one.read) },
-          { label: "", cell: (one) => <Ask label="Take away…" kind="quiet" title="Take the topic permissions away" verb="Take away" danger actions={[deleteTopicPermission(one.vhost, one.user, one.exchange)]} done={look.refresh}><p>Then every routing key of {one.exchange} is allowed again.</p></Ask> },
+          { label: "", cell: (one) => <Ask label="Clear…" kind="quiet" title="Clear the topic permissions" verb="Clear" danger actions={[deleteTopicPermission(one.vhost, one.user, one.exchange)]} done={look.refresh}><p>Then every routing key of {one.exchange} is allowed again.</p></Ask> },
         ]}
       />
-      <Do title="Give topic permissions" open={adding()} close={() => setAdding(false)} verb="Give" done={look.refresh} actions={exchange() ? [putTopicPermission(vhost(), props.user, { exchange: exchange(), write: write(), read: read() })] : []}>
+      <Do title="Set topic permissions" open={adding()} close={() => setAdding(false)} verb="Set" done={look.refresh} actions={exchange() ? [putTopicPermission(vhost(), props.user, { exchange: exchange(), write: write(), read: read() })] : []}>
         <VhostField value={vhost()} set={setVhost} />
         <Text label="Exchange" value={exchange()} set={setExchange} />
         <Text label="Routing keys that it may publish with" value={write()} set={setWrite} class="mono" hint="A regular expression." />
@@ -118,8 +118,8 @@ function AccessCheck(props: { user: string }) {
         <div class="inline">
           <VhostField value={vhost()} set={setVhost} />
           <Select label="Right" value={right()} set={setRight} options={["configure", "write", "read"]} />
-          <Select label="Of" value={resource()} set={setResource} options={["queue", "exchange"]} />
-          <Text label="Named" value={name()} set={setName} />
+          <Select label="Resource" value={resource()} set={setResource} options={["queue", "exchange"]} />
+          <Text label="Resource name" value={name()} set={setName} />
           <Show when={resource() === "exchange"}><Text label="Routing key" value={key()} set={setKey} /></Show>
           <button type="submit" class="button main">Ask</button>
         </div>

@@ -34,7 +34,7 @@ export function Users() {
         <Button kind="main" data-key="add" onClick={() => setAdding(true)}>Add a user</Button>
       </header>
       <List<UserRow>
-        name="users" path="/api/users" everywhere needs={["name"]} columns={COLUMNS} row={(one) => one.name} empty={<Empty title="There are no users">Nobody can log in.</Empty>}
+        name="users" path="/api/users" everywhere needs={["name"]} columns={COLUMNS} row={(one) => one.name} empty={<Empty title="There are no users">No client can log in.</Empty>}
         bulk={(rows, done) => {
           const others = () => rows.filter((one) => one.name !== self()?.name);
           return (

@@ -18,7 +18,7 @@ const COLUMNS: Column<Vhost>[] = [
   { id: "name", label: "Name", needs: [], sort: "name", cell: (one) => <Link to={to(["vhosts", one.name])}>{one.name}</Link> },
   { id: "description", label: "Description", needs: ["description"], sort: "description", cell: (one) => one.description },
   { id: "tags", label: "Tags", needs: ["tags"], extra: true, cell: (one) => (one.tags ?? []).join(", ") },
-  { id: "type", label: "Queues are", hint: "The type of queues that are declared without one", needs: ["default_queue_type"], sort: "default_queue_type", cell: (one) => <Badge>{one.default_queue_type}</Badge> },
+  { id: "type", label: "Default queue type", hint: "The type of queues that are declared without one", needs: ["default_queue_type"], sort: "default_queue_type", cell: (one) => <Badge>{one.default_queue_type}</Badge> },
   { id: "ready", label: "Waiting", needs: ["messages_ready"], sort: "messages_ready", number: true, cell: (one) => <Num of={one.messages_ready} /> },
   { id: "unacked", label: "Unacked", needs: ["messages_unacknowledged"], sort: "messages_unacknowledged", number: true, cell: (one) => <Num of={one.messages_unacknowledged} /> },
   { id: "in", label: "In", needs: ["message_stats.publish_details.rate"], sort: "message_stats.publish_details.rate", number: true, cell: (one) => <Num of={rateOf(one.message_stats, "publish")} as="rate" /> },
@@ -77,7 +77,7 @@ export function VhostPage() {
             <div class="actions">
               <Button onClick={() => setChanging(true)}>Change…</Button>
               <Ask label={one().protected_from_deletion ? "Allow deletion…" : "Protect…"} title={one().protected_from_deletion ? "Allow its deletion" : "Protect it from deletion"} verb={one().protected_from_deletion ? "Allow" : "Protect"} actions={[protectVhost(name, !one().protected_from_deletion)]} done={look.refresh}>
-                <p>{one().protected_from_deletion ? "Then it can be deleted again." : "Then nobody can delete it until that is allowed again."}</p>
+                <p>{one().protected_from_deletion ? "Then it can be deleted again." : "It cannot be deleted until that is allowed again."}</p>
               </Ask>
               <Ask
                 label="Delete…" title={`Delete ${name}`} verb="Delete" danger disabled={one().protected_from_deletion} why={one().protected_from_deletion ? "It is protected" : undefined}
@@ -97,8 +97,8 @@ export function VhostPage() {
           <p class="go-on">
             In it: <Link to={inside("queues")}>queues</Link>, <Link to={inside("exchanges")}>exchanges</Link>, <Link to={inside("connections")}>connections</Link>, <Link to={inside("policies")}>policies</Link>, <Link to={inside("topology")}>topology</Link>
           </p>
-          <Panel title="What it is">
-            <Facts of={[["Description", one().description || <span class="muted">none</span>], ["Tags", (one().tags ?? []).join(", ") || <span class="muted">none</span>], ["Queues without a type are", one().default_queue_type]]} />
+          <Panel title="Properties">
+            <Facts of={[["Description", one().description || <span class="muted">none</span>], ["Tags", (one().tags ?? []).join(", ") || <span class="muted">none</span>], ["Default queue type", one().default_queue_type]]} />
           </Panel>
           <VhostPermissions vhost={name} />
           <VhostForm open={changing()} close={() => setChanging(false)} vhost={one()} done={look.refresh} />
@@ -113,7 +113,7 @@ function VhostPermissions(props: { vhost: string }) {
   const look = poll(() => `/api/vhosts/${seg(props.vhost)}/permissions`, (path, signal) => get<Permission[]>(path, { signal }), { slower: 3 });
   const pattern = (text: string) => <code>{text || <span class="muted">nothing</span>}</code>;
   return (
-    <Panel title="Who may enter it" flush aside={<Button onClick={() => setAdding(true)}>Give permissions</Button>}>
+    <Panel title="Permissions" flush aside={<Button onClick={() => setAdding(true)}>Set permissions</Button>}>
       <Show when={look.error()}>{(error) => <Problem error={error()} />}</Show>
       <Table
         label="Permissions" rows={look.data() ?? []} empty={<p>Administrators only, read-only.</p>}
@@ -122,7 +122,7 @@ function VhostPermissions(props: { vhost: string }) {
           { label: "Configure", cell: (one) => pattern(one.configure) },
           { label: "Write", cell: (one) => pattern(one.write) },
           { label: "Read", cell: (one) => pattern(one.read) },
-          { label: "", cell: (one) => <Ask label="Take away…" kind="quiet" title={`Take ${one.user}'s permissions away`} verb="Take away" danger actions={[deletePermission(one.vhost, one.user)]} done={look.refresh}><p>{one.user} may no longer enter {one.vhost}.</p></Ask> },
+          { label: "", cell: (one) => <Ask label="Clear…" kind="quiet" title={`Clear the permissions of ${one.user}`} verb="Clear" danger actions={[deletePermission(one.vhost, one.user)]} done={look.refresh}><p>{one.user} may no longer enter {one.vhost}.</p></Ask> },
         ]}
       />
       <PermissionForm open={adding()} close={() => setAdding(false)} vhost={props.vhost} done={look.refresh} action={putPermission} />

@@ -32,7 +32,7 @@ export function Help(props: { open: boolean; close: () => void }) {
           </For>
         </dl>
         <p class="muted">
-          Everything that can be seen has an address that can be sent to somebody. Every action shows the command that does the same; the
+          Every view has an address that can be shared. Every action shows the command that does the same; the
           <a class="link" href="./api/index.html">HTTP API</a> has a page of its own. Numbers and times show their exact value when the
           pointer rests on them.
         </p>

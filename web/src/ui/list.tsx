@@ -35,7 +35,7 @@ interface Props<T> {
   /** That of a row, where the list comes whole. */
   text?: (row: T) => string;
   empty: JSX.Element;
-  /** What can be done with rows that are marked. */
+  /** Actions with rows that are marked. */
   bulk?: (rows: T[], done: () => void) => JSX.Element;
   tools?: JSX.Element;
   /** The list does not follow the vhost of the page. */
@@ -104,11 +104,11 @@ export function List<T>(props: Props<T>) {
         <ColumnChoice columns={props.columns} chosen={columns} />
       </div>
       <Show when={props.bulk && marks().length > 0}>
-        <div class="bulk" role="region" aria-label="Marked rows">
-          <b>{plural(marks().length, "row")} marked</b>
+        <div class="bulk" role="region" aria-label="Selected rows">
+          <b>{plural(marks().length, "row")} selected</b>
           {props.bulk!(marks(), done)}
           <Button kind="quiet" onClick={() => setMarked({})}>
-            Unmark
+            Clear selection
           </Button>
         </div>
       </Show>
@@ -117,7 +117,7 @@ export function List<T>(props: Props<T>) {
       </Show>
       <Show when={outOfRange()}>
         <Empty title="Page not found">
-          <Button onClick={() => setQuery({ page: undefined })}>To the first one</Button>
+          <Button onClick={() => setQuery({ page: undefined })}>First page</Button>
         </Empty>
       </Show>
       <Show when={list.data() && !outOfRange()} fallback={<Show when={!list.error()}><div class="loading" role="status">Loading…</div></Show>}>
@@ -126,7 +126,7 @@ export function List<T>(props: Props<T>) {
           fallback={
             <Show when={query("name")} fallback={props.empty}>
               <Empty title="Nothing matches">
-                <p>None has “{query("name")}” in its {props.searched ?? "name"}.</p>
+                <p>No {props.searched ?? "name"} contains “{query("name")}”.</p>
                 <Button onClick={() => setQuery({ name: undefined, regex: undefined, page: undefined })}>Show all</Button>
               </Empty>
             </Show>
@@ -138,13 +138,13 @@ export function List<T>(props: Props<T>) {
                 <tr>
                   <Show when={props.bulk}>
                     <th class="mark">
-                      <input type="checkbox" aria-label="Mark all on this page" checked={allMarked()} onChange={(event) => markAll(event.currentTarget.checked)} />
+                      <input type="checkbox" aria-label="Select all on this page" checked={allMarked()} onChange={(event) => markAll(event.currentTarget.checked)} />
                     </th>
                   </Show>
                   <For each={visible()}>
                     {(column) => (
                       <th classList={{ number: column.number }} title={column.hint} aria-sort={order(column)}>
-                        <Show when={column.sort} fallback={column.label || <span class="unseen">What can be done</span>}>
+                        <Show when={column.sort} fallback={column.label || <span class="unseen">Actions</span>}>
                           <button type="button" class="sort" onClick={() => sortBy(column)}>
                             {column.label}
                             <span aria-hidden="true">{order(column) === "ascending" ? " ↑" : order(column) === "descending" ? " ↓" : ""}</span>
@@ -161,7 +161,7 @@ export function List<T>(props: Props<T>) {
                     <tr classList={{ marked: props.row(row) in marked() }}>
                       <Show when={props.bulk}>
                         <td class="mark">
-                          <input type="checkbox" aria-label={`Mark ${props.row(row)}`} checked={props.row(row) in marked()} onChange={(event) => mark(row, event.currentTarget.checked)} />
+                          <input type="checkbox" aria-label={`Select ${props.row(row)}`} checked={props.row(row) in marked()} onChange={(event) => mark(row, event.currentTarget.checked)} />
                         </td>
                       </Show>
                       <For each={visible()}>

@@ -29,7 +29,7 @@ export function LiveSwitches<T>(props: { of: Live<T> }) {
     <>
       <Badge tone={TONES[props.of.reading()]}>{props.of.reading()}</Badge>
       <Button aria-pressed={props.of.isHeld()} onClick={() => props.of.hold(!props.of.isHeld())}>
-        {props.of.isHeld() ? `Go on${props.of.waiting() > 0 ? ` (${exact(props.of.waiting())})` : ""}` : "Hold"}
+        {props.of.isHeld() ? `Continue${props.of.waiting() > 0 ? ` (${exact(props.of.waiting())})` : ""}` : "Hold"}
       </Button>
       <Button onClick={props.of.clear}>Clear</Button>
     </>
@@ -45,7 +45,7 @@ export function LiveTable<T>(props: Props<T>) {
   const save = () => download(`${props.name}.json`, found().map((one) => JSON.stringify(one)).join("\n") + "\n");
   const nothing = () => (
     <Show when={lines.items().length > 0} fallback={<Show when={!lines.error()}>{props.empty}</Show>}>
-      <Empty title="Nothing matches">Of {plural(lines.items().length, "line")}, none has “{query("name")}”.</Empty>
+      <Empty title="Nothing matches">None of {plural(lines.items().length, "line")} contains “{query("name")}”.</Empty>
     </Show>
   );
   return (

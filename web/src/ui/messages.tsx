@@ -99,7 +99,7 @@ export function Messages<T>(props: Props<T>) {
         <table class="table messages">
           <thead>
             <tr>
-              <Show when={props.mark}><th class="mark"><span class="unseen">Marked</span></th></Show>
+              <Show when={props.mark}><th class="mark"><span class="unseen">Selected</span></th></Show>
               <For each={columns.visible()}>{(column) => <th classList={{ number: column.number }} title={column.hint}>{column.label}</th>}</For>
             </tr>
           </thead>
@@ -112,7 +112,7 @@ export function Messages<T>(props: Props<T>) {
                     <tr class="message-row" classList={{ open: isOpen(line().id), marked: props.marked?.includes(line().id) }} onClick={(event) => click(event, line().id)}>
                       <Show when={props.mark}>
                         <td class="mark">
-                          <input type="checkbox" aria-label={`Mark message ${line().position}`} checked={props.marked?.includes(line().id)} onChange={(event) => props.mark!(line().id, event.currentTarget.checked)} />
+                          <input type="checkbox" aria-label={`Select message ${line().position}`} checked={props.marked?.includes(line().id)} onChange={(event) => props.mark!(line().id, event.currentTarget.checked)} />
                         </td>
                       </Show>
                       <For each={columns.visible()}>

@@ -15,7 +15,7 @@ export function Table<T>(props: Props<T>) {
         <table class="table cards">
           <thead>
             <tr>
-              <For each={props.columns}>{(column) => <th classList={{ number: column.number }}>{column.label || <span class="unseen">What can be done</span>}</th>}</For>
+              <For each={props.columns}>{(column) => <th classList={{ number: column.number }}>{column.label || <span class="unseen">Actions</span>}</th>}</For>
             </tr>
           </thead>
           <tbody>
