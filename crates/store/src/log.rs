@@ -62,6 +62,11 @@ pub trait Log: Send + std::marker::Sync + 'static {
     /// Why the log takes nothing more, once it has failed.
     fn failure(&self) -> Option<String>;
 
+    /// Whether that is because another machine leads the replicated log by now: [`StoreError::Deposed`].
+    fn is_deposed(&self) -> bool {
+        false
+    }
+
     /// Whether there is room for more messages; acknowledgements are taken even without.
     fn has_room(&self) -> bool;
 

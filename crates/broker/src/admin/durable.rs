@@ -1,8 +1,8 @@
 //! Waiting for what an operator has changed to be durable.
 
 use super::Admin;
-use crate::fault::Fault;
-use courser_store::{Lsn, Store};
+use crate::fault::{Fault, store_fault};
+use courser_store::{Lsn, Store, StoreError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -38,10 +38,12 @@ impl Future for Durable {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         this.awaited.retain(|(store, lsn)| store.durable() < *lsn);
-        if this.awaited.iter().any(|(store, _)| store.failure().is_some()) {
-            return Poll::Ready(Err(Fault::internal_error(
-                "the store has failed; the broker's log says more",
-            )));
+        let mut failed =
+            this.awaited.iter().filter_map(|(store, _)| Some((store, store.failure()?)));
+        if let Some((store, why)) = failed.next() {
+            let is_deposed = store.is_deposed();
+            let error = if is_deposed { StoreError::Deposed } else { StoreError::Failed(why) };
+            return Poll::Ready(Err(store_fault(error)));
         }
         if this.awaited.is_empty() {
             return Poll::Ready(Ok(()));

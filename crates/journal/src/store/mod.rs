@@ -305,6 +305,10 @@ impl Log for JournalStore {
         self.journal.failure().map(|failure| failure.to_string())
     }
 
+    fn is_deposed(&self) -> bool {
+        self.journal.deposed().is_some()
+    }
+
     fn has_room(&self) -> bool {
         self.journal.has_room()
     }

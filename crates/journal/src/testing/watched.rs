@@ -176,6 +176,10 @@ impl Log for WatchedStore {
         self.store.failure()
     }
 
+    fn is_deposed(&self) -> bool {
+        self.store.is_deposed()
+    }
+
     fn has_room(&self) -> bool {
         !self.is_full.load(Ordering::Relaxed) && self.store.has_room()
     }

@@ -89,9 +89,15 @@ impl Cluster for Members {
             return Some("no node of the cluster leads".into());
         }
         let all = self.groups.all();
-        let group = all.iter().find(|group| group.unserved_for() >= TOLD_AFTER)?.number;
-        let limit_s = TOLD_AFTER.as_secs();
-        Some(format!("group {group} has had no leader for more than {limit_s} s"))
+        let group = all.iter().find(|group| group.unserved_for() >= TOLD_AFTER)?;
+        let (number, limit_s) = (group.number, TOLD_AFTER.as_secs());
+        Some(match group.member() {
+            Some(_) => {
+                format!("no node has served group {number} for more than {limit_s} s")
+            }
+            // Others may serve it.
+            None => format!("this node has no copy of the log of group {number} yet"),
+        })
     }
 
     fn is_quorum_critical(&self) -> bool {

@@ -80,6 +80,17 @@ async fn check_refusals(three: &Three, (leader, other): (usize, usize), number: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_operator_who_waits_for_a_change_is_told_that_the_leader_has_changed() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    let admin = three.admin(HOME).await;
+    three.move_lead(HOME, (home + 1) % 3).await;
+    let fault = admin.durable().await.expect_err("it leads no more");
+    assert_eq!((fault.code, &*fault.explanation), (320, courser_broker::LEADER_CHANGED));
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_is_added_again_before_it_has_left_takes_part_as_before() {
     let three = Three::start().await;
     let home = three.leader(HOME).await;
@@ -295,7 +306,7 @@ async fn a_node_is_not_ready_once_a_group_has_had_no_leader_for_a_while() {
         assert!(ready(node).await.contains("ok"), "a lead may be on its way");
         lost_at(Instant::now().checked_sub(TOLD_AFTER).expect("a moment"));
         let told = ready(node).await;
-        assert!(told.contains("group 1 has had no leader for more than 10 s"), "{told}");
+        assert!(told.contains("no node has served group 1 for more than 10 s"), "{told}");
         group.set_serves(leader);
         assert!(ready(node).await.contains("ok"));
     }
