@@ -18,7 +18,7 @@ use crate::shared::{OUTPUT_HARD_MAX, Shared};
 const READ_MIN: usize = 8 * 1024;
 /// Size that it grows to while reads fill it, in bytes. Larger frames than this make it grow further.
 const READ_MAX: usize = 128 * 1024;
-/// Time for the last bytes to be written once the connection is closed.
+/// Time for the last bytes to be written once the connection is closed, and then for the stream to end.
 const LINGER: Duration = Duration::from_secs(1);
 /// A write buffer that has grown beyond this is not kept, in bytes.
 const WRITE_KEEP_MAX: usize = 1024 * 1024;
@@ -44,8 +44,9 @@ pub(crate) async fn drive<S: AsyncRead + AsyncWrite + Unpin>(stream: S, shared: 
         Err(error) => driver.shared.inspect(|core| lost(core, error, driver.is_reading)),
     };
     driver.shared.end(error);
-    // The peer may be gone already.
-    let _ = poll_fn(|cx| Pin::new(&mut driver.stream).poll_shutdown(cx)).await;
+    // The peer may be gone already, or take nothing: a stream of TLS has records to write before it can end.
+    let shutdown = poll_fn(|cx| Pin::new(&mut driver.stream).poll_shutdown(cx));
+    let _ = tokio::time::timeout(LINGER, shutdown).await;
 }
 
 /// A stream that broke: the reason that was given before counts, if there is one.

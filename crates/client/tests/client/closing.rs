@@ -1,9 +1,13 @@
 //! What the end of a channel or a connection says of what was published.
 
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use courser_client::{Connection, Error, Options, Outgoing};
 use courser_codec::{Method, ShortStr, basic, reply_code};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
 use crate::support::{Peer, Seen, beside, channel, channel_over};
 
@@ -124,4 +128,47 @@ async fn returns_that_are_not_read_do_not_keep_a_channel_from_closing() {
     while peer.seen().await != Seen::ChannelClosed(1) {}
     closing.await.unwrap().unwrap();
     drop(returns);
+}
+
+/// A stream that can't end while its peer takes nothing, as one of TLS that has records to write.
+struct NeverEnding(DuplexStream);
+
+impl AsyncRead for NeverEnding {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for NeverEnding {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_does_not_end_keeps_no_connection_from_closing() {
+    let (stream, mut peer) = Peer::new(1 << 20);
+    let client = tokio::spawn(Connection::open_on(NeverEnding(stream), Options::default()));
+    peer.accept().await;
+    let connection = client.await.unwrap().unwrap();
+    let closing = beside(async move { connection.close().await });
+    assert_eq!(peer.seen().await, Seen::Gone);
+    let closed = tokio::time::timeout(Duration::from_secs(60), closing).await;
+    closed.expect("the close ends").unwrap().unwrap();
 }
