@@ -1,11 +1,10 @@
 //! Handlers, and how their consumers end.
 
-use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use courser_codec::Method;
 use courser_connection::client::Delivery as Incoming;
-use parking_lot::ReentrantMutex;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::deliveries::{Answer, Deliveries};
@@ -28,38 +27,69 @@ pub struct Confirmed {
 type DeliveryHandler = Box<dyn FnMut(&mut Deliveries<'_>) + Send>;
 type ConfirmHandler = Box<dyn FnMut(Confirmed) + Send>;
 
-/// A handler, until what it handles ends. Another thread that ends it waits for the end of a call. A call may end it too: by
-/// dropping what keeps its connection open.
-struct Slot<H>(ReentrantMutex<Content<H>>);
+/// A handler, until what it handles ends. No lock is held while it is called or dropped: it may end other handlers meanwhile,
+/// which are perhaps called just then and end this one, and itself, by dropping what keeps its connection open.
+struct Slot<H> {
+    content: Mutex<Content<H>>,
+    /// Whether the handler has ended and returned from its last call.
+    is_over: watch::Sender<bool>,
+}
 
 struct Content<H> {
-    /// None while it is called.
-    handler: Cell<Option<H>>,
-    has_ended: Cell<bool>,
+    /// None while it is called, and once it has ended.
+    handler: Option<H>,
+    is_called: bool,
+    has_ended: bool,
 }
 
 impl<H> Slot<H> {
     fn new(handler: H) -> Self {
-        let content = Content { handler: Cell::new(Some(handler)), has_ended: Cell::new(false) };
-        Self(ReentrantMutex::new(content))
+        let content = Content { handler: Some(handler), is_called: false, has_ended: false };
+        Self { content: Mutex::new(content), is_over: watch::Sender::new(false) }
     }
 
     fn call(&self, call: impl FnOnce(&mut H)) {
-        let content = self.0.lock();
-        let Some(mut handler) = content.handler.take() else { return };
-        call(&mut handler);
-        if !content.has_ended.get() {
-            content.handler.set(Some(handler));
+        let mut content = self.content.lock();
+        let Some(handler) = content.handler.take() else { return };
+        content.is_called = true;
+        drop(content);
+        let mut calling = Calling { slot: self, handler: Some(handler) };
+        if let Some(handler) = &mut calling.handler {
+            call(handler);
         }
     }
 
-    /// Drops the handler, which is not called any more.
+    /// Drops the handler, which is not called any more. A call under way does that when it returns.
     fn end(&self) {
-        let content = self.0.lock();
-        content.has_ended.set(true);
+        let mut content = self.content.lock();
+        content.has_ended = true;
         let handler = content.handler.take();
+        let is_over = !content.is_called;
         drop(content);
         drop(handler);
+        if is_over {
+            self.is_over.send_replace(true);
+        }
+    }
+}
+
+/// A call of a handler, which goes back to its slot behind it, also when it has panicked.
+struct Calling<'a, H> {
+    slot: &'a Slot<H>,
+    handler: Option<H>,
+}
+
+impl<H> Drop for Calling<'_, H> {
+    fn drop(&mut self) {
+        let mut content = self.slot.content.lock();
+        content.is_called = false;
+        if !content.has_ended {
+            content.handler = self.handler.take();
+            return;
+        }
+        drop(content);
+        drop(self.handler.take());
+        self.slot.is_over.send_replace(true);
     }
 }
 
@@ -68,12 +98,13 @@ pub(crate) struct DeliverySink {
     state: Arc<ChannelState>,
     /// With answers that it has given.
     handler: Slot<(DeliveryHandler, Vec<Answer>)>,
-    ended: watch::Sender<Option<Result<(), Error>>>,
+    /// Why, once it has ended.
+    ended: OnceLock<Result<(), Error>>,
 }
 
 impl DeliverySink {
     pub fn new(state: Arc<ChannelState>, handler: DeliveryHandler) -> Self {
-        Self { state, handler: Slot::new((handler, Vec::new())), ended: watch::Sender::new(None) }
+        Self { state, handler: Slot::new((handler, Vec::new())), ended: OnceLock::new() }
     }
 
     pub fn call(&self, incoming: &[Incoming<'_>], shared: &Shared) {
@@ -95,14 +126,11 @@ impl DeliverySink {
         });
     }
 
-    /// Nothing more will come; the handler is dropped.
+    /// Nothing more will come; the handler is dropped, by a call under way when that returns.
     pub fn end(&self, error: Option<Error>) {
+        // Only the first reason counts.
+        let _ = self.ended.set(error.map_or(Ok(()), Err));
         self.handler.end();
-        self.ended.send_if_modified(|ended| {
-            let is_first = ended.is_none();
-            ended.get_or_insert(error.map_or(Ok(()), Err));
-            is_first
-        });
     }
 }
 
@@ -118,7 +146,7 @@ impl ConfirmSink {
         self.0.call(|handler| handler(confirmed));
     }
 
-    /// Nothing more will come; the handler is dropped.
+    /// Nothing more will come; the handler is dropped, by a call under way when that returns.
     pub fn end(&self) {
         self.0.end();
     }
@@ -157,8 +185,9 @@ impl BatchConsumer {
     /// # Errors
     /// Why it has ended, unless this side has cancelled it, or closed channel or connection on purpose.
     pub async fn ended(&self) -> Result<(), Error> {
-        let mut ended = self.sink.ended.subscribe();
-        let result = ended.wait_for(Option::is_some).await.ok().and_then(|result| result.clone());
-        result.unwrap_or_else(|| Err(self.channel.state().error()))
+        let mut is_over = self.sink.handler.is_over.subscribe();
+        // The sender is in `self`, which is still there.
+        let _ = is_over.wait_for(|is_over| *is_over).await;
+        self.sink.ended.get().cloned().unwrap_or_else(|| Err(self.channel.state().error()))
     }
 }

@@ -2,11 +2,15 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::{Arc, Barrier};
 use std::task::Poll;
+use std::time::Duration;
 
-use courser_client::batch::{Envelope, PublishBatch};
+use courser_client::batch::{BatchConsumer, Deliveries, Envelope, PublishBatch};
 use courser_client::{Channel, ConsumeOptions, Consumer, Error};
 use courser_codec::{Method, ShortStr, basic, confirm};
+
+use tokio::runtime::Builder;
 
 use crate::support::{Peer, Seen, beside, channel};
 
@@ -106,7 +110,7 @@ async fn a_dropped_consume_leaves_no_consumer_and_gives_its_messages_back() {
 #[tokio::test]
 async fn a_dropped_consume_of_batches_leaves_no_consumer_either() {
     let (_connection, channel, mut peer) = channel().await;
-    let called = |_: &mut courser_client::batch::Deliveries<'_>| panic!("it was given up");
+    let called = |_: &mut Deliveries<'_>| panic!("it was given up");
     begin_and_drop(channel.consume_batches("q", ConsumeOptions::default(), called)).await;
     peer.accept_consumer().await;
     peer.request("basic.cancel").await;
@@ -120,7 +124,7 @@ async fn a_handler_of_messages_that_drops_the_last_handle_closes_the_connection(
     let (connection, channel, mut peer) = channel().await;
     let mut last = Some(channel.clone());
     let consuming = beside(async move {
-        let handler = move |_: &mut courser_client::batch::Deliveries<'_>| drop(last.take());
+        let handler = move |_: &mut Deliveries<'_>| drop(last.take());
         channel.consume_batches("q", ConsumeOptions::default(), handler).await
     });
     peer.accept_consumer().await;
@@ -148,6 +152,80 @@ async fn a_handler_of_confirms_that_drops_the_last_handle_closes_the_connection(
     peer.ack(1, 1, false).await;
     assert_eq!(peer.seen().await, Seen::ChannelClosed(1));
     assert_eq!(peer.seen().await, Seen::Gone);
+}
+
+/// A consumer whose handler waits until that of the other connection is called too, and then drops what it was given.
+async fn consumes(
+    channel: Channel,
+    other: Channel,
+    barrier: Arc<Barrier>,
+    peer: &mut Peer,
+) -> BatchConsumer {
+    let mut last = Some(other);
+    let consuming = beside(async move {
+        let handler = move |_: &mut Deliveries<'_>| {
+            barrier.wait();
+            drop(last.take());
+        };
+        channel.consume_batches("q", ConsumeOptions::default(), handler).await
+    });
+    peer.accept_consumer().await;
+    consuming.await.unwrap().unwrap()
+}
+
+#[test]
+fn handlers_that_end_each_others_connections_do_not_wait_for_each_other() {
+    // Threads that wait for ever keep no failing test from its end.
+    let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    let bridged = runtime.block_on(async {
+        let (first_connection, first, mut first_peer) = channel().await;
+        let (second_connection, second, mut second_peer) = channel().await;
+        let barrier = Arc::new(Barrier::new(2));
+        let there = consumes(first.clone(), second.clone(), barrier.clone(), &mut first_peer).await;
+        let back = consumes(second, first, barrier, &mut second_peer).await;
+        drop((first_connection, second_connection, there, back));
+        first_peer.deliver(1, "c1", 1, b"the last one").await;
+        second_peer.deliver(1, "c1", 1, b"the last one").await;
+        let both_end = async {
+            for peer in [&mut first_peer, &mut second_peer] {
+                while peer.seen().await != Seen::Gone {}
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), both_end).await
+    });
+    runtime.shutdown_background();
+    bridged.expect("both connections end");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_has_ended_when_the_last_call_of_its_handler_has() {
+    let (connection, channel, mut peer) = channel().await;
+    let (is_called, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let consuming = beside({
+        let (is_called, goes_on) = (is_called.clone(), goes_on.clone());
+        async move {
+            let handler = move |_: &mut Deliveries<'_>| {
+                is_called.wait();
+                goes_on.wait();
+            };
+            channel.consume_batches("q", ConsumeOptions::default(), handler).await
+        }
+    });
+    peer.accept_consumer().await;
+    let consumer = consuming.await.unwrap().unwrap();
+    peer.deliver(1, "c1", 1, b"the last one").await;
+    tokio::task::block_in_place(|| is_called.wait());
+    let closing = beside({
+        let connection = connection.clone();
+        async move { connection.close().await }
+    });
+    connection.closed().await;
+    let mut ended = Box::pin(consumer.ended());
+    let is_pending = poll_fn(|cx| Poll::Ready(ended.as_mut().poll(cx).is_pending())).await;
+    assert!(is_pending, "the handler is still called");
+    tokio::task::block_in_place(|| goes_on.wait());
+    ended.await.unwrap();
+    closing.abort();
 }
 
 #[tokio::test]
