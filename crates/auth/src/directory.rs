@@ -13,6 +13,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+mod refused;
+
 /// The number of the next account, in any directory.
 static NEXT_ACCOUNT: AtomicU64 = AtomicU64::new(0);
 

@@ -31,6 +31,20 @@ impl Permission {
         check("write", &self.write)?;
         check("read", &self.read)
     }
+
+    /// Whether it is refused only for patterns that an earlier version may have taken.
+    pub fn is_outdated(&self) -> bool {
+        are_outdated(&self.texts())
+    }
+
+    /// Whether each of its patterns can match something; nothing is compiled to find that out.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.texts().into_iter().all(Pattern::is_readable)
+    }
+
+    fn texts(&self) -> [&str; 3] {
+        [&self.configure, &self.write, &self.read]
+    }
 }
 
 /// Patterns of the routing keys with which a user may publish to a topic exchange, and bind to it.
@@ -49,11 +63,36 @@ impl TopicPermission {
     /// # Errors
     /// If one of the patterns can't be used.
     pub fn check(&self) -> Result<(), AccountError> {
+        let [write, read] = self.texts();
+        check("write", &write)?;
+        check("read", &read)
+    }
+
+    /// As [`Permission::is_outdated`].
+    pub fn is_outdated(&self) -> bool {
+        are_outdated(&self.texts().each_ref().map(String::as_str))
+    }
+
+    /// As [`Permission::is_readable`].
+    pub(crate) fn is_readable(&self) -> bool {
+        self.texts().iter().all(|text| Pattern::is_readable(text))
+    }
+
+    fn texts(&self) -> [String; 2] {
         // What a variable stands for is put in escaped, and can't make a pattern wrong.
         let variables = Variables { username: "user", vhost: "vhost", client_id: None };
-        check("write", &pattern::expand(&self.write, &variables))?;
-        check("read", &pattern::expand(&self.read, &variables))
+        [&self.write, &self.read].map(|text| pattern::expand(text, &variables))
     }
+}
+
+fn are_outdated(texts: &[&str]) -> bool {
+    let mut is_refused = false;
+    let are_all = texts.iter().all(|text| {
+        let is_outdated = Pattern::is_outdated(text);
+        is_refused |= is_outdated;
+        is_outdated || Pattern::new(text).is_ok()
+    });
+    are_all && is_refused
 }
 
 fn check(right: &'static str, text: &str) -> Result<(), AccountError> {

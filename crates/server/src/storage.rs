@@ -120,8 +120,25 @@ pub(crate) fn open_on(
             "a policy that an earlier version has accepted matches nothing: change or clear it"
         );
     });
+    tell_refused_permissions(&broker);
     let storage = Storage { broker: Arc::clone(&broker), shards };
     Ok((broker, storage))
+}
+
+/// Says which permissions permit nothing any more.
+fn tell_refused_permissions(broker: &Broker) {
+    if broker.group() != 0 {
+        // Home says so.
+        return;
+    }
+    broker.accounts().directory().for_each_refused(&mut |user, vhost, exchange| {
+        tracing::warn!(
+            user,
+            vhost,
+            exchange,
+            "a permission with a pattern that an earlier version has accepted permits nothing: set it anew"
+        );
+    });
 }
 
 fn open_shard(all: &dyn Shards, id: ShardId, opening: Opening) -> Result<Opened, StartError> {

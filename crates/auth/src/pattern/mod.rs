@@ -67,7 +67,20 @@ pub enum PatternError {
         /// What to write instead.
         instead: &'static str,
     },
-    /// It is no regular expression, or one that is too large.
+    /// What stands there could cost very much to compile. Earlier versions have taken most of that.
+    #[error("{what} at byte {at} is not supported: {instead}")]
+    Costly {
+        /// What stands there.
+        what: String,
+        /// Where.
+        at: usize,
+        /// What to write instead.
+        instead: &'static str,
+    },
+    /// Its compiled form is too large.
+    #[error("{0}")]
+    TooLarge(String),
+    /// It is no regular expression, or one of look-arounds and back-references that is too large.
     #[error("{0}")]
     Syntax(String),
 }
@@ -123,6 +136,25 @@ impl Pattern {
     /// Likewise.
     pub fn kept(text: &str) -> Result<Self, PatternError> {
         Pattern::within(text, &KEPT)
+    }
+
+    /// Whether a pattern is refused that an earlier version may have taken: it has no mistake that its author could have
+    /// been told of.
+    pub fn is_outdated(text: &str) -> bool {
+        match Pattern::new(text) {
+            Ok(_) | Err(PatternError::Dialect { .. }) => false,
+            Err(PatternError::Length | PatternError::Costly { .. } | PatternError::TooLarge(_)) => {
+                true
+            }
+            Err(PatternError::Syntax(_)) => Pattern::kept(text).is_ok(),
+        }
+    }
+
+    /// Whether nothing in a pattern is refused before it is compiled. What was taken once and is not readable any more
+    /// matches nothing.
+    pub(crate) fn is_readable(text: &str) -> bool {
+        let read = || dialect::read(text).and_then(|reading| reading.needs_unicode());
+        text.len() <= PATTERN_BYTES_MAX && read().is_ok()
     }
 
     fn within(text: &str, bounds: &Bounds) -> Result<Self, PatternError> {
@@ -205,7 +237,7 @@ fn linear(
     let mut found = match build(COMPILED_BYTES_MAX) {
         Ok(regex) => (regex, COMPILED_BYTES_MAX),
         Err(error @ regex::Error::CompiledTooBig(_)) => {
-            return Err(PatternError::Syntax(error.to_string()));
+            return Err(PatternError::TooLarge(error.to_string()));
         }
         Err(_) => return Ok(None),
     };

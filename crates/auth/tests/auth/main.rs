@@ -7,6 +7,7 @@ mod backoff;
 mod definitions;
 mod login;
 mod matrix;
+mod outdated;
 mod passwords;
 mod pattern_costs;
 mod patterns;

@@ -199,6 +199,26 @@ impl Admin {
         Ok(is_first)
     }
 
+    /// Gives a user a topic permission that is refused now and was taken once, if it has none for the exchange: without one
+    /// it could use every key, and with this none.
+    ///
+    /// # Errors
+    /// As [`Admin::set_topic_permission`], but for the patterns.
+    pub fn keep_topic_permission(
+        &self,
+        user: &str,
+        vhost: &str,
+        exchange: &str,
+        permission: TopicPermission,
+    ) -> Result<(), AccountsError> {
+        self.change(|all| {
+            self.vhost_is_there(vhost)?;
+            let kept = all.set_topic_permission(user, vhost, exchange, permission)?;
+            let has_one = all.topic_permissions(user, vhost).iter().any(|(of, _)| *of == exchange);
+            Ok(if has_one { Vec::new() } else { vec![kept] })
+        })
+    }
+
     /// Takes away the topic permissions of a user in a vhost: that of one exchange, or all. Returns whether there was one.
     ///
     /// # Errors

@@ -266,6 +266,12 @@ impl Admin {
         Ok(self.known_vhost(vhost)?.policies(kind))
     }
 
+    /// Calls `each` with the vhost and the name of each policy that matches nothing, as its pattern was taken by an earlier
+    /// version and can't be compiled any more, and with why.
+    pub fn for_each_refused_policy(&self, each: &mut dyn FnMut(&str, &str, &str)) {
+        self.broker.for_each_refused_policy(each);
+    }
+
     /// Says what time it is, in milliseconds since 1970: whoever changes something while no client does. It is the time
     /// of the event that tells of the change.
     pub fn set_time(&self, now_ms: u64) {

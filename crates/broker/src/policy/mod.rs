@@ -19,6 +19,7 @@ pub(crate) use of_vhost::{CompiledPolicy, Policies};
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;
+use courser_auth::Pattern;
 use courser_codec::FieldTable;
 use courser_store::StoreError;
 use pattern::NamePattern;
@@ -166,6 +167,13 @@ impl Policy {
         }
         keys::check(&self.definition, kind)?;
         NamePattern::new(&self.pattern).map(drop)
+    }
+
+    /// Whether nothing is wrong with it but its pattern, which an earlier version may have taken.
+    pub fn is_outdated(&self, kind: PolicyKind) -> bool {
+        let refused = self.check(kind);
+        matches!(refused, Err(PolicyError::Invalid { key, .. }) if key == "pattern")
+            && Pattern::is_outdated(&self.pattern)
     }
 
     /// What counts towards the bytes of a vhost's policies.

@@ -43,7 +43,7 @@ const EXPIRES_SOON_S: i64 = 30 * 24 * 3600;
 const NEARLY: f64 = 0.8;
 
 /// Something that somebody should know.
-struct Finding {
+pub(super) struct Finding {
     severity: &'static str,
     kind: &'static str,
     text: String,
@@ -52,7 +52,7 @@ struct Finding {
 }
 
 impl Finding {
-    fn new(severity: &'static str, kind: &'static str, text: String) -> Self {
+    pub fn new(severity: &'static str, kind: &'static str, text: String) -> Self {
         Finding { severity, kind, text, since_ms: None, object: None }
     }
 
@@ -324,6 +324,7 @@ fn attention(call: &Call) -> Outcome {
     for Notice { kind, text, since_ms } in (call.api.settings.notices)() {
         findings.push(Finding::new("warning", kind, text.to_owned()).since(Some(since_ms)));
     }
+    findings.extend(super::refused::findings(admin));
     of_certificates(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {
         if most > 0 && used as f64 >= most as f64 * NEARLY {

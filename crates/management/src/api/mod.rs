@@ -33,6 +33,7 @@ mod peek;
 mod policies;
 mod questions;
 mod queues;
+mod refused;
 mod scrub;
 mod search;
 mod session;

@@ -71,6 +71,29 @@ pub(super) fn check(
     }
 }
 
+/// Whether a row is refused only for a pattern that an earlier version may have taken: an import leaves it out and goes on.
+pub(super) fn is_outdated(list: &str, row: &Value) -> bool {
+    match list {
+        "permissions" => {
+            typed::<PermissionRow>(list, row).is_ok_and(|row| row.permission().is_outdated())
+        }
+        "topic_permissions" => {
+            typed::<TopicPermissionRow>(list, row).is_ok_and(|row| row.permission().is_outdated())
+        }
+        "policies" => is_outdated_policy(row, row, PolicyKind::User),
+        "parameters" if text_of(row, "component") == Some("operator_policy") => {
+            let value = row.get("value");
+            value.is_some_and(|value| is_outdated_policy(row, value, PolicyKind::Operator))
+        }
+        _ => false,
+    }
+}
+
+fn is_outdated_policy(row: &Value, value: &Value, kind: PolicyKind) -> bool {
+    let (Some(name), Some(value)) = (text_of(row, "name"), value.as_object()) else { return false };
+    crate::api::policy(name, value).is_ok_and(|policy| policy.is_outdated(kind))
+}
+
 /// The vhost that a row names, for what is said of it. A file of one vhost names none.
 fn vhost(row: &Value) -> &str {
     text_of(row, "vhost").unwrap_or("/")

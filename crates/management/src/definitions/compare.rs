@@ -2,7 +2,7 @@
 
 use super::ImportError;
 use super::around::{DefaultTypes, Ends};
-use super::check::{check, unknown_keys};
+use super::check::{check, is_outdated, unknown_keys};
 use super::foreign::{leave_out_parameters, strip};
 use super::users::{protected, user_of};
 use super::vhosts::wanted_group;
@@ -111,6 +111,9 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
                 _ => None,
             };
             match (because, end) {
+                (Some(why), _) if stranger.is_none() && is_outdated(list, row) => {
+                    plan.skip.push(|| one(why));
+                }
                 (Some(why), _) => plan.refuse.push(|| one(why)),
                 (None, Some((what, name))) => plan.skip.push(|| one(missing(what, name))),
                 (None, None) => plan.add(list, key, row, known),

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::groups::count;
 use crate::json::to_table;
 use crate::refusal::Refusal;
-use courser_auth::{Hashing, PasswordHash, PermissionRow, TopicPermissionRow};
+use courser_auth::{Hashing, PasswordHash};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, NewQueue, Parameter, PolicyKind, VhostSettings,
 };
@@ -55,8 +55,9 @@ pub struct Imported {
     pub vhosts: usize,
     /// Exchanges, queues and bindings.
     pub topology: usize,
-    /// Rows whose names are reserved, bindings whose ends are not there, parameters whose components are not, and
-    /// policies whose keys are all RabbitMQ's.
+    /// Rows whose names are reserved, bindings whose ends are not there, parameters whose components are not,
+    /// policies whose keys are all RabbitMQ's, and policies and permissions with patterns that are refused now and that an
+    /// earlier version has taken.
     pub skipped: usize,
     /// What was left out and why, a line for each reason, with the first 20 of each. The log has them too.
     pub warnings: Vec<String>,
@@ -203,21 +204,6 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn permission(&mut self, row: &Value) -> Result<(), ImportError> {
-        let row: PermissionRow = typed("permissions", row)?;
-        self.known_vhost(&row.vhost)?;
-        let set = self.admin.set_permission(&row.user, &row.vhost, row.permission());
-        set.map(drop).map_err(|error| refused("permission of user", &row.user, error))
-    }
-
-    fn topic_permission(&mut self, row: &Value) -> Result<(), ImportError> {
-        let row: TopicPermissionRow = typed("topic_permissions", row)?;
-        self.known_vhost(&row.vhost)?;
-        let permission = row.permission();
-        let set = self.admin.set_topic_permission(&row.user, &row.vhost, &row.exchange, permission);
-        set.map(drop).map_err(|error| refused("topic permission of user", &row.user, error))
-    }
-
     pub(super) fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
         match self.admin.vhost(vhost) {
             Some(_) => Ok(()),
@@ -275,12 +261,12 @@ impl Import<'_> {
 
     fn policy(&mut self, row: &Value, kind: PolicyKind) -> Result<(), ImportError> {
         let name = text(row, "name", "policy")?;
-        let vhost = self.vhost_of(row, "policy")?;
-        self.set_policy(vhost, name, row, kind)
+        let vhost = self.vhost_of(row, "policy")?.to_owned();
+        self.set_policy(&vhost, name, row, kind)
     }
 
     fn set_policy(
-        &self,
+        &mut self,
         vhost: &str,
         name: &str,
         value: &Value,
@@ -290,8 +276,15 @@ impl Import<'_> {
         let empty = Map::new();
         let policy = crate::api::policy(name, value.as_object().unwrap_or(&empty));
         let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
-        let set = self.admin.set_policy(vhost, kind, policy);
-        set.map(drop).map_err(|error| refused("policy", name, error))
+        match self.admin.set_policy(vhost, kind, policy.clone()) {
+            Ok(_) => Ok(()),
+            Err(_) if policy.is_outdated(kind) => {
+                let of = if kind == PolicyKind::User { "policy" } else { "operator policy" };
+                self.skipped.outdated.push(format!("{of} '{name}' in vhost '{vhost}'"));
+                Ok(())
+            }
+            Err(error) => Err(refused("policy", name, error)),
+        }
     }
 
     fn parameter(&mut self, row: &Value) -> Result<(), ImportError> {
@@ -300,7 +293,10 @@ impl Import<'_> {
         let vhost = self.vhost_of(row, "parameter")?;
         let value = value(row, "parameter", name)?;
         match component {
-            "operator_policy" => self.set_policy(vhost, name, value, PolicyKind::Operator),
+            "operator_policy" => {
+                let vhost = vhost.to_owned();
+                self.set_policy(&vhost, name, value, PolicyKind::Operator)
+            }
             vhost_limits::COMPONENT => {
                 self.known_vhost(vhost)?;
                 // The parameter is all of them, unlike what the row of a vhost says.

@@ -24,11 +24,13 @@ pub(super) struct Skipped {
     stripped: Rows,
     /// Policies that have no other keys.
     emptied: Rows,
+    /// Policies and permissions with patterns that an earlier version has taken.
+    pub outdated: Rows,
 }
 
 /// The first of some rows, and how many there are.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     first: Vec<String>,
     count: usize,
 }
@@ -41,8 +43,12 @@ impl Rows {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The first of them, and how many others there are.
-    fn named(&self) -> String {
+    pub fn named(&self) -> String {
         let first = self.first.join(", ");
         match self.count - self.first.len() {
             0 => first,
@@ -76,7 +82,13 @@ impl Skipped {
 
     /// Rows that were left out whole.
     pub fn rows(&self) -> usize {
-        let left_out = [&self.reserved, &self.without_end, &self.without_component, &self.emptied];
+        let left_out = [
+            &self.reserved,
+            &self.without_end,
+            &self.without_component,
+            &self.emptied,
+            &self.outdated,
+        ];
         left_out.into_iter().map(|rows| rows.count).sum()
     }
 
@@ -103,8 +115,13 @@ impl Skipped {
                  policy of the next lower priority",
                 &self.emptied,
             ),
+            (
+                "policies and permissions not imported: earlier versions have taken their patterns, which are refused now; \
+                 set them anew. Topic permissions of which there were none for the exchange permit nothing",
+                &self.outdated,
+            ),
         ];
-        all.into_iter().filter(|(_, rows)| rows.count > 0)
+        all.into_iter().filter(|(_, rows)| !rows.is_empty())
     }
 
     /// Says it in the log.

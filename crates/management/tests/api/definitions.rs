@@ -147,7 +147,7 @@ async fn what_can_not_be_imported_is_named() {
 }
 
 #[tokio::test]
-async fn a_policy_that_is_too_large_is_refused_by_imports_and_dry_runs() {
+async fn a_policy_with_too_large_a_definition_is_refused_and_with_too_long_a_pattern_left_out() {
     let broker = Broker::start().await;
     let definition = json!({ "dead-letter-exchange": "x".repeat(256) });
     let document = json!({ "policies": [
@@ -155,9 +155,11 @@ async fn a_policy_that_is_too_large_is_refused_by_imports_and_dry_runs() {
         { "vhost": "/", "name": "wordy", "pattern": "a", "definition": definition },
     ] });
     let plan = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
-    assert_eq!((&plan["refuse_count"], &plan["create_count"]), (&json!(2), &json!(0)), "{plan}");
+    assert_eq!((&plan["refuse_count"], &plan["create_count"]), (&json!(1), &json!(0)), "{plan}");
+    let because = &plan["skip"][0]["because"];
+    assert_eq!(because, "policy 'long': pattern has 4097 bytes, and may have 4096");
     let answer = import(&broker, "/api/definitions", &document).await;
-    let reason = "policy 'long': pattern has 4097 bytes, and may have 4096";
+    let reason = "policy 'wordy': definition.dead-letter-exchange has more than 255 bytes";
     assert_eq!((answer.status, answer.refusal().1), (400, json!(reason)));
 }
 

@@ -26,6 +26,7 @@ mod metrics;
 mod metrics_format;
 mod moves;
 mod objects;
+mod outdated_patterns;
 mod pairs;
 mod pause;
 mod rates;

@@ -196,3 +196,31 @@ async fn the_example_of_the_documentation_does_what_it_says() {
     let generous = QueueOptions::default().with("x-max-length", 1_000_000);
     channel.queue_declare("generous", generous).await.expect("a queue");
 }
+
+#[test]
+fn definitions_with_patterns_that_an_earlier_version_took_stop_no_start_and_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let definitions = folder.path().join("definitions.json");
+    let text = r#"{
+        "users": [{"name": "app", "password_hash": "", "tags": ""}],
+        "vhosts": [{"name": "shop"}],
+        "permissions": [{"user": "app", "vhost": "shop", "configure": "", "write": "^(?#mine)q", "read": ""}],
+        "topic_permissions": [{"user": "app", "vhost": "shop", "exchange": "amq.topic", "write": "^(?#mine)q", "read": ""}],
+        "policies": [{"vhost": "shop", "name": "p", "pattern": "^(?#mine)q", "definition": {"max-length": 5}}]
+    }"#;
+    std::fs::write(&definitions, text).expect("a file");
+    let config = format!("management: {{ load_definitions: {} }}\n", definitions.display());
+    let config = written(&folder, &config);
+    for _ in 0..2 {
+        let broker = start(&folder, &config);
+        wait_for_log(
+            &folder,
+            "permission of user 'app' in vhost 'shop', topic permission of user 'app' for exchange 'amq.topic' in \
+             vhost 'shop', policy 'p' in vhost 'shop'",
+        );
+        drop(broker);
+    }
+    let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+    let kept = "permits nothing: set it anew user=\"app\" vhost=\"shop\" exchange=\"amq.topic\"";
+    assert!(log.contains(kept), "{log}");
+}

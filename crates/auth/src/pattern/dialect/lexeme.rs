@@ -2,7 +2,7 @@
 //! syntax would not have been checked.
 
 use super::nesting::{Group, REPEATED_MAX};
-use super::refuse;
+use super::{refuse, refuse_costly};
 use crate::pattern::PatternError;
 
 /// Bytes of `{n}`, `{n,}` or `{n,m}`, and n; none if the brace stands for itself.
@@ -45,7 +45,9 @@ pub(super) fn escape(text: &str, at: usize) -> Result<usize, PatternError> {
         'Q' | 'E' => refuse("escape each character by itself"),
         'b' | 'B' if rest[1..].starts_with('{') => refuse("escape the brace that follows it"),
         'p' | 'P' => match property(&rest[1..]) {
-            Some(length) if is_any(&rest[1..=length]) => refuse("write (?s:.)"),
+            Some(length) if is_any(&rest[1..=length]) => {
+                refuse_costly(&format!("\\{escaped}"), at, "write (?s:.)")
+            }
             Some(length) => Ok(2 + length),
             None => refuse("a letter or the name of a property in braces has to follow it"),
         },
@@ -150,7 +152,7 @@ pub(super) fn group(text: &str, at: usize) -> Result<(usize, Group<'_>), Pattern
         ("#", "(?#", "leave the comment out"),
     ] {
         if rest.starts_with(opens) {
-            return refuse(refused, at, instead);
+            return refuse_costly(refused, at, instead);
         }
     }
     let flags = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || b"-^".contains(byte));

@@ -37,11 +37,11 @@ impl Reading {
         }
         if let Some(at) = self.class_too_many {
             let instead = "there may be 16 in an expression that has characters beyond ASCII";
-            return refuse("class", at, instead);
+            return refuse_costly("class", at, instead);
         }
         match self.complement {
             Some(at) if self.ignores_case => {
-                refuse("class", at, "write it beside the brackets, as in (?:[a-z]|\\S)")
+                refuse_costly("class", at, "write it beside the brackets, as in (?:[a-z]|\\S)")
             }
             _ => Ok(true),
         }
@@ -52,7 +52,7 @@ impl Reading {
         self.ranged = self.ranged.saturating_add(most.saturating_sub(least));
         match self.ranged {
             0..=RANGED_MAX => Ok(()),
-            _ => refuse("-", at, "it is too wide: write what is not in it, as in [^a-z]"),
+            _ => refuse_costly("-", at, "it is too wide: write what is not in it, as in [^a-z]"),
         }
     }
 
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
         self.before = Before::Quantifier;
         if !self.nesting.repeat(least) {
-            return refuse(
+            return refuse_costly(
                 what,
                 at,
                 "with those in it, it repeats something more than 65535 times",
@@ -180,7 +180,7 @@ impl Reader<'_> {
                 return Ok(name.len() + 4);
             }
             Some(b'g') => {
-                return refuse("\\g", at, "write \\1 or \\k<name>; no group can be called");
+                return refuse_costly("\\g", at, "write \\1 or \\k<name>; no group can be called");
             }
             _ => {}
         }
@@ -269,4 +269,9 @@ impl Reader<'_> {
 
 fn refuse<T>(what: &str, at: usize, instead: &'static str) -> Result<T, PatternError> {
     Err(PatternError::Dialect { what: format!("'{what}'"), at, instead })
+}
+
+/// As [`refuse`], for what could cost much to compile.
+fn refuse_costly<T>(what: &str, at: usize, instead: &'static str) -> Result<T, PatternError> {
+    Err(PatternError::Costly { what: format!("'{what}'"), at, instead })
 }

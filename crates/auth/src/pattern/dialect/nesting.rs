@@ -4,7 +4,7 @@
 //! takes the stack for each group in a group, and multiplies the numbers of repetitions in repetitions. All that happens
 //! before it looks at any bound.
 
-use super::refuse;
+use super::{refuse, refuse_costly};
 use crate::pattern::PatternError;
 
 /// Groups in one another. Without optimisation, each takes up to 35 KiB of the stack of the engine that backtracks.
@@ -66,7 +66,7 @@ impl<'a> Nesting<'a> {
 
     pub fn open(&mut self, at: usize, group: Group<'a>) -> Result<(), PatternError> {
         if self.open.len() == DEPTH_MAX {
-            return refuse("(", at, "groups are nested more than 20 deep");
+            return refuse_costly("(", at, "groups are nested more than 20 deep");
         }
         let is_look_behind = matches!(group, Group::LookBehind);
         let capture = match group {
@@ -98,11 +98,11 @@ impl<'a> Nesting<'a> {
 
     pub fn refer(&mut self, at: usize, target: Target<'a>) -> Result<(), PatternError> {
         if self.references.len() == REFERENCES_MAX {
-            return refuse("\\", at, "there may be six back-references");
+            return refuse_costly("\\", at, "there may be six back-references");
         }
         if self.open.iter().any(|group| group.is_look_behind) {
             // All of its group would be compiled once more for each of them, backwards.
-            return refuse("\\", at, "no back-reference may stand in a look-behind");
+            return refuse_costly("\\", at, "no back-reference may stand in a look-behind");
         }
         self.references.push((at, target));
         for capture in self.open.iter().filter_map(|group| group.capture) {
@@ -121,7 +121,11 @@ impl<'a> Nesting<'a> {
                 }
             };
             if capture.is_some_and(|capture| capture.has_reference) {
-                return refuse("\\", *at, "it refers to a group that has a back-reference itself");
+                return refuse_costly(
+                    "\\",
+                    *at,
+                    "it refers to a group that has a back-reference itself",
+                );
             }
         }
         Ok(())
