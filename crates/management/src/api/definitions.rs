@@ -13,8 +13,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use memchr::memmem::{self, Finder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+/// Bytes of what separates the parts of a form (RFC 2046, 5.1.1).
+const BOUNDARY_BYTES_MAX: usize = 70;
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/api/definitions", Needs::Administrator, export, "What the broker is made of."),
@@ -94,8 +98,7 @@ pub(crate) fn definitions_file(call: &Call) -> Result<&[u8], Refusal> {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match kind.as_str() {
         "application/json" => Ok(&call.body[..]),
-        "multipart/form-data" => file_part(content_type, &call.body)
-            .ok_or_else(|| Refusal::bad_request("the form has no part named file")),
+        "multipart/form-data" => file_part(content_type, &call.body).map_err(Refusal::bad_request),
         _ => Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
     }
 }
@@ -153,26 +156,28 @@ pub(crate) fn imported_with(call: &Call, warnings: &[String]) -> Reply {
 }
 
 /// The content of the part `file` of a form.
-fn file_part<'b>(content_type: &str, body: &'b [u8]) -> Option<&'b [u8]> {
-    let boundary =
-        content_type.split(';').find_map(|part| part.trim().strip_prefix("boundary="))?;
-    let delimiter = [b"--", boundary.trim_matches('"').as_bytes()].concat();
-    let mut rest = &body[find(body, &delimiter)? + delimiter.len()..];
-    while let Some(end) = find(rest, &delimiter) {
+fn file_part<'b>(content_type: &str, body: &'b [u8]) -> Result<&'b [u8], &'static str> {
+    const MISSING: &str = "the form has no part named file";
+    let boundary = content_type.split(';').find_map(|part| part.trim().strip_prefix("boundary="));
+    let boundary = boundary.ok_or(MISSING)?.trim_matches('"');
+    if boundary.len() > BOUNDARY_BYTES_MAX {
+        return Err("the boundary of the form has more than 70 characters");
+    }
+    let delimiter = [b"--", boundary.as_bytes()].concat();
+    // In a time that is linear in the body, whatever is in it.
+    let delimiter = Finder::new(&delimiter);
+    let mut rest = &body[delimiter.find(body).ok_or(MISSING)? + delimiter.needle().len()..];
+    while let Some(end) = delimiter.find(rest) {
         let part = &rest[..end];
-        rest = &rest[end + delimiter.len()..];
-        let head_end = find(part, b"\r\n\r\n")?;
+        rest = &rest[end + delimiter.needle().len()..];
+        let head_end = memmem::find(part, b"\r\n\r\n").ok_or(MISSING)?;
         let head = String::from_utf8_lossy(&part[..head_end]).to_ascii_lowercase();
         if head.contains("name=\"file\"") || head.contains("name=file") {
             let content = &part[head_end + 4..];
-            return Some(content.strip_suffix(b"\r\n").unwrap_or(content));
+            return Ok(content.strip_suffix(b"\r\n").unwrap_or(content));
         }
     }
-    None
-}
-
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
+    Err(MISSING)
 }
 
 #[cfg(test)]
@@ -183,9 +188,9 @@ mod tests {
     fn the_file_of_a_form_is_found() {
         let body = b"--x\r\ncontent-disposition: form-data; name=\"redirect\"\r\n\r\n/\r\n--x\r\n\
                      Content-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n{}\r\n--x--\r\n";
-        assert_eq!(file_part("multipart/form-data; boundary=x", body), Some(&b"{}"[..]));
-        assert_eq!(file_part("multipart/form-data; boundary=\"x\"", body), Some(&b"{}"[..]));
-        assert_eq!(file_part("multipart/form-data; boundary=y", body), None);
-        assert_eq!(file_part("multipart/form-data", body), None);
+        assert_eq!(file_part("multipart/form-data; boundary=x", body), Ok(&b"{}"[..]));
+        assert_eq!(file_part("multipart/form-data; boundary=\"x\"", body), Ok(&b"{}"[..]));
+        assert!(file_part("multipart/form-data; boundary=y", body).is_err());
+        assert!(file_part("multipart/form-data", body).is_err());
     }
 }

@@ -210,6 +210,21 @@ async fn a_form_with_a_file_is_imported() {
 }
 
 #[tokio::test]
+async fn a_form_with_a_longer_boundary_than_there_may_be_is_refused() {
+    let broker = Broker::start().await;
+    for (length, status) in [(70, 204), (71, 400)] {
+        let boundary = "b".repeat(length);
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let body = format!(
+            "--{boundary}\r\ncontent-disposition: form-data; name=file\r\n\r\n{{}}\r\n--{boundary}--"
+        );
+        let (login, headers) = (Some("guest:guest"), [("content-type", kind.as_str())]);
+        let asking = broker.call_with("POST", "/api/definitions", login, &headers, body.as_bytes());
+        assert_eq!(asking.await.status, status, "{length}");
+    }
+}
+
+#[tokio::test]
 async fn who_has_the_same_definitions_is_told_so() {
     let broker = Broker::start().await;
     let first = broker.get("/api/definitions?download=mine.json").await;
