@@ -49,12 +49,6 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             Err(refused) => refusal(&refused),
         };
     }
-    let _settled = match scope {
-        Scope::Rows | Scope::AllRows | Scope::Parts(_) | Scope::WholeParts(_) => {
-            groups.settled().await
-        }
-        _ => None,
-    };
     let is_question = matches!(call.method, Method::GET | Method::HEAD);
     match scope {
         Scope::Home | Scope::Vhost | Scope::VhostOfBody => answer.to(call).await,
@@ -65,14 +59,14 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             }
             done
         }
-        Scope::Rows | Scope::AllRows => rows::answered(call, answer).await,
+        Scope::Rows | Scope::AllRows => rows::answered(call, answer, &*groups).await,
         Scope::Parts(merge) => {
             let question = Question::of_part(&call);
-            parts::answered(call, answer, question, merge).await
+            parts::answered(call, answer, &*groups, question, merge).await
         }
         Scope::WholeParts(merge) => {
             let question = Question::of_part(&call).without_columns(&call);
-            parts::answered(call, answer, question, merge).await
+            parts::answered(call, answer, &*groups, question, merge).await
         }
         Scope::Whoever => whoever(call).await.unwrap_or_else(|refused| refusal(&refused)),
         Scope::Events => events::answered(call).await.unwrap_or_else(|refused| refusal(&refused)),

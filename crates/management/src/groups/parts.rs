@@ -1,5 +1,6 @@
 //! Answers that are put together from what all groups say.
 
+use super::Groups;
 use super::answer::ask_all;
 use super::gather::place;
 use super::link::{Question, lost};
@@ -35,6 +36,7 @@ pub(super) type Merge = fn(&Call, Vec<Part>) -> Outcome;
 pub(super) async fn answered(
     call: Call,
     answer: Answer,
+    groups: &dyn Groups,
     question: Question,
     merge: Merge,
 ) -> Response<Outgoing> {
@@ -42,6 +44,8 @@ pub(super) async fn answered(
         Ok(place) => place,
         Err(refused) => return refusal(&refused),
     };
+    // Not while it waits for its place, for which there is no limit.
+    let _settled = groups.settled().await;
     let call = Arc::new(call);
     let parts = match said(&call, question).await {
         Ok(parts) => parts,

@@ -3,6 +3,7 @@
 //! Each group sends its rows in order, with what they are sorted by. Of each, one piece is in memory; what is in front of the page
 //! that is asked for is read and thrown away, so that no page takes more memory than another.
 
+use super::Groups;
 use super::answer::ask_all;
 use super::gather::place;
 use super::link::{Question, lost};
@@ -36,9 +37,13 @@ const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 const ROWS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers with a list of all groups.
-pub(super) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
+pub(super) async fn answered(
+    call: Call,
+    answer: Answer,
+    groups: &dyn Groups,
+) -> Response<Outgoing> {
     let call = Arc::new(call);
-    match merged(&call, &answer).await {
+    match merged(&call, &answer, groups).await {
         Ok(answered) => answered,
         Err(refused) => refused.unwrap_or_else(|refused| refusal(&refused)),
     }
@@ -47,8 +52,14 @@ pub(super) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
 /// What is answered instead: what a group says, or a refusal of this process.
 type Instead = Result<Response<Outgoing>, Refusal>;
 
-async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>, Instead> {
+async fn merged(
+    call: &Arc<Call>,
+    answer: &Answer,
+    groups: &dyn Groups,
+) -> Result<Response<Outgoing>, Instead> {
     let place = place(call).await.map_err(Err)?;
+    // Not while it waits for its place, for which there is no limit.
+    let _settled = groups.settled().await;
     let question = Question { rows: true, ..Question::of_part(call) };
     let mut lists = Vec::new();
     for (group, answered) in ask_all(call, question).await {

@@ -5,9 +5,11 @@ use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
 use courser_management::{HOME, RelayStream};
 use serde_json::json;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy};
+use tokio::task::JoinSet;
 
 /// A connection to a group that answers so much later.
 pub fn by(time: Duration, group: DuplexStream) -> RelayStream {
@@ -73,4 +75,33 @@ async fn a_list_of_another_group_that_is_taken_too_slowly_does_not_end_as_if_it_
     // The end is an error or none.
     let _ = list.read_to_end(&mut rest).await;
     assert!(!rest.is_empty() && !rest.ends_with(b"0\r\n\r\n"));
+}
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_waits_for_its_place_keeps_no_vhost_in_its_group() {
+    const LATE: Duration = Duration::from_secs(5);
+    let world = Arc::new(World::start().await);
+    world.known.late_s.store(LATE.as_secs(), Ordering::Relaxed);
+    let mut asked = JoinSet::new();
+    // More than there are places for. A trial keeps no vhost in its group.
+    for nth in 0..50 {
+        let world = Arc::clone(&world);
+        asked.spawn(async move {
+            let json = [("content-type", "application/json")];
+            let trial = "/api/definitions?dry_run=true";
+            match nth {
+                0..40 => world.call(&world.home, "POST", trial, "guest", &json, "{}").await.status,
+                40..45 => world.home("GET", "/api/queues", "").await.status,
+                _ => world.home("GET", "/api/overview", "").await.status,
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(LATE / 5).await;
+    assert!(asked.try_join_next().is_none(), "all of them wait");
+    assert!(world.known.changes.try_write().is_ok(), "no list is made yet");
+    while let Some(status) = asked.join_next().await {
+        assert_eq!(status.expect("no panic"), 200);
+    }
 }

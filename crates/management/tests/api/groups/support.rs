@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 pub const GROUPS: u16 = 3;
@@ -38,6 +38,8 @@ pub struct Known {
     /// Seconds after which the groups answer.
     pub late_s: AtomicU64,
     pub connections: AtomicUsize,
+    /// Locked for writing while a vhost changes its group.
+    pub changes: Arc<RwLock<()>>,
     version: AtomicU64,
     /// What is done at home when the others next learn what it has.
     pub meanwhile: Mutex<Option<fn(&Admin)>>,
@@ -46,7 +48,8 @@ pub struct Known {
 
 impl Groups for Known {
     fn settled(&self) -> Later<Settled> {
-        Box::pin(async { None })
+        let changes = Arc::clone(&self.changes);
+        Box::pin(async move { Some(changes.read_owned().await) })
     }
 
     fn others(&self) -> Vec<u16> {
@@ -221,6 +224,7 @@ impl World {
             down: AtomicU16::new(HOME),
             late_s: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
+            changes: Arc::default(),
             version: AtomicU64::new(0),
             meanwhile: Mutex::default(),
             stop: Mutex::new(watch::Sender::new(false)),
