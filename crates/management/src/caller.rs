@@ -183,6 +183,24 @@ impl Caller {
         Ok(Caller { user, directory, ..self.clone() })
     }
 
+    /// As [`Caller::again`] in a group that home has asked, which alone can ask an authority or knows of the session: with the
+    /// end of a token, and with the group's copy of the users.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn again_inside(&self, now_ms: u64) -> Result<Caller, Refusal> {
+        let expires_ms = self.grant.as_ref().and_then(|grant| grant.expires_ms());
+        if expires_ms.is_some_and(|until| until <= now_ms) {
+            return Err(Refusal::challenge());
+        }
+        // One whom the group had heard nothing of yet is as home has said.
+        let is_kept = |user: &Arc<User>| Arc::ptr_eq(user, &self.user);
+        match self.grant.is_none() && self.directory.user(self.name()).is_some_and(is_kept) {
+            true => self.again(now_ms),
+            false => Ok(self.clone()),
+        }
+    }
+
     /// As [`Caller::again`], away from the threads that serve connections where it may take long.
     pub async fn asked_again(&self, now_ms: u64) -> Result<Caller, Refusal> {
         if !self.is_known_elsewhere() {

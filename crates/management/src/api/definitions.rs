@@ -128,6 +128,8 @@ pub(crate) fn import_of(
     file: &[u8],
     vhost: Option<&str>,
 ) -> Result<Imported, Refusal> {
+    // The import may have waited long for its place.
+    call.check_asker()?;
     let done = import_into(call, file, vhost).map_err(|error| {
         let refused = match call.check_asker() {
             Ok(()) => Refusal::bad_request(error.to_string()),

@@ -6,13 +6,13 @@ use super::{Groups, HOME, events, imports, parts, rows};
 use crate::api::live::EVENT_STREAM;
 use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
-use crate::http::answer::{Answer, interrupted, refusal};
+use crate::http::answer::{Answer, WHOLE_BYTES_MAX, interrupted, refusal};
 use crate::http::body::Outgoing;
 use crate::listener::Listener;
 use crate::refusal::Refusal;
 use crate::routes::check_vhost;
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING};
 use hyper::{Method, Response, StatusCode};
 use std::sync::Arc;
 
@@ -121,8 +121,14 @@ async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Out
     let head = answered.headers();
     let listener = match head.get(CONTENT_TYPE).is_some_and(|what| what == EVENT_STREAM) {
         true => Some(Listener::of(&call, |caller| caller.need_login().is_ok())?),
-        // What is sent in pieces has no length.
-        false if call.method == Method::GET && !head.contains_key(CONTENT_LENGTH) => {
+        // Home would send in pieces what is longer, or of which it does not know how long it is.
+        false
+            if answered
+                .body()
+                .size_hint()
+                .exact()
+                .is_none_or(|bytes| bytes > WHOLE_BYTES_MAX as u64) =>
+        {
             Listener::of_list(&call, needs)
         }
         false => None,

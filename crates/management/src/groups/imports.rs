@@ -106,10 +106,10 @@ async fn in_vhosts(
         Ok(texts.collect::<Vec<(u16, String)>>())
     });
     for (group, rows) in dividing.await? {
-        aside(call, Call::check_asker).await?;
         if group == HOME {
             warnings.extend(at_home(call, rows).await?);
         } else if known.contains(&group) {
+            aside(call, Call::check_asker).await?;
             match sent(call, group, rows).await? {
                 Sent::Done(more) => warnings.extend(more),
                 refused @ Sent::Refused(_) => return Ok(refused),

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes up to which a list goes out whole.
-const WHOLE_BYTES_MAX: usize = 128 * 1024;
+pub(crate) const WHOLE_BYTES_MAX: usize = 128 * 1024;
 /// How long a change may take to be durable.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes below which nothing is gained by compressing.
@@ -238,11 +238,15 @@ impl Answer {
 }
 
 /// Looks whether the sender may still ask: a request waits for its place, and work between its portions. What another
-/// program knows is asked where the request comes in, and what home passes on is asked there.
+/// program knows is asked where the request comes in; of what home passes on, a group looks at what it knows itself.
 pub(crate) fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
-    let is_asked_here = |caller: &&Caller| call.inside.is_none() && !caller.is_known_elsewhere();
-    let Some(caller) = call.caller.as_ref().filter(is_asked_here) else { return Ok(()) };
-    let caller = caller.again(call.api.now_ms())?;
+    let Some(caller) = call.caller.as_ref() else { return Ok(()) };
+    let now_ms = call.api.now_ms();
+    let caller = match call.inside {
+        Some(_) => caller.again_inside(now_ms)?,
+        None if caller.is_known_elsewhere() => return Ok(()),
+        None => caller.again(now_ms)?,
+    };
     check_tags(&caller, needs)?;
     call.caller = Some(caller);
     Ok(())

@@ -1,12 +1,15 @@
 //! Imports whose user loses the right to them meanwhile, and those that a group refuses.
 
 use super::support::World;
+use super::told::OF_ROOT_TOKEN;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
 use courser_broker::admin::Admin;
 use courser_management::HOME;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -164,12 +167,10 @@ async fn home_imports_as_long_as_the_authority_of_who_asked_lets_it_in() {
 /// Imports that one user has at home at a time.
 const AT_HOME: usize = 16;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_done() {
-    let world = Arc::new(World::start().await);
-    // As long as this goes on, no import gets on.
-    let (going_on, until) = std::sync::mpsc::channel::<()>();
-    let (begun, is_at_it) = std::sync::mpsc::channel();
+/// As long as what is returned is there, no change of users gets on at home.
+fn hold_accounts(world: &World) -> (Sender<()>, JoinHandle<()>) {
+    let (going_on, until) = channel::<()>();
+    let (begun, is_at_it) = channel();
     let admin = world.admin_of(HOME);
     let changing = std::thread::spawn(move || {
         let change = |_: &mut User| {
@@ -177,9 +178,16 @@ async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_don
             let _ = until.recv();
             Ok(())
         };
-        admin.put_user("changed", &[], change).map(drop)
+        admin.put_user("changed", &[], change).map(drop).expect("it is changed");
     });
     is_at_it.recv().expect("it begins");
+    (going_on, changing)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_done() {
+    let world = Arc::new(World::start().await);
+    let (going_on, changing) = hold_accounts(&world);
     for nth in 0..IMPORTS {
         let importing = Arc::clone(&world);
         let file =
@@ -195,7 +203,7 @@ async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_don
         importing.abort();
     }
     drop(going_on);
-    changing.join().expect("no panic").expect("it is changed");
+    changing.join().expect("no panic");
     let all = world.admin_of(HOME);
     let made =
         || (0..IMPORTS).filter(|nth| all.accounts().user(&nth.to_string()).is_some()).count();
@@ -206,6 +214,42 @@ async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_don
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(made() <= AT_HOME, "{} imports at a time", made());
     assert_eq!(import(&world, "{}").await, 204);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_that_waits_for_a_place_at_home_makes_nothing_once_the_authority_refuses() {
+    let world = Arc::new(World::start().await);
+    let ask = |path: String, method: &'static str, body: String| {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            let json = [("content-type", "application/json")];
+            world.call(&world.home, method, &path, OF_ROOT_TOKEN, &json, &body).await.status
+        })
+    };
+    let (going_on, changing) = hold_accounts(&world);
+    let user = r#"{"password_hash":"","tags":[]}"#;
+    let mut others = Vec::new();
+    for nth in 0..AT_HOME {
+        let now_ms = world.told_ms() + 1;
+        world.now_ms.store(now_ms, Ordering::Relaxed);
+        others.push(ask(format!("/api/users/other-{nth}"), "PUT", user.to_owned()));
+        // It has a place.
+        while world.told_ms() < now_ms {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let file = json!({ "users": [{ "name": "new", "password_hash": "", "tags": [] }] });
+    let importing = ask("/api/definitions".to_owned(), "POST", file.to_string());
+    // It may be about to wait; then it is refused before that.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    world.is_out.store(true, Ordering::Relaxed);
+    drop(going_on);
+    changing.join().expect("no panic");
+    assert_eq!(importing.await.expect("no panic"), 401);
+    assert!(world.admin_of(HOME).accounts().user("new").is_none());
+    for other in others {
+        assert_eq!(other.await.expect("no panic"), 201);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

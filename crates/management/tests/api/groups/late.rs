@@ -1,6 +1,7 @@
 //! Groups that take their time.
 
 use super::support::World;
+use crate::support::until_of;
 use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
 use courser_management::{HOME, RelayStream};
@@ -104,4 +105,25 @@ async fn a_list_that_waits_for_its_place_keeps_no_vhost_in_its_group() {
     while let Some(status) = asked.join_next().await {
         assert_eq!(status.expect("no panic"), 200);
     }
+}
+
+#[tokio::test]
+async fn a_large_answer_of_another_group_ends_with_the_right_of_who_asks() {
+    let world = World::start().await;
+    let group = world.group_of("b").expect("it is there");
+    assert_ne!(group, HOME);
+    for nth in 0..10_000 {
+        let queue = NewQueue { durable: true, auto_delete: false, arguments: FieldTable::new() };
+        let name = format!("{nth}-{}", "x".repeat(200));
+        world.admin_of(group).declare_queue("b", &name, queue).expect("a queue");
+    }
+    let mut answer = world.follow("/api/definitions/b", "guest").await;
+    let head = until_of(&mut answer, "\r\n\r\n").await.to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.expect("it is made already").parse().expect("a number");
+    world.admin_of(HOME).delete_user("guest").expect("it is there");
+    let mut rest = Vec::new();
+    // The end is an error or none.
+    let _ = answer.read_to_end(&mut rest).await;
+    assert!(rest.len() < length / 2, "{} of {length}", rest.len());
 }

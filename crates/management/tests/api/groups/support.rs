@@ -3,7 +3,7 @@
 use super::cut_short::{Few, OF_FEW};
 use super::late;
 use super::same::{difference, same};
-use super::told::{OF_SILENT, OF_TOKEN, Silent, Told};
+use super::told::{OF_BRIEF_TOKEN, OF_ROOT_TOKEN, OF_SILENT, OF_TOKEN, Silent, Told};
 use crate::support::{Answer, exchange_over};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -121,7 +121,7 @@ fn broker(group: u16) -> Arc<Broker> {
 /// The users whom no broker knows, by their names, which are their passports too.
 fn known_elsewhere(name: &str, is_out: &Arc<AtomicBool>) -> Option<Arc<dyn Authority>> {
     match name {
-        OF_TOKEN => Some(Told::until(is_out)),
+        OF_TOKEN | OF_BRIEF_TOKEN | OF_ROOT_TOKEN => Some(Told::until(name, is_out)),
         OF_SILENT => Some(Silent::at_all()),
         OF_FEW => Some(Few::to_begin_with()),
         _ => None,

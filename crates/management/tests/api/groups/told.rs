@@ -10,6 +10,11 @@ use tokio::task::JoinSet;
 
 /// A user whom no directory knows: it may read what is called so in vhost `b`, and make what begins with it.
 pub const OF_TOKEN: &str = "of-token";
+/// The same, whose token ends at this time.
+pub const OF_BRIEF_TOKEN: &str = "of-token-that-ends";
+const ENDS_MS: u64 = 1_000_001;
+/// The same, who may do everything.
+pub const OF_ROOT_TOKEN: &str = "of-token-of-root";
 
 #[derive(Debug)]
 pub struct Told {
@@ -19,10 +24,11 @@ pub struct Told {
 
 impl Told {
     /// Its authority lets it in no more once `is_out` says so.
-    pub fn until(is_out: &Arc<AtomicBool>) -> Arc<dyn Authority> {
-        let mut user = User::new(OF_TOKEN, PasswordHash::none());
+    pub fn until(name: &str, is_out: &Arc<AtomicBool>) -> Arc<dyn Authority> {
+        let mut user = User::new(name, PasswordHash::none());
         user.origin = Origin::Elsewhere;
-        user.tags = Tags::parse("management").expect("tags");
+        let tags = if name == OF_ROOT_TOKEN { "administrator" } else { "management" };
+        user.tags = Tags::parse(tags).expect("tags");
         Arc::new(Told { user: Arc::new(user), is_out: Arc::clone(is_out) })
     }
 }
@@ -49,9 +55,24 @@ impl Authority for Told {
         if self.is_out.load(Ordering::Relaxed) { Again::Refused } else { Again::Same }
     }
 
-    fn passport(&self) -> Option<String> {
-        Some(OF_TOKEN.to_owned())
+    fn expires_ms(&self) -> Option<u64> {
+        (self.user.name == OF_BRIEF_TOKEN).then_some(ENDS_MS)
     }
+
+    fn passport(&self) -> Option<String> {
+        Some(self.user.name.clone())
+    }
+}
+
+#[tokio::test]
+async fn what_waits_in_a_group_ends_with_the_token_of_who_asked() {
+    let world = World::start().await;
+    world.both("PUT", "/api/queues/b/of-token", "{}").await;
+    let path = "/api/queues/b/of-token";
+    let asked = async || world.both_as("GET", path, OF_BRIEF_TOKEN, &[], "").await.status;
+    assert_eq!(asked().await, 200);
+    world.now_ms.store(ENDS_MS, Ordering::Relaxed);
+    assert_eq!(asked().await, 401);
 }
 
 /// A user whom a program knows that says nothing more once the user is logged in, until it is told to.
