@@ -40,7 +40,8 @@ pub struct Known {
     pub connections: AtomicUsize,
     /// Locked for writing while a vhost changes its group.
     pub changes: Arc<RwLock<()>>,
-    version: AtomicU64,
+    /// Of what the groups were given last; one copy is made after the other.
+    version: Mutex<u64>,
     /// What is done at home when the others next learn what it has.
     pub meanwhile: Mutex<Option<fn(&Admin)>>,
     stop: Mutex<watch::Sender<bool>>,
@@ -87,11 +88,13 @@ impl Groups for Known {
 impl Known {
     /// Gives the groups what they have a copy of.
     fn copy(&self) {
+        let mut version = self.version.lock();
         let home = self.brokers[usize::from(HOME)].admin();
         for group in 1..GROUPS {
             let mut definitions = home.definitions_of_group(group).expect("definitions");
             // A store in memory has no log that grows.
-            definitions.version = Lsn(self.version.fetch_add(1, Ordering::Relaxed) + 1);
+            *version += 1;
+            definitions.version = Lsn(*version);
             let admin = self.brokers[usize::from(group)].admin();
             admin.adopt_definitions(definitions).expect("they are taken");
         }
@@ -225,7 +228,7 @@ impl World {
             late_s: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             changes: Arc::default(),
-            version: AtomicU64::new(0),
+            version: Mutex::default(),
             meanwhile: Mutex::default(),
             stop: Mutex::new(watch::Sender::new(false)),
         });
