@@ -100,6 +100,14 @@ impl Segment {
         self.holes.lock().iter().map(|hole| u64::from(hole.end - hole.start)).sum()
     }
 
+    /// Whether some of these offsets were punched out of it.
+    pub fn has_hole(&self, offsets: Range<u64>) -> bool {
+        let overlaps = |hole: &Range<u32>| {
+            u64::from(hole.start) < offsets.end && offsets.start < u64::from(hole.end)
+        };
+        self.holes.lock().iter().any(overlaps)
+    }
+
     /// Opens its file to read, or shares it with whoever else reads it now.
     pub fn open(&self, disk: &dyn Disk, dir: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut file = self.file.lock();

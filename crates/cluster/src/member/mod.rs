@@ -198,19 +198,19 @@ impl Member {
         self.shared.replica.want(piece);
     }
 
-    /// A piece of the log for a node whose disk has damaged it: see [`Replica::piece`].
+    /// A piece of the log for a node whose disk has damaged it, and what follows it: see [`Replica::stretch`].
     ///
     /// # Errors
     /// When it can't be said now.
-    pub fn piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
-        self.shared.replica.piece(piece)
+    pub fn stretch(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
+        self.shared.replica.stretch(piece)
     }
 
     /// Writes a piece again that another node has: see [`Replica::mend`].
     ///
     /// # Errors
     /// Why it is not written.
-    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
+    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<Vec<Piece>, MendError> {
         self.shared.replica.mend(piece, bytes)
     }
 

@@ -18,6 +18,13 @@ use std::{collections::BTreeSet, io};
 
 /// Pieces that are known to be damaged at most; others are noted when these are whole again.
 const DAMAGED_MAX: usize = 1024;
+/// Bytes of a stretch of frames at most, if its first one is not longer.
+const STRETCH_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the log that are read from a frame on that was written again: damage seldom comes alone, and what a reader needs next
+/// can be brought before it finds it.
+const READ_ON_BYTES: u64 = 64 << 20;
+/// Bytes of entries that are read at once then.
+const READ_BYTES: u64 = 1 << 20;
 
 /// What copies give each other of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,16 +165,39 @@ impl Replica {
         }
     }
 
-    /// Writes a piece again that [`Replica::piece`] of another copy has returned, and syncs it.
+    /// The same of a frame with those that follow it, as far as they are whole: a disk that has lost a page has damaged all frames in
+    /// it, and no reader of the other copy knows where they begin.
+    ///
+    /// # Errors
+    /// As for [`Replica::piece`].
+    pub fn stretch(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
+        let Some(mut bytes) = self.piece(piece)? else { return Ok(None) };
+        while let Piece::Frame(start) = piece
+            && let Ok(Some(next)) = self.piece(Piece::Frame(start.plus(bytes.len() as u64)))
+            && bytes.len() + next.len() <= STRETCH_BYTES_MAX
+        {
+            bytes.extend_from_slice(&next);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Writes again what [`Replica::piece`] or [`Replica::stretch`] of another copy has returned, and syncs it: of the frames that
+    /// follow the first one those that are damaged. Returns which, and has [`Replica::damaged`] name the next one behind them that
+    /// is damaged.
     ///
     /// # Errors
     /// Nothing has changed, unless the disk has failed meanwhile.
-    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
-        self.journal.core.mend(piece, bytes)?;
+    pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<Vec<Piece>, MendError> {
+        let core = &self.journal.core;
+        let written = core.mend(piece, bytes)?;
         let mut damage = self.shared().damage.lock();
-        damage.wanted.remove(&piece);
-        damage.mended += 1;
-        Ok(())
+        damage.wanted.retain(|wanted| !written.contains(wanted));
+        damage.mended += written.len() as u64;
+        drop(damage);
+        if let Piece::Frame(position) = piece {
+            core.read_on(position);
+        }
+        Ok(written)
     }
 
     /// No other copy has this piece: readers of a record are told that it is lost, if it is damaged here. What the system
@@ -257,29 +287,83 @@ impl Core {
         Ok(frame)
     }
 
-    fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<(), MendError> {
+    /// Returns what was written: the piece, and those behind it that were damaged.
+    fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<Vec<Piece>, MendError> {
         let position = piece.position();
-        let is_it = match piece {
-            Piece::Record(_) => is_record_at(position, bytes, self.id),
-            Piece::Frame(_) => is_frame_at(position, bytes, self.id),
-        };
-        if !is_it {
-            return Err(MendError::Bad(position));
-        }
-        let end = position.plus(bytes.len() as u64);
-        if end > self.durable() {
-            return Err(MendError::Uncommitted(position));
-        }
+        let pieces = split(piece, bytes, self.id).ok_or(MendError::Bad(position))?;
         // While this is held, no segment becomes a spare file and then another segment.
         let _not_freed = self.upkeeping.lock();
         let segment = self.segments.find(position).ok_or(MendError::Gone(position))?;
-        if end > segment.end() {
-            return Err(MendError::Bad(position));
+        let mut file = None;
+        let mut written = Vec::new();
+        for (one, bytes) in pieces {
+            let end = one.position().plus(bytes.len() as u64);
+            let offset = one.position().0 - segment.start.0;
+            let is_first = one == piece;
+            match () {
+                () if is_first && end > self.durable() => {
+                    return Err(MendError::Uncommitted(position));
+                }
+                () if is_first && end > segment.end() => return Err(MendError::Bad(position)),
+                () if is_first => {}
+                // What was given back to the file system no reader needs.
+                () if end > self.durable() || end > segment.end() => break,
+                () if segment.has_hole(offset..offset + bytes.len() as u64) => break,
+                () if self.whole_piece(one).is_ok() => continue,
+                () => {}
+            }
+            let file = match &mut file {
+                Some(file) => file,
+                none => none.insert(self.disk.open(&segment.path(&self.dir), OpenMode::Write)?),
+            };
+            write_all(&**file, bytes, offset)?;
+            written.push(one);
         }
-        let file = self.disk.open(&segment.path(&self.dir), OpenMode::Write)?;
-        write_all(&*file, bytes, position.0 - segment.start.0)?;
-        Ok(file.sync_data()?)
+        if let Some(file) = file {
+            file.sync_data()?;
+        }
+        Ok(written)
     }
+
+    /// Reads entries from a position on, so that other copies are asked for the next one that is damaged.
+    fn read_on(&self, position: Lsn) {
+        let Some(replica) = &self.replica else { return };
+        let (mark, base, last) = {
+            let entries = replica.entries.lock();
+            (entries.mark_before(position), entries.base.index, entries.commit)
+        };
+        let Some(mark) = mark else { return };
+        let mut next = mark.index.max(base + 1);
+        let to = position.plus(READ_ON_BYTES);
+        while next <= last {
+            let Ok(read) = self.read_entries(next, last + 1, READ_BYTES) else { return };
+            if read.last().is_none_or(|entry| entry.end() >= to) {
+                return;
+            }
+            next += read.len() as u64;
+        }
+    }
+}
+
+/// The pieces that were brought together, one behind the other; none if some of it is not what was written.
+fn split(first: Piece, bytes: &[u8], id: u64) -> Option<Vec<(Piece, &[u8])>> {
+    let start = match first {
+        Piece::Record(position) => {
+            return is_record_at(position, bytes, id).then(|| vec![(first, bytes)]);
+        }
+        Piece::Frame(position) => position,
+    };
+    let (mut frames, mut done) = (Vec::new(), 0);
+    while done < bytes.len() || frames.is_empty() {
+        let (position, rest) = (start.plus(done as u64), &bytes[done..]);
+        let frame = rest.get(..Piece::Frame(position).len_of(rest)?)?;
+        if !is_frame_at(position, frame, id) {
+            return None;
+        }
+        frames.push((Piece::Frame(position), frame));
+        done += frame.len();
+    }
+    Some(frames)
 }
 
 /// Whether these are a record that was written at a position, with its head.

@@ -81,7 +81,7 @@ fn place(copy: &Copy, position: Lsn) -> (PathBuf, usize) {
     (path.clone(), (position.0 - start) as usize)
 }
 
-fn corrupt(copy: &Copy, position: Lsn) {
+pub fn corrupt(copy: &Copy, position: Lsn) {
     let (path, offset) = place(copy, position);
     copy.disk.corrupt(&path, offset, 0x10);
 }
@@ -185,6 +185,69 @@ fn an_entry_with_several_damaged_frames_is_written_again_frame_by_frame() {
     }
     assert_eq!(read_all(leader, other), whole);
     assert_eq!(leader.mended(), 2);
+}
+
+/// Has a disk lose what is from here to there: no frame in it says where it ends.
+fn lose(copy: &Copy, from: Lsn, to: Lsn) {
+    for position in (from.0..to.0).step_by(8) {
+        corrupt(copy, Lsn(position));
+    }
+}
+
+/// Has the other copy give all that is known to be damaged. Returns how often it was asked.
+fn mend_all(copy: &Replica, helper: &Replica) -> usize {
+    let mut asked = 0;
+    while let [piece, ..] = copy.damaged(9)[..] {
+        let stretch = helper.stretch(piece).unwrap().expect("the other copy has it");
+        copy.mend(piece, &stretch).unwrap();
+        asked += 1;
+    }
+    asked
+}
+
+#[test]
+fn many_entries_that_the_disk_has_lost_are_asked_for_at_once() {
+    let two = Two::new(&[40; 200]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let whole = read_all(leader, other);
+    let lost = &whole[20..180];
+    let segments: std::collections::BTreeSet<PathBuf> =
+        lost.iter().map(|entry| place(&two.leader, entry.start()).0).collect();
+    for entry in lost {
+        lose(&two.leader, entry.start(), entry.end());
+    }
+    assert!(leader.read(whole[20].id.index, whole[20].id.index + 1, u64::MAX).is_err());
+    // Segments end where their last frame says.
+    assert_eq!(mend_all(leader, other), segments.len());
+    assert_eq!(leader.mended(), 2 * lost.len() as u64);
+    assert_eq!(read_all(leader, other), whole);
+    assert_eq!(leader.mended(), 2 * lost.len() as u64, "nothing was left");
+}
+
+#[test]
+fn damage_behind_what_was_written_again_is_asked_for_before_it_is_read() {
+    let two = Two::new(&[40; 200]);
+    let (leader, other) = (two.leader.replica(), two.other.replica());
+    let whole = read_all(leader, other);
+    for number in [20, 90, 91, 199] {
+        corrupt(&two.leader, whole[number].start().plus(60));
+        corrupt(&two.other, whole[number + 1].start());
+    }
+    let index = whole[20].id.index;
+    assert!(leader.read(index, index + 1, u64::MAX).is_err());
+    let mut mended = Vec::new();
+    while let [piece] = leader.damaged(9)[..] {
+        let stretch = other.stretch(piece).unwrap().expect("the other copy has it");
+        leader.mend(piece, &stretch).unwrap();
+        mended.push(piece);
+        if mended.len() == 2 {
+            // The other copy has this one again.
+            corrupt(&two.other, whole[91].start());
+        }
+    }
+    let frames = [20, 90, 91, 199].map(|number| Piece::Frame(whole[number].start()));
+    assert_eq!(mended, frames);
+    assert_eq!(leader.read(index, u64::MAX, u64::MAX).unwrap(), whole[20..]);
 }
 
 #[test]

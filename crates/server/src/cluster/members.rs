@@ -49,6 +49,8 @@ pub(super) struct Members {
     pub(super) heard_of_disks: Mutex<Option<Instant>>,
     /// Those of the others that have said whether theirs have room.
     pub(super) rooms: Mutex<BTreeMap<NodeId, bool>>,
+    /// Nodes that did not answer when they were asked for what is damaged, and when that was.
+    pub(super) silent: Mutex<BTreeMap<NodeId, Instant>>,
     pub(super) runtime: Handle,
 }
 
@@ -72,6 +74,7 @@ impl Members {
             scrub: OnceLock::new(),
             heard_of_disks: Mutex::default(),
             rooms: Mutex::default(),
+            silent: Mutex::default(),
             runtime: Handle::current(),
         })
     }

@@ -7,20 +7,41 @@ use super::questions::Question;
 use crate::scrub::{Journals, Part, Pass, Piece, Readable, Scrubbing};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use courser_cluster::transport::Node;
-use courser_cluster::{GroupNumber, Leadership, Member};
+use courser_cluster::transport::{DialError, Node};
+use courser_cluster::{GroupNumber, Leadership, Member, NodeId};
 use courser_management::ScrubState;
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// Pieces that are asked for in one go.
+/// Pieces that are asked for before it is found out which are damaged next.
 const PIECES_AT_ONCE: usize = 16;
+/// How long is gone on while others bring what is damaged.
+const MEND_TIME: Duration = Duration::from_secs(3);
 /// Bytes that an answer brings at most.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// How often the others are asked what they have found.
 const HEAR_INTERVAL: Duration = Duration::from_secs(10);
 /// How long another node may take for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it may take at first: one that takes longer is asked again behind the others.
+const ANSWER_SOON: Duration = Duration::from_secs(1);
+/// How long one that did not answer is left alone: each question to it would take as long again.
+const SILENT_REST: Duration = Duration::from_secs(10);
+
+/// Why a node has brought nothing.
+enum NoPiece {
+    /// It does not answer.
+    Silent,
+    /// It says so, or is not there.
+    Failed(String),
+}
+
+impl<E: std::error::Error> From<E> for NoPiece {
+    fn from(error: E) -> Self {
+        NoPiece::Failed(error.to_string())
+    }
+}
 
 /// This node's copy of a group's log, which is read for damage.
 struct OwnCopy {
@@ -46,7 +67,7 @@ impl Readable for OwnCopy {
         };
         // If no node can be asked now, others ask later.
         self.member.want(piece);
-        self.members.mend_piece(self.group, &self.member, piece)
+        !self.members.mend_piece(self.group, &self.member, piece).is_empty()
     }
 }
 
@@ -83,47 +104,69 @@ pub(super) fn journals(members: &Arc<Members>) -> Journals {
 }
 
 impl Members {
-    /// Asks for what is damaged, some of it, and writes it again. To be called now and then. Blocks.
+    /// Asks for what is damaged, and writes it again. Ends when nothing is brought, or after a while: to be called now and then.
+    /// Blocks.
     pub(super) fn mend(&self, group: &Group, member: &Member) {
-        for piece in member.damaged(PIECES_AT_ONCE) {
-            if self.mend_piece(group.number, member, piece)
-                && let Some(scrub) = self.scrub.get()
-            {
-                scrub.is_repaired(&journal_of(group.number), part_of(piece));
+        let began = Instant::now();
+        let mut goes_on = true;
+        while goes_on {
+            goes_on = false;
+            for piece in member.damaged(PIECES_AT_ONCE) {
+                let written = self.mend_piece(group.number, member, piece);
+                goes_on |= !written.is_empty() && began.elapsed() < MEND_TIME;
+                let Some(scrub) = self.scrub.get() else { continue };
+                for piece in written {
+                    scrub.is_repaired(&journal_of(group.number), part_of(piece));
+                }
             }
         }
     }
 
-    /// Returns whether it is written again.
-    fn mend_piece(&self, group: GroupNumber, member: &Member, piece: Piece) -> bool {
-        let (own, members) = (self.endpoint.about().node, member.status().members);
-        let position = piece.position();
-        let mut unheard = members.voters.is_empty();
-        for id in members.voters.iter().chain(&members.learners).filter(|id| **id != own) {
-            let node = self.roster.node(*id).ok_or_else(|| "its address is not known".to_owned());
-            let found = node.and_then(|node| {
-                let found = self.runtime.block_on(self.piece_of(&node, group, piece))?;
-                let Some(bytes) = found else { return Ok(None) };
-                member.mend(piece, &bytes).map_err(|error| error.to_string())?;
-                Ok(Some(node.name))
-            });
-            match found {
-                Ok(Some(from)) => {
-                    tracing::warn!(%position, group = group.0, from,
-                        "a part of the log that the disk had damaged is written again; look after the disk");
-                    return true;
+    /// Returns what is written again: the piece, and what has come with it.
+    fn mend_piece(&self, group: GroupNumber, member: &Member, piece: Piece) -> Vec<Piece> {
+        let (position, voters) = (piece.position(), member.status().members.voters);
+        let mut unheard = voters.is_empty();
+        let mut turns = self.turns(member);
+        while let Some((id, patience)) = turns.pop_front() {
+            let why = match self.runtime.block_on(self.piece_of(id, group, piece, patience)) {
+                Ok(None) => continue,
+                Ok(Some(bytes)) => match member.mend(piece, &bytes) {
+                    Ok(written) => {
+                        tracing::warn!(%position, group = group.0, from = self.name(id), pieces = written.len(),
+                            "a part of the log that the disk had damaged is written again; look after the disk");
+                        return written;
+                    }
+                    Err(error) => error.to_string(),
+                },
+                Err(NoPiece::Silent) if patience < ANSWER_TIMEOUT => {
+                    turns.push_back((id, ANSWER_TIMEOUT));
+                    continue;
                 }
-                Ok(None) => {}
-                Err(why) => {
-                    tracing::debug!(%position, group = group.0, node = %id, why, "no answer about a damaged part of the log");
-                    unheard |= members.voters.contains(id);
-                }
-            }
+                Err(NoPiece::Silent) => "it does not answer".into(),
+                Err(NoPiece::Failed(why)) => why,
+            };
+            tracing::debug!(%position, group = group.0, node = %id, why, "no answer about a damaged part of the log");
+            unheard |= voters.contains(&id);
         }
+        unheard |= self.silent.lock().keys().any(|id| voters.contains(id));
         if !unheard {
             member.give_up(piece);
         }
-        false
+        Vec::new()
+    }
+
+    /// The nodes that are to be asked for a piece, and how long each may take. Those that did not answer are left alone for a
+    /// while, and come last then.
+    fn turns(&self, member: &Member) -> VecDeque<(NodeId, Duration)> {
+        let (own, members) = (self.endpoint.about().node, member.status().members);
+        let mut silent = self.silent.lock();
+        silent.retain(|id, _| members.contains(*id));
+        let others = members.voters.iter().chain(&members.learners).filter(|id| **id != own);
+        let (last, first): (Vec<NodeId>, Vec<NodeId>) =
+            others.partition(|id| silent.contains_key(id));
+        let rested = |id: &NodeId| silent.get(id).is_some_and(|at| at.elapsed() >= SILENT_REST);
+        let first = first.into_iter().map(|id| (id, ANSWER_SOON));
+        first.chain(last.into_iter().filter(rested).map(|id| (id, ANSWER_TIMEOUT))).collect()
     }
 
     /// Has operators see, at the node that leads home, how the disks of the others are: whether they have room, and whether damage
@@ -175,10 +218,13 @@ impl Members {
     /// A piece of the log, as another node has it.
     async fn piece_of(
         &self,
-        node: &Node,
+        id: NodeId,
         group: GroupNumber,
         piece: Piece,
-    ) -> Result<Option<Vec<u8>>, String> {
+        patience: Duration,
+    ) -> Result<Option<Vec<u8>>, NoPiece> {
+        let unknown = || NoPiece::Failed("its address is not known".into());
+        let node = self.roster.node(id).ok_or_else(unknown)?;
         let mut bytes = Vec::new();
         loop {
             let from = bytes.len();
@@ -186,19 +232,25 @@ impl Members {
                 Piece::Record(position) => Question::Record { group, position: position.0, from },
                 Piece::Frame(position) => Question::Frame { group, position: position.0, from },
             };
-            let question = serde_json::to_string(&question).map_err(|error| error.to_string())?;
+            let question = serde_json::to_string(&question)?;
             let asked = self.endpoint.ask(&node.address, &question);
-            let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await;
-            let answer = answer.map_err(|_| "it does not answer".to_owned())?;
-            let answer = answer.map_err(|error| error.to_string())?;
-            let some: Option<String> =
-                serde_json::from_str(&answer).map_err(|error| error.to_string())?;
+            let answer = match tokio::time::timeout(patience, asked).await {
+                Err(_) | Ok(Err(DialError::TimedOut)) => {
+                    self.silent.lock().insert(id, Instant::now());
+                    return Err(NoPiece::Silent);
+                }
+                Ok(answer) => answer,
+            };
+            self.silent.lock().remove(&id);
+            let some: Option<String> = serde_json::from_str(&answer?)?;
             let Some(some) = some else { return Ok(None) };
-            let some = STANDARD.decode(some).map_err(|error| error.to_string())?;
+            let some = STANDARD.decode(some)?;
             bytes.extend_from_slice(&some);
             match piece.len_of(&bytes) {
                 Some(len) if bytes.len() >= len => return Ok(Some(bytes)),
-                _ if some.is_empty() => return Err("it sends a part of it".into()),
+                _ if some.is_empty() => {
+                    return Err(NoPiece::Failed("it sends a part of it".into()));
+                }
                 _ => {}
             }
         }
@@ -213,7 +265,7 @@ impl Members {
     ) -> Result<String, String> {
         let member = self.groups.get(group).and_then(|group| group.member());
         let member = member.ok_or("this node has no log of the group yet")?;
-        let reading = tokio::task::spawn_blocking(move || member.piece(piece));
+        let reading = tokio::task::spawn_blocking(move || member.stretch(piece));
         let bytes = reading.await.map_err(|error| error.to_string())?;
         let bytes = bytes.map_err(|error| error.to_string())?;
         let some = bytes.map(|bytes| {

@@ -76,7 +76,7 @@ pub(super) enum Question {
     /// What has your log of this group at this position, from this byte of the record on? The answer is some of it in base64,
     /// or null if it is damaged or kept no more.
     Record { group: GroupNumber, position: u64, from: usize },
-    /// As for a record: the frame at this position, without what is each node's own in it.
+    /// As for a record: the frame at this position, without what is each node's own in it, and frames that follow it.
     Frame { group: GroupNumber, position: u64, from: usize },
     /// How far is the reading of your logs for damage? Begin to read all of them, if `start` is set. The answer is a
     /// [`ScrubState`](courser_management::ScrubState).

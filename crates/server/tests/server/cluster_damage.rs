@@ -105,7 +105,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The log of a node with a message, and where in it that is.
-fn place(folder: &Path, body: &[u8]) -> Option<(PathBuf, u64)> {
+pub(crate) fn place(folder: &Path, body: &[u8]) -> Option<(PathBuf, u64)> {
     let logs = files(folder).into_iter().filter(|path| path.extension() == Some("log".as_ref()));
     logs.into_iter().find_map(|path| {
         let content = fs::read(&path).ok()?;
@@ -196,7 +196,7 @@ async fn what_a_followers_disk_has_changed_is_written_again_before_it_leads() {
 }
 
 /// Has a node come to lead.
-async fn lead(three: &Three, node: usize) {
+pub(crate) async fn lead(three: &Three, node: usize) {
     let leads: [&[&str]; 3] = [
         &["cluster", "transfer-leader", "a"],
         &["cluster", "transfer-leader", "b"],

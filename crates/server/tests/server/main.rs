@@ -11,6 +11,7 @@ mod cluster_clients;
 mod cluster_damage;
 mod cluster_groups;
 mod cluster_leaving;
+mod cluster_lost_pages;
 mod cluster_members;
 mod cluster_operated;
 mod cluster_recovered;

@@ -6,7 +6,7 @@ use crate::storage::Storage;
 use courser_broker::{Broker, LEADER_CHANGED};
 use std::pin::pin;
 
-/// How long other nodes may take to bring what is damaged, before another one is to lead.
+/// How long a node that has come to lead may not serve because of what is damaged, before another one is to lead.
 const MEND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A broker on a group's log, and what of the settings could not be applied to it.
@@ -35,13 +35,13 @@ impl Inner {
         tracing::info!(term, group = number, "this node leads the group");
         let (config, started) = (self.config_of_group(), Instant::now());
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
-        let mut waited = Duration::ZERO;
+        let mut unserved_since = started;
         let opened = loop {
             let mended = member.mended();
             match self.open_broker(group, member, term, config.clone()).await? {
                 Err(error) if leads() && (member.wants_pieces() || member.mended() > mended) => {
                     tracing::warn!(group = number, %error, "others are asked for what is damaged here");
-                    self.mend_before_opening(group, member, &mut waited).await?;
+                    self.mend_before_opening(group, member, &mut unserved_since).await?;
                 }
                 opened => break opened,
             }
@@ -107,24 +107,23 @@ impl Inner {
         opening.await
     }
 
-    /// Has other nodes bring what is damaged here. Where none has it that answers, and one does not answer, this takes a while, and
-    /// then another node may lead: it may need less of the log.
+    /// Has other nodes bring what is damaged here. Where that takes a while, or what could be brought did not suffice, another node
+    /// may lead: its log may be whole. What is damaged here is brought meanwhile.
     async fn mend_before_opening(
         &self,
         group: &Arc<Group>,
         member: &Arc<Member>,
-        waited: &mut Duration,
+        unserved_since: &mut Instant,
     ) -> Result<(), String> {
         let (members, of, own) = (Arc::clone(&self.members), Arc::clone(group), Arc::clone(member));
         self.blocking(move || members.mend(&of, &own)).await?;
-        if !member.wants_pieces() {
-            return Ok(());
+        if member.wants_pieces() {
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
-        *waited += LOOK_INTERVAL;
-        if *waited >= MEND_PATIENCE {
-            *waited = Duration::ZERO;
-            self.hand_lead_over(group, member, "others do not bring what is damaged here").await;
+        if unserved_since.elapsed() >= MEND_PATIENCE {
+            *unserved_since = Instant::now();
+            self.hand_lead_over(group, member, "its log is damaged, which takes long to mend")
+                .await;
         }
         Ok(())
     }
