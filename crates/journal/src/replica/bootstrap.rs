@@ -18,11 +18,16 @@ use std::{
     sync::Arc,
 };
 
+/// Bytes of entries that are read at once before they are sent.
+const CHECK_BYTES: u64 = 4 << 20;
+
 /// A copy that is sent: [chunks](Chunk) for an [`Installer`](super::Installer), in order. While it is
 /// there, segments are neither freed nor punched.
 pub struct Bootstrap {
     pinned: Pinned,
     upto: EntryId,
+    /// Entries that are sent behind the checkpoint are whole up to this one.
+    whole: Base,
     end: Lsn,
     number: u64,
     checkpoint: Option<OpenFile>,
@@ -73,6 +78,7 @@ impl Bootstrap {
             }
             core.flush_once();
         }
+        let whole = core.replica.as_ref().map(|replica| *replica.latest_base.lock());
         let path = core.dir.join(names::checkpoint(number));
         let file = core.disk.open(&path, OpenMode::Read);
         let file = file.map_err(|error| io_error("open", &path, error))?;
@@ -83,6 +89,7 @@ impl Bootstrap {
         Ok(Bootstrap {
             pinned,
             upto,
+            whole: whole.unwrap_or_default(),
             end,
             number: 0,
             checkpoint,
@@ -157,6 +164,7 @@ impl Bootstrap {
             (header.start, header.capacity, header.id) == (segment.start, segment.capacity, core.id)
         });
         let Some(header) = header else { return Err(BootstrapError::Damaged { path, offset: 0 }) };
+        self.check_entries(header.end().min(self.end))?;
         let end = header.end().min(self.end).0 - header.start.0;
         self.segment = Some(OpenFile { file, path, offset: SEGMENT_HEADER_LEN, end });
         Ok(Part::Segment {
@@ -164,6 +172,20 @@ impl Bootstrap {
             capacity: header.capacity,
             previous_end: header.previous_end.0,
         })
+    }
+}
+
+impl Bootstrap {
+    /// Reads the entries up to a position that the other side will read when it opens the copy: it could not open one with damage,
+    /// and would ask for the same again. What is damaged other copies are asked for.
+    fn check_entries(&mut self, to: Lsn) -> Result<(), BootstrapError> {
+        while self.whole.end < to && self.whole.id.index < self.upto.index {
+            let next = self.whole.id.index + 1;
+            let read = self.pinned.0.read_entries(next, self.upto.index + 1, CHECK_BYTES)?;
+            let Some(last) = read.last() else { return Ok(()) };
+            self.whole = Base { id: last.id, end: last.end() };
+        }
+        Ok(())
     }
 }
 

@@ -3,13 +3,14 @@
 use crate::{
     copy::{Copy, DIR, IDENTITY, open},
     entries::leading,
+    mend::corrupt,
 };
 use bytes::Bytes;
 use courser_journal::{
     AppendMode, Batch, ReadCache,
     replica::{
-        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, PlaceError, ReadEntryError,
-        ReplicaError, Vote,
+        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, Piece, PlaceError,
+        ReadEntryError, ReplicaError, Vote,
     },
     testing::{FakeDisk, Faults},
 };
@@ -108,6 +109,24 @@ fn a_copy_that_was_sent_goes_on_where_the_sender_was_committed() {
     copy.append(&sender.entries[50..]).unwrap();
     while copy.flush_once() {}
     assert_eq!(copy.last(), sender.last());
+}
+
+#[test]
+fn a_copy_with_a_damaged_entry_is_not_sent_and_that_is_asked_for() {
+    let sender = sender();
+    let replica = sender.replica();
+    for entry in &sender.entries[43..50] {
+        let frame = Piece::Frame(entry.start());
+        let whole = replica.stretch(frame).unwrap().unwrap();
+        corrupt(&sender, entry.start().plus(200));
+        let mut bootstrap = replica.bootstrap().unwrap();
+        let ended =
+            std::iter::from_fn(|| bootstrap.next_chunk(3000).transpose()).find_map(Result::err);
+        assert!(matches!(ended, Some(BootstrapError::Read(_))), "{ended:?}");
+        assert_eq!(replica.damaged(9), [frame]);
+        replica.mend(frame, &whole).unwrap();
+        install(&FakeDisk::new(5), &Vote::default(), &chunks(&sender).1).unwrap();
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES_MAX: usize = 2 << 20;
@@ -41,6 +42,9 @@ pub(super) fn send<S: AsyncWrite + Unpin>(
     if !member.status().members.contains(to) {
         return Err("the node is no member of the group".into());
     }
+    let copy =
+        group.begin_copy(to).ok_or("what was kept for the node's copy before is freed first")?;
+    let mut given_up = copy.subscribe();
     let mut source = member.copy(needs_term_above).map_err(|error| error.to_string())?;
     drop(member);
     let mut put_one = |source: &CopySource, chunk: &[u8]| {
@@ -48,6 +52,7 @@ pub(super) fn send<S: AsyncWrite + Unpin>(
             tokio::select! {
                 biased;
                 _ = sending.changed() => Err(io::Error::other("this node does not have its log any more")),
+                _ = given_up.changed() => Err(io::Error::other("the node has asked for another copy")),
                 () = disk_kept_full(source) => Err(io::Error::other("this node's disk is full, and would not be without the copy")),
                 done = put(&mut stream, chunk) => done,
             }
@@ -58,7 +63,7 @@ pub(super) fn send<S: AsyncWrite + Unpin>(
         put_one(&source, &chunk)?;
     }
     put_one(&source, &[])?;
-    wait_until_it_follows(group, to);
+    wait_until_it_follows(group, to, &given_up);
     Ok(())
 }
 
@@ -72,10 +77,11 @@ async fn disk_kept_full(source: &CopySource) {
     );
 }
 
-/// Returns as well when this node leads no more or has no room for what it keeps, or the other one takes too long.
-fn wait_until_it_follows(group: &Group, node: NodeId) {
+/// Returns as well when this node leads no more or has no room for what it keeps, or the other one takes too long, or has asked for
+/// another copy: it could not open this one.
+fn wait_until_it_follows(group: &Group, node: NodeId, given_up: &watch::Receiver<bool>) {
     let mut catching_up = CatchingUp::new(Instant::now());
-    loop {
+    while !*given_up.borrow() {
         let Some(member) = group.member().filter(|member| member.has_room()) else { return };
         let status = member.status();
         drop(member);

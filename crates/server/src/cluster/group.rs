@@ -7,8 +7,9 @@ use arc_swap::ArcSwapOption;
 use courser_cluster::transport::{Endpoint, Links};
 use courser_cluster::{GroupNumber, GroupThread, Member, NodeId, Status};
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
@@ -21,6 +22,8 @@ pub(crate) struct Group {
     member: ArcSwapOption<Member>,
     /// Told when `member` is that no more. Who sends copies of the log of one listens until it has let go of that.
     sent: watch::Sender<()>,
+    /// The copies that are sent, by the nodes that take them: changes when a node has asked for another one.
+    copies: Mutex<BTreeMap<NodeId, Weak<watch::Sender<bool>>>>,
     serves: watch::Sender<Serves>,
     /// Since when no node is known that serves what is in it.
     unserved_since: Mutex<Option<Instant>>,
@@ -46,13 +49,14 @@ impl Group {
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
         let (adopting, ending, sent) =
             (AsyncMutex::new(()), Arc::default(), watch::Sender::new(()));
-        let unserved_since = Mutex::new(Some(clock::now()));
+        let (unserved_since, copies) = (Mutex::new(Some(clock::now())), Mutex::default());
         Ok(Arc::new(Group {
             number,
             thread,
             links,
             member,
             sent,
+            copies,
             serves,
             unserved_since,
             adopting,
@@ -81,6 +85,19 @@ impl Group {
     /// To be asked for before the member whose log is sent, and held as long as the log is: it changes when that is to end.
     pub(super) fn begin_sending(&self) -> watch::Receiver<()> {
         self.sent.subscribe()
+    }
+
+    /// Begins a copy for a node, to be held as long as something is kept for it; it is told when the node asks for another one. There
+    /// is none while something is kept for the copy before, which ends now: what it has kept is freed before the next one begins.
+    pub(super) fn begin_copy(&self, to: NodeId) -> Option<Arc<watch::Sender<bool>>> {
+        let mut copies = self.copies.lock();
+        if let Some(before) = copies.get(&to).and_then(Weak::upgrade) {
+            before.send_replace(true);
+            return None;
+        }
+        let copy = Arc::new(watch::Sender::new(false));
+        copies.insert(to, Arc::downgrade(&copy));
+        Some(copy)
     }
 
     /// Waits until no copy is sent any more, when it has no member.

@@ -1,8 +1,9 @@
 //! Pages of the log that a disk has lost, each with many small entries, in a cluster.
 
-use crate::cluster::{Three, connect};
+use crate::cluster::{Three, connect, node_config};
 use crate::cluster_damage::{lead, place};
-use crate::support::{Client, wait_until};
+use crate::cluster_members::wait_until_it_votes;
+use crate::support::{Client, free_addresses, wait_until};
 use courser::{Inherited, Node};
 use courser_client::{Outgoing, QueueOptions};
 use std::fs;
@@ -133,5 +134,26 @@ async fn a_node_that_was_away_gets_at_once_what_is_in_pages_that_the_leader_has_
     three.nodes[away] = Some(back.expect("a node"));
     have_all(&three, away).await;
     assert_whole(&three.configs[leader].data_dir);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_added_votes_though_the_leader_has_lost_pages_of_what_it_is_brought() {
+    let three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    publish(&three, leader, &[0, 1, 2]).await;
+    lose(&three.configs[leader].data_dir);
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = free_addresses(1)[0];
+    let addresses = three.configs.iter().map(|config| &config.cluster.listen);
+    let join: Vec<_> = addresses.map(|one| one.parse().expect("an address")).collect();
+    let config = node_config(&folder, "d", address, &join);
+    let added = Node::start_on(config.clone(), Inherited::default()).await.expect("a node");
+    let first = three.node(leader);
+    wait_until("it is added", async || first.add(&address.to_string()).await.is_ok()).await;
+    wait_until_it_votes(first, &added.name()).await;
+    assert_whole(&three.configs[leader].data_dir);
+    assert_whole(&config.data_dir);
+    added.stop().await.expect("a clean stop");
     three.stop().await;
 }

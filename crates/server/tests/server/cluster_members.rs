@@ -41,7 +41,7 @@ pub(crate) async fn request(address: SocketAddr, what: &str, sent: &str) -> (u16
 }
 
 /// Waits until a node has caught up and votes.
-async fn wait_until_it_votes(leader: &Node, name: &str) {
+pub(crate) async fn wait_until_it_votes(leader: &Node, name: &str) {
     let begun = Instant::now();
     loop {
         let status = leader.status();

@@ -95,6 +95,32 @@ async fn a_node_that_needs_a_copy_lets_go_of_its_log_though_it_sends_one() {
     three.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_kept_for_a_copy_is_freed_before_the_same_node_gets_another_one() {
+    let three = Three::start().await;
+    let leader = three.leader(ONE).await;
+    let to = three.nodes[(leader + 1) % 3].inner.folder.node();
+    let group = three.nodes[leader].inner.groups.get(ONE).expect("it leads");
+    let send = || {
+        let (ours, theirs) = tokio::io::duplex(8);
+        let (of, runtime) = (Arc::clone(&group), Handle::current());
+        let sending = move || copies::send(&of, to, "null", ours, &runtime);
+        (tokio::task::spawn_blocking(sending), theirs)
+    };
+    let (first, mut taken) = send();
+    taken.read_u8().await.expect("it has begun");
+    let (second, _theirs) = send();
+    let why = second.await.expect("no panic").expect_err("the first one is there");
+    assert!(why.contains("freed first"), "{why}");
+    let why = first.await.expect("no panic").expect_err("it was not taken");
+    assert!(why.contains("asked for another copy"), "{why}");
+    let (third, mut taken) = send();
+    taken.read_u8().await.expect("it has begun");
+    drop(taken);
+    third.await.expect("no panic").expect_err("it was not taken");
+    three.stop().await;
+}
+
 /// A node without others.
 struct Alone;
 
