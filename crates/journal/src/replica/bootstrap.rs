@@ -33,7 +33,7 @@ pub struct Bootstrap {
     checkpoint: Option<OpenFile>,
     checkpoint_number: u64,
     segments: VecDeque<Arc<Segment>>,
-    segment: Option<OpenFile>,
+    segment: Option<(Lsn, OpenFile)>,
     ended: bool,
 }
 
@@ -137,12 +137,18 @@ impl Bootstrap {
             }
             self.checkpoint = None;
         }
-        while let Some(file) = &mut self.segment {
+        while let Some((start, file)) = &mut self.segment {
             let (offset, bytes) = file.next(max_bytes)?;
+            let to = Lsn(start.0 + offset + bytes.len() as u64);
             if bytes.is_empty() {
                 self.segment = None;
-            } else if bytes.iter().any(|byte| *byte != 0) {
+            } else if bytes.iter().all(|byte| *byte == 0) {
                 // The other side has zeros where nothing is sent.
+                continue;
+            }
+            // Part by part: the other side waits for each no longer than it would for a node that is silent.
+            self.check_entries(to)?;
+            if !bytes.is_empty() {
                 return Ok(Some(Part::Log { offset, bytes: bytes.into() }));
             }
         }
@@ -164,9 +170,9 @@ impl Bootstrap {
             (header.start, header.capacity, header.id) == (segment.start, segment.capacity, core.id)
         });
         let Some(header) = header else { return Err(BootstrapError::Damaged { path, offset: 0 }) };
-        self.check_entries(header.end().min(self.end))?;
         let end = header.end().min(self.end).0 - header.start.0;
-        self.segment = Some(OpenFile { file, path, offset: SEGMENT_HEADER_LEN, end });
+        let file = OpenFile { file, path, offset: SEGMENT_HEADER_LEN, end };
+        self.segment = Some((header.start, file));
         Ok(Part::Segment {
             start: header.start.0,
             capacity: header.capacity,
@@ -181,7 +187,8 @@ impl Bootstrap {
     fn check_entries(&mut self, to: Lsn) -> Result<(), BootstrapError> {
         while self.whole.end < to && self.whole.id.index < self.upto.index {
             let next = self.whole.id.index + 1;
-            let read = self.pinned.0.read_entries(next, self.upto.index + 1, CHECK_BYTES)?;
+            let max_bytes = CHECK_BYTES.min(to.0 - self.whole.end.0);
+            let read = self.pinned.0.read_entries(next, self.upto.index + 1, max_bytes)?;
             let Some(last) = read.last() else { return Ok(()) };
             self.whole = Base { id: last.id, end: last.end() };
         }

@@ -130,6 +130,22 @@ fn a_copy_with_a_damaged_entry_is_not_sent_and_that_is_asked_for() {
 }
 
 #[test]
+fn entries_are_read_before_the_part_that_they_are_in_and_not_a_segment_at_once() {
+    let sender = sender();
+    let parts = || {
+        let mut bootstrap = sender.replica().bootstrap().unwrap();
+        std::iter::from_fn(|| bootstrap.next_chunk(1000).ok().flatten()).count()
+    };
+    let all = parts();
+    // It lies in two parts at most, and is read with one or two before it. Another part is the end.
+    let upto = sender.replica().bootstrap().unwrap().upto();
+    let last = sender.entries.iter().find(|entry| entry.id == upto).unwrap();
+    corrupt(&sender, last.start().plus(200));
+    let sent = parts();
+    assert!((all - 5..all).contains(&sent), "{sent} of {all}, up to {upto:?}");
+}
+
+#[test]
 fn a_copy_whose_log_is_empty_behind_its_checkpoint_is_sent_too() {
     let sender = Copy::new("empty", 3);
     let (upto, chunks) = chunks(&sender);
