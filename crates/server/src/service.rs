@@ -182,6 +182,7 @@ impl Service {
 
     /// Closes every connection with 320 and this text, and waits as long as `timeout` at most for the clients to take note.
     pub async fn say_goodbye(&self, text: &'static str, timeout: Duration) {
+        self.shared.broker.begin_stop();
         // The first reason is the one that counts.
         let _ = self.shared.farewell.set(text);
         // An error means that nobody is left to be told.

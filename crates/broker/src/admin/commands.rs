@@ -240,7 +240,8 @@ impl Admin {
         refuse_line_breaks(binding.source.as_bytes())?;
         refuse_line_breaks(binding.destination.as_bytes())?;
         let mut wakes = Wakes::default();
-        let bound = vhost.bind(request(&binding), NO_CONNECTION, &mut wakes);
+        let may_go_on = || self.broker.refuse_to_publish();
+        let bound = vhost.bind(request(&binding), NO_CONNECTION, &mut wakes, &may_go_on);
         wakes.wake_all();
         bound.map(drop)
     }

@@ -87,10 +87,7 @@ impl Admin {
         message: &NewMessage,
         admit: impl FnOnce() -> Result<Admission, Fault>,
     ) -> Result<Publishing, Fault> {
-        if let Some(reason) = self.broker.alarm() {
-            let held_back = format_args!("publishers are held back: {reason}");
-            return Err(Fault::precondition_failed(held_back));
-        }
+        self.broker.refuse_to_publish()?;
         let admission = admit()?;
         let user = ShortString::from(super::commands::short(user)?);
         let identity = Identity { user, cancel_notify: false, impersonator: false };

@@ -1,10 +1,12 @@
 //! The alarms: what is short, and that publishers wait meanwhile.
 
 use super::Broker;
+use crate::fault::Fault;
 use crate::monitor::{Event, EventKind};
 use crate::outbox::Outbox;
 use crate::shard::Shard;
 use crate::work;
+use courser_codec::reply_code::CONNECTION_FORCED;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -35,6 +37,26 @@ impl Broker {
     pub(crate) fn alarms(&self) -> Alarms {
         let memory = self.memory_alarm.load(Ordering::Acquire);
         Alarms { memory, disk: self.disk_alarm.load(Ordering::Acquire) }
+    }
+
+    /// Refuses to publish, or to go on with it, where nobody can be held back: during an alarm, and once the broker stops.
+    pub(crate) fn refuse_to_publish(&self) -> Result<(), Fault> {
+        if self.stopping.load(Ordering::Acquire) {
+            return Err(Fault::new(CONNECTION_FORCED, "the broker is being stopped"));
+        }
+        self.check_alarms();
+        match self.alarm() {
+            None => Ok(()),
+            Some(reason) => {
+                let held_back = format_args!("publishers are held back: {reason}");
+                Err(Fault::precondition_failed(held_back))
+            }
+        }
+    }
+
+    /// The broker is about to be stopped: what publishes for long ends soon.
+    pub fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Release);
     }
 
     /// Has the connection of `outbox` woken when no alarm is left. Returns the reason of the alarm,

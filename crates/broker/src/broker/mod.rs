@@ -63,6 +63,8 @@ pub struct Broker {
     memory_alarm: AtomicBool,
     disk_alarm: AtomicBool,
     failed: AtomicBool,
+    /// It is about to be stopped.
+    stopping: AtomicBool,
     /// There is no shard but the home shard.
     only_home: AtomicBool,
     /// Called once, with the reason, when the store has failed.
@@ -142,6 +144,7 @@ impl Broker {
             memory_alarm: AtomicBool::new(false),
             disk_alarm: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
             only_home: AtomicBool::new(false),
             on_failure: OnceLock::new(),
             me: Weak::clone(me),

@@ -167,6 +167,11 @@ impl Outbox {
         self.wake();
     }
 
+    /// Refuses what takes long when its connection is to be closed.
+    pub(crate) fn refuse_if_failed(&self) -> Result<(), Fault> {
+        self.lock().fault.clone().map_or(Ok(()), Err)
+    }
+
     /// Has a channel closed by its connection, which has to be woken for it. Returns whether it is
     /// there.
     pub(crate) fn fail_channel(&self, number: u16, fault: Fault) -> bool {

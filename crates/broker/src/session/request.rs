@@ -188,9 +188,15 @@ impl Session {
             routing_key: key.as_short_str(),
             arguments: owned_arguments(bind.arguments)?,
         };
-        let lsn = self.vhost.bind(request, self.client.connection, &mut self.wakes)?;
+        let lsn = self.bind(request)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::QueueBindOk(Default::default()));
         Ok(())
+    }
+
+    fn bind(&mut self, request: BindingRequest<'_>) -> Result<Lsn, Fault> {
+        let (broker, outbox) = (&self.broker, &self.outbox);
+        let may_go_on = || outbox.refuse_if_failed().and_then(|()| broker.refuse_to_publish());
+        self.vhost.bind(request, self.client.connection, &mut self.wakes, &may_go_on)
     }
 
     fn unbind_queue(&mut self, number: u16, unbind: &queue::Unbind<'_>) -> Result<(), Fault> {
@@ -234,7 +240,7 @@ impl Session {
             routing_key: bind.routing_key,
             arguments: owned_arguments(bind.arguments)?,
         };
-        let lsn = self.vhost.bind(request, self.client.connection, &mut self.wakes)?;
+        let lsn = self.bind(request)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::ExchangeBindOk(Default::default()));
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::replay::Bound;
 use super::{Vhost, clean_name};
 use crate::arguments;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, Removed, headers, weight};
-use crate::fault::{Fault, store_fault};
+use crate::fault::Fault;
 use crate::monitor::{Event, EventKind};
 use crate::persistence::gone::Gone;
 use crate::queue::ConnectionId;
@@ -28,7 +28,8 @@ pub(crate) struct BindingRequest<'a> {
 
 impl Vhost {
     /// `queue.bind` and `exchange.bind`. Returns the LSN at which the binding survives, if it is to. Called
-    /// outside the shard's gate.
+    /// outside the shard's gate. `may_go_on` is asked while what the exchange remembers is sent: whether there is a reason not
+    /// to send the rest.
     ///
     /// # Errors
     /// The binding is not there then, unless another client has been told meanwhile that it is. Of what the
@@ -38,12 +39,13 @@ impl Vhost {
         request: BindingRequest<'_>,
         connection: ConnectionId,
         wakes: &mut Wakes,
+        may_go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<Lsn, Fault> {
         let gate = self.shard.gate.read();
         let (lsn, bound) = self.make_binding(request, connection)?;
         drop(gate);
         let Some(bound) = bound else { return Ok(lsn) };
-        if let Err(error) = self.replay(&bound, wakes) {
+        if let Err(fault) = self.replay(&bound, wakes, may_go_on) {
             let _gate = self.shard.gate.read();
             let _write = self.write.lock();
             if self.replays.end(&bound) {
@@ -51,7 +53,7 @@ impl Vhost {
                 self.take_binding(&bound.exchange, &bound.destination, &bound.key, &mut gone);
                 self.forget(gone)?;
             }
-            return Err(store_fault(error));
+            return Err(fault);
         }
         self.replays.end(&bound);
         // What it remembers is in the log of a queue that survives now.

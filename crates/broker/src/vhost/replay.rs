@@ -4,6 +4,7 @@ use super::Vhost;
 use crate::arguments::same_table;
 use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange};
+use crate::fault::Fault;
 use crate::posting::{InternalPublish, post_in_parts};
 use crate::routing::Route;
 use crate::wakes::Wakes;
@@ -63,20 +64,51 @@ impl Replays {
 
 impl Vhost {
     /// Sends what an exchange remembers to what has just been bound to it: in portions, between which others
-    /// get their turns.
-    pub(super) fn replay(&self, bound: &Bound, wakes: &mut Wakes) -> Result<(), StoreError> {
+    /// get their turns, and `may_go_on` is asked.
+    ///
+    /// # Errors
+    /// When the store fails, the vhost goes or stands still, or it may not go on.
+    pub(super) fn replay(
+        &self,
+        bound: &Bound,
+        wakes: &mut Wakes,
+        may_go_on: &dyn Fn() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let Bound { history, destination, remembered, .. } = bound;
         let (mut unsent, mut numbers) = (VecDeque::new(), remembered.clone());
+        // A portion for one queue is small: its consumers, who are needed to end an alarm, may still come. There may be very many
+        // queues behind an exchange.
+        let mut is_small = matches!(destination, Destination::Queue(_));
         while !(unsent.is_empty() && numbers.is_empty()) {
-            let _gate = self.shard.gate.read();
+            if !std::mem::take(&mut is_small) {
+                self.refuse_if_deleted()?;
+                self.refuse_if_still()?;
+                may_go_on().map_err(|fault| self.cut_short(&bound.exchange, fault))?;
+            }
+            let gate = self.shard.gate.read();
             if unsent.is_empty() {
                 unsent = read_some(history, &mut numbers)?;
             }
             let sent = post_in_parts(self, self.route_some(&mut unsent, destination), wakes);
             self.shard.post_dead_letters(wakes);
+            drop(gate);
+            // What consumers take meanwhile needs no place.
+            wakes.wake_all();
             sent?;
         }
         Ok(())
+    }
+
+    /// Says of what does not go on what it has left out.
+    fn cut_short(&self, exchange: &Exchange, fault: Fault) -> Fault {
+        let Fault { code, explanation } = fault;
+        let exchange = self.exchange_resource(&exchange.name);
+        Fault::new(
+            code,
+            format_args!(
+                "{explanation}; not all that {exchange} remembers is sent: bind again later"
+            ),
+        )
     }
 
     /// Finds the ways of the first of `unsent`, of as many as go on at once.

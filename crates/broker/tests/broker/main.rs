@@ -73,6 +73,7 @@ mod quorum;
 mod read_ahead;
 mod recent_history;
 mod recent_history_beside_others;
+mod recent_history_cut_short;
 mod requeue;
 mod single_active;
 mod spread;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Declares an exchange that remembers so many messages.
-fn history(client: &mut Client, name: &str, length: i32, durable: bool) {
+pub fn history(client: &mut Client, name: &str, length: i32, durable: bool) {
     let entries = FieldTable::new().with("x-recent-history-length", length).to_entries();
     let (exchange, kind) = (short(name), short("x-recent-history"));
     let arguments = Table::from_entries(&entries);
@@ -19,7 +19,7 @@ fn history(client: &mut Client, name: &str, length: i32, durable: bool) {
 }
 
 /// So many messages of one byte, in reads of some hundred.
-fn publish(client: &mut Client, exchange: &str, count: usize) {
+pub fn publish(client: &mut Client, exchange: &str, count: usize) {
     let message = Message::new(exchange, "", "x").with_properties(|of| of.delivery_mode = Some(2));
     let steps = vec![Step::Publish(1, message); count];
     steps.chunks(500).for_each(|steps| client.read(steps));
