@@ -158,6 +158,12 @@ impl Memory {
         self.used(Use::Histories).saturating_add(bytes as u64) <= self.share_max
     }
 
+    /// Of so many bytes that recent histories had before a restart, those that they may have again: what the same memory had
+    /// room for before has it twice over.
+    pub fn restored_history_bytes(&self, bytes: u64) -> u64 {
+        bytes.min((2 * self.share_max).saturating_sub(self.used(Use::Histories)))
+    }
+
     /// Whether what waits for another try uses more than it may, all together.
     pub fn has_too_many_retries(&self) -> bool {
         self.used(Use::Retries) > self.share_max

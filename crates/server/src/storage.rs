@@ -121,6 +121,14 @@ pub(crate) fn open_on(
         );
     });
     tell_refused_permissions(&broker);
+    broker.for_each_shortened_history(&mut |vhost, exchange, messages| {
+        tracing::warn!(
+            vhost,
+            %exchange,
+            messages,
+            "histories would use more than half of limits.memory_high_bytes: the oldest messages of an exchange are forgotten"
+        );
+    });
     let storage = Storage { broker: Arc::clone(&broker), shards };
     Ok((broker, storage))
 }

@@ -45,7 +45,7 @@ pub(crate) struct History {
 #[derive(Default)]
 struct State {
     last: VecDeque<Location>,
-    /// Messages that were forgotten, which is the number of the first that is not.
+    /// Messages that were forgotten since the start, which is the number of the first that is not.
     forgotten: u64,
     closed: bool,
     charge: Charge,
@@ -142,12 +142,25 @@ impl History {
         self.store.release(&spilled);
     }
 
-    /// Takes back what it remembered before a restart.
-    pub fn restore(&self, positions: impl Iterator<Item = Position>) {
+    /// How many places it wants for so many messages besides the room that it has in any case.
+    pub fn wants(&self, count: usize) -> u64 {
+        count.min(self.length).saturating_sub(ROOM_LEAST) as u64
+    }
+
+    /// Takes back the newest of what it remembered before a restart: all, if `room` is what it wants.
+    pub fn restore(&self, positions: impl Iterator<Item = Position>, room: u64) {
+        let mut last: VecDeque<Location> = positions.map(Location::logged).collect();
+        let kept = last.len().min(self.length).min(ROOM_LEAST + room as usize);
+        // What is beyond its length was to be forgotten before.
+        let mut gone: Vec<Location> =
+            last.drain(..last.len().saturating_sub(self.length)).collect();
+        let forgotten = last.len() - kept;
+        gone.extend(last.drain(..forgotten));
         let mut state = self.state.lock();
-        let locations = positions.map(Location::logged);
-        let gone: Vec<Location> =
-            locations.filter_map(|location| state.remember(location, self.length)).collect();
+        state.forgotten = forgotten as u64;
+        state.last.reserve_exact(kept.max(ROOM_LEAST).min(self.length));
+        state.last.extend(last);
+        state.count_memory();
         self.forget(&gone);
     }
 

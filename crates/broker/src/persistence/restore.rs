@@ -10,7 +10,9 @@ use crate::policy::CompiledPolicy;
 use crate::queue::Queue;
 use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
-use courser_store::{Recovered, ShardId};
+use courser_codec::ShortString;
+use courser_store::recovered::QueueIndex;
+use courser_store::{Location, Recovered, ShardId};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -118,13 +120,12 @@ impl Broker {
         let vhosts = self.vhosts();
         let restored = vhosts.iter().filter(|vhost| Arc::ptr_eq(vhost.shard(), shard));
         restored.for_each(|vhost| vhost.follow_restored_policies());
+        restore_histories(shard, &found, &recovered.queues);
         let mut messages = 0;
         for (id, index) in recovered.queues {
             // Those of a queue or an exchange that was deleted are nobody's.
             if let Some(queue) = found.queues.get(&id) {
                 messages += queue.restore(&index, &*shard.store);
-            } else if let Some(history) = found.histories.get(&id) {
-                history.restore(index.positions());
             }
         }
         for (id, index) in recovered.streams {
@@ -140,6 +141,19 @@ impl Broker {
             self.forget_halves();
         }
         Ok(messages)
+    }
+
+    /// Calls `each` with the vhost and the name of each exchange whose history had no room for all that it remembered before a
+    /// restart, and how many messages it has forgotten for that. To be called before there are clients.
+    pub fn for_each_shortened_history(&self, each: &mut dyn FnMut(&str, &ShortString, u64)) {
+        for vhost in self.vhosts() {
+            for exchange in vhost.exchanges() {
+                let forgotten = exchange.history().map_or(0, |history| history.numbers().start);
+                if forgotten > 0 {
+                    each(&vhost.name, &exchange.name, forgotten);
+                }
+            }
+        }
     }
 
     fn restore_of_broker(&self, kind: u8, key: &[u8], value: &[u8]) -> Result<(), RestoreError> {
@@ -220,6 +234,23 @@ impl Broker {
             }
         }
         Ok(())
+    }
+}
+
+/// Takes back what exchanges remembered. Where that is too much, each has the same part of what it wants, whichever comes first.
+fn restore_histories(shard: &Shard, found: &Found, indexes: &HashMap<u64, QueueIndex>) {
+    let histories = found.histories.iter();
+    let all: Vec<_> = histories
+        .filter_map(|(id, history)| {
+            let index = indexes.get(id)?;
+            Some((history, index, history.wants(index.positions().count())))
+        })
+        .collect();
+    let place = size_of::<Location>() as u64;
+    let wanted: u64 = all.iter().map(|(.., wants)| wants).sum();
+    let granted = shard.memory.restored_history_bytes(wanted * place) / place;
+    for (history, index, wants) in all {
+        history.restore(index.positions(), wants * granted / wanted.max(1));
     }
 }
 

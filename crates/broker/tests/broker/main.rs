@@ -74,6 +74,7 @@ mod read_ahead;
 mod recent_history;
 mod recent_history_beside_others;
 mod recent_history_cut_short;
+mod recent_history_restarts;
 mod requeue;
 mod single_active;
 mod spread;

@@ -98,6 +98,12 @@ impl WorldOnDisk {
         self.start();
     }
 
+    /// The same with other limits.
+    pub fn restart_within(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.restart();
+    }
+
     /// Kills the broker and starts it again: what was never written is lost. Clients have to
     /// disconnect after the crash, which `crashed` gets the chance for.
     pub fn crash(&mut self, crashed: impl FnOnce()) {
