@@ -34,9 +34,13 @@ pub(crate) struct Account {
 impl Account {
     /// The user whose account it is, as it is now; none if that is gone or has another password.
     pub fn user_in(&self, directory: &Directory) -> Option<Arc<User>> {
+        self.whatever_password(directory).filter(|user| user.password == self.password)
+    }
+
+    /// The same, if it is not gone.
+    fn whatever_password(&self, directory: &Directory) -> Option<Arc<User>> {
         let is_same = directory.account_number(&self.name) == self.number;
-        let user = directory.user(&self.name).filter(|_| is_same);
-        user.filter(|user| user.password == self.password).cloned()
+        directory.user(&self.name).filter(|_| is_same).cloned()
     }
 }
 
@@ -184,10 +188,11 @@ impl Caller {
     }
 
     /// As [`Caller::again`] in a group that home has asked, which alone can ask an authority or knows of the session: with the
-    /// end of a token, and with the group's copy of the users.
+    /// end of a token, and with the group's copy of the users. The password was home's to check: the group may learn later that
+    /// this login has replaced its hash.
     ///
     /// # Errors
-    /// Likewise.
+    /// When the user is gone, or when what it has logged in with is at its end.
     pub fn again_inside(&self, now_ms: u64) -> Result<Caller, Refusal> {
         let expires_ms = self.grant.as_ref().and_then(|grant| grant.expires_ms());
         if expires_ms.is_some_and(|until| until <= now_ms) {
@@ -195,10 +200,13 @@ impl Caller {
         }
         // One whom the group had heard nothing of yet is as home has said.
         let is_kept = |user: &Arc<User>| Arc::ptr_eq(user, &self.user);
-        match self.grant.is_none() && self.directory.user(self.name()).is_some_and(is_kept) {
-            true => self.again(now_ms),
-            false => Ok(self.clone()),
+        if self.grant.is_some() || !self.directory.user(self.name()).is_some_and(is_kept) {
+            return Ok(self.clone());
         }
+        let directory = self.accounts.directory();
+        let user = self.account().whatever_password(&directory);
+        let user = user.ok_or_else(Refusal::challenge)?;
+        Ok(Caller { user, directory, ..self.clone() })
     }
 
     /// As [`Caller::again`], away from the threads that serve connections where it may take long.

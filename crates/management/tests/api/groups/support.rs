@@ -28,6 +28,8 @@ use tokio::sync::{RwLock, watch};
 const PATIENCE: Duration = Duration::from_secs(60);
 pub const GROUPS: u16 = 3;
 
+type AtClock = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
 /// The brokers of a cluster, as the node of home knows them.
 pub struct Known {
     brokers: Vec<Arc<Broker>>,
@@ -44,6 +46,8 @@ pub struct Known {
     version: Mutex<u64>,
     /// What is done at home when the others next learn what it has.
     pub meanwhile: Mutex<Option<fn(&Admin)>>,
+    /// What is done when a group besides home next looks at the clock.
+    pub at_clock: AtClock,
     stop: Mutex<watch::Sender<bool>>,
 }
 
@@ -145,7 +149,7 @@ fn add_guest(admin: &Admin, guest: User) {
 
 fn api(
     broker: &Arc<Broker>,
-    (now_ms, tick_ms): (&Arc<AtomicU64>, &Arc<AtomicU64>),
+    (now_ms, tick_ms, at_clock): (&Arc<AtomicU64>, &Arc<AtomicU64>, AtClock),
     is_out: &Arc<AtomicBool>,
     groups: Option<Arc<dyn Groups>>,
     audit_log: Option<PathBuf>,
@@ -170,6 +174,8 @@ fn api(
             Box::pin(async move { login.ok_or(LoginRefused::InvalidCredentials(name)) })
         }),
         now_ms: Arc::new(move || {
+            let now = at_clock.lock().take();
+            now.into_iter().for_each(|now| now());
             now_ms.fetch_add(tick_ms.load(Ordering::Relaxed), Ordering::Relaxed)
         }),
         node: NodeFacts {
@@ -214,7 +220,7 @@ impl World {
     async fn of(audit_log: Option<PathBuf>) -> Self {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let (is_out, tick_ms) = (Arc::default(), Arc::default());
-        let clock = (&now_ms, &tick_ms);
+        let clock = |at_clock| (&now_ms, &tick_ms, at_clock);
         let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
         let single_broker = broker(HOME);
         let guest = guest();
@@ -230,15 +236,17 @@ impl World {
             changes: Arc::default(),
             version: Mutex::default(),
             meanwhile: Mutex::default(),
+            at_clock: Arc::default(),
             stop: Mutex::new(watch::Sender::new(false)),
         });
         let others = known.brokers.iter().skip(1);
-        let others = others.map(|broker| api(broker, clock, &is_out, None, None)).collect();
+        let ticks = || clock(Arc::clone(&known.at_clock));
+        let others = others.map(|broker| api(broker, ticks(), &is_out, None, None)).collect();
         assert!(known.apis.set(others).is_ok());
         known.copy();
         let groups: Arc<dyn Groups> = Arc::clone(&known) as _;
-        let home = api(&known.brokers[0], clock, &is_out, Some(groups), audit_log);
-        let single = api(&single_broker, clock, &is_out, None, None);
+        let home = api(&known.brokers[0], clock(Arc::default()), &is_out, Some(groups), audit_log);
+        let single = api(&single_broker, clock(Arc::default()), &is_out, None, None);
         let stop = watch::Sender::new(false);
         let world = World { home, known, single, single_broker, now_ms, tick_ms, is_out, stop };
         for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {

@@ -2,6 +2,8 @@
 
 use super::support::World;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use courser_broker::admin::Admin;
+use courser_management::{Groups, HOME};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +75,47 @@ async fn what_waits_in_a_group_ends_with_the_token_of_who_asked() {
     assert_eq!(asked().await, 200);
     world.now_ms.store(ENDS_MS, Ordering::Relaxed);
     assert_eq!(asked().await, 401);
+}
+
+/// Has the message of a queue moved by a user whom home has changed, and changes while the group is at it, which only then
+/// hears of both. Returns the status, and how many messages are left.
+async fn moved(before: fn(&Admin), meanwhile: fn(&Admin)) -> (u16, usize) {
+    let world = World::start().await;
+    let publish = r#"{"properties":{},"routing_key":"q","payload":"","payload_encoding":"string"}"#;
+    world.home("PUT", "/api/queues/b/q", "{}").await;
+    let published = world.home("POST", "/api/exchanges/b/amq.default/publish", publish).await;
+    assert_eq!(published.status, 200, "{published:?}");
+    let (known, admin) = (Arc::clone(&world.known), world.admin_of(HOME));
+    before(&admin);
+    *world.known.at_clock.lock() = Some(Box::new(move || {
+        meanwhile(&admin);
+        // The copy is made when this returns.
+        drop(known.changed());
+    }));
+    let to = r#"{"to":{"exchange":"amq.fanout"}}"#;
+    let done = world.home("POST", "/api/queues/b/q/move", to).await;
+    assert!(world.known.at_clock.lock().is_none(), "the group has heard of it");
+    let group = world.group_of("b").expect("it is there");
+    assert_ne!(group, HOME);
+    (done.status, world.admin_of(group).queue("b", b"q").expect("it is there").ready)
+}
+
+#[tokio::test]
+async fn a_group_goes_on_when_it_learns_of_the_hash_that_a_login_has_replaced() {
+    let rehash = |admin: &Admin| {
+        let change = |user: &mut User| {
+            user.password = PasswordHash::quick(b"guest").expect("a hash");
+            Ok(())
+        };
+        admin.change_user("guest", change).expect("it is there");
+    };
+    assert_eq!(moved(rehash, |_| {}).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_group_goes_on_no_more_when_the_user_is_gone() {
+    let delete = |admin: &Admin| admin.delete_user("guest").expect("it is there");
+    assert_eq!(moved(|_| {}, delete).await, (401, 1));
 }
 
 /// A user whom a program knows that says nothing more once the user is logged in, until it is told to.
