@@ -1,6 +1,6 @@
 //! Patterns that earlier versions have taken, and that are refused now.
 
-use courser_auth::{Pattern, Permission, TopicPermission};
+use courser_auth::{Pattern, PatternError, Permission, TopicPermission};
 
 #[test]
 fn what_an_earlier_version_may_have_taken_is_told_from_mistakes() {
@@ -18,15 +18,20 @@ fn what_an_earlier_version_may_have_taken_is_told_from_mistakes() {
         r"\p{Any}",
         "(?i)[!-\u{10ffff}]",
         &deep,
-        &long,
     ] {
         assert!(Pattern::new(text).is_err(), "{text}");
         assert!(Pattern::is_outdated(text), "{text}");
     }
-    // Within the bounds, not supported by any version, or no expression at all.
-    for text in ["^u1", r"^(?!a)b", "[a&&b]", r"\h", "(?x)a", "a**", "(a", "a{2,1}", "(?<=a*)b"] {
+    // Within the bounds, beyond those of each version, not supported by any, or no expression at all.
+    let large = r"\w{200}|".repeat(50);
+    for text in [
+        "^u1", r"^(?!a)b", "[a&&b]", r"\h", "(?x)a", "a**", "(a", "a{2,1}", "(?<=a*)b", &long,
+        &large,
+    ] {
         assert!(!Pattern::is_outdated(text), "{text}");
     }
+    assert_eq!(Pattern::new(&long).err(), Some(PatternError::Length));
+    assert!(matches!(Pattern::new(&large), Err(PatternError::TooLarge(_))));
 }
 
 #[test]

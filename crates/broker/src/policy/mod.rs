@@ -19,7 +19,7 @@ pub(crate) use of_vhost::{CompiledPolicy, Policies};
 
 use crate::arguments::QueueType;
 use crate::fault::Fault;
-use courser_auth::Pattern;
+use courser_auth::{Pattern, PatternError};
 use courser_codec::FieldTable;
 use courser_store::StoreError;
 use pattern::NamePattern;
@@ -169,11 +169,16 @@ impl Policy {
         NamePattern::new(&self.pattern).map(drop)
     }
 
-    /// Whether nothing is wrong with it but its pattern, which an earlier version may have taken.
+    /// Whether nothing is wrong with it but its pattern, which an earlier version may have taken: of policies alone, these
+    /// once had no bound of their length, and a wider one of their compiled form.
     pub fn is_outdated(&self, kind: PolicyKind) -> bool {
         let refused = self.check(kind);
+        let is_large = || {
+            let read = Pattern::new(&self.pattern);
+            matches!(read, Err(PatternError::Length | PatternError::TooLarge(_)))
+        };
         matches!(refused, Err(PolicyError::Invalid { key, .. }) if key == "pattern")
-            && Pattern::is_outdated(&self.pattern)
+            && (is_large() || Pattern::is_outdated(&self.pattern))
     }
 
     /// What counts towards the bytes of a vhost's policies.

@@ -140,3 +140,24 @@ async fn a_pattern_that_no_version_took_still_ends_an_import() {
         );
     }
 }
+
+#[tokio::test]
+async fn only_a_policy_is_left_out_whose_pattern_is_too_large() {
+    let broker = Broker::start().await;
+    for large in ["x".repeat(4097), r"\w{200}|".repeat(50)] {
+        for (rows, status, counts) in [
+            (json!({ "permissions": [permission("old", &large)] }), 400, (0, 1)),
+            (json!({ "topic_permissions": [topic_permission(&large)] }), 400, (0, 1)),
+            (json!({ "policies": [policy("p", &large)] }), 204, (1, 0)),
+        ] {
+            let mut rows = rows;
+            rows["vhosts"] = json!([{ "name": "old" }]);
+            let plan = import(&broker, "/api/definitions?dry_run=true", &rows).await.json();
+            let found = (&plan["skipped_count"], &plan["refuse_count"]);
+            assert_eq!(found, (&json!(counts.0), &json!(counts.1)), "{plan}");
+            assert_eq!(import(&broker, "/api/definitions", &rows).await.status, status);
+        }
+    }
+    assert_eq!(broker.admin().accounts().topic_permissions("guest", "old"), []);
+    assert_eq!(broker.get("/api/policies/old").await.json(), json!([]));
+}
