@@ -90,15 +90,14 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
                 format!("there is no {what} '{name}', neither here nor in the file")
             };
             let known = known.get(&identity(row, key)).copied();
+            let is_other_there = known.is_some_and(|known| !differences(known, row).1.is_empty());
             let because = match stranger {
                 Some((what, _)) => Some(missing(what, text_of(row, what).unwrap_or_default())),
                 None if list == "vhosts" && known.is_none() => {
                     wanted_group(row, groups).err().map(|why| why.to_string())
                 }
                 None => match user_of(list, row).filter(|user| protected.contains(user)) {
-                    Some(user)
-                        if known.is_none_or(|known| !differences(known, row).1.is_empty()) =>
-                    {
+                    Some(user) if known.is_none() || is_other_there => {
                         Some(AccountError::Protected(user.to_owned()).to_string())
                     }
                     _ => None,
@@ -111,7 +110,9 @@ pub(crate) fn compare(now: &Value, text: &[u8], groups: u16) -> Result<Value, Im
                 _ => None,
             };
             match (because, end) {
-                (Some(why), _) if stranger.is_none() && is_outdated(list, row) => {
+                (Some(why), _)
+                    if stranger.is_none() && !is_other_there && is_outdated(list, row) =>
+                {
                     plan.skip.push(|| one(why));
                 }
                 (Some(why), _) => plan.refuse.push(|| one(why)),

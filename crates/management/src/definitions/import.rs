@@ -278,10 +278,13 @@ impl Import<'_> {
         let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
         match self.admin.set_policy(vhost, kind, policy.clone()) {
             Ok(_) => Ok(()),
-            Err(_) if policy.is_outdated(kind) => {
+            Err(error) if policy.is_outdated(kind) => {
                 let of = if kind == PolicyKind::User { "policy" } else { "operator policy" };
-                self.skipped.outdated.push(format!("{of} '{name}' in vhost '{vhost}'"));
-                Ok(())
+                let known = self.admin.policies(vhost, kind).unwrap_or_default();
+                let is_other = known.iter().any(|known| known.name == name && *known != policy);
+                let (row, why) =
+                    (format!("{of} '{name}' in vhost '{vhost}'"), refused(of, name, error));
+                self.leave_out(row, is_other, why)
             }
             Err(error) => Err(refused("policy", name, error)),
         }

@@ -26,6 +26,8 @@ pub(super) struct Skipped {
     emptied: Rows,
     /// Policies and permissions with patterns that an earlier version has taken.
     pub outdated: Rows,
+    /// The same, where others are there.
+    pub outdated_beside: Rows,
 }
 
 /// The first of some rows, and how many there are.
@@ -88,6 +90,7 @@ impl Skipped {
             &self.without_component,
             &self.emptied,
             &self.outdated,
+            &self.outdated_beside,
         ];
         left_out.into_iter().map(|rows| rows.count).sum()
     }
@@ -119,6 +122,11 @@ impl Skipped {
                 "policies and permissions not imported: earlier versions have taken their patterns, which are refused now; \
                  set them anew. Topic permissions of which there were none for the exchange permit nothing",
                 &self.outdated,
+            ),
+            (
+                "policies and permissions not imported, and others go on to hold that are here: earlier versions have taken \
+                 the patterns of the file, which are refused now; set them anew",
+                &self.outdated_beside,
             ),
         ];
         all.into_iter().filter(|(_, rows)| !rows.is_empty())

@@ -113,7 +113,7 @@ async fn a_kept_topic_permission_denies_every_key_and_needs_attention_until_it_i
     let anew = r#"{"exchange":"amq.topic","write":"^q","read":".*"}"#;
     assert_eq!(broker.send("PUT", path, anew).await.status, 204);
     assert!(writes().await);
-    assert_eq!(import(&broker, "/api/definitions", &file).await.status, 204);
+    assert_eq!(import(&broker, "/api/definitions", &file).await.status, 400);
     assert!(writes().await, "what is set anew stays");
     assert_eq!(broker.get("/api/attention").await.json(), json!([]));
 }
@@ -138,6 +138,46 @@ async fn a_pattern_that_no_version_took_still_ends_an_import() {
             (&json!(0), &json!(1)),
             "{plan}"
         );
+    }
+}
+
+#[tokio::test]
+async fn what_such_a_pattern_would_replace_is_not_left_in_force_unsaid() {
+    let vhosts = json!([{ "name": "old" }]);
+    let value = |pattern: &str| json!({ "pattern": pattern, "definition": { "max-length": 50 } });
+    let operator = |pattern| json!({ "vhost": "old", "component": "operator_policy", "name": "op", "value": value(pattern) });
+    for (wider, narrower) in [
+        (
+            json!({ "permissions": [permission("old", ".*")] }),
+            json!({ "permissions": [permission("old", OUTDATED)] }),
+        ),
+        (
+            json!({ "topic_permissions": [topic_permission(".*")] }),
+            json!({ "topic_permissions": [topic_permission(OUTDATED)] }),
+        ),
+        (
+            json!({ "policies": [policy("p", "^a")] }),
+            json!({ "policies": [policy("p", OUTDATED)] }),
+        ),
+        (json!({ "parameters": [operator("^a")] }), json!({ "parameters": [operator(OUTDATED)] })),
+    ] {
+        let broker = Broker::start().await;
+        let made = import(&broker, "/api/definitions", &json!({ "vhosts": vhosts })).await;
+        assert_eq!(made.status, 204);
+        assert_eq!(import(&broker, "/api/definitions", &wider).await.status, 204, "{wider}");
+        let before = broker.get("/api/definitions").await.json();
+        assert_eq!(import(&broker, "/api/definitions", &narrower).await.status, 400, "{narrower}");
+        let plan = import(&broker, "/api/definitions?dry_run=true", &narrower).await.json();
+        let counts = (&plan["skipped_count"], &plan["refuse_count"]);
+        assert_eq!(counts, (&json!(0), &json!(1)), "{plan}");
+
+        let text = narrower.to_string();
+        let done =
+            courser_management::import(&broker.admin(), text.as_bytes(), Hashing::RabbitSha256, 1);
+        let done = done.expect("it is no reason to stop");
+        assert!(done.warnings[0].contains("others go on to hold"), "{:?}", done.warnings);
+        assert_eq!((done.warnings.len(), done.skipped), (1, 1));
+        assert_eq!(broker.get("/api/definitions").await.json(), before);
     }
 }
 
