@@ -61,6 +61,7 @@ pub use settings::{
 };
 pub use shares::{Share, Shares};
 
+use api::RefusedPermissions;
 use asking::{ASKERS_MAX, USER_ASKERS_MAX};
 use audit::Audit;
 use courser_broker::admin::Admin;
@@ -115,6 +116,7 @@ pub struct Api {
     pub(crate) routes: Routes,
     pub(crate) rates: Rates,
     pub(crate) sweeps: Sweeps,
+    pub(crate) refused_permissions: RefusedPermissions,
     pub(crate) fetches: Fetches,
     pub(crate) answers: Arc<Shares>,
     /// For work that takes longer than an answer.
@@ -152,6 +154,7 @@ impl Api {
             routes: Routes::new(api::TABLE),
             rates: Rates::default(),
             sweeps: Sweeps::default(),
+            refused_permissions: RefusedPermissions::default(),
             fetches: Fetches::default(),
             answers: Arc::new(Shares::new(ANSWERS_MAX, USER_ANSWERS_MAX)),
             portions: Arc::new(Shares::new(PORTIONS_MAX, USER_PORTIONS_MAX)),

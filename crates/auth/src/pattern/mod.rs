@@ -16,10 +16,16 @@ thread_local! {
     static COMPILED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The patterns that this thread has compiled so far, so that tests can tell what a question costs, and whom, on any machine;
-/// 0 in a build without debug assertions.
+/// The patterns that this thread has compiled so far, or read to see whether they can be, so that tests can tell what a question
+/// costs, and whom, on any machine; 0 in a build without debug assertions.
 pub fn compiled() -> u64 {
     COMPILED.get()
+}
+
+fn count() {
+    if cfg!(debug_assertions) {
+        COMPILED.set(COMPILED.get() + 1);
+    }
 }
 
 /// Bytes that an engine may use to match one pattern faster.
@@ -151,14 +157,13 @@ impl Pattern {
     /// Whether nothing in a pattern is refused before it is compiled. What was taken once and is not readable any more
     /// matches nothing.
     pub(crate) fn is_readable(text: &str) -> bool {
+        count();
         let read = || dialect::read(text).and_then(|reading| reading.needs_unicode());
         text.len() <= PATTERN_BYTES_MAX && read().is_ok()
     }
 
     fn within(text: &str, bounds: &Bounds) -> Result<Self, PatternError> {
-        if cfg!(debug_assertions) {
-            COMPILED.set(COMPILED.get() + 1);
-        }
+        count();
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::Length);
         }

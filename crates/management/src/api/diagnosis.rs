@@ -324,7 +324,7 @@ fn attention(call: &Call) -> Outcome {
     for Notice { kind, text, since_ms } in (call.api.settings.notices)() {
         findings.push(Finding::new("warning", kind, text.to_owned()).since(Some(since_ms)));
     }
-    findings.extend(super::refused::findings(admin));
+    findings.extend(super::refused::findings(call));
     of_certificates(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {
         if most > 0 && used as f64 >= most as f64 * NEARLY {

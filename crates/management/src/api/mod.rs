@@ -51,6 +51,7 @@ pub(crate) use health::reply_alarms;
 pub(crate) use nodes::{NODE_COUNTERS, memory_parts};
 pub(crate) use parameters::{check_parameter, is_component, name_of_cluster};
 pub(crate) use questions::only_asks;
+pub(crate) use refused::RefusedPermissions;
 pub(crate) use settings::policy;
 pub(crate) use vhost_changes::{Said, change_placed};
 

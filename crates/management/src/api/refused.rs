@@ -1,25 +1,50 @@
 //! Permissions and policies without effect, as an earlier version has taken patterns that are refused now.
 
 use super::diagnosis::Finding;
+use crate::call::Call;
 use crate::definitions::{Rows, named_permission};
-use courser_broker::admin::Admin;
+use crate::groups::HOME;
+use courser_auth::Accounts;
+use parking_lot::Mutex;
 
-/// What needs attention of them.
-pub(super) fn findings(admin: &Admin) -> impl Iterator<Item = Finding> + use<> {
-    let (mut permissions, mut policies) = (Rows::default(), Rows::default());
-    admin.accounts().for_each_refused(&mut |user, vhost, exchange| {
-        permissions.push(named_permission(user, vhost, exchange));
-    });
+/// The permissions without effect in a line, with the generation of the accounts that this is true of. There may be many
+/// patterns to read for it.
+#[derive(Default)]
+pub(crate) struct RefusedPermissions(Mutex<(u64, String)>);
+
+impl RefusedPermissions {
+    fn named(&self, accounts: &Accounts) -> String {
+        let mut known = self.0.lock();
+        // First the number, then the directory: what is newer than its number is read again.
+        let generation = accounts.generation();
+        if known.0 != generation {
+            let mut permissions = Rows::default();
+            accounts.directory().for_each_refused(&mut |user, vhost, exchange| {
+                permissions.push(named_permission(user, vhost, exchange));
+            });
+            *known = (generation, permissions.named());
+        }
+        known.1.clone()
+    }
+}
+
+/// What needs attention of them. Other groups have a copy of the permissions; home tells of them.
+pub(super) fn findings(call: &Call) -> impl Iterator<Item = Finding> + use<> {
+    let (admin, accounts) = (call.admin(), &call.api.settings.accounts);
+    let permissions = match admin.group() {
+        HOME => call.api.refused_permissions.named(accounts),
+        _ => String::new(),
+    };
+    let mut policies = Rows::default();
     admin.for_each_refused_policy(&mut |vhost, name, _| {
         policies.push(format!("policy '{name}' in vhost '{vhost}'"));
     });
     let found = [
         ("permission_refused", "permit nothing until they are set anew", permissions),
-        ("policy_refused", "match nothing until they are changed or cleared", policies),
+        ("policy_refused", "match nothing until they are changed or cleared", policies.named()),
     ];
-    let found = found.into_iter().filter(|(_, _, rows)| !rows.is_empty());
-    found.map(|(kind, what, rows)| {
-        let named = rows.named();
+    let found = found.into_iter().filter(|(_, _, named)| !named.is_empty());
+    found.map(|(kind, what, named)| {
         let text = format!(
             "Patterns that an earlier version has accepted are refused now, and these {what}: {named}"
         );

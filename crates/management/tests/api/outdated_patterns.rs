@@ -201,3 +201,33 @@ async fn only_a_policy_is_left_out_whose_pattern_is_too_large() {
     assert_eq!(broker.admin().accounts().topic_permissions("guest", "old"), []);
     assert_eq!(broker.get("/api/policies/old").await.json(), json!([]));
 }
+
+#[test]
+fn what_needs_attention_of_permissions_is_read_once_for_each_change_of_them() {
+    // What blocks has one thread, which counts.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .thread_keep_alive(std::time::Duration::MAX)
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let broker = Broker::start().await;
+        let vhosts: Vec<Value> = (0..50).map(|nth| json!({ "name": format!("v{nth}") })).collect();
+        let permissions: Vec<Value> =
+            (0..50).map(|nth| permission(&format!("v{nth}"), ".*")).collect();
+        let file = json!({ "vhosts": vhosts, "permissions": permissions });
+        assert_eq!(import(&broker, "/api/definitions", &file).await.status, 204);
+        let read = async || {
+            let count = || tokio::task::spawn_blocking(courser_auth::compiled);
+            let before = count().await.expect("no panic");
+            assert_eq!(broker.get("/api/attention").await.json(), json!([]));
+            count().await.expect("no panic") - before
+        };
+        assert!(read().await >= 150);
+        assert_eq!(read().await, 0);
+        let other = permission("v0", "^w");
+        let other = json!({ "permissions": [other] });
+        assert_eq!(import(&broker, "/api/definitions", &other).await.status, 204);
+        assert!(read().await >= 150);
+    });
+}

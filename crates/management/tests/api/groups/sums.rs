@@ -2,7 +2,9 @@
 
 use super::support::{GROUPS, World};
 use crate::support::until_of;
+use courser_auth::TopicPermission;
 use courser_broker::admin::NewQueue;
+use courser_management::{Groups, HOME};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -92,6 +94,24 @@ async fn what_needs_attention_is_what_one_broker_would_name() {
     world.both_as("GET", "/api/attention", "guest", &[("x-vhost", "b")], "").await;
     world.both("GET", "/api/health/checks/alarms", "").await;
     world.both("GET", "/api/health/checks/virtual-hosts", "").await;
+}
+
+#[tokio::test]
+async fn permissions_that_need_attention_are_told_of_once() {
+    let world = World::start().await;
+    assert_ne!(world.group_of("b"), Some(HOME));
+    for vhost in ["/", "b"] {
+        let outdated = TopicPermission { write: "(?#a)".into(), read: String::new() };
+        let admin = world.admin_of(HOME);
+        admin.keep_topic_permission("guest", vhost, "x", outdated).expect("it is kept");
+    }
+    world.known.changed().await;
+    let findings = world.home("GET", "/api/attention", "").await.json();
+    let findings = findings.as_array().expect("a list");
+    let [finding] = &findings[..] else { panic!("{findings:#?}") };
+    assert_eq!(finding["kind"], "permission_refused");
+    let both = |text: &str| text.contains("in vhost '/'") && text.contains("in vhost 'b'");
+    assert!(finding["text"].as_str().is_some_and(both), "{finding}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
