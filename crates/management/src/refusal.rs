@@ -1,6 +1,7 @@
 //! Why a request is not done: a status, and a body with `error` and `reason`.
 
 use courser_auth::AccountError;
+use courser_broker::LEADER_CHANGED;
 use courser_broker::admin::{AccountsError, Fault, PolicyError};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -134,7 +135,7 @@ impl From<Fault> for Refusal {
         match fault.code {
             403 => Refusal::access_refused(),
             404 => Refusal::not_found(),
-            320 => Refusal::unavailable(&fault.explanation),
+            320 if fault.explanation == LEADER_CHANGED => Refusal::unavailable(LEADER_CHANGED),
             541 => Refusal::internal(fault.explanation),
             _ => Refusal::bad_request(fault.explanation),
         }
