@@ -11,10 +11,11 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
     let broker = Broker::new(store, gauge, Limits::default(), 7);
     let admin = broker.admin();
-    let vhost = input.first().is_some_and(|byte| *byte == b' ').then_some("/");
-    if let Ok(made) = import(&admin, input, vhost) {
+    let groups = if input.first() == Some(&b' ') { 3 } else { 1 };
+    let import = || import(&admin, input, Default::default(), groups);
+    if let Ok(made) = import() {
         let queues = admin.queues(None).map(|queues| queues.len()).ok();
-        assert_eq!(import(&admin, input, vhost), Ok(made));
+        assert_eq!(import(), Ok(made));
         assert_eq!(admin.queues(None).map(|queues| queues.len()).ok(), queues);
     }
 });
