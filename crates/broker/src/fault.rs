@@ -6,6 +6,8 @@ use std::fmt::{self, Display};
 
 /// Why connections end when another machine comes to lead the log that their vhost is on.
 pub const LEADER_CHANGED: &str = "the leader of the vhost has changed";
+/// Why nothing is published any more by what has no connection that is told of the stop.
+pub(crate) const STOPPING: &str = "the broker is being stopped";
 
 /// Why a method was refused. Sent as `channel.close` or `connection.close` (AMQP 0-9-1, 1.1.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,14 @@ impl Fault {
     /// Whether the code ends the whole connection and not only the channel.
     pub fn closes_connection(&self) -> bool {
         matches!(self.code, 320 | 402 | 501..=506 | 530 | 540 | 541)
+    }
+
+    /// Whether the reason is that the broker goes, and not what was asked for: the next leader may do it, or this broker once it
+    /// has started again.
+    pub fn is_of_a_going_broker(&self) -> bool {
+        let reasons = [LEADER_CHANGED, STOPPING];
+        self.code == reply_code::CONNECTION_FORCED
+            && reasons.iter().any(|reason| self.explanation.starts_with(reason))
     }
 
     /// 403: the client may not do this.

@@ -1,7 +1,6 @@
 //! Why a request is not done: a status, and a body with `error` and `reason`.
 
 use courser_auth::AccountError;
-use courser_broker::LEADER_CHANGED;
 use courser_broker::admin::{AccountsError, Fault, PolicyError};
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -133,9 +132,9 @@ fn cut(reason: &mut Value) {
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         match fault.code {
+            _ if fault.is_of_a_going_broker() => Refusal::unavailable(&fault.explanation),
             403 => Refusal::access_refused(),
             404 => Refusal::not_found(),
-            320 if fault.explanation == LEADER_CHANGED => Refusal::unavailable(LEADER_CHANGED),
             541 => Refusal::internal(fault.explanation),
             _ => Refusal::bad_request(fault.explanation),
         }

@@ -1,7 +1,7 @@
 //! The alarms: what is short, and that publishers wait meanwhile.
 
 use super::Broker;
-use crate::fault::Fault;
+use crate::fault::{Fault, STOPPING};
 use crate::monitor::{Event, EventKind};
 use crate::outbox::Outbox;
 use crate::shard::Shard;
@@ -39,10 +39,11 @@ impl Broker {
         Alarms { memory, disk: self.disk_alarm.load(Ordering::Acquire) }
     }
 
-    /// Refuses to publish, or to go on with it, where nobody can be held back: during an alarm, and once the broker stops.
+    /// Refuses what publishes without a connection that could be held back, or goes on publishing: during an alarm, and once
+    /// the broker stops.
     pub(crate) fn refuse_to_publish(&self) -> Result<(), Fault> {
         if self.stopping.load(Ordering::Acquire) {
-            return Err(Fault::new(CONNECTION_FORCED, "the broker is being stopped"));
+            return Err(Fault::new(CONNECTION_FORCED, STOPPING));
         }
         self.check_alarms();
         match self.alarm() {

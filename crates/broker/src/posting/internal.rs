@@ -60,11 +60,20 @@ impl InternalPublish {
 
     /// A message that takes this route, also where it has been before.
     pub fn to(message: &MessageRef<'_>, route: Arc<Route>, now_ms: u64) -> Self {
-        InternalPublish::unrouted(message).by(route, now_ms)
+        InternalPublish::copied(message, route).stamped(now_ms)
     }
 
     /// A copy of a message that has no way yet.
     pub fn unrouted(message: &MessageRef<'_>) -> Self {
+        InternalPublish::copied(message, Arc::default())
+    }
+
+    /// The same by this route, also where it has been before.
+    pub fn by(self, route: Arc<Route>, now_ms: u64) -> Self {
+        InternalPublish { route, ..self }.stamped(now_ms)
+    }
+
+    fn copied(message: &MessageRef<'_>, route: Arc<Route>) -> Self {
         InternalPublish {
             address: message.address.to_vec(),
             header: message.header.to_vec(),
@@ -77,15 +86,14 @@ impl InternalPublish {
             one_key: message.one_key,
             is_moved: false,
             through: None,
-            route: Arc::default(),
+            route,
         }
     }
 
-    /// The same by this route, also where it has been before.
-    pub fn by(self, route: Arc<Route>, now_ms: u64) -> Self {
-        work::count_copies(route.queues.len());
-        let published_ms = route.stamp(&self.header, || now_ms);
-        InternalPublish { published_ms, route, ..self }
+    fn stamped(self, now_ms: u64) -> Self {
+        work::count_copies(self.route.queues.len());
+        let published_ms = self.route.stamp(&self.header, || now_ms);
+        InternalPublish { published_ms, ..self }
     }
 
     /// The same of a message that leaves its queue with the append of it: no queue may refuse it, as it

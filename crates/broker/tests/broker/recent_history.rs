@@ -4,9 +4,9 @@ use crate::support::{
     BATCH_BYTES, Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short,
 };
 use courser_broker::ExchangeKind;
-use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue, tx};
+use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, tx};
 use courser_journal::testing::Call;
-use courser_store::{Record, StoreError};
+use courser_store::Record;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -341,29 +341,6 @@ fn a_history_of_more_than_the_store_takes_at_once_is_sent_in_portions() {
     let bodies = client.pop_all("later");
     let names: Vec<&str> = bodies.iter().map(|body| body.trim_end_matches('.')).collect();
     assert_eq!(names, texts(0..30));
-}
-
-#[test]
-fn a_binding_whose_history_finds_no_room_is_not_made() {
-    let (mut world, mut client) = with_large_history();
-    let mut appends = 0;
-    world.store().set_faults(move |call| {
-        appends += u64::from(call == Call::Append);
-        // The binding, and some of the history.
-        (call == Call::Append && appends > 2).then_some(StoreError::Full)
-    });
-    let (queue, exchange) = (short("later"), short("large"));
-    let text = client.fatal(queue::Bind { queue, exchange, ..Default::default() });
-    assert!(text.starts_with("506 "), "{text}");
-    world.store().heal();
-    for _ in 0..2 {
-        let mut other = world.connect();
-        other.purge("later");
-        other.publish("large", "", "new");
-        assert_eq!(other.pop("later"), None, "it is not bound");
-        other.disconnect();
-        world.restart_from_checkpoint();
-    }
 }
 
 #[test]

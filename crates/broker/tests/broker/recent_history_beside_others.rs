@@ -25,6 +25,26 @@ pub fn publish(client: &mut Client, exchange: &str, count: usize) {
     steps.chunks(500).for_each(|steps| client.read(steps));
 }
 
+/// Binds the queue `later` to the exchange of [`with_large_history`], for whose messages the store has no room.
+fn refuse_binding(world: &mut WorldOnDisk, client: &mut Client) {
+    let (queue, exchange) = (short("later"), short("large"));
+    let text = client.fatal(queue::Bind { queue, exchange, ..Default::default() });
+    assert!(text.starts_with("506 "), "{text}");
+    world.store().heal();
+}
+
+/// Checks whether that queue is bound, and still is after a restart.
+fn check_binding(world: &mut WorldOnDisk, is_bound: bool) {
+    for _ in 0..2 {
+        let mut other = world.connect();
+        other.purge("later");
+        other.publish("large", "", "new");
+        assert_eq!(other.pop("later").as_deref(), is_bound.then_some("new"));
+        other.disconnect();
+        world.restart_from_checkpoint();
+    }
+}
+
 #[test]
 fn a_history_for_very_many_queues_is_sent_in_portions() {
     const QUEUES: usize = 2000;
@@ -60,6 +80,19 @@ fn a_history_for_very_many_queues_is_sent_in_portions() {
 }
 
 #[test]
+fn a_binding_whose_history_finds_no_room_is_not_made() {
+    let (mut world, mut client) = with_large_history();
+    let mut appends = 0;
+    world.store().set_faults(move |call| {
+        appends += u64::from(call == Call::Append);
+        // The binding, and some of the history.
+        (call == Call::Append && appends > 2).then_some(StoreError::Full)
+    });
+    refuse_binding(&mut world, &mut client);
+    check_binding(&mut world, false);
+}
+
+#[test]
 fn a_binding_that_another_client_was_told_of_stays_though_its_history_finds_no_room() {
     let (mut world, mut client) = with_large_history();
     let mut other = Some(world.connect());
@@ -72,18 +105,8 @@ fn a_binding_that_another_client_was_told_of_stays_though_its_history_finds_no_r
         }
         (call == Call::Append && appends > 2).then_some(StoreError::Full)
     });
-    let (queue, exchange) = (short("later"), short("large"));
-    let text = client.fatal(queue::Bind { queue, exchange, ..Default::default() });
-    assert!(text.starts_with("506 "), "{text}");
-    world.store().heal();
-    for _ in 0..2 {
-        let mut other = world.connect();
-        other.purge("later");
-        other.publish("large", "", "new");
-        assert_eq!(other.pop("later").as_deref(), Some("new"));
-        other.disconnect();
-        world.restart_from_checkpoint();
-    }
+    refuse_binding(&mut world, &mut client);
+    check_binding(&mut world, true);
 }
 
 #[test]

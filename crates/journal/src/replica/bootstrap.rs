@@ -179,9 +179,7 @@ impl Bootstrap {
             previous_end: header.previous_end.0,
         })
     }
-}
 
-impl Bootstrap {
     /// Reads the entries up to a position that the other side will read when it opens the copy: it could not open one with damage,
     /// and would ask for the same again. What is damaged other copies are asked for.
     fn check_entries(&mut self, to: Lsn) -> Result<(), BootstrapError> {

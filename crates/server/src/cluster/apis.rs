@@ -32,7 +32,8 @@ impl Groups for Apis {
     fn led(&self) -> Vec<u16> {
         let Some(front) = self.0.upgrade() else { return Vec::new() };
         let all = front.groups.all().into_iter();
-        let led = all.filter(|group| !group.is_home() && !matches!(group.serves(), Serves::Nobody));
+        let led =
+            all.filter(|group| !group.is_home() && !matches!(group.serves(), Serves::Unknown));
         led.map(|group| group.number.0).collect()
     }
 

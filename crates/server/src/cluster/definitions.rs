@@ -136,7 +136,7 @@ impl Front {
         let leader = match self.serves() {
             Serves::Here(_) => return self.definitions(group.number, have).await,
             Serves::There(leader) => leader,
-            Serves::Nobody => return Err("no node leads the cluster".into()),
+            Serves::Unknown => return Err("no node leads the cluster".into()),
         };
         let (group, have) = (group.number, have.0);
         let mut gathering = Gathering::of(PIECE_BYTES);
@@ -272,7 +272,7 @@ impl Front {
     async fn have_adopt(&self, group: &Group, version: Lsn) -> bool {
         loop {
             let adopted = match group.serves() {
-                Serves::Nobody => return false,
+                Serves::Unknown => return false,
                 Serves::Here(_) => self.wait_for_version(group.number, version).await,
                 Serves::There(leader) => {
                     let question = Question::Adopt { group: group.number, version: version.0 };

@@ -47,7 +47,7 @@ pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 pub(super) const PIPE_BYTES: usize = 64 << 10;
 /// Why a client is refused that can go to another node.
 const DRAINED: &str = "this node is drained";
-const NOBODY_LEADS: &str = "no node of the cluster leads";
+const NO_LEADER: &str = "no node of the cluster leads";
 /// Why one is refused that can come again.
 pub(super) const NO_DESCRIPTOR: &str =
     "nearly all file descriptors are in use, and who is passed on takes two";
@@ -55,8 +55,8 @@ pub(super) const NO_DESCRIPTOR: &str =
 /// Who serves clients.
 #[derive(Clone)]
 pub(crate) enum Serves {
-    /// Nobody that is known.
-    Nobody,
+    /// No node is known that does.
+    Unknown,
     /// Another node.
     There(NodeId),
     /// This node.
@@ -222,7 +222,7 @@ impl Front {
             let reached = match &*serves.borrow_and_update() {
                 Serves::There(_) => is_drained == wanted,
                 Serves::Here(_) => !wanted,
-                Serves::Nobody => !wanted && !is_drained,
+                Serves::Unknown => !wanted && !is_drained,
             };
             if reached {
                 return;
@@ -341,7 +341,7 @@ impl Front {
         loop {
             let now = serves.borrow_and_update().clone();
             let (why, next) = match now {
-                Serves::Nobody => (NOBODY_LEADS.to_owned(), until),
+                Serves::Unknown => (NO_LEADER.to_owned(), until),
                 Serves::Here(service) => {
                     if let Some(place) = place {
                         place.pass_on_no_more();

@@ -46,7 +46,7 @@ impl Group {
         let thread = Arc::new(GroupThread::start()?);
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
-        let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Nobody));
+        let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Unknown));
         let (adopting, ending, sent) =
             (AsyncMutex::new(()), Arc::default(), watch::Sender::new(()));
         let (unserved_since, copies) = (Mutex::new(Some(clock::now())), Mutex::default());
@@ -122,7 +122,7 @@ impl Group {
 
     /// Says who serves from now on.
     pub(super) fn set_serves(&self, serves: Serves) {
-        self.note_served(!matches!(serves, Serves::Nobody), clock::now());
+        self.note_served(!matches!(serves, Serves::Unknown), clock::now());
         self.serves.send_replace(serves);
     }
 
@@ -150,7 +150,7 @@ impl Group {
     /// The node that leads it, if this one knows.
     pub fn leader(&self, own: NodeId) -> Option<NodeId> {
         match &*self.serves.borrow() {
-            Serves::Nobody => None,
+            Serves::Unknown => None,
             Serves::There(node) => Some(*node),
             Serves::Here(_) => Some(own),
         }

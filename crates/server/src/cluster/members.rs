@@ -232,7 +232,7 @@ impl Members {
 
     /// Whether this node knows who leads.
     pub(super) fn has_leader(&self) -> bool {
-        !matches!(self.groups.home().serves(), Serves::Nobody)
+        !matches!(self.groups.home().serves(), Serves::Unknown)
     }
 
     /// Whether the disk of this node has room, as far as is known.

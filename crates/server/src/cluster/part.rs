@@ -187,7 +187,7 @@ impl Inner {
                 }
                 Leadership::Serving { term } if serving == Some(term) => {}
                 Leadership::Serving { term } => {
-                    self.demote(group, Serves::Nobody).await;
+                    self.demote(group, Serves::Unknown).await;
                     let promoting = async {
                         group.ended().await;
                         self.promote(group, member, term).await
@@ -197,7 +197,7 @@ impl Inner {
                 }
                 Leadership::Following { leader } => {
                     serving = None;
-                    self.demote(group, leader.map_or(Serves::Nobody, Serves::There)).await;
+                    self.demote(group, leader.map_or(Serves::Unknown, Serves::There)).await;
                 }
             }
             leadership.changed().await.map_err(|_| "the group has ended".to_owned())?;

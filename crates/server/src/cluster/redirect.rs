@@ -154,7 +154,7 @@ impl Front {
         until: Instant,
     ) -> Option<Elsewhere> {
         let way = match group.serves() {
-            Serves::Nobody => return None,
+            Serves::Unknown => return None,
             Serves::Here(service) => {
                 let is_there = service.shared.broker.vhost(vhost).is_some();
                 is_there.then_some(Elsewhere::Here(service))

@@ -68,7 +68,7 @@ impl Front {
         let leader = match self.serves() {
             Serves::Here(service) => return Ok(group_of(&service.shared.broker, vhost)),
             Serves::There(leader) => leader,
-            Serves::Nobody => return Err("no node leads the cluster".into()),
+            Serves::Unknown => return Err("no node leads the cluster".into()),
         };
         if let Some(group) = self.whereabouts.recall(vhost, Instant::now()) {
             return Ok(Some(group));

@@ -4,7 +4,7 @@ use crate::cluster::{Three, connect};
 use crate::cluster_operated::ctl;
 use crate::support::{Client, PATIENCE, wait_until};
 use courser::{Config, Inherited, Node};
-use courser_client::{Connection, Outgoing, QueueOptions};
+use courser_client::{Channel, Connection, Outgoing, QueueOptions};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -37,18 +37,22 @@ async fn publish_behind_checkpoints_of(
     for queue in ["q", "filler"] {
         channel.queue_declare(queue, QueueOptions::durable()).await.expect("a queue");
     }
-    channel.confirm_select().await.expect("confirms");
-    for number in 0..MESSAGES {
-        let body = body(number);
-        let message = Outgoing::new(&body).persistent();
-        let confirm = channel.publish("", "q", message).await.expect("published");
-        assert!(confirm.await.expect("a confirm").is_ack());
-    }
+    publish_one_by_one(&channel, (0..MESSAGES).map(body)).await;
     for node in nodes {
         let (folder, last) = (&three.configs[*node].data_dir, body(MESSAGES - 1));
         wait_until("all copies", async || place(folder, &last).is_some()).await;
     }
     connection
+}
+
+/// Publishes messages that are each an entry of its own.
+pub(crate) async fn publish_one_by_one(channel: &Channel, bodies: impl Iterator<Item = Vec<u8>>) {
+    channel.confirm_select().await.expect("confirms");
+    for body in bodies {
+        let message = Outgoing::new(&body).persistent();
+        let confirm = channel.publish("", "q", message).await.expect("published");
+        assert!(confirm.await.expect("a confirm").is_ack());
+    }
 }
 
 /// Publishes messages, until all nodes have them on their disks, and in checkpoints.

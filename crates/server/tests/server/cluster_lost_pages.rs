@@ -1,11 +1,11 @@
 //! Pages of the log that a disk has lost, each with many small entries, in a cluster.
 
 use crate::cluster::{Three, connect, node_config};
-use crate::cluster_damage::{lead, place};
+use crate::cluster_damage::{lead, place, publish_one_by_one};
 use crate::cluster_members::wait_until_it_votes;
 use crate::support::{Client, free_addresses, wait_until};
 use courser::{Inherited, Node};
-use courser_client::{Outgoing, QueueOptions};
+use courser_client::QueueOptions;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -27,13 +27,7 @@ async fn publish(three: &Three, leader: usize, nodes: &[usize]) {
     let connection = connect(three.node(leader)).await;
     let channel = connection.open_channel().await.expect("a channel");
     channel.queue_declare("q", QueueOptions::durable()).await.expect("a queue");
-    channel.confirm_select().await.expect("confirms");
-    for number in 0..MESSAGES {
-        let body = body(number);
-        let message = Outgoing::new(&body).persistent();
-        let confirm = channel.publish("", "q", message).await.expect("published");
-        assert!(confirm.await.expect("a confirm").is_ack());
-    }
+    publish_one_by_one(&channel, (0..MESSAGES).map(body)).await;
     for node in nodes {
         have_all(three, *node).await;
     }

@@ -100,7 +100,7 @@ async fn a_node_that_is_added_again_before_it_has_left_takes_part_as_before() {
     let (members, group) = (&node.inner.members, node.inner.groups.get(ONE).expect("it leads"));
     // It leads the group and does not hand it over, so that the group does not remove it.
     let serves = group.serves();
-    group.set_serves(Serves::Nobody);
+    group.set_serves(Serves::Unknown);
     let before = three.nodes[home].inner.members.status_of_member().expect("it leads");
     let (left, before) = (node.inner.endpoint.about().node(), before.members_index);
     let name = node.name();
@@ -297,7 +297,7 @@ async fn a_node_is_not_ready_once_a_group_has_had_no_leader_for_a_while() {
         let group = three.nodes[node].inner.groups.get(ONE).expect("it is there");
         let leader = group.serves();
         wait_until("it is ready", async || ready(node).await.contains("ok")).await;
-        group.set_serves(Serves::Nobody);
+        group.set_serves(Serves::Unknown);
         let lost_at = |at: Instant| {
             group.note_served(true, at);
             group.note_served(false, at);

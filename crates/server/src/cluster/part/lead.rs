@@ -130,7 +130,7 @@ impl Inner {
 
     /// As [`Inner::end_service`], where this node stops.
     pub(super) async fn stop_serving(&self, group: &Group) {
-        self.end_service(group, Serves::Nobody, SHUTDOWN).await;
+        self.end_service(group, Serves::Unknown, SHUTDOWN).await;
     }
 
     /// As [`Inner::end_service`], where the lead is lost.
@@ -175,7 +175,7 @@ pub(super) async fn tell_meanwhile<T>(
             done = &mut work => return done,
             Ok(()) = leadership.changed() => group.set_serves(match *leadership.borrow_and_update() {
                 Leadership::Following { leader: Some(leader) } => Serves::There(leader),
-                _ => Serves::Nobody,
+                _ => Serves::Unknown,
             }),
         }
     }

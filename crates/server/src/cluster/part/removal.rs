@@ -52,7 +52,7 @@ impl Inner {
     /// Ends the cluster on a node that was removed from it, for good: what to say of it.
     pub(super) async fn removed(&self, member: Option<Arc<Member>>) -> String {
         for group in self.groups.all() {
-            self.demote(&group, Serves::Nobody).await;
+            self.demote(&group, Serves::Unknown).await;
         }
         let folder = Arc::clone(&self.folder);
         if let Ok(Err(error)) = self.blocking(move || folder.set_removed()).await {
