@@ -98,7 +98,10 @@ fn published(published: Result<Result<Published, Fault>, Elapsed>) -> Outcome {
 
 /// What a client would hear, with its code.
 fn refused(fault: Fault) -> Refusal {
-    Refusal::bad_request(fault.to_string())
+    match fault.is_of_a_going_broker() {
+        true => fault.into(),
+        false => Refusal::bad_request(fault.to_string()),
+    }
 }
 
 pub(super) fn short(text: &[u8]) -> Result<ShortString, Refusal> {

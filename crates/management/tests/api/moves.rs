@@ -183,3 +183,16 @@ async fn a_move_that_has_asked_for_long_enough_leaves_the_rest_to_the_next_one()
     assert_eq!(moved.iter().sum::<u64>(), MESSAGES as u64);
     assert!(moved.len() > 1, "{moved:?}");
 }
+
+#[tokio::test]
+async fn what_is_published_while_the_broker_stops_is_not_refused_as_a_mistake() {
+    let direct = world();
+    direct.broker.begin_stop();
+    let body = json!({
+        "routing_key": "from", "properties": {}, "payload": "", "payload_encoding": "string",
+    });
+    let path = "/api/exchanges/%2F/amq.default/publish";
+    let asked = Asked { body: &body.to_string(), ..Asked::new("POST", path).by(USER) };
+    let answer = direct.ask(asked).await;
+    assert_eq!((answer.status, answer.refusal().1), (503, json!("the broker is being stopped")));
+}
