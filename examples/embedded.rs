@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Port 0 stands for any free one.
         listen: vec!["127.0.0.1:0".parse()?],
         data_dir: folder.clone(),
-        // Nobody asks over HTTP, neither for the API nor for metrics.
+        // No program asks over HTTP, neither for the API nor for metrics.
         management: Management { listen: HttpListen::none(), ..Management::default() },
         metrics: Metrics { listen: HttpListen::none(), ..Metrics::default() },
         ..Config::default()

@@ -64,7 +64,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	}
 	if bytes.HasPrefix(p[min(7, len(p)):], startOk) || bytes.HasPrefix(p[min(7, len(p)):], []byte{0, 60, 0, 40}) {
 		if p[10] == 11 {
-			w.answer(0, &amqp.ConnectionTune{ChannelMax: 10, FrameMax: 131072})
+			w.answer(0, &amqp.ConnectionTune{ChannelMax: 2047, FrameMax: 131072})
 		}
 		return size, nil
 	}
@@ -121,12 +121,19 @@ func deliveriesOf(b *testing.B) (stream []byte, count int) {
 
 func open(b *testing.B) (*wire, *client.Channel) {
 	connection := newWire()
+	channel, err := openOver(b, connection).Channel()
+	check(b, err)
+	return connection, channel
+}
+
+// openConnection is for those who open channels themselves.
+func openConnection(b *testing.B) *client.Connection { return openOver(b, newWire()) }
+
+func openOver(b *testing.B, connection *wire) *client.Connection {
 	opened, err := client.Open(connection, client.Config{SASL: []client.Authentication{&client.PlainAuth{}}, Heartbeat: -1})
 	check(b, err)
-	channel, err := opened.Channel()
-	check(b, err)
 	b.Cleanup(func() { _ = connection.Close() })
-	return connection, channel
+	return opened
 }
 
 func BenchmarkClient(b *testing.B) {

@@ -59,7 +59,7 @@ def pause_follower(cluster, seconds):
 
 
 def cut_leader(cluster, seconds):
-    """Nobody reaches it; it reaches the others."""
+    """No node reaches it; it reaches the others."""
     node = cluster.any_leader()
     node.proxy.cut()
     time.sleep(seconds)

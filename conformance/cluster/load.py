@@ -75,7 +75,7 @@ class Publisher(Client):
         channel.confirm_delivery()
         properties = pika.BasicProperties(delivery_mode=2)
         while not self.ends.is_set():
-            # One that was not confirmed is not sent again: whether it is there is anybody's guess.
+            # One that was not confirmed is not sent again: it may be there or not.
             number, self.next = self.next, self.next + 1
             body = f"{self.number} {number} ".encode().ljust(200, b".")
             channel.basic_publish("", QUEUE, body, properties, mandatory=True)

@@ -42,24 +42,35 @@ class Proxy:
                 incoming, _ = self.listener.accept()
             except OSError:
                 return
-            try:
-                node = self.whose(incoming.getpeername()[1], self.port)
-                if self.is_cut or node in self.cut_for:
-                    incoming.close()
-                    continue
-                outgoing = socket.create_connection(("127.0.0.1", self.target), timeout=5)
-            except OSError:
+            # To see whose it is takes a while where there are many connections. The next one does not wait for that: a node gives
+            # up a connection that is not served within seconds, and comes again.
+            threading.Thread(target=self.pass_on, args=(incoming,), daemon=True).start()
+
+    def pass_on(self, incoming):
+        """Connects to the node for a connection that has come, unless that is cut off."""
+        try:
+            node = self.whose(incoming.getpeername()[1], self.port)
+            if self.is_cut_for(node):
                 incoming.close()
-                continue
-            outgoing.settimeout(None)
-            with self.lock:
-                self.open |= {incoming: node, outgoing: node}
-            ended = []
-            for source, sink in ((incoming, outgoing), (outgoing, incoming)):
-                threading.Thread(target=self.carry, args=(source, sink, ended), daemon=True).start()
+                return
+            outgoing = socket.create_connection(("127.0.0.1", self.target), timeout=5)
+        except OSError:
+            incoming.close()
+            return
+        outgoing.settimeout(None)
+        with self.lock:
+            # What is cut meanwhile is either found among the open ones or seen here.
+            if self.is_cut_for(node):
+                incoming.close()
+                outgoing.close()
+                return
+            self.open |= {incoming: node, outgoing: node}
+        ended = []
+        for source, sink in ((incoming, outgoing), (outgoing, incoming)):
+            threading.Thread(target=self.carry, args=(source, sink, ended), daemon=True).start()
 
     def carry(self, source, sink, ended):
-        """One way. Closing a socket in which another thread waits would not end it for whoever is at its other end."""
+        """One way. Closing a socket in which another thread waits would not end it for its other end."""
         how = socket.SHUT_WR
         try:
             while data := source.recv(65536):
@@ -79,6 +90,9 @@ class Proxy:
                 for one in ended:
                     self.open.pop(one, None)
                     one.close()
+
+    def is_cut_for(self, node):
+        return self.is_cut or node in self.cut_for
 
     def cut(self, node=None):
         """For all nodes, or for this one."""
@@ -329,7 +343,7 @@ class Cluster:
             if status == 200:
                 return json.loads(text).get("group", 0)
             time.sleep(0.2)
-        raise AssertionError(f"nobody says where vhost {vhost} is: {status} {text}")
+        raise AssertionError(f"no node says where vhost {vhost} is: {status} {text}")
 
     def begin_move(self, vhost, group):
         self.order("PUT", f"/api/cluster/moves/{urllib.parse.quote(vhost, safe='')}", {"group": group})
@@ -398,7 +412,7 @@ class Cluster:
 
     def wait_for_voter(self, node):
         """Until it votes, is connected and lacks next to nothing; false if its process ends."""
-        until = time.monotonic() + PATIENCE_S
+        until, member = time.monotonic() + PATIENCE_S, {}
         while time.monotonic() < until:
             if not node.is_running():
                 return False
@@ -409,7 +423,11 @@ class Cluster:
             if is_there and self.votes_everywhere(node):
                 return True
             time.sleep(0.1)
-        raise AssertionError(f"node {node.name} did not catch up within {PATIENCE_S} s; its log ends {node.log()[-500:]}")
+        logs = "".join(f"\n{one.name}: {one.log()[-2000:]}" for one in self.nodes)
+        raise AssertionError(
+            f"node {node.name} did not catch up within {PATIENCE_S} s; the leader says {member}, it says {node.status()}; "
+            f"the logs end {logs}"
+        )
 
     def votes_everywhere(self, node):
         """In all groups, as who leads each of them says."""

@@ -10,7 +10,7 @@ import time
 import pika
 from nodes import PATIENCE_S, Cluster, Node
 
-SECRET_BODY = b"nobody on the way may read this"
+SECRET_BODY = b"no one on the way may read this"
 
 
 def openssl(*words):

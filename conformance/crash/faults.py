@@ -57,10 +57,10 @@ def only_segment(broker):
 
 def log_frames(segment):
     """The offsets of the log's frames in the file, and the end of the last."""
-    octets = segment.read_bytes()
+    data = segment.read_bytes()
     start, at, offsets = int(segment.stem, 16), SEGMENT_HEADER_BYTES, []
-    while at + FRAME_HEADER_BYTES <= len(octets):
-        position, _, payload_bytes = struct.unpack_from("<QQI", octets, at)
+    while at + FRAME_HEADER_BYTES <= len(data):
+        position, _, payload_bytes = struct.unpack_from("<QQI", data, at)
         if position != start + at:
             break
         offsets.append(at)

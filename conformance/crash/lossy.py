@@ -99,17 +99,17 @@ class Folder:
         self.live = dict(self.durable)
 
 
-def put(octets, offset, data):
-    if len(octets) < offset:
-        octets.extend(bytes(offset - len(octets)))
-    octets[offset : offset + len(data)] = data
+def put(image, offset, data):
+    if len(image) < offset:
+        image.extend(bytes(offset - len(image)))
+    image[offset : offset + len(data)] = data
 
 
-def resize(octets, size):
-    if size < len(octets):
-        del octets[size:]
+def resize(image, size):
+    if size < len(image):
+        del image[size:]
     else:
-        octets.extend(bytes(size - len(octets)))
+        image.extend(bytes(size - len(image)))
 
 
 def apply(names, change):
@@ -335,7 +335,7 @@ class Disk:
             try:
                 os.write(fuse, struct.pack("<IiQ", 16 + len(answer), code, unique) + answer)
             except OSError as error:
-                # Whoever asked was killed meanwhile.
+                # The broker was killed meanwhile.
                 if error.errno not in (errno.ENOENT, errno.ENODEV):
                     raise
 
@@ -353,7 +353,7 @@ def mount(folder):
 
 
 def unmount(folder):
-    """At once, whoever still has something open there."""
+    """At once, also while a process still has something open there."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.umount2(os.fsencode(folder), 2)
 
@@ -380,7 +380,7 @@ class Mounted:
 
     def close(self):
         unmount(self.folder)
-        # Nobody has it open any more, so that ends it.
+        # No process has it open any more, so that ends it.
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             if os.waitpid(self.pid, os.WNOHANG)[0]:

@@ -25,14 +25,14 @@ def body(message, size):
     return HEAD.pack(MAGIC, message, size, zlib.crc32(rest, message & 0xFFFFFFFF)) + rest
 
 
-def read_body(octets):
+def read_body(data):
     """Which message this is; raises ValueError if it is not whole."""
-    if len(octets) < HEAD.size:
-        raise ValueError(f"a body of {len(octets)} octets")
-    magic, message, size, check = HEAD.unpack_from(octets)
-    rest = octets[HEAD.size :]
+    if len(data) < HEAD.size:
+        raise ValueError(f"a body of {len(data)} bytes")
+    magic, message, size, check = HEAD.unpack_from(data)
+    rest = data[HEAD.size :]
     if magic != MAGIC or len(rest) != size or zlib.crc32(rest, message & 0xFFFFFFFF) != check:
-        raise ValueError(f"a body of {len(octets)} octets that says it is message {message} with {size} octets")
+        raise ValueError(f"a body of {len(data)} bytes that says it is message {message} with {size} bytes")
     if rest != payload(message, size):
         raise ValueError(f"a body that is not the one of message {message}")
     return message
@@ -55,13 +55,13 @@ def delayed_by(delay_ms):
     return b"\x30\x00" + wire.table([("x-delay", b"I", wire.long(delay_ms))]) + b"\x02"
 
 
-def publish_frames(channel, exchange, key, octets, persistent=True, properties=None):
+def publish_frames(channel, exchange, key, data, persistent=True, properties=None):
     """All frames of a message."""
     properties = properties or (PERSISTENT if persistent else TRANSIENT)
     frames = [
         wire.publish_method(channel, exchange, key),
-        wire.header_frame(channel, len(octets), properties),
+        wire.header_frame(channel, len(data), properties),
     ]
-    for start in range(0, len(octets), FRAME_BODY_BYTES):
-        frames.append(wire.body_frame(channel, octets[start : start + FRAME_BODY_BYTES]))
+    for start in range(0, len(data), FRAME_BODY_BYTES):
+        frames.append(wire.body_frame(channel, data[start : start + FRAME_BODY_BYTES]))
     return b"".join(frames)

@@ -122,7 +122,7 @@ class Model:
                 if transient or not queue.durable:
                     queue.transient.add(message)
                 if queue.expires_to:
-                    # Nobody says when it moves on, so until they are looked at it may be in either queue.
+                    # The broker does not say when it moves on, so until they are looked at it may be in either queue.
                     queue.states[message] = State.MAYBE
                     self.moves[message] = name, queue.expires_to, False
                     self.published([queue.expires_to], message)

@@ -98,8 +98,8 @@ class Publisher(Worker):
             self.model.published(queues, message, transient)
             self.tag += 1
             self.outstanding[self.tag] = queues, message
-            octets = body(message, size_of(self.rng))
-            frames.append(publish_frames(1, exchange, key, octets, not transient, self.properties_of(message)))
+            data = body(message, size_of(self.rng))
+            frames.append(publish_frames(1, exchange, key, data, not transient, self.properties_of(message)))
         self.wire.send(b"".join(frames))
         window = self.rng.choice([0, 10, 100])
         while len(self.outstanding) > window:
@@ -194,8 +194,8 @@ class Consumer(Worker):
     def on_delivery(self, frame):
         offset = 1 + frame.arguments[0]
         tag, redelivered = struct.unpack_from(">QB", frame.arguments, offset)
-        _, octets, _ = self.wire.expect_content(1)
-        message = read_body(octets)
+        _, data, _ = self.wire.expect_content(1)
+        message = read_body(data)
         self.model.delivered(self.queue, message, self.name, redelivered)
         self.unacked[tag] = message
         self.check_place(message, redelivered)
@@ -260,7 +260,7 @@ class AutoConsumer(Consumer):
 
 
 class Purger(Worker):
-    """Purges a queue that nobody consumes from."""
+    """Purges a queue without consumers."""
 
     def __init__(self, *arguments, queue):
         super().__init__(*arguments)
@@ -372,8 +372,8 @@ class TxMover(Consumer):
 
     def send_move(self, tag, messages):
         for message in messages:
-            octets = body(message, size_of(self.rng))
-            self.wire.send(publish_frames(1, "", self.target, octets))
+            data = body(message, size_of(self.rng))
+            self.wire.send(publish_frames(1, "", self.target, data))
         self.wire.send_method(1, "basic.ack", longlong(tag) + octet(1))
 
 
@@ -389,7 +389,7 @@ class Rejecter(Consumer):
         if not self.unacked or len(self.unacked) < self.prefetch and self.rng.random() < 0.4:
             return
         last = list(self.unacked)[-1]
-        # Nobody says when a letter is on the disk, so until they are looked at it may be in either queue.
+        # The broker does not say when a letter is on the disk, so until they are looked at it may be in either queue.
         self.model.move_begins(self.queue, self.target, list(self.unacked.values()))
         self.unacked.clear()
         self.wire.send_method(1, "basic.nack", longlong(last) + octet(1))

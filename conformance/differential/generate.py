@@ -174,7 +174,7 @@ class Generator:
         source = self.exchange()
         if self.kinds.get(source) in (*values.CHOOSING, "x-recent-history"):
             return self.bind()
-        # A binding between two exchanges that nobody can delete would outlive the program.
+        # A binding between two exchanges that no program can delete would outlive the program.
         destination = self.pick(self.exchanges) if source.startswith("amq.") else self.exchange()
         fields = {"destination": destination, "source": source} | self.binding(source)
         return [method, fields | self.flags(0.03, "nowait")]

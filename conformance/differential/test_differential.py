@@ -15,7 +15,7 @@ class Codec(unittest.TestCase):
     def test_a_table_comes_back_with_its_types(self):
         table = {
             "int": 1, "long": 2**40, "text": "a", "flag": True, "nothing": None, "real": 2.5, "short": ["@", "s", 3],
-            "small long": ["@", "l", 7], "list": [1, "a", {"k": False}], "time": ["@", "T", 5], "octets": ["@", "x", "ab"],
+            "small long": ["@", "l", 7], "list": [1, "a", {"k": False}], "time": ["@", "T", 5], "bytes": ["@", "x", "ab"],
         }  # fmt: skip
         packed = codec.pack("t", table)
         self.assertEqual(codec.Reader(packed).read("t"), table)

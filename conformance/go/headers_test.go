@@ -28,7 +28,7 @@ var headers = amqp.Table{
 	"decimal":       amqp.Decimal{Scale: 2, Value: 31415},
 	"text":          "grüße 🐇",
 	"empty text":    "",
-	"octets":        []byte{0, 255, 0},
+	"bytes":         []byte{0, 255, 0},
 	"time":          time.Unix(1609459200, 0),
 	"void":          nil,
 	"array":         []any{int32(1), "two", nil, []any{true, amqp.Table{"deep": int64(-1)}}},

@@ -140,7 +140,7 @@ func TestBodiesOfAnySize(t *testing.T) {
 		queue := exclusiveQueue(t, channel)
 		deliveries := consume(t, channel, queue, true)
 		for _, size := range []int{0, 1, 4087, 4088, 4089, 131064, 131065, 1 << 20, 10 << 20} {
-			t.Run(fmt.Sprintf("%d octets in frames of %d", size, frameSize), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d bytes in frames of %d", size, frameSize), func(t *testing.T) {
 				publish(t, channel, "", queue, amqp.Publishing{Body: patterned(size)})
 				if !bytes.Equal(receive(t, deliveries).Body, patterned(size)) {
 					t.Fatal("another body came back")

@@ -48,8 +48,14 @@ stamp() { cat "${@:2}" | sha256sum >"$1"; }
 
 ports_script=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/ports.py
 
-# A TCP port of the loopback that was free a moment ago, and that nobody gets who only connects.
+# A TCP port of the loopback that was free a moment ago, and that no program gets that only connects.
 free_port() { python3 "$ports_script"; }
+
+# own_network COMMAND...: with the rights of root as far as the command needs them, and a network with nothing but its loopback.
+own_network() {
+    # shellcheck disable=SC2016
+    unshare --net $([[ $EUID -eq 0 ]] || echo --map-root-user) sh -c 'ip link set lo up && exec "$@"' own_network "$@"
+}
 
 # Where cargo puts what it builds; CARGO_TARGET_DIR and configuration files may say so.
 target_folder() {

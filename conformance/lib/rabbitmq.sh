@@ -8,7 +8,7 @@ rabbitmq4_mirror=${COURSER_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 # Beside its dependencies: what its start scripts call, which Debian takes for granted.
 rabbitmq4_packages=(rabbitmq-server base-files bash coreutils dash debianutils grep hostname libc-bin mawk sed util-linux)
 
-# own_mounts COMMAND...: with a view of the mounts of its own, which nobody else sees and which ends with the command.
+# own_mounts COMMAND...: with a view of the mounts of its own, which no other process sees and which ends with the command.
 own_mounts() {
     if [[ $EUID -eq 0 ]]; then unshare --mount "$@"; else unshare --mount --map-root-user "$@"; fi
 }

@@ -94,7 +94,7 @@ class RabbitmqadminTest(unittest.TestCase):
         ended = run("delete", "queue", "name=none")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("Not found", ended.stdout + ended.stderr)
-        ended = run("--username=nobody", "list", "queues")
+        ended = run("--username=stranger", "list", "queues")
         self.assertEqual(ended.returncode, 1)
         self.assertIn("Access refused", ended.stdout + ended.stderr)
 

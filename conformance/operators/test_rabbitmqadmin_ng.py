@@ -72,7 +72,7 @@ class RabbitmqadminTest(unittest.TestCase):
 
     def test_what_goes_wrong_fails(self):
         self.assertNotEqual(run("delete", "queue", "--name", "none").returncode, 0)
-        self.assertNotEqual(run("--username", "nobody", "--password", "x", "list", "queues").returncode, 0)
+        self.assertNotEqual(run("--username", "stranger", "--password", "x", "list", "queues").returncode, 0)
 
 
 if __name__ == "__main__":

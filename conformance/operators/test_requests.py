@@ -30,7 +30,7 @@ class RequestsTest(unittest.TestCase):
         for name in ["orders", "orders.eu", "other"]:
             call(f"/api/queues/work%2Fshop/{name}", "PUT", {"durable": True})
         message = {"routing_key": "orders", "properties": {}, "payload": "x", "payload_encoding": "string"}
-        # What the statistics are made from begins when somebody asks.
+        # What the statistics are made from begins at the first question.
         call("/api/queues/work%2Fshop/orders")
         for _ in range(3):
             status, answer = call("/api/exchanges/work%2Fshop//publish", "POST", message)

@@ -1,4 +1,4 @@
-// Somebody who issues tokens, as far as people log in there: OpenID Connect with codes and PKCE, over HTTPS on the loopback.
+// A provider that issues tokens, as far as people log in there: OpenID Connect with codes and PKCE, over HTTPS on the loopback.
 import { execFileSync } from "node:child_process";
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ export const SECRET = "the+secret/of the page";
 
 /** What it does, for a test to change. */
 interface Ways {
-  /** Nobody is asked whether the page may log them in. */
+  /** No user is asked whether the page may log them in. */
   knowsConsent: boolean;
   user: string;
   scope: string;
@@ -128,7 +128,7 @@ export class Provider {
     };
   }
 
-  /** Somebody is logged in here already, and is asked whether the page may know. */
+  /** A user is logged in here already, and is asked whether the page may know. */
   #authorize(asked: Fields, answer: ServerResponse): void {
     const text = (name: string) => asked.get(name) ?? "";
     const isGood = text("client_id") === CLIENT && text("response_type") === "code" && text("code_challenge_method") === "S256" && text("code_challenge").length === 43 && text("state") !== "";

@@ -59,7 +59,7 @@ export async function visit(page: Page, path: string, heading: string | RegExp):
   await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
 }
 
-/** Reports of the browser that nobody expects: a refused login is said by its status. */
+/** Reports of the browser that no test expects: a refused login is said by its status. */
 export const test = base.extend<{ faults: string[] }>({
   faults: [
     async ({ page }, use) => {

@@ -71,9 +71,9 @@ class Load:
         for body in (b"small", b"x" * 5000):
             for queue in ("automatic", "manual"):
                 channel.basic_publish("", queue, body)
-        channel.basic_publish("", "nobody", b"dropped")
+        channel.basic_publish("", "nowhere", b"dropped")
         try:
-            channel.basic_publish("", "nobody", b"returned", mandatory=True)
+            channel.basic_publish("", "nowhere", b"returned", mandatory=True)
         except pika.exceptions.UnroutableError:
             pass
         channel.basic_publish("", "polled", b"first")

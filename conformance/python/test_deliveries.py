@@ -267,7 +267,7 @@ def test_a_slow_consumer_does_not_slow_the_others(channel):
         with connect() as another:
             publisher = another.channel()
             publisher.confirm_delivery()
-            for _ in range(64):  # 32 MB for a socket that nobody reads
+            for _ in range(64):  # 32 MB for a socket that is not read
                 publisher.basic_publish("", stuck_queue, bytes(500_000))
         inbox = Inbox(channel, shared, auto_ack=True)
         fill(channel, shared, [str(number) for number in range(1000)])

@@ -262,8 +262,8 @@ FAILED = [
     ),
     failed(
         "another's user-id",
-        lambda ch, o, q, x: ch.basic_publish("", q, b"", BasicProperties(user_id="somebody")),
-        "user_id property set to 'somebody' but authenticated user was 'guest'",
+        lambda ch, o, q, x: ch.basic_publish("", q, b"", BasicProperties(user_id="stranger")),
+        "user_id property set to 'stranger' but authenticated user was 'guest'",
     ),
     failed(
         "a message above 16 MiB",

@@ -69,7 +69,7 @@ def test_the_shorter_time_counts_and_only_at_the_head(connection, channel):
 
 
 def test_a_time_of_zero_means_now_or_never(connection, channel, queue):
-    channel.basic_publish("", queue, b"nobody takes it", expiring("0"))
+    channel.basic_publish("", queue, b"no consumer takes it", expiring("0"))
     wait_until(connection, lambda: ready(channel, queue) == 0)
     got = []
     channel.basic_consume(queue, lambda *message: got.append(message[3]), auto_ack=True)
@@ -118,7 +118,7 @@ def test_the_oldest_leave_a_queue_that_is_too_long(channel):
     assert [channel.basic_get(queue, auto_ack=True)[2] for _ in range(3)] == [b"2", b"3", None]
 
 
-def test_octets_of_bodies_count(channel):
+def test_bytes_of_bodies_count(channel):
     queue = declare(channel, {"x-max-length-bytes": 10})
     channel.confirm_delivery()
     for body in (b"12345", b"67890", b"x"):

@@ -77,7 +77,7 @@ HEADERS = {
     "long least": -(2**63),
     "text": "grüße 🐇",
     "empty text": "",
-    "octets": b"\x00\xff\x00",
+    "bytes": b"\x00\xff\x00",
     "decimal": Decimal("3.1415"),
     "time": datetime(2021, 1, 1, tzinfo=timezone.utc),
     "array": [1, "two", None, [True, {"deep": -1}]],

@@ -110,7 +110,7 @@ def test_a_body_is_split_at_the_frame_size_of_either_side(queue, channel, frame_
     with connect(frame_max=frame_max) as small:
         sender = small.channel()
         sender.confirm_delivery()
-        sender.basic_publish("amq.direct", "nobody", patterned(size))
+        sender.basic_publish("amq.direct", "unbound", patterned(size))
         name = sender.queue_declare("", exclusive=True).method.queue
         channel.confirm_delivery()
         channel.basic_publish("", name, patterned(size))

@@ -124,7 +124,7 @@ def test_a_delete_with_a_condition_leaves_what_does_not_meet_it(connection, opti
 
 
 @pytest.mark.parametrize("name", ["grüße 🐇", "n" * 255, "../../escape", "a/b", " ", "%2F", "null\x00inside"])
-def test_any_name_of_at_most_255_octets_is_good(connection, channel, name):
+def test_any_name_of_at_most_255_bytes_is_good(connection, channel, name):
     channel.queue_declare(name, exclusive=True)
     fill(channel, name, 1)
     assert channel.basic_get(name, auto_ack=True)[2] == b"0"

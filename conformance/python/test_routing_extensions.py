@@ -190,7 +190,7 @@ def test_a_direct_reply_reaches_the_one_who_asked(connection, channel, queue):
 
 def test_a_late_reply_is_dropped(connection, channel, queue):
     asking = connection.channel()
-    tag = asking.basic_consume(REPLY_TO, lambda *_: pytest.fail("a reply for nobody"), auto_ack=True)
+    tag = asking.basic_consume(REPLY_TO, lambda *_: pytest.fail("a reply without a requester"), auto_ack=True)
     asking.basic_publish("", queue, b"question", BasicProperties(reply_to=REPLY_TO))
     wait_until(connection, lambda: channel.queue_declare(queue, passive=True).method.message_count == 1)
     reply_to = channel.basic_get(queue, auto_ack=True)[1].reply_to

@@ -16,7 +16,7 @@ FIELDS = [
     ("float", b"f", struct.pack(">f", 1.5)), ("double", b"d", struct.pack(">d", -0.0)),
     ("decimal", b"D", b"\x02" + long(31415)),
     ("text", b"S", longstr("grüße")), ("empty text", b"S", longstr("")), ("not utf-8", b"S", longstr(b"\xff\xfe\x00")),
-    ("octets", b"x", longstr(bytes(range(256)))), ("timestamp", b"T", longlong(1609459200)),
+    ("bytes", b"x", longstr(bytes(range(256)))), ("timestamp", b"T", longlong(1609459200)),
     ("epoch", b"T", longlong(0)), ("void", b"V", b""),
     ("empty table", b"F", table()), ("empty array", b"A", long(0)),
     ("table", b"F", table([("inner", b"F", table([("deep", b"I", long(1)), ("", b"V", b"")]))])),

@@ -1,4 +1,4 @@
-"""Frames that no client sends: what is answered, and that nobody else notices."""
+"""Frames that no client sends: what is answered, and that no other client notices."""
 
 import struct
 

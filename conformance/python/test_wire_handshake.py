@@ -77,7 +77,7 @@ def test_login_by_amqplain():
 REFUSED = "ACCESS_REFUSED - Login was refused using authentication mechanism {}. For details see the broker logfile."
 
 
-@pytest.mark.parametrize("user, password", [(USER, "wrong"), ("nobody", "guest"), ("", ""), (USER, "")])
+@pytest.mark.parametrize("user, password", [(USER, "wrong"), ("stranger", "guest"), ("", ""), (USER, "")])
 def test_a_refused_login_says_so(user, password):
     with Wire() as wire:
         wire.send(PROTOCOL_HEADER)
@@ -157,7 +157,7 @@ def test_a_tune_ok_below_the_least_frame_size_ends_the_connection(frame_max):
         wire.expect_end()
 
 
-def test_a_start_ok_above_4096_octets_ends_the_connection():
+def test_a_start_ok_above_4096_bytes_ends_the_connection():
     with Wire() as wire:
         wire.send(PROTOCOL_HEADER)
         wire.expect("connection.start", 0)

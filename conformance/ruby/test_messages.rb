@@ -26,7 +26,7 @@ class TestPublishing < BrokerTest
   end
 
   [0, 1, 4088, 131_064, 131_065, 1_000_000, 10 * 1024 * 1024].each do |size|
-    define_method("test_a_body_of_#{size}_octets") do
+    define_method("test_a_body_of_#{size}_bytes") do
       channel = open_confirming
       queue = exclusive_queue(channel)
       body = (Array(0..250).pack("C*") * (size / 251 + 1))[0, size]
@@ -60,7 +60,7 @@ class TestPublishing < BrokerTest
     queue = exclusive_queue(channel)
     headers = {
       "true" => true, "false" => false, "nil" => nil, "small" => 7, "negative" => -(2**31), "long" => 2**40,
-      "least" => -(2**63), "float" => Math::PI, "text" => "plain", "octets" => "\xFF\x00\xFE".b, "empty" => "",
+      "least" => -(2**63), "float" => Math::PI, "text" => "plain", "bytes" => "\xFF\x00\xFE".b, "empty" => "",
       "time" => Time.at(1_609_459_200),
       "array" => [1, "two", [true, { "deep" => -1 }]], "empty array" => [],
       "table" => { "a" => 1, "b" => { "c" => "deep" } }, "empty table" => {}

@@ -109,7 +109,7 @@ def peers():
 
     def make(kind, port=None, subscribe=None, host="127.0.0.1", address=None, **options):
         peer = context.socket(kind)
-        made.append(peer)  # Python closes what nobody refers to.
+        made.append(peer)  # Python closes what is not referred to.
         # Long enough for a machine that has much else to do.
         peer.linger, peer.rcvtimeo, peer.sndtimeo = 0, 20_000, 5000
         for name, value in options.items():

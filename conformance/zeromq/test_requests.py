@@ -89,7 +89,7 @@ def test_a_peer_that_does_not_read_costs_others_no_reply(patient_router, peers, 
     assert [dealer.recv_multipart()[1] for _ in range(100)] == [b"%d" % number for number in range(100)]
 
 
-def test_a_request_that_nobody_answers_is_forgotten_and_the_next_works(router, peers, port):
+def test_an_unanswered_request_is_forgotten_and_the_next_works(router, peers, port):
     serve(router.connect(for_thread=True), "rpc", lambda _, body: None if body == b"lost" else body)
     dealer = peers(zmq.DEALER, port)
     dealer.send(b"lost")

@@ -17,7 +17,7 @@ from test_requests import ask
 
 @contextlib.contextmanager
 def at_work(worker):
-    """Answers requests meanwhile, in a thread that nobody closes the socket under."""
+    """Answers requests meanwhile, in a thread of which the socket is not closed meanwhile."""
     stop = threading.Event()
 
     def work():
@@ -312,7 +312,7 @@ def test_sigusr1_writes_what_was_counted_to_the_log(broker, peers, port):
     channel = broker.start(f"""
     - {{socket: pull, bind: "tcp://127.0.0.1:{port}", exchange: amq.topic}}
 """).connect().channel()
-    peers(zmq.PUSH, port).send(b"nobody wants it")
+    peers(zmq.PUSH, port).send(b"without a queue")
     eventually(lambda: "no queue takes a message" in broker.said())
     broker.process.send_signal(signal.SIGUSR1)
     eventually(lambda: "gateway: so far" in broker.said() and "received 1 (15 bytes)" in broker.said())

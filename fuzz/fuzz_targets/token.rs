@@ -1,4 +1,4 @@
-//! Gives whatever the fuzzer comes upon as a token, and as keys: nobody is let in who does not have the secret.
+//! Gives whatever the fuzzer comes upon as a token, and as keys: no client is let in that does not have the secret.
 #![no_main]
 
 use courser_oauth::{Algorithm, KeySet, Rules, Token, verify};

@@ -4,7 +4,9 @@ package amqpcodec_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	amqp "courser/amqpcodec"
@@ -87,6 +89,44 @@ func TestNothingIsAllocatedWhereTheCallerLendsABuffer(t *testing.T) {
 		do()
 		if allocations := testing.AllocsPerRun(100, do); allocations != 0 {
 			t.Errorf("%s: %v allocations", name, allocations)
+		}
+	}
+}
+
+func TestAShortStringIsAppendedWithOneAllocationAtMost(t *testing.T) {
+	for _, length := range []int{0, 1, 7, 8, 100, 254, 255} {
+		value := strings.Repeat("v", length)
+		want := string([]byte{byte(length)}) + value
+		for _, room := range []int{0, 1, length, length + 1, length + 2, 300} {
+			dst := append(make([]byte, 0, 3+room), "dst"...)
+			var written []byte
+			var err error
+			allocations := testing.AllocsPerRun(10, func() { written, err = amqp.AppendShortString(dst, value) })
+			if err != nil || string(written) != "dst"+want {
+				t.Errorf("%d bytes into room for %d: %q, %v", length, room, written, err)
+			}
+			if fits := room > length; (fits && allocations != 0) || allocations > 1 {
+				t.Errorf("%d bytes into room for %d: %v allocations", length, room, allocations)
+			}
+		}
+	}
+	written, err := amqp.AppendShortString([]byte("dst"), strings.Repeat("v", 256))
+	if !errors.Is(err, amqp.ErrTooLong) || string(written) != "dst" {
+		t.Errorf("%q, %v", written, err)
+	}
+}
+
+func TestAFrameInASliceOfItsOwnIsTheSameAsAppended(t *testing.T) {
+	for _, size := range []int{0, 1, 2047, 2048, 2049, 16384, 131064} {
+		frame := amqp.Frame{Type: amqp.FrameBody, Channel: 0x1234, Payload: bytes.Repeat([]byte{0xAB}, size)}
+		var own []byte
+		var err error
+		allocations := testing.AllocsPerRun(10, func() { own, err = frame.MarshalBinary() })
+		if err != nil || !bytes.Equal(own, frame.AppendTo(nil)) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if allocations != 1 {
+			t.Errorf("%d bytes: %v allocations", size, allocations)
 		}
 	}
 }

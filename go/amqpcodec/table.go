@@ -3,7 +3,7 @@ package amqpcodec
 import "iter"
 
 // A TableView is the encoded entries of a field table, without the length before them. Taking it out of a method costs
-// nothing: entries are read when somebody asks, and so a malformed entry is an error of [TableView.All], not of the
+// nothing: entries are read when they are asked for, and so a malformed entry is an error of [TableView.All], not of the
 // method. nil is the table without entries. Keys may come more than once; the first one counts.
 type TableView []byte
 

@@ -10,6 +10,8 @@ import (
 // maxShortLen is how many bytes a short string holds.
 const maxShortLen = 255
 
+var errShortTooLong = tooLong("short string")
+
 // CutShortString takes a short string off the front of b: up to 255 bytes behind one byte of length. It returns a view
 // of them, which cannot be appended to in place, and what is left; or b as it was and false when not all of it is there.
 func CutShortString(b []byte) (value, rest []byte, ok bool) {
@@ -32,11 +34,14 @@ func CutLongString(b []byte) (value, rest []byte, ok bool) {
 
 // AppendShortString appends a short string. The error is that of more than 255 bytes; dst is then returned as it was.
 func AppendShortString[T ~string | ~[]byte](dst []byte, value T) ([]byte, error) {
+	// Without a call, so that the compiler puts it in line: room is made by append.
 	if len(value) > maxShortLen {
-		return dst, tooLong("short string")
+		return dst, errShortTooLong
 	}
-	dst = append(withRoom(dst, 1+len(value), 0), byte(len(value)))
-	return append(dst, value...), nil
+	if len(value) >= cap(dst)-len(dst) {
+		dst = append(dst, make([]byte, 1+len(value))...)[:len(dst)]
+	}
+	return append(append(dst, byte(len(value))), value...), nil
 }
 
 // AppendLongString appends a long string. The error is that of more than 4 GiB; dst is then returned as it was.

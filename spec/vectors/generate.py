@@ -24,7 +24,7 @@ def methods():
 
 
 def tolerated_method(class_, method, name):
-    """What is read although nobody should write it: reserved fields with a value, bits without a meaning."""
+    """What is read although no program should write it: reserved fields with a value, bits without a meaning."""
     reserved = {entry["name"]: cases.largest(entry, wire.elementary(entry["type"]))
                 for entry in method.get("fields", []) if entry.get("reserved")}
     values = cases.fill(method, cases.smallest)

@@ -58,7 +58,7 @@ class Serving:
 
     def __enter__(self) -> Broker:
         shutil.rmtree(self.folder, ignore_errors=True)
-        # A session of its own: Ctrl-C is for whoever measures, who then closes the pipe.
+        # A session of its own: Ctrl-C is for the harness, which then closes the pipe.
         self.keeper = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )

@@ -52,7 +52,7 @@ def renew(path: Path, measured: dict, saved: Path, plots: list[str]) -> None:
 
 
 def renew_summary(path: Path, measured: dict) -> bool:
-    """The same for the README, whose figures come from the load that nobody here wrote; false if that took no part."""
+    """The same for the README, whose figures come from the load that is not of this project; false if that took no part."""
     if SUMMARY_LOAD not in results.present(measured, "load"):
         return False
     machine = measured["machine"]
@@ -189,7 +189,7 @@ def _written(measured: dict, load: str) -> str:
 
 
 def _shares(measured: dict, load: str) -> str:
-    """Where Courser's time goes, as far as somebody has looked."""
+    """Where Courser's time goes, as far as it was profiled."""
     seen = {each["workload"]: each["shares"] for each in measured.get("shares", []) if each["load"] == load}
     if not seen:
         return ""

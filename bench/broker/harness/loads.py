@@ -87,7 +87,7 @@ class Perftest:
 
 
 class JavaPerfTest:
-    """RabbitMQ PerfTest: dearer than most brokers, but nobody here made it."""
+    """RabbitMQ PerfTest: dearer than most brokers, but not of this project."""
 
     name = "java"
 

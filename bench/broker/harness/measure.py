@@ -90,7 +90,7 @@ def figures(window: list[Sample]) -> dict:
 
 
 def shown(command: list[str]) -> str:
-    """The command as anybody would give it: folders and ports are other ones with every run."""
+    """The command as a reader would give it: folders and ports are other ones with every run."""
     words = ["URI" if word.startswith(("amqp://", "amqps://")) else word for word in command]
     return " ".join(Path(word).name if word.startswith("/") else word for word in words)
 

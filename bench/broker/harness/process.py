@@ -22,7 +22,7 @@ def tree(root_pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process has not ended; one that nobody has waited for yet has."""
+    """Whether the process has not ended; one that was not waited for yet has."""
     fields = _stat(pid)
     return fields is not None and fields[0] not in "ZX"
 
@@ -50,7 +50,7 @@ def rss_bytes(pids: list[int]) -> int:
 
 
 def disk_written_bytes(folder: Path) -> int:
-    """Bytes written to the disk of this folder, by anybody. What /proc/PID/io counts for one process is of no use: it
+    """Bytes written to the disk of this folder, by any process. What /proc/PID/io counts for one process is of no use: it
     takes a small write into a large folio of the page cache for a write of all of it, and sockets for files."""
     device = folder.stat().st_dev
     try:

@@ -17,7 +17,7 @@ CAUGHT_UP_ENTRIES = 50
 AWAY_S = 5
 BEFORE_S = 3
 WARMUP_S = 2
-# For so long after a node has ended, it is looked for the longest time without a confirm.
+# For so long after a node has ended, the longest time without a confirm is searched.
 WATCHED_S = 2
 QUEUE = "bench-faults"
 

@@ -12,7 +12,7 @@
 
 struct walk {
     size_t size;
-    /* Where the strings are is looked up, as whoever copies them has to, and not used. */
+    /* Where the strings are is looked up, as a program that copies them has to, and not used. */
     uintptr_t places;
 };
 

@@ -128,7 +128,7 @@ test('a consumer hears null when its queue is deleted', async (t) => {
 });
 
 for (const size of [0, 1, 4088, 131_064, 131_065, 1_000_000, 10 * 1024 * 1024]) {
-  test(`a body of ${size} octets`, async (t) => {
+  test(`a body of ${size} bytes`, async (t) => {
     const channel = await open(t);
     const queue = await exclusiveQueue(channel);
     const body = Buffer.from(Uint8Array.from({ length: size }, (_, index) => index % 251));
@@ -155,7 +155,7 @@ test('headers of every type come back', async (t) => {
   const queue = await exclusiveQueue(channel);
   const headers = {
     true: true, false: false, null: null, byte: -128, short: -32768, int: -2147483648, long: 2 ** 40,
-    double: Math.PI, 'large double': 1e300, text: 'grüße 🐇', 'empty text': '', octets: Buffer.from([0, 255, 0]),
+    double: Math.PI, 'large double': 1e300, text: 'grüße 🐇', 'empty text': '', bytes: Buffer.from([0, 255, 0]),
     array: [1, 'two', null, [true, { deep: -1 }]], 'empty array': [],
     table: { a: 1, b: { c: 'deep' } }, 'empty table': {},
     'typed byte': { '!': 'byte', value: 1 }, 'typed short': { '!': 'short', value: 1 },

@@ -1,5 +1,6 @@
 // What happens and what has happened: events, the audit log, the way of a message, what a file would change.
-import { address, api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
+import { publishAll } from "../crowd";
+import { address, amqpPort, api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
 
 test.beforeEach(async ({ page }) => login(page));
 
@@ -164,6 +165,57 @@ test("the way of a message is followed through queues, deliveries and dead lette
   expect(await api("GET", "/api/vhosts/traced")).toMatchObject({ tracing: false, description: "stays" });
   const left = (await api("GET", "/api/queues/traced")) as { name: string }[];
   expect(left.map((one) => one.name).sort()).toEqual(["dead", "work"]);
+});
+
+test("all steps are taken at once, and those that never came are counted", async ({ page }) => {
+  const vhost = "traced-much";
+  await api("PUT", `/api/vhosts/${vhost}`, {});
+  await api("PUT", `/api/permissions/${vhost}/guest`, { configure: ".*", write: ".*", read: ".*" });
+  await api("PUT", `/api/queues/${vhost}/work`, {});
+  await visit(page, `trace?vhost=${vhost}`, "Trace");
+  // What is taken is taken by one press of the button.
+  await page.getByLabel("Refresh interval").selectOption("0");
+  await page.getByRole("button", { name: "Begin…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Begin", exact: true }).click();
+  await expect(page.getByText("Nothing was published or delivered so far")).toBeVisible();
+  const copies = async () => ((await api("GET", `/api/queues/${vhost}`)) as { name: string; messages: number }[]).find((one) => one.name !== "work")!;
+  const publishes = async (ids: string[]) => {
+    await publishAll("127.0.0.1", await amqpPort(), vhost, "work", ids);
+    await expect.poll(async () => (await copies()).messages).toBe(ids.length);
+  };
+  await publishes(Array.from({ length: 1200 }, (_, nth) => `many-${nth}`));
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await expect(page.getByRole("heading", { name: "Messages (1,200)" })).toBeVisible();
+  await expect.poll(async () => (await copies()).messages).toBe(0);
+  await expect(page.getByText("did not get here")).toHaveCount(0);
+
+  await publishes(["late-1", "late-2", "late-3", "late-4", "late-5"]);
+  await api("DELETE", `/api/queues/${vhost}/${(await copies()).name}/contents?count=3`);
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await expect(page.getByRole("status").filter({ hasText: "3 steps did not get here" })).toBeVisible();
+  await expect(page.getByRole("row", { name: /late-5/ })).toContainText("waits");
+  // Whether these went on is not known any more.
+  await page.getByRole("searchbox").fill("many-1199");
+  await expect(page.getByRole("row", { name: /many-1199/ })).toContainText("not known");
+  expect(await barriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect(page.getByText("did not get here")).toHaveCount(0);
+});
+
+test("a message is followed whatever its publisher wrote as x-death", async ({ page }) => {
+  await api("PUT", "/api/vhosts/traced-odd", {});
+  await api("PUT", "/api/permissions/traced-odd/guest", { configure: ".*", write: ".*", read: ".*" });
+  await api("PUT", "/api/queues/traced-odd/work", {});
+  await visit(page, "trace?vhost=traced-odd", "Trace");
+  await page.getByRole("button", { name: "Begin…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Begin", exact: true }).click();
+  await expect(page.getByText("Nothing was published or delivered so far")).toBeVisible();
+  const headers = { "x-death": ["text", 1, null, { queue: 1, reason: 2 }, { queue: "tomb", reason: "expired", count: 1, time: 1e300 }] };
+  await api("POST", "/api/exchanges/traced-odd//publish", { routing_key: "work", properties: { message_id: "odd-1", headers }, payload: "x", payload_encoding: "string" });
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.getByRole("button", { name: "odd-1", exact: true }).click();
+  await expect(page.locator(".timeline > li.died")).toContainText("expired in tomb");
+  await expect(page.locator(".timeline > li")).toHaveCount(2);
 });
 
 test("only the first messages of a queue are purged", async ({ page }) => {

@@ -1,4 +1,4 @@
-// What goes on while somebody looks: streams, the log, queues that are paused, certificates.
+// What goes on while the page is shown: streams, the log, queues that are paused, certificates.
 import { hold } from "../crowd";
 import { amqpPort, api, barriers, expect, login, makeQueue, publish, queue, test, visit } from "../support";
 

@@ -1,4 +1,4 @@
-// How the page looks, light and dark, beside pictures of it that somebody has looked at (`looks/`). What is shown is
+// How the page looks, light and dark, beside pictures of it that were looked at (`looks/`). What is shown is
 // the same each time: objects in a vhost of their own, figures of the broker as a whole that are given here, a font of
 // the tests' own; what depends on the time and what charts draw is left out. `run --update-snapshots=all looks` renews
 // the pictures: look at each of them before it is committed.
@@ -79,7 +79,7 @@ async function fixWhole(page: Page): Promise<void> {
       json: [
         { severity: "critical", kind: "disk_alarm", text: "publishers wait: 40 MiB are free on the disk, and 50 MiB have to be", since_ms: null, object: null },
         { severity: "warning", kind: "unacknowledged", text: "a message of queue 'mails' is held unacknowledged", since_ms: null, object: { vhost: VHOST, queue: "mails" } },
-        { severity: "info", kind: "no_consumer", text: "5 messages wait in queue 'mails', and nobody consumes", since_ms: null, object: { vhost: VHOST, queue: "mails" } },
+        { severity: "info", kind: "no_consumer", text: "5 messages wait in queue 'mails' without a consumer", since_ms: null, object: { vhost: VHOST, queue: "mails" } },
       ],
     }),
   );

@@ -65,6 +65,18 @@ test("messages are lines of which many fit, and each opens to all of it", async 
   await expect(page.locator(".message")).toHaveCount(20);
 });
 
+test("a timestamp of any unit and size is shown", async ({ page }) => {
+  await makeQueue("timestamps");
+  const sent = [1795548022, 1795548022626, 1795548022626958, 1795548022626958000, 9_000_000_000_000_000_000];
+  for (const timestamp of sent) await publish("timestamps", "x", { timestamp });
+  await visit(page, "queues/%2F/timestamps?tab=messages", "timestamps");
+  await page.getByRole("button", { name: "Expand all" }).click();
+  const cards = page.locator(".message");
+  await expect(cards).toHaveCount(5);
+  const meant = ["(2026-11-24 19:20:22 UTC)", "(2026-11-24 19:20:22 UTC, if in milliseconds)", "(2026-11-24 19:20:22 UTC, if in microseconds)", "(2026-11-24 19:20:22 UTC, if in nanoseconds)", "UTC, if in nanoseconds)"];
+  for (const [nth, text] of meant.entries()) await expect(cards.nth(nth)).toContainText(text);
+});
+
 test("the columns of messages are chosen, and remembered", async ({ page }) => {
   await makeQueue("columned");
   await publish("columned", "x", { message_id: "id-7" });
@@ -87,7 +99,7 @@ test("a queue says why its messages wait, and who holds them", async ({ page }) 
   await makeQueue("waiting");
   await publish("waiting", "x");
   await visit(page, "queues/%2F/waiting", "waiting");
-  await expect(page.getByRole("region", { name: "Why messages wait" })).toContainText("nobody consumes");
+  await expect(page.getByRole("region", { name: "Why messages wait" })).toContainText("without a consumer");
   await page.getByRole("button", { name: "Unacknowledged" }).click();
   await expect(page.getByText("No unacknowledged messages.")).toBeVisible();
   expect(await barriers(page)).toEqual([]);

@@ -1,4 +1,4 @@
-// Logging in at whoever issues tokens: by the code flow with PKCE, at a provider of the test's own.
+// Logging in at a provider that issues tokens: by the code flow with PKCE, at a provider of the test's own.
 import type { Page } from "@playwright/test";
 import { OwnBroker } from "../own-broker";
 import { CLIENT, Provider, SECRET } from "../provider";
@@ -194,7 +194,7 @@ test("a code is good once", async ({ page, world }) => {
   await expect(page.getByRole("alert")).toContainText("This login was not begun in this browser");
 });
 
-test("words in a link that nobody asked for are not shown", async ({ page, world }) => {
+test("words in a link that the page did not ask for are not shown", async ({ page, world }) => {
   await page.goto(`${world.broker.address}/?state=x&error=access_denied&error_description=Call+555-0100`);
   await expect(page.getByRole("alert")).toContainText("Example did not log you in");
   await expect(page.getByText("555")).toBeHidden();
@@ -203,7 +203,7 @@ test("words in a link that nobody asked for are not shown", async ({ page, world
   await expect(page.getByText("555")).toBeHidden();
 });
 
-test("a link with an error logs nobody out", async ({ page, world }) => {
+test("a link with an error logs no user out", async ({ page, world }) => {
   await logIn(page, world.broker);
   await expect(heading(page, "Overview")).toBeVisible();
   await page.goto(`${world.broker.address}/?state=x&error=access_denied`);
@@ -229,7 +229,7 @@ test("a provider that refuses the code is quoted", async ({ page, world }) => {
 
 for (const [what, ways, said] of [
   ["without a tag in its scopes", { scope: "mq.read:*/*" }, "You are logged in at Example, but your token has no scope with one of the tags that let you in here: management, "],
-  ["for somebody else", { audience: "other" }, "The broker does not accept the provider's token: the token is not for the resource server 'mq' ('aud')"],
+  ["for another audience", { audience: "other" }, "The broker does not accept the provider's token: the token is not for the resource server 'mq' ('aud')"],
   ["that is over", { lifetime: -10 }, "The broker does not accept the provider's token: the token expired at "],
   ["that is no JWT", { opaque: true }, "it is not a JWT"],
 ] as const) {

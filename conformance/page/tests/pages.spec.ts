@@ -93,13 +93,13 @@ test("the overview begins with what needs attention", async ({ page }) => {
   for (let nth = 0; nth < 20; nth += 1) await publish("forgotten", "x");
   await login(page);
   const attention = page.getByRole("region", { name: "What needs attention" });
-  await expect(attention.getByRole("listitem").filter({ hasText: "forgotten" })).toContainText("nobody consumes");
+  await expect(attention.getByRole("listitem").filter({ hasText: "forgotten" })).toContainText("without a consumer");
   await attention.getByRole("link", { name: "To forgotten" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "forgotten" })).toBeVisible();
 });
 
 test("what needs attention leads to its own queue when the order changes", async ({ page }) => {
-  const finding = (queue: string) => ({ severity: "info", kind: "no_consumer", text: `nobody consumes from ${queue}`, since_ms: null, object: { vhost: "/", queue } });
+  const finding = (queue: string) => ({ severity: "info", kind: "no_consumer", text: `no consumer takes from ${queue}`, since_ms: null, object: { vhost: "/", queue } });
   const findings = [finding("swap.a"), finding("swap.b")];
   let asked = 0;
   await page.route(/\/api\/attention/, (route) => route.fulfill({ json: asked++ === 0 ? findings : [...findings].reverse() }));

@@ -101,7 +101,7 @@ impl Access {
         Access(Source::Grant { grant: Arc::clone(grant), vhost: vhost.to_owned() })
     }
 
-    /// Whether it is somebody else than the directory who says what is permitted.
+    /// Whether an authority other than the directory says what is permitted.
     pub fn is_granted(&self) -> bool {
         matches!(self.0, Source::Grant { .. })
     }

@@ -105,8 +105,8 @@ impl Accounts {
         Ok(records)
     }
 
-    /// Takes over what a log held, and the user of the configuration file: before there is anybody
-    /// who could be asking.
+    /// Takes over what a log held, and the user of the configuration file: before a client
+    /// can ask.
     pub fn restore(&self, directory: Directory) {
         let _changing = self.changing.lock();
         self.replace(directory);
@@ -190,7 +190,7 @@ impl Accounts {
         }
     }
 
-    /// Lets in a user whose name somebody else answers for, such as who has signed its certificate.
+    /// Lets in a user whose name is vouched for, as by the authority that signed its certificate.
     ///
     /// # Errors
     /// If there is no such user, or it may not come from there.
@@ -202,7 +202,7 @@ impl Accounts {
         }
     }
 
-    /// Lets in a user whom somebody else knows, who says what it may do.
+    /// Lets in a user of an authority other than the directory, which says what it may do.
     ///
     /// # Errors
     /// If it may not come from there.
@@ -232,7 +232,7 @@ impl Accounts {
         decided
     }
 
-    /// As [`Accounts::finish`] where somebody else is asked after this: a wrong password does not count as a failure
+    /// As [`Accounts::finish`] where another authority is asked after this: a wrong password does not count as a failure
     /// until [`Accounts::login_failed`] says so.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Accounts {
         self.admit(&directory, user, from, rehashed)
     }
 
-    /// Counts a login that nobody has let in.
+    /// Counts a refused login.
     pub fn login_failed(&self, tried: Tried<'_>, from: IpAddr, now_ms: u64) {
         self.backoff.lock().failed(from, tried, now_ms);
     }

@@ -1,4 +1,4 @@
-//! Users whom somebody else knows: what is asked of whoever does, instead of the directory.
+//! Users whom the directory does not know: what is asked of their authority instead.
 
 use crate::access::{Resource, Right};
 use crate::user::User;
@@ -78,7 +78,7 @@ impl Grant {
         Arc::clone(&self.current.load())
     }
 
-    /// Has somebody else say it from now on.
+    /// Lets another authority decide from now on.
     pub fn renew(&self, authority: Arc<dyn Authority>) {
         self.current.store(Arc::new(authority));
     }

@@ -2,14 +2,14 @@
 //!
 //! Refused logins are counted per address and user (or token), and, with more patience, per address. A user who
 //! has failed too often waits, each time twice as long up to a minute; until then a login is refused
-//! without its password being looked at. Nobody is locked out by what others do elsewhere, as a count per
+//! without its password being looked at. What others do elsewhere locks no user out, as a count per
 //! user would, and this machine never waits: its administrator can always log in.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Failures that nobody waits for, for one user from one address.
+/// Failures without a wait, for one user from one address.
 const FREE_FAILURES: u32 = 5;
 /// The same for all users from one address together: it may be many people's.
 const FREE_FAILURES_OF_ADDRESS: u32 = 50;
@@ -136,7 +136,7 @@ fn has_passed(since_ms: u64, wait_ms: u64, now_ms: u64) -> bool {
 }
 
 /// The address, or of IPv6 the network: one client has as many addresses there as it likes.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let bits = u128::from(address) & !u128::from(u64::MAX);

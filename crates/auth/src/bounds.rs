@@ -1,4 +1,4 @@
-//! Bounds on everything that somebody can make grow.
+//! Bounds on everything that a client can make grow.
 
 /// Bytes of the name of a user, a vhost or an exchange.
 pub const NAME_BYTES_MAX: usize = 255;

@@ -20,7 +20,7 @@ pub struct Login {
     pub account: Option<u64>,
     /// A stronger hash of the same password, to be kept in the place of an imported one.
     pub rehashed: Option<PasswordHash>,
-    /// What the user may do, if it is somebody else who knows it.
+    /// What the user may do, if an authority other than the directory knows it.
     pub grant: Option<Arc<Grant>>,
 }
 
@@ -36,12 +36,20 @@ pub enum LoginRefused {
     /// The user may come from this machine only.
     #[error("user '{0}' can only connect via localhost")]
     LoopbackOnly(String),
-    /// Somebody else who was asked refuses it.
+    /// Another authority that was asked refuses it.
     #[error("user '{user}' - {why}")]
     Elsewhere {
         /// Who wants to log in.
         user: String,
         /// Why it is refused.
+        why: String,
+    },
+    /// Another program that had to be asked has not answered, or the keys of a token can't be had.
+    #[error("user '{user}' - {why}")]
+    NotAnswered {
+        /// Who wants to log in.
+        user: String,
+        /// Why there is no answer.
         why: String,
     },
     /// The password could not be looked at.

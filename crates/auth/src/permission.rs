@@ -22,7 +22,7 @@ impl Permission {
         Permission { configure: any(), write: any(), read: any() }
     }
 
-    /// Looks whether it can be given to anybody.
+    /// Checks whether it can be given to a user.
     ///
     /// # Errors
     /// If one of the patterns can't be used.
@@ -58,7 +58,7 @@ pub struct TopicPermission {
 }
 
 impl TopicPermission {
-    /// Looks whether it can be given to anybody.
+    /// Checks whether it can be given to a user.
     ///
     /// # Errors
     /// If one of the patterns can't be used.

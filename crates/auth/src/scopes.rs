@@ -2,7 +2,7 @@
 //!
 //! `<prefix><right>:<vhost>/<name>[/<routing key>]`, where `*` stands for any run of bytes, what would have a meaning is
 //! percent-encoded, and `{vhost}` or the name of a claim in braces stands for its value; and `<prefix>tag:<tag>`. Scopes that
-//! are neither are left out: they are for somebody else.
+//! are neither are left out: they are for other resource servers.
 
 use crate::access::Right;
 use crate::bounds::PATTERN_BYTES_MAX;

@@ -13,7 +13,7 @@ pub enum Origin {
     /// Named by the configuration file or the environment; kept nowhere else, and may do everything
     /// in every vhost.
     ConfigurationFile,
-    /// Known to somebody else, who says what it may do; kept nowhere here.
+    /// Known to another authority, which says what it may do; kept nowhere here.
     Elsewhere,
 }
 

@@ -2,13 +2,13 @@
 
 use crate::broker::Broker;
 use crate::fault::Fault;
-use crate::gate;
 use crate::persistence::gone::Gone;
 use crate::shard::Shard;
 use crate::vhost::Admission;
 use courser_auth::{
     Access, AccountError, Accounts, Directory, Grant, Login, Record as AccountRecord, User,
 };
+use courser_store::critical;
 use courser_store::{Record, StoreError};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -86,7 +86,7 @@ impl Broker {
         self.admit_with(user, account, vhost, self.accounts.access(user, vhost))
     }
 
-    /// As [`Broker::admit`], for a user whom somebody else knows.
+    /// As [`Broker::admit`], for a user who has logged in elsewhere.
     ///
     /// # Errors
     /// Likewise.
@@ -113,7 +113,7 @@ impl Broker {
         let admission = found.admit(user)?;
         let limits = self.limits_of(user);
         let member = self.members.join(user, account, limits)?;
-        gate::assert_outside("a permission is asked for");
+        critical::assert_outside("a permission is asked for");
         access.enter().map_err(Fault::not_allowed)?;
         Ok(admission.of_member(member, access))
     }
@@ -129,6 +129,17 @@ impl Broker {
         &self,
         decide: impl FnOnce(&Directory) -> Result<Vec<AccountRecord>, AccountsError>,
     ) -> Result<Vec<AccountRecord>, AccountsError> {
+        self.change_accounts_and_forget(decide, Vec::new(), || ())
+    }
+
+    /// The same, and has the log forget other definitions of the broker, together or not at all. Calls `forgotten` before another
+    /// one can be changed.
+    pub(crate) fn change_accounts_and_forget(
+        &self,
+        decide: impl FnOnce(&Directory) -> Result<Vec<AccountRecord>, AccountsError>,
+        mut keys: Vec<Vec<u8>>,
+        forgotten: impl FnOnce(),
+    ) -> Result<Vec<AccountRecord>, AccountsError> {
         let shard = self.home();
         let changed = {
             let mut defined = self.defined.lock();
@@ -142,10 +153,16 @@ impl Broker {
                 }
                 Ok(records)
             };
-            let changed = self
-                .accounts
-                .change(decide, |records| keep(&shard, records).map_err(AccountsError::Store))?;
-            if !changed.is_empty() {
+            let forgets = !keys.is_empty();
+            let mut keep = |records: &[AccountRecord]| {
+                keep(&shard, records, std::mem::take(&mut keys)).map_err(AccountsError::Store)
+            };
+            let changed = self.accounts.change(decide, &mut keep)?;
+            if changed.is_empty() {
+                keep(&[])?;
+            }
+            if forgets || !changed.is_empty() {
+                forgotten();
                 *defined = shard.store.end();
             }
             changed
@@ -233,8 +250,8 @@ fn moves(vhost: &str) -> Fault {
     Fault::new(320, text)
 }
 
-/// Writes changes to the log: what is set and what is taken away, each together or not at all.
-fn keep(shard: &Shard, records: &[AccountRecord]) -> Result<(), StoreError> {
+/// Writes changes to the log: what is set, and what is taken away with the definitions of `keys`, each together or not at all.
+fn keep(shard: &Shard, records: &[AccountRecord], keys: Vec<Vec<u8>>) -> Result<(), StoreError> {
     let kept: Vec<_> = records.iter().map(|record| (record.key(), record.value())).collect();
     let (set, gone): (Vec<_>, Vec<_>) = kept.iter().partition(|(_, value)| value.is_some());
     let set = set
@@ -244,9 +261,10 @@ fn keep(shard: &Shard, records: &[AccountRecord]) -> Result<(), StoreError> {
     if !set.is_empty() {
         shard.define(&set)?;
     }
-    let gone: Vec<Vec<u8>> = gone.into_iter().map(|(key, _)| key.clone()).collect();
+    let gone = gone.into_iter().map(|(key, _)| key.clone());
+    let gone: Vec<Vec<u8>> = keys.into_iter().chain(gone).collect();
     if !gone.is_empty() {
-        // Also on a full disk: who is to be kept out must not stay for want of room.
+        // Also on a full disk: a user who is to be kept out must not stay because there is no room.
         shard.forget(Gone::of_keys(gone))?;
     }
     Ok(())

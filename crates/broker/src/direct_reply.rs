@@ -1,7 +1,7 @@
-//! Direct reply-to: answers that go straight to the consumer of the one who asked, without a queue
-//! that anybody declares (RabbitMQ's `amq.rabbitmq.reply-to`).
+//! Direct reply-to: answers that go straight to the consumer of the client that asked, without a
+//! declared queue (RabbitMQ's `amq.rabbitmq.reply-to`).
 //!
-//! Whoever consumes from the pseudo-queue gets a queue of his own, which lives as long as that
+//! A client that consumes from the pseudo-queue gets a queue of its own, which lives as long as that
 //! consumer and has no place among the vhost's queues. Its name is random, so that only those can
 //! answer who have seen a request: a request that names the pseudo-queue as its `reply-to` leaves
 //! with that name instead.

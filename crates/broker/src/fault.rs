@@ -105,8 +105,7 @@ impl From<StoreError> for Fault {
 
 pub(crate) fn store_fault(error: StoreError) -> Fault {
     match error {
-        StoreError::Full => Fault::new(506, error),
-        StoreError::TooLarge(_) => Fault::internal_error(error),
+        StoreError::Full | StoreError::TooLarge(_) => Fault::new(506, error),
         StoreError::Lost(_) => {
             Fault::internal_error("a message is lost; the broker's log says more")
         }

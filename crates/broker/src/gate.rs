@@ -1,53 +1,87 @@
-//! The gate of a shard: passed by every thread that changes something, shut by a checkpoint, which needs a
-//! point in the log before which everything has taken effect.
+//! The gate of a shard: passed by every thread that changes something, and watched by a checkpoint. This needs a point in
+//! the log before which everything has taken effect, where it begins, and one behind everything that has taken effect when
+//! it was written: some changes are in the log first, and some, as removals, take effect first.
 //!
-//! It is passed once for each batch of messages and acknowledgements, by every thread, and shut once
-//! for each checkpoint. One `RwLock` would make all of them write to one place in memory, which
-//! processors hand to each other; here each thread writes to its own, and shutting takes them all.
+//! It is passed once for each batch of messages and acknowledgements, by every thread, and watched twice for each
+//! checkpoint. One `RwLock` would make all of them write to one place in memory, which processors hand to each other; here
+//! each thread writes to its own part.
 //!
-//! While one thread is in it, a checkpoint waits, and with that every other thread. So nothing is done
-//! in it that takes as long as another program likes: [`assert_outside`] holds that in debug builds, and
-//! [`assert_inside`] that a change and its effect are in it.
+//! A checkpoint takes the end of the log, and waits until all that were in the gate then have left it, one part after the
+//! other. What others append meanwhile lies behind that end. When it has written the state it waits so once more, and takes
+//! the end of the log then. So other threads do not wait for the checkpoint, nor for a thread that is in the gate for long, as
+//! one that reads messages from a slow disk; but for a few that share its part.
+//!
+//! What may be done in it says [`critical`], which debug builds check; so they do with [`assert_inside`] that a change and its
+//! effect are in it, whichever comes first.
 
-use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
-use std::sync::PoisonError;
+use courser_auth::NoHashing;
+use courser_store::critical::{self, Section, Within};
+use crossbeam_utils::CachePadded;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-/// What is held between the append of a change and its effect.
-pub(crate) struct Gate(ShardedLock<()>);
+/// Parts of a gate. Threads beyond that many, at one time, share them.
+const PARTS: usize = 64;
 
-/// A thread is in a gate, or keeps it shut.
+/// The number of a thread that passes gates, which another one gets when it has ended.
+struct Number(usize);
+
+/// Numbers of threads that have ended, and how many were given out.
+static NUMBERS: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+
+thread_local! {
+    /// Which part a thread passes by.
+    static NUMBER: Number = {
+        let (free, given) = &mut *NUMBERS.lock();
+        Number(free.pop().unwrap_or_else(|| {
+            *given += 1;
+            *given - 1
+        }))
+    };
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        NUMBERS.lock().0.push(self.0);
+    }
+}
+
+/// What is held from the first to the second of a change's append and its effect.
+pub(crate) struct Gate(Box<[CachePadded<RwLock<()>>]>);
+
+/// A thread is in a gate.
 #[must_use]
-pub(crate) struct Held<G> {
-    _guard: G,
+pub(crate) struct Held<'a> {
+    _part: RwLockReadGuard<'a, ()>,
+    _section: Within,
+    _no_hashing: NoHashing,
     #[cfg(debug_assertions)]
     gate: usize,
 }
 
 impl Gate {
-    /// A gate that stands open.
+    /// A gate that no thread is in.
     pub fn new() -> Self {
-        Gate(ShardedLock::new(()))
+        Gate((0..PARTS).map(|_| CachePadded::default()).collect())
     }
 
-    /// Passes it: until the guard is dropped, no thread shuts it. Waits while it is shut. A thread that
-    /// is in it does not pass it again, as one that waits to shut it may be between the two.
-    pub fn read(&self) -> Held<ShardedLockReadGuard<'_, ()>> {
-        self.enter();
-        // It guards no data that a panic could leave half changed.
-        self.held(self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Shuts it: waits until every thread is out, and keeps them out until the guard is dropped.
-    pub fn write(&self) -> Held<ShardedLockWriteGuard<'_, ()>> {
-        self.enter();
-        self.held(self.0.write().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn held<G>(&self, guard: G) -> Held<G> {
+    /// Passes it: until the guard is dropped, [`Gate::wait_for_passers`] waits for this thread. A thread that is in it does not
+    /// pass it again, as one that waits for it may be between the two.
+    pub fn read(&self) -> Held<'_> {
+        let section = self.enter();
         Held {
-            _guard: guard,
+            _part: self.0[NUMBER.with(|number| number.0 % PARTS)].read(),
+            _section: section,
+            _no_hashing: NoHashing::begin(),
             #[cfg(debug_assertions)]
             gate: self.address(),
+        }
+    }
+
+    /// Waits until all threads have left it that are in it now. Others may be in it by then.
+    pub fn wait_for_passers(&self) {
+        critical::assert_outside("threads in a gate are waited for");
+        for part in &self.0 {
+            drop(part.write());
         }
     }
 }
@@ -64,22 +98,26 @@ impl Gate {
         std::ptr::from_ref(self).addr()
     }
 
-    fn enter(&self) {
+    fn enter(&self) -> Within {
         INSIDE.with_borrow_mut(|inside| {
             assert!(!inside.contains(&self.address()), "a thread passes a gate that it is in");
+            let section = critical::enter(Section::Gate);
             inside.push(self.address());
-        });
+            section
+        })
     }
 }
 
 #[cfg(not(debug_assertions))]
 impl Gate {
     #[inline(always)]
-    fn enter(&self) {}
+    fn enter(&self) -> Within {
+        critical::enter(Section::Gate)
+    }
 }
 
 #[cfg(debug_assertions)]
-impl<G> Drop for Held<G> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
         INSIDE.with_borrow_mut(|inside| {
             inside.retain(|gate| *gate != self.gate);
@@ -87,18 +125,7 @@ impl<G> Drop for Held<G> {
     }
 }
 
-/// In debug builds, panics if this thread is in a gate: `what` may take long, or waits itself for what
-/// others do in the gate.
-#[inline]
-pub(crate) fn assert_outside(what: &str) {
-    #[cfg(debug_assertions)]
-    INSIDE.with_borrow(|inside| {
-        assert!(inside.is_empty() || std::thread::panicking(), "{what} in a gate");
-    });
-    let _ = what;
-}
-
-/// In debug builds, panics if this thread is in no gate: a checkpoint might begin in the middle of `what`.
+/// In debug builds, panics if this thread is in no gate: a checkpoint might begin or end in the middle of `what`.
 #[inline]
 pub(crate) fn assert_inside(what: &str) {
     #[cfg(debug_assertions)]
@@ -106,4 +133,21 @@ pub(crate) fn assert_inside(what: &str) {
         assert!(!inside.is_empty() || std::thread::panicking(), "{what} outside the gate");
     });
     let _ = what;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    #[test]
+    fn a_thread_that_has_ended_leaves_its_part_to_another() {
+        let of_a_thread =
+            |_| thread::scope(|scope| scope.spawn(|| NUMBER.with(|number| number.0)).join());
+        let numbers: BTreeSet<usize> =
+            (0..1000).map(of_a_thread).map(|number| number.expect("no panic")).collect();
+        // Other tests have threads meanwhile.
+        assert!(numbers.len() < 500, "{}", numbers.len());
+    }
 }

@@ -2,9 +2,9 @@
 //! them.
 //!
 //! It knows no sockets, no tasks and no clock: the time is told to it ([`Broker::set_time`]), and
-//! somebody has to call [`Broker::tick`] when it says so. A [`Broker`] is shared by all connections; each has a
+//! its owner has to call [`Broker::tick`] when it says so. A [`Broker`] is shared by all connections; each has a
 //! [`Session`], through which its methods come in, and an [`Outbox`], into which everything that it
-//! has to be sent is encoded, by whoever causes it.
+//! has to be sent is encoded, by the thread that causes it.
 //!
 //! How a message travels: a connection hands every publish of one read to [`Session::publish`] and
 //! ends the batch with [`Session::flush`]. Runs of publishes with the same route lock each queue of
@@ -35,6 +35,7 @@ mod persistence;
 mod policy;
 mod posting;
 mod queue;
+mod removals;
 mod routing;
 mod session;
 mod shard;
@@ -48,7 +49,7 @@ mod work;
 
 pub use accounts::AccountsError;
 pub use broker::{Broker, Identity, ShardFault};
-pub use exchange::{Exchange, ExchangeKind, ExchangeSettings};
+pub use exchange::{Exchange, ExchangeKind, ExchangeSettings, Overdue};
 pub use fault::{Fault, LEADER_CHANGED};
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Stalled, Taken, wire};
@@ -60,6 +61,7 @@ pub use queue::{
     QueueStatus, Unread,
 };
 pub use session::{Batch, Inbound, Pace, Session};
+pub use timers::Due;
 pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};
 pub use work::Budget;
 #[doc(hidden)]

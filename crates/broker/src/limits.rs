@@ -5,7 +5,7 @@ use courser_codec::Frame;
 /// Bytes of a value that an operator sets: that of a parameter, or the definition of a policy.
 pub(crate) const OPERATOR_VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// How much clients may ask of the broker. Whoever goes beyond is refused with a reason.
+/// How much clients may ask of the broker. A client that asks for more is refused with a reason.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of waiting messages from which on publishers are no longer read.

@@ -2,9 +2,9 @@
 //! much it may be.
 //!
 //! Waiting messages are counted by the store that keeps them. All else is counted here, by estimates
-//! that are no less than what is used: what somebody holds is charged when it is made or grows, and
-//! given back when it goes. Both together raise the memory alarm. What an alarm can't make shrink, as
-//! nobody consumes it, is refused before it alone could raise one.
+//! that are no less than what is used: each thing is charged when it is made or grows, and given back
+//! when it goes. Both together raise the memory alarm. What an alarm can't make shrink, as it is not
+//! consumed, is refused before it alone could raise one.
 
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
@@ -23,7 +23,9 @@ pub(crate) enum Use {
     Definitions,
     /// What open transactions hold until their commit.
     Transactions,
-    /// Channels and consumers, remembered routes, and the books of what is unacknowledged.
+    /// The large bodies among that, which count for themselves as those of waiting messages do, and in no total here.
+    TransactionBodies,
+    /// Channels and consumers, remembered routes, the books of what is unacknowledged, and deleted queues that are kept for these.
     Sessions,
     /// The places of what waits: in queues, and in exchanges that delay.
     Places,
@@ -35,6 +37,8 @@ pub(crate) enum Use {
     Deduplication,
     /// What operators ask for, on its way to them.
     Answers,
+    /// Copies of what is traced, on their way to their queues.
+    Copies,
     /// Messages and frames that have come in part.
     Incomplete,
     /// Messages that are taken in when the disk has caught up.
@@ -43,9 +47,11 @@ pub(crate) enum Use {
     Readers,
     /// What clients have sent that have not opened a vhost yet.
     Newcomers,
+    /// What clients are sent that have not read it yet.
+    Outboxes,
 }
 
-const USES: usize = Use::Newcomers as usize + 1;
+const USES: usize = Use::Outboxes as usize + 1;
 
 /// What definitions may use however early the alarm begins: the exchanges that every vhost has leave
 /// room for some hundred queues.
@@ -65,7 +71,7 @@ pub(crate) struct Memory {
     /// The most that definitions may use.
     definitions_max: u64,
     /// The most that transactions, that what is remembered to drop repetitions, that recent histories, that
-    /// sessions with stream filters, and that places of what waits for another try may use.
+    /// sessions with stream filters, that places of what waits for another try, and that copies of what is traced may use.
     share_max: u64,
     /// The most that what has come in part may use.
     incomplete_max: u64,
@@ -117,17 +123,19 @@ impl Memory {
     /// Refuses a definition of `bytes` when all together have what they may.
     pub fn admit_definition(&self, bytes: usize) -> Result<(), Fault> {
         let most = self.definitions_max;
-        self.admit(Use::Definitions, bytes, most, "queues, exchanges and bindings")
+        admit(self.used(Use::Definitions), bytes, most, "queues, exchanges and bindings")
     }
 
     /// Refuses to let transactions grow by `bytes` when all together have what they may.
     pub fn admit_transaction(&self, bytes: usize) -> Result<(), Fault> {
-        self.admit(Use::Transactions, bytes, self.share_max, "open transactions")
+        let used = self.used(Use::Transactions) + self.used(Use::TransactionBodies);
+        admit(used, bytes, self.share_max, "open transactions")
     }
 
     /// Refuses what a consumer wants to have kept for it when all sessions together have what they may.
     pub fn admit_consumer(&self, bytes: usize) -> Result<(), Fault> {
-        self.admit(Use::Sessions, bytes, self.share_max, "channels, consumers and stream filters")
+        let what = "channels, consumers and stream filters";
+        admit(self.used(Use::Sessions), bytes, self.share_max, what)
     }
 
     /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
@@ -158,6 +166,11 @@ impl Memory {
         self.used(Use::Histories).saturating_add(bytes as u64) <= self.share_max
     }
 
+    /// Whether copies of what is traced may grow by `bytes`, all together.
+    pub fn admits_copies(&self, bytes: usize) -> bool {
+        self.used(Use::Copies).saturating_add(bytes as u64) <= self.share_max
+    }
+
     /// Of so many bytes that recent histories had before a restart, those that they may have again: what the same memory had
     /// room for before has it twice over.
     pub fn restored_history_bytes(&self, bytes: u64) -> u64 {
@@ -173,15 +186,14 @@ impl Memory {
     pub fn admits_reader(&self, bytes: usize) -> bool {
         self.used(Use::Readers).saturating_add(bytes as u64) <= self.readers_max
     }
+}
 
-    fn admit(&self, by: Use, bytes: usize, most: u64, what: &str) -> Result<(), Fault> {
-        if self.used(by).saturating_add(bytes as u64) <= most {
-            return Ok(());
-        }
-        Err(Fault::precondition_failed(format_args!(
-            "memory limit ({most} bytes) of {what} reached"
-        )))
+/// Refuses to let what uses so many bytes grow by `bytes` beyond `most`.
+fn admit(used: u64, bytes: usize, most: u64, what: &str) -> Result<(), Fault> {
+    if used.saturating_add(bytes as u64) <= most {
+        return Ok(());
     }
+    Err(Fault::precondition_failed(format_args!("memory limit ({most} bytes) of {what} reached")))
 }
 
 /// Bytes that are counted as used until this goes.
@@ -207,6 +219,14 @@ impl Charge {
         Charge { memory: self.memory.clone(), by: self.by, bytes: 0 }
     }
 
+    /// Counts what it does as another use from now on.
+    pub fn count_as(&mut self, by: Use) {
+        let bytes = self.bytes;
+        self.set(0);
+        self.by = by;
+        self.set(bytes);
+    }
+
     /// Counts this many from now on.
     pub fn set(&mut self, bytes: usize) {
         let Some(memory) = &self.memory else { return };
@@ -214,15 +234,13 @@ impl Charge {
             return;
         }
         let before = std::mem::replace(&mut self.bytes, bytes);
-        let used = &memory.used[self.by as usize];
-        if bytes >= before {
-            let more = (bytes - before) as u64;
-            used.fetch_add(more, Ordering::Relaxed);
-            memory.total.fetch_add(more, Ordering::Relaxed);
-        } else {
-            let less = (before - bytes) as u64;
-            used.fetch_sub(less, Ordering::Relaxed);
-            memory.total.fetch_sub(less, Ordering::Relaxed);
+        let total = Some(&memory.total).filter(|_| self.by != Use::TransactionBodies);
+        for count in total.into_iter().chain([&memory.used[self.by as usize]]) {
+            if bytes >= before {
+                count.fetch_add((bytes - before) as u64, Ordering::Relaxed);
+            } else {
+                count.fetch_sub((before - bytes) as u64, Ordering::Relaxed);
+            }
         }
     }
 }

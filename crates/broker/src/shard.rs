@@ -8,8 +8,9 @@ use crate::gate::Gate;
 use crate::limits::Limits;
 use crate::memory::Memory;
 use crate::persistence::gone::Gone;
+use crate::removals::Removals;
 use crate::timers::Timers;
-use courser_store::{ShardId, Store};
+use courser_store::{Lsn, ShardId, Store};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +26,12 @@ pub(crate) struct Shard {
     pub store: Arc<dyn Store>,
     /// What is gone and not in the log, which had no room. Nothing is defined meanwhile, so this is no more than what was.
     pub unlogged: Mutex<Vec<Gone>>,
-    /// Held for reading between the append of a change and its effect, for writing to find a point
-    /// in the log before which everything has taken effect.
+    /// Where the log ends that has all changes of definitions so far.
+    pub defined: AtomicU64,
+    /// What is gone from its vhosts, and the log has yet to be told so.
+    pub removals: Arc<Removals>,
+    /// Held between the append of a change and its effect, in whichever order, to find a point in the log before which
+    /// everything has taken effect, or behind everything that has.
     pub gate: Gate,
     /// What its queues and exchanges have to do at a certain time.
     pub timers: Arc<Timers>,
@@ -54,6 +59,8 @@ impl Shard {
             id,
             store,
             unlogged: Mutex::default(),
+            defined: AtomicU64::new(0),
+            removals: Arc::default(),
             gate: Gate::new(),
             instance: timers.shard_instance(),
             timers: Arc::new(timers),
@@ -62,6 +69,11 @@ impl Shard {
             next_id: AtomicU64::new(1),
             closed: AtomicBool::new(false),
         })
+    }
+
+    /// Whether another machine has a copy of the log, and may come to lead it.
+    pub fn is_copied(&self) -> bool {
+        self.store.deliverable() != Lsn::MAX
     }
 
     /// A number that nothing in this log has had before.

@@ -1,8 +1,9 @@
 //! What the broker has to do at a certain time, and what time it is.
 //!
-//! Nobody here reads a clock: the time comes in through [`Timers::set_time`], milliseconds since
+//! Nothing here reads a clock: the time comes in through [`Timers::set_time`], milliseconds since
 //! 1970. Whatever needs to be called later keeps a [`Timer`] behind its own lock and arms it here;
-//! `Broker::tick` calls what is due. Lock order: the owner's lock, then this one's.
+//! `Broker::tick` calls what is due, or `tick_promptly` and, for what may have to read the disk, `tick_reading`. Lock order: the
+//! owner's lock, then this one's.
 
 use crate::wakes::Wakes;
 use courser_store::Store;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// What a timer is for: everything that can be called later has at most one of each.
@@ -18,7 +19,8 @@ use std::sync::{Arc, OnceLock, Weak};
 pub(crate) enum TimerKind {
     /// A queue may have been unused for as long as it may be.
     Unused,
-    /// A queue has more to do than one section under its lock may, or could not read something.
+    /// A queue has more to do than one section under its lock may, or could not read something; or a vhost has more copies of
+    /// what is traced than are posted in one go.
     Serve,
     /// The time of a queue's oldest message may be over.
     Expiry,
@@ -50,6 +52,9 @@ pub(crate) trait Timed: Send + Sync {
 
     /// Whether it has to wait with what is due until [`Timers::let_go`].
     fn is_still(&self) -> bool;
+
+    /// Whether what is due may have to be read from the disk. Called without any lock held.
+    fn may_read(&self) -> bool;
 }
 
 /// When something will be called, if it will. Belongs behind the lock of what is to be called.
@@ -75,6 +80,10 @@ impl Timer {
 /// Time, the owner's shard and its number there, and what for.
 type Key = (u64, u64, u64, TimerKind);
 
+/// A timer that is due, or has its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due(Key);
+
 /// The timers of a shard, among those of the broker.
 #[derive(Clone, Default)]
 pub(crate) struct Timers {
@@ -93,14 +102,56 @@ struct Turn {
     until_ms: u64,
 }
 
-/// All armed timers, and whose turn it is.
+/// Where a timer is fired. Each is called by one thread, so that one that waits holds up its own lane alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lane {
+    /// Where all begin.
+    Prompt,
+    /// Where the disk may be waited for: those that are left to it.
+    Reading,
+}
+
+/// The timers of a lane, and whose turn it is.
 #[derive(Default)]
-struct Armed {
+struct Line {
     timers: BTreeMap<Key, Weak<dyn Timed>>,
     turn: Turn,
+    /// The one that has its turn now.
+    serving: Option<Key>,
+}
+
+/// All armed timers.
+#[derive(Default)]
+struct Armed {
+    prompt: Line,
+    reading: Line,
 }
 
 impl Armed {
+    fn of(&mut self, lane: Lane) -> &mut Line {
+        match lane {
+            Lane::Prompt => &mut self.prompt,
+            Lane::Reading => &mut self.reading,
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.prompt.timers.remove(key);
+        self.reading.timers.remove(key);
+    }
+}
+
+impl Line {
+    /// Of those that are due, and the one that has its turn, the one that was due first.
+    fn first_due(&self, now_ms: u64) -> Option<Key> {
+        let first = self.timers.first_key_value().map(|(key, _)| *key);
+        first
+            .filter(|(deadline_ms, ..)| *deadline_ms <= now_ms)
+            .into_iter()
+            .chain(self.serving)
+            .min()
+    }
+
     /// The next whose turn it is.
     fn next_due(&mut self, now_ms: u64) -> Option<Key> {
         let Turn { last, until_ms } = self.turn;
@@ -119,12 +170,12 @@ impl Armed {
     }
 }
 
-/// Timers are being served as long as it lives.
-pub(crate) struct Serving<'a>(&'a AtomicBool);
+/// The timer that was taken out of this lane last has its turn as long as it lives.
+pub(crate) struct Serving<'a>(&'a Mutex<Armed>, Lane);
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.lock().of(self.1).serving = None;
     }
 }
 
@@ -138,6 +189,12 @@ pub(crate) struct Fired {
     pub target: Weak<dyn Timed>,
 }
 
+impl Fired {
+    fn key(&self) -> Key {
+        (self.deadline_ms, self.shard, self.owner, self.kind)
+    }
+}
+
 /// All armed timers of a broker, and the time.
 #[derive(Default)]
 struct All {
@@ -145,9 +202,6 @@ struct All {
     /// Shards that have been open.
     shards: AtomicU64,
     armed: Mutex<Armed>,
-    /// Turns that timers have had; and whether one has its turn now.
-    turns: AtomicU64,
-    is_serving: AtomicBool,
     /// Since when what is due has not been served for too long; 0 if that is not so.
     unserved_since_ms: AtomicU64,
     /// Those that were due while what they are for stood still.
@@ -170,7 +224,11 @@ impl Timers {
 
     /// Makes no timer of this shard fire any more.
     pub fn forget_shard(&self) {
-        self.all.armed.lock().timers.retain(|(_, shard, ..), _| *shard != self.shard);
+        let mut armed = self.all.armed.lock();
+        for lane in [Lane::Prompt, Lane::Reading] {
+            armed.of(lane).timers.retain(|(_, shard, ..), _| *shard != self.shard);
+        }
+        drop(armed);
         self.all.held.lock().retain(|timer| timer.shard != self.shard);
     }
 
@@ -192,7 +250,7 @@ impl Timers {
     /// Has `call` called when there is a deadline before all those known so far. It is called with
     /// locks held and must not call back.
     pub fn on_earlier(&self, call: impl Fn() + Send + Sync + 'static) {
-        // Whoever came first keeps the place.
+        // The first one given stays.
         let _ = self.all.on_earlier.set(Box::new(call));
     }
 
@@ -216,10 +274,10 @@ impl Timers {
         }
         timer.deadline_ms = Some(deadline_ms);
         let mut armed = self.all.armed.lock();
-        let timers = &mut armed.timers;
         if let Some(before) = before {
-            timers.remove(&(before, self.shard, owner, kind));
+            armed.remove(&(before, self.shard, owner, kind));
         }
+        let timers = &mut armed.prompt.timers;
         let first = timers.first_key_value().is_none_or(|((first, ..), _)| deadline_ms < *first);
         timers.insert((deadline_ms, self.shard, owner, kind), target);
         drop(armed);
@@ -231,31 +289,36 @@ impl Timers {
     /// Makes a timer never fire.
     pub fn disarm(&self, timer: &mut Timer, (owner, kind): (u64, TimerKind)) {
         if let Some(before) = timer.deadline_ms.take() {
-            self.all.armed.lock().timers.remove(&(before, self.shard, owner, kind));
+            self.all.armed.lock().remove(&(before, self.shard, owner, kind));
         }
     }
 
-    /// Takes out a timer, of any shard, that is due: each has its turn before one that has had it has another.
-    pub fn pop_due(&self, now_ms: u64) -> Option<Fired> {
+    /// Takes a timer out of `lane`, of any shard, that is due: each has its turn before one that has had it has another.
+    pub fn pop_due(&self, lane: Lane, now_ms: u64) -> Option<Fired> {
         let mut armed = self.all.armed.lock();
-        let key = armed.next_due(now_ms)?;
-        let target = armed.timers.remove(&key)?;
-        self.all.turns.fetch_add(1, Ordering::Relaxed);
+        let line = armed.of(lane);
+        let key = line.next_due(now_ms)?;
+        let target = line.timers.remove(&key)?;
+        line.serving = Some(key);
         let (deadline_ms, shard, owner, kind) = key;
         Some(Fired { deadline_ms, shard, owner, kind, target })
     }
 
-    /// Takes note that what is due is being served.
-    pub fn serve(&self) -> Serving<'_> {
-        self.all.is_serving.store(true, Ordering::Relaxed);
-        Serving(&self.all.is_serving)
+    /// Has it known which timer of `lane` has its turn.
+    pub fn serve(&self, lane: Lane) -> Serving<'_> {
+        Serving(&self.all.armed, lane)
     }
 
-    /// How many turns timers have had, if one is due or being served.
-    pub fn turns_if_due(&self, now_ms: u64) -> Option<u64> {
-        let is_due = self.all.is_serving.load(Ordering::Relaxed)
-            || self.next_ms().is_some_and(|next_ms| next_ms <= now_ms);
-        is_due.then(|| self.all.turns.load(Ordering::Relaxed))
+    /// Leaves a timer that was due to the lane that may wait for the disk.
+    pub fn leave_to_reading(&self, timer: Fired) {
+        self.all.armed.lock().reading.timers.insert(timer.key(), timer.target);
+    }
+
+    /// Of the timers that are due, and the one that has its turn, the one that was due first.
+    pub fn first_due(&self, now_ms: u64) -> Option<Due> {
+        let armed = self.all.armed.lock();
+        let firsts = [armed.prompt.first_due(now_ms), armed.reading.first_due(now_ms)];
+        firsts.into_iter().flatten().min().map(Due)
     }
 
     /// Since when what is due has not been served for too long.
@@ -273,7 +336,7 @@ impl Timers {
 
     /// Puts a timer that was due aside if `target`, which is what it is for, stands still.
     pub fn hold_if_still(&self, timer: Fired, target: &Arc<dyn Timed>) -> Option<Fired> {
-        // Locked while it is asked, so that whoever lets it go finds the timer here.
+        // Locked while it is asked, so that [`Timers::let_go`] finds the timer here.
         let mut held = self.all.held.lock();
         if !target.is_still() {
             return Some(timer);
@@ -289,24 +352,23 @@ impl Timers {
             let Some(target) = timer.target.upgrade() else { return false };
             let is_still = target.is_still();
             if !is_still {
-                let key = (timer.deadline_ms, timer.shard, timer.owner, timer.kind);
-                go_on.push((key, Weak::clone(&timer.target)));
+                go_on.push((timer.key(), Weak::clone(&timer.target)));
             }
             is_still
         });
         if go_on.is_empty() {
             return;
         }
-        self.all.armed.lock().timers.extend(go_on);
+        self.all.armed.lock().prompt.timers.extend(go_on);
         if let Some(call) = self.all.on_earlier.get() {
             call();
         }
     }
 
-    /// When the next timer, of any shard, is due.
-    pub fn next_ms(&self) -> Option<u64> {
-        let armed = self.all.armed.lock();
-        armed.timers.first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
+    /// When the next timer of `lane`, of any shard, is due.
+    pub fn next_ms(&self, lane: Lane) -> Option<u64> {
+        let mut armed = self.all.armed.lock();
+        armed.of(lane).timers.first_key_value().map(|((deadline_ms, ..), _)| *deadline_ms)
     }
 }
 

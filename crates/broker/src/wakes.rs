@@ -3,18 +3,18 @@
 use crate::counts::{Tally, VhostCounts};
 use crate::outbox::Outbox;
 use crate::queue::Queue;
-use crate::trace::Traced;
+use crate::trace::WaitingCopies;
 use std::sync::Arc;
 
 /// Collects, while locks are held, what has to wait until none is.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     due: Vec<Arc<Outbox>>,
-    /// Queues with letters that nobody has posted yet.
+    /// Queues with letters that are not posted yet.
     lettered: Vec<Arc<Queue>>,
     posting: bool,
-    /// Copies of messages that were delivered while that is traced.
-    traced: Vec<Traced>,
+    /// Copies of what is traced, in vhosts where there are more of them than before.
+    traced: Vec<Arc<WaitingCopies>>,
     /// There once something has been counted.
     tally: Option<Box<Tally>>,
 }
@@ -33,22 +33,24 @@ impl Wakes {
         }
     }
 
-    /// Takes the queues whose letters are to be posted, if there are any. Whoever has taken some is
-    /// posting until there are none.
+    /// Takes the queues whose letters are to be posted, if there are any. A caller that has taken some
+    /// is posting until there are none.
     #[inline]
     pub fn take_lettered(&mut self) -> Option<Vec<Arc<Queue>>> {
         self.posting = !self.lettered.is_empty();
         self.posting.then(|| std::mem::take(&mut self.lettered))
     }
 
-    /// A message was delivered, or published, of which there is to be a copy: to be posted as letters are.
-    pub fn push_traced(&mut self, traced: Traced) {
-        self.traced.push(traced);
+    /// There is a copy of a message that was delivered, or published: to be posted as letters are.
+    pub fn push_traced(&mut self, copies: &Arc<WaitingCopies>) {
+        if self.traced.last().is_none_or(|last| !Arc::ptr_eq(last, copies)) {
+            self.traced.push(Arc::clone(copies));
+        }
     }
 
-    /// Takes the copies that are to be posted.
+    /// Takes those among which there are copies that are to be posted.
     #[inline]
-    pub fn take_traced(&mut self) -> Vec<Traced> {
+    pub fn take_traced(&mut self) -> Vec<Arc<WaitingCopies>> {
         std::mem::take(&mut self.traced)
     }
 
@@ -75,6 +77,7 @@ impl Wakes {
     /// Wakes all connections collected. Called without any lock held.
     pub fn wake_all(&mut self) {
         debug_assert!(self.lettered.is_empty(), "dead letters were left lying");
+        debug_assert!(self.traced.is_empty(), "copies were left lying");
         for outbox in self.due.drain(..) {
             outbox.wake();
         }

@@ -109,7 +109,7 @@ impl Delivery {
         self.received.delivery_tag
     }
 
-    /// Whether it was delivered before, to anybody.
+    /// Whether it was delivered before, to this client or another.
     #[must_use]
     pub fn redelivered(&self) -> bool {
         self.received.redelivered

@@ -68,6 +68,15 @@ impl<'a> Turn<'a> {
                 self.confirm(core, channel, Confirmed { first, last, is_ack });
                 return Ok(());
             }
+            // The machine may give its number to another channel, which is opened while the handler runs.
+            Event::ChannelClosed { channel, reason } => {
+                if let Some(route) = core.take_route(channel) {
+                    let error = Error::ChannelClosed { channel, reason: Arc::new(*reason) };
+                    route.state.set_closed(&error);
+                    self.closed.push((route, error));
+                }
+                self.has_room = true;
+            }
             event if self.sink.is_some() => return Err(event),
             Event::LargeDelivery(assembled) => self.large_delivery(core, assembled),
             Event::Reply { channel, method } => self.reply(core, channel, &method),
@@ -82,14 +91,6 @@ impl<'a> Turn<'a> {
                     // Who wanted it has given up waiting.
                     core.machine.close_channel(channel, REPLY_SUCCESS, "not needed any more");
                 }
-            }
-            Event::ChannelClosed { channel, reason } => {
-                if let Some(route) = core.take_route(channel) {
-                    let error = Error::ChannelClosed { channel, reason: Arc::new(*reason) };
-                    route.state.set_closed(&error);
-                    self.closed.push((route, error));
-                }
-                self.has_room = true;
             }
             Event::Flow { channel, is_active } => {
                 if let Some(route) = core.route(channel) {
@@ -185,7 +186,7 @@ impl<'a> Turn<'a> {
             Kept::Returned(returned) => {
                 if let Some(returns) = &route.returns {
                     let size_bytes = returned.message.size_bytes();
-                    // Nobody listens any more; then returns are thrown away, as they are without a listener.
+                    // It fails if the listener is gone; then returns are thrown away, as they are without a listener.
                     if let Ok(waker) = returns.push(returned, size_bytes) {
                         self.wakers.extend(waker);
                     }

@@ -55,7 +55,7 @@ struct Inner<T> {
     is_over: bool,
     /// Set when nothing more will come, with the error that is told once, behind the items.
     end: Option<Option<Error>>,
-    /// Nobody takes anything any more.
+    /// The receiver is gone: no item is taken any more.
     is_abandoned: bool,
     taker: Option<Waker>,
 }
@@ -80,8 +80,8 @@ impl<T> Mailbox<T> {
         Self { inner: Mutex::new(inner), stall, limit_bytes }
     }
 
-    /// Puts an item of so many bytes in. Gives it back when nobody takes it any more. The waker is to be called when
-    /// no lock is held.
+    /// Puts an item of so many bytes in. Gives it back if the mailbox is closed or its receiver gone. The waker is to be
+    /// called when no lock is held.
     pub fn push(&self, item: T, size_bytes: usize) -> Result<Option<Waker>, T> {
         let size_bytes = size_bytes + ITEM_OVERHEAD_BYTES;
         let mut inner = self.inner.lock();

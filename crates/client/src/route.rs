@@ -16,7 +16,7 @@ use crate::message::{Received, Returned};
 /// What a channel and everything made from it share.
 pub(crate) struct ChannelState {
     pub number: u16,
-    /// Why the channel is closed, once it is; set before anybody who waits on it is woken.
+    /// Why the channel is closed, once it is; set before the tasks that wait on it are woken.
     closed: OnceLock<Error>,
     /// Woken when no confirm is outstanding any more, and at the end.
     pub settled: Notify,
@@ -55,7 +55,7 @@ impl ChannelState {
         self.closed.get().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Why the channel is closed, for somebody whose answer will not come.
+    /// Why the channel is closed, for a caller whose answer will not come.
     pub fn error(&self) -> Error {
         self.closed.get().cloned().unwrap_or_else(|| {
             Error::lost(std::io::Error::other("the answer was dropped with the connection"))
@@ -177,7 +177,7 @@ pub(crate) struct Confirms {
     /// Who waits, by the number of the publish, ascending; taken out of the middle when confirmed out of order.
     pub futures: VecDeque<(u64, Option<oneshot::Sender<Confirmation>>)>,
     pub sink: Option<Arc<ConfirmSink>>,
-    /// Refused ones since somebody last asked.
+    /// Publishes refused since the program last asked.
     pub nacked: u64,
 }
 
@@ -191,7 +191,7 @@ impl Confirms {
         let in_range = self.futures.iter_mut().skip(from).take_while(|(seq, _)| *seq <= last);
         for (_, future) in in_range {
             if let Some(future) = future.take() {
-                // Nobody may be waiting; then it does not matter.
+                // It fails if the program has dropped the future; then it does not matter.
                 let _ = future.send(confirmation);
             }
         }

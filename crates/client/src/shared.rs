@@ -1,7 +1,7 @@
 //! What the task that drives a connection shares with everybody who uses the connection.
 //!
-//! One lock holds the machine, what is to be sent, and who waits for what. Whoever publishes or asks writes frames into
-//! the output under the lock and wakes the driver, which takes all that has gathered and writes it at once.
+//! One lock holds the machine, what is to be sent, and who waits for what. A task that publishes or asks writes frames
+//! into the output under the lock and wakes the driver, which takes all that has gathered and writes it at once.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -162,7 +162,7 @@ impl Core {
     }
 
     /// All that was taken before is written. Takes all that is to be sent now; `buffer` is an empty one to go on with.
-    /// True if somebody may wait for this.
+    /// True if a task may wait for this.
     pub fn take_output(&mut self, buffer: &mut Vec<u8>) -> bool {
         debug_assert!(buffer.is_empty());
         self.for_publishing();
@@ -222,6 +222,7 @@ impl Core {
         if self.routes.len() <= at {
             self.routes.resize_with(at + 1, || None);
         }
+        debug_assert!(self.routes[at].is_none(), "channel {number} has not been told its end");
         self.routes[at] = Some(Box::new(Route::new(state.clone(), opening)));
         Ok(state)
     }
@@ -233,7 +234,7 @@ impl Core {
         sent.map_err(|error| Error::from_request(&error, self.channel_error(state)))
     }
 
-    /// Sends a request whose answer somebody waits for.
+    /// Sends a request and returns the receiver of its answer.
     pub fn ask(
         &mut self,
         state: &ChannelState,

@@ -59,7 +59,7 @@ pub enum UriError {
         /// The nearest parameter that exists.
         nearest: Option<&'static str>,
     },
-    /// A query parameter is for TLS, which whoever makes the stream sets up.
+    /// A query parameter is for TLS, which is set up where the stream is made.
     #[error("{0:?} is for TLS, which is set up where the stream for Connection::open_on is made")]
     TlsParameter(String),
     /// A query parameter's value does not fit.

@@ -43,7 +43,7 @@ pub enum ProposeError {
     /// A change of members is under way, or was made since this one was decided on.
     #[error("another change of the group's members is under way, or has just been made: try again")]
     ChangeUnderWay,
-    /// The change leaves nobody, or means nothing.
+    /// The change leaves no voter, or means nothing.
     #[error("the change of members is refused: {0}")]
     BadChange(&'static str),
     /// The log has no room for it.

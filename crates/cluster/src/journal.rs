@@ -1,6 +1,6 @@
 //! A copy of a shard's journal as the log of a group.
 //!
-//! Batches do not come through here: whoever serves appends them to [`JournalLog::serving`], which gives out positions at
+//! Batches do not come through here: the leader's broker appends them to [`JournalLog::serving`], which gives out positions at
 //! once, and [`Group::propose`](crate::Group::propose) makes an entry of what has gathered.
 
 use crate::{Entry, EntryId, EntryKind, LogError, PlaceError, Placed, ReplicaLog, Room, Vote};
@@ -75,23 +75,27 @@ impl ReplicaLog for JournalLog {
         self.replica.committed_hint()
     }
 
-    fn members_after(&self, index: u64) -> Result<Vec<u64>, LogError> {
+    fn members_after(&self, index: u64) -> Result<Vec<Entry>, LogError> {
         let mut found = Vec::new();
         for noted in self.replica.notes_after(index) {
-            if self.entry(noted)?.kind == replica::EntryKind::Members {
-                found.push(noted);
-            }
+            let read = self.replica.read(noted, noted + 1, u64::MAX).map_err(failed)?;
+            found.extend(read.into_iter().map(entry_from));
         }
+        found.retain(|entry| entry.kind == EntryKind::Members);
         Ok(found)
     }
 
-    fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError> {
-        let read = self.replica.read(from, to, bytes_max).map_err(failed)?;
-        Ok(read.into_iter().map(entry_from).collect())
+    fn fetch(&self, from: u64, to: u64, bytes_max: u64) -> Result<Option<Vec<Entry>>, LogError> {
+        let fetched = self.replica.fetch(from, to, bytes_max).map_err(failed)?;
+        Ok(fetched.map(|entries| entries.into_iter().map(entry_from).collect()))
     }
 
-    fn payload(&self, index: u64) -> Result<Bytes, LogError> {
-        Ok(Bytes::copy_from_slice(self.entry(index)?.note()))
+    fn tick(&self) {
+        self.replica.tick();
+    }
+
+    fn payload(&self, entry: &Entry) -> Bytes {
+        Bytes::copy_from_slice(entry_into(entry).note())
     }
 
     fn room_for(&self, entries: &[Entry]) -> Room {
@@ -156,16 +160,17 @@ impl ReplicaLog for JournalLog {
         self.serving = Some(Arc::new(self.replica.lead(term)));
     }
 
+    fn begin_proof(&mut self) -> Option<u64> {
+        self.replica.begin_proof()
+    }
+
+    fn proven(&mut self, round: u64) {
+        self.replica.proven(round);
+    }
+
     fn follow(&mut self) {
         self.serving = None;
         self.replica.follow();
-    }
-}
-
-impl JournalLog {
-    fn entry(&self, index: u64) -> Result<replica::Entry, LogError> {
-        let mut read = self.replica.read(index, index + 1, u64::MAX).map_err(failed)?;
-        read.pop().ok_or_else(|| LogError(format!("entry {index} is not in the log")))
     }
 }
 

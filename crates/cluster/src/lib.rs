@@ -39,6 +39,8 @@ mod options;
 mod packet;
 mod shard;
 mod storage;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 pub use adopt::{AdoptError, adopt};

@@ -49,7 +49,7 @@ pub trait ReplicaLog: 'static {
         true
     }
 
-    /// Has whoever appends to what gathers wait, or go on: what has gathered can be placed to the last meanwhile. Nothing
+    /// Has appends to what gathers wait, or go on: what has gathered can be placed to the last meanwhile. Nothing
     /// to be done where nothing gathers.
     fn pause(&mut self, _paused: bool) {}
 
@@ -60,24 +60,25 @@ pub trait ReplicaLog: 'static {
     /// it would ask the wrong nodes for their votes.
     fn committed_hint(&self) -> u64;
 
-    /// The indices of all entries of kind [`EntryKind::Members`] behind `index`. Asked once, after opening.
+    /// All entries of kind [`EntryKind::Members`] behind `index`. Asked once, after opening.
     ///
     /// # Errors
     /// When the log can't be read.
-    fn members_after(&self, index: u64) -> Result<Vec<u64>, LogError>;
+    fn members_after(&self, index: u64) -> Result<Vec<Entry>, LogError>;
 
     /// Entries from `from` on, before `to`, of at most `bytes_max` bytes together, but at least one. Those that are not
-    /// written yet too.
+    /// written yet too. Waits for no disk: none if they have to be read first. The owner of the log calls
+    /// [`Group::fetched`](crate::Group::fetched) when they are.
     ///
     /// # Errors
     /// When they can't be read.
-    fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError>;
+    fn fetch(&self, from: u64, to: u64, bytes_max: u64) -> Result<Option<Vec<Entry>>, LogError>;
 
-    /// What the entry at `index`, of kind [`EntryKind::Members`], was placed with.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn payload(&self, index: u64) -> Result<Bytes, LogError>;
+    /// A tick has passed. Nothing to be done where [`ReplicaLog::fetch`] keeps nothing.
+    fn tick(&self) {}
+
+    /// What an entry of kind [`EntryKind::Members`] was placed with.
+    fn payload(&self, entry: &Entry) -> Bytes;
 
     /// The leader's way: chooses where `batch` goes and puts it there, behind [`ReplicaLog::last`], as `id`. None if there
     /// is nothing in it.
@@ -112,7 +113,7 @@ pub trait ReplicaLog: 'static {
     /// Everything up to this ticket is on the disk.
     fn synced(&self) -> u64;
 
-    /// Wants everything to be written and synced before long. Whoever owns the log calls
+    /// Wants everything to be written and synced before long. The owner of the log calls
     /// [`Group::synced`](crate::Group::synced) when that has happened.
     fn ask_sync(&mut self);
 
@@ -128,6 +129,15 @@ pub trait ReplicaLog: 'static {
 
     /// This node serves in `term` from now on: batches may come.
     fn lead(&mut self, term: u64);
+
+    /// Begins a round in which the others are asked whether they still follow this node, if an answer waits for one. Returns
+    /// the number of the round, by which [`ReplicaLog::proven`] knows it. None under a log that nothing is read from.
+    fn begin_proof(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// A majority has followed this node after this round had begun.
+    fn proven(&mut self, _round: u64) {}
 
     /// This node does not serve any more. What was not placed is gone, and who waits for something to be durable is
     /// told that it will not be. Called before anything of another leader is appended.

@@ -134,7 +134,7 @@ impl Members {
         all.dedup();
         match () {
             () if changes.is_empty() => Some("it changes nothing"),
-            () if voters.is_empty() => Some("nobody would be left to vote"),
+            () if voters.is_empty() => Some("no node would be left to vote"),
             () if all.len() > MEMBERS_MAX => Some("a group has at most 32 members"),
             () => None,
         }

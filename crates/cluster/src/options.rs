@@ -2,14 +2,14 @@
 
 use crate::NodeId;
 
-/// Times are in ticks, which are as long as whoever calls [`Group::tick`](crate::Group::tick) makes them.
+/// Times are in ticks: one is the time between two calls of [`Group::tick`](crate::Group::tick).
 #[derive(Clone, Debug)]
 pub struct Options {
     /// This node.
     pub node: NodeId,
     /// What the election timeouts of this node are drawn from. Should differ from node to node.
     pub seed: u64,
-    /// A follower that has heard from nobody for this long, and up to as long again, wants to lead; a leader that has
+    /// A follower that has heard from no node for this long, and up to as long again, wants to lead; a leader that has
     /// not heard from a majority for this long stops leading.
     pub election_ticks: usize,
     /// A leader says this often that it is there.

@@ -48,7 +48,7 @@ pub struct Packet {
     pub(crate) message: Message,
 }
 
-/// A packet can't be read. Whoever sent it is no node of this cluster, or of another version.
+/// A packet can't be read. Its sender is no node of this cluster, or of another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a packet between nodes is malformed: {0}")]
 pub struct MalformedPacket(pub &'static str);
@@ -82,6 +82,13 @@ impl Packet {
         self.message.msg_type == MessageType::MsgAppend
     }
 
+    /// The follower that says by this, in which term, and up to which entry it has what its leader has.
+    pub(crate) fn says_what_is_there(&self) -> Option<(NodeId, u64, u64)> {
+        let message = &self.message;
+        let says_so = message.msg_type == MessageType::MsgAppendResponse && !message.reject;
+        says_so.then_some((self.from(), message.term, message.index))
+    }
+
     /// Whether a node that gets it may lead by that.
     pub(crate) fn helps_to_lead(&self) -> bool {
         use MessageType::{MsgRequestPreVoteResponse, MsgRequestVoteResponse, MsgTimeoutNow};
@@ -92,6 +99,31 @@ impl Packet {
     /// Whether it says only that a follower is there: it promises nothing that has to be on a disk.
     pub(crate) fn only_answers(&self) -> bool {
         self.message.msg_type == MessageType::MsgHeartbeatResponse
+    }
+
+    /// Asks a follower whether it still follows, in a round of this number: a heartbeat that says nothing else.
+    pub(crate) fn ask_whether_followed(from: NodeId, to: NodeId, term: u64, round: u64) -> Self {
+        let context = Bytes::copy_from_slice(&round.to_le_bytes());
+        let mut message = Message { from: from.0, to: to.0, term, context, ..Message::default() };
+        message.set_msg_type(MessageType::MsgHeartbeat);
+        Packet { message }
+    }
+
+    /// What a follower says to that, as the engine would; none if this is another packet.
+    pub(crate) fn answer_to_round(&self, commit: u64) -> Option<Self> {
+        let asked = &self.message;
+        if asked.msg_type != MessageType::MsgHeartbeat || round_in(asked).is_none() {
+            return None;
+        }
+        let (from, to, term, context) = (asked.to, asked.from, asked.term, asked.context.clone());
+        let mut message = Message { from, to, term, commit, context, ..Message::default() };
+        message.set_msg_type(MessageType::MsgHeartbeatResponse);
+        Some(Packet { message })
+    }
+
+    /// The round that this is an answer to, as a follower says it back. The engine's own heartbeats are of none.
+    pub(crate) fn answers_round(&self) -> Option<u64> {
+        round_in(&self.message).filter(|_| self.only_answers())
     }
 
     /// Whether there are entries in it.
@@ -120,6 +152,21 @@ impl Packet {
 
     /// Appends its bytes.
     pub fn encode(&self, out: &mut BytesMut) {
+        self.encode_with(out, |out, frame| out.put_slice(frame));
+    }
+
+    /// Its bytes, with the frames of its entries where they are.
+    pub(crate) fn pieces(&self) -> Vec<Bytes> {
+        let (mut out, mut pieces) = (BytesMut::new(), Vec::new());
+        self.encode_with(&mut out, |out, frame| {
+            pieces.extend([out.split().freeze(), frame.clone()])
+        });
+        pieces.push(out.freeze());
+        pieces.retain(|piece| !piece.is_empty());
+        pieces
+    }
+
+    fn encode_with(&self, out: &mut BytesMut, mut put: impl FnMut(&mut BytesMut, &Bytes)) {
         let message = &self.message;
         let kind = KINDS.iter().find(|(_, kind)| *kind == message.msg_type);
         out.put_u8(kind.map_or(0, |(number, _)| *number));
@@ -149,7 +196,7 @@ impl Packet {
             out.put_u64_le(entry.id.term);
             out.put_u64_le(entry.id.index);
             out.put_u32_le(entry.frame.len() as u32);
-            out.put_slice(&entry.frame);
+            put(out, &entry.frame);
         }
     }
 
@@ -198,6 +245,11 @@ impl Packet {
             Err(MalformedPacket("it is too long"))
         }
     }
+}
+
+/// The round that a heartbeat, or the answer to one, is of.
+fn round_in(message: &Message) -> Option<u64> {
+    message.context[..].try_into().ok().map(u64::from_le_bytes)
 }
 
 fn decode_entry(bytes: &mut Bytes) -> Result<Entry, MalformedPacket> {

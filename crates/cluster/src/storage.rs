@@ -5,7 +5,7 @@ use bytes::Bytes;
 use raft::eraftpb::{ConfState, Entry as EngineEntry, EntryType, HardState, Snapshot};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Marks entries whose data is a frame, and not what the engine has put there.
 const FRAMED: &[u8] = b"f";
@@ -19,15 +19,15 @@ pub(crate) struct LogStorage<L> {
     pub begin: HardState,
     /// The members to begin with.
     pub members: Members,
-    /// The entries that change members.
-    pub changes: BTreeSet<u64>,
-    /// The engine asks for what is committed: only terms and kinds are wanted.
-    pub wants_names: Cell<bool>,
+    /// The entries that change members and are not in force yet, and what they were placed with.
+    pub changes: BTreeMap<u64, Bytes>,
     /// Bytes of entries that may still be read for followers before the next tick.
     pub read_left: Cell<u64>,
     /// The entry that could not be read last, and for how many ticks it is not tried again: other nodes are asked for it
     /// meanwhile.
     pub unread: Cell<(u64, u32)>,
+    /// Entries that followers lack and that are being read.
+    pub awaited: RefCell<BTreeSet<u64>>,
     /// Those whose next entries are gone here.
     pub lacking: RefCell<BTreeSet<u64>>,
 }
@@ -38,6 +38,7 @@ const UNREAD_TICKS: u32 = 20;
 impl<L: ReplicaLog> LogStorage<L> {
     /// A tick has passed.
     pub fn tick(&self, read_bytes: u64) {
+        self.log.tick();
         self.read_left.set(read_bytes);
         let (index, ticks) = self.unread.get();
         self.unread.set((index, ticks.saturating_sub(1)));
@@ -53,7 +54,7 @@ impl<L: ReplicaLog> LogStorage<L> {
     fn names(&self, low: u64, high: u64) -> raft::Result<Vec<EngineEntry>> {
         let name = |index| {
             let term = self.term(index)?;
-            let is_change = self.changes.contains(&index);
+            let is_change = self.changes.contains_key(&index);
             let kind =
                 if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
             Ok(EngineEntry { term, index, entry_type: kind, ..EngineEntry::default() })
@@ -81,29 +82,23 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
         if high > self.last + 1 {
             return Err(StorageError::Unavailable.into());
         }
-        if self.wants_names.get() {
+        if !context.can_async() {
+            // Not for a follower: the engine looks for changes of members, or for what is committed.
             return self.names(low, high);
         }
-        let mut bytes_max = max_size.into().unwrap_or(u64::MAX);
-        let is_for_follower = context.can_async();
-        if is_for_follower {
-            let left = self.read_left.get();
-            if left == 0 {
-                // The follower gets them after its next answer.
-                return Err(StorageError::LogTemporarilyUnavailable.into());
-            }
-            bytes_max = bytes_max.min(left);
-        }
-        if is_for_follower && self.rests(low) {
+        let left = self.read_left.get();
+        if left == 0 || self.rests(low) {
+            // The follower gets them after its next answer.
             return Err(StorageError::LogTemporarilyUnavailable.into());
         }
-        let read = self.log.read(low, high, bytes_max).map_err(|error| {
+        let bytes_max = max_size.into().unwrap_or(u64::MAX).min(left);
+        let fetched = self.log.fetch(low, high, bytes_max).map_err(|error| {
             // A checkpoint may have let go of it meanwhile.
             if low <= self.log.before_first().index {
                 return StorageError::Compacted;
             }
             // What is not committed others may have otherwise, and are not asked for.
-            if !is_for_follower || low > self.log.committed_hint() {
+            if low > self.log.committed_hint() {
                 return StorageError::Other(error.into());
             }
             if self.unread.replace((low, UNREAD_TICKS)).0 != low {
@@ -111,10 +106,12 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
             }
             StorageError::LogTemporarilyUnavailable
         })?;
-        if is_for_follower {
-            let bytes: usize = read.iter().map(|entry| entry.frame.len()).sum();
-            self.read_left.set(self.read_left.get().saturating_sub(bytes as u64));
-        }
+        let Some(read) = fetched else {
+            self.awaited.borrow_mut().insert(low);
+            return Err(StorageError::LogTemporarilyUnavailable.into());
+        };
+        let bytes: usize = read.iter().map(|entry| entry.frame.len()).sum();
+        self.read_left.set(left.saturating_sub(bytes as u64));
         Ok(read.iter().map(to_engine).collect())
     }
 
@@ -134,7 +131,7 @@ impl<L: ReplicaLog> Storage for LogStorage<L> {
     }
 
     fn snapshot(&self, _request_index: u64, to: u64) -> raft::Result<Snapshot> {
-        // Whoever needs entries that are gone has to begin with a copy, which does not go through the engine.
+        // A node that needs entries that are gone has to begin with a copy, which does not go through the engine.
         self.lacking.borrow_mut().insert(to);
         Err(StorageError::SnapshotTemporarilyUnavailable.into())
     }

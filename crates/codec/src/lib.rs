@@ -1,7 +1,7 @@
 //! AMQP 0-9-1 on the wire: frames, methods, content headers, properties and field tables.
 //!
 //! Everything that is read is a borrowed view of the input: no copy, no allocation, and for tables
-//! and properties no work before somebody asks. Owned forms ([`ShortString`], [`FieldTable`],
+//! and properties no work before the caller asks. Owned forms ([`ShortString`], [`FieldTable`],
 //! [`OwnedProperties`]) are there for what has to stay. Everything that is written goes into a
 //! [`Sink`], and `encoded_len` is exact.
 //!

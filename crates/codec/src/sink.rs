@@ -152,8 +152,8 @@ impl<'w> Window<'w> {
     }
 
     /// Checks that this is the window that began at `start`, and that all of its `len` bytes are
-    /// written. Whoever is lent a window can put another in its place: two of the same bytes cannot
-    /// be there at once, so begin and end tell.
+    /// written. A closure that is lent a window can put another in its place: two of the same bytes
+    /// cannot be there at once, so begin and end tell.
     #[inline]
     pub(crate) fn assert_full(&self, start: usize, len: usize) {
         let is_this = self.start == start && self.room.as_ptr().addr() == start + len;

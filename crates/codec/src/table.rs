@@ -1,7 +1,7 @@
 //! Field tables and arrays as borrowed views of their encoded form.
 //!
 //! Taking a table out of a method costs nothing: its entries stay as they came and are read when
-//! somebody iterates. Hence a malformed entry is an error of the iteration, not of the method.
+//! the caller iterates. Hence a malformed entry is an error of the iteration, not of the method.
 //! [`Table::validate`] reads everything at once.
 
 use core::fmt;
@@ -76,8 +76,8 @@ impl<'a> Table<'a> {
         self.0.is_empty()
     }
 
-    /// The entries in their order. Tables in them stay encoded: whoever walks down into them on
-    /// their own has to mind the depth, or call [`Table::validate`] before.
+    /// The entries in their order. Tables in them stay encoded: a caller that walks down into them
+    /// has to mind the depth, or call [`Table::validate`] before.
     #[inline]
     #[must_use]
     pub const fn iter(self) -> TableIter<'a> {

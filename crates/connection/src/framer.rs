@@ -1,8 +1,8 @@
 //! Takes the input apart: whole frames as they are, large body frames piece by piece.
 //!
 //! A method, header or heartbeat frame is only taken when it is complete. A body frame that is larger than
-//! [`WAIT_MAX`] is taken as it comes, so that nobody has to keep (and move) a large half frame. The last byte of such
-//! a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
+//! [`WAIT_MAX`] is taken as it comes, so that the caller need not keep (and move) a large half frame. The last byte of
+//! such a frame's payload waits for the end marker behind it: a piece that ends a frame is always good.
 
 use courser_codec::reply_code::{COMMAND_INVALID, FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME};
 use courser_codec::{DecodeError, DecodeErrorKind, FRAME_END, Frame, FrameError, FrameKind};

@@ -19,7 +19,7 @@ pub const PROXY_HEADER_BYTES_MAX: usize = FIXED_BYTES + REST_BYTES_MAX;
 /// Whose connection it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxiedClient {
-    /// The proxy's own, such as to see whether anybody listens.
+    /// The proxy's own, such as a health check.
     Proxy,
     /// That of a client at this address.
     At(SocketAddr),
@@ -115,7 +115,7 @@ fn source<'a>(
     }
 }
 
-/// Version 2: bytes at fixed places, and more behind the addresses that nobody here wants to know.
+/// Version 2: bytes at fixed places. What follows the addresses is not used.
 fn binary(input: &[u8]) -> Result<Option<ProxyHeader>, ProxyHeaderError> {
     let Some((fixed, rest)) = input.split_first_chunk::<FIXED_BYTES>() else { return Ok(None) };
     let [.., version_and_command, family, high, low] = *fixed;

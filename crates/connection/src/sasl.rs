@@ -12,9 +12,9 @@ pub enum Mechanism {
     Plain = 1,
     /// User and password in clear, as a table.
     AmqPlain = 2,
-    /// Whoever the TLS client certificate names.
+    /// The user that the TLS client certificate names.
     External = 4,
-    /// Nobody in particular.
+    /// No user and no password.
     Anonymous = 8,
 }
 

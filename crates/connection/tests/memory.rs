@@ -1,6 +1,6 @@
 //! What machines take from the heap: nothing for a message on the hot path, little for announcements, and what is
 //! bounded stays so.
-#![allow(clippy::disallowed_methods, reason = "somebody has to tell the time")]
+#![allow(clippy::disallowed_methods, reason = "the tests tell the time")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

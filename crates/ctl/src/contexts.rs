@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nobody_else_can_read_it() {
+    fn what_is_written_is_read_and_other_users_cannot_read_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a/contexts.yaml");
         let mut contexts = Contexts::default();

@@ -1,4 +1,4 @@
-//! The command line for whoever operates a broker: `courser ctl` and `courser top`.
+//! The command line for operators of a broker: `courser ctl` and `courser top`.
 //!
 //! Everything is asked over the broker's HTTP API, at its socket on the same machine or over the
 //! network. A table says what commands there are (`commands`), what each of them asks, and what it
@@ -131,7 +131,7 @@ fn is_recovery(command: &str, input: &Input) -> bool {
     command == "cluster" && input.text("action") == "recover"
 }
 
-/// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where nobody has to log in.
+/// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where no login is needed.
 fn of_limits(command: &str, wanted: Wanted, input: &mut Input) -> Wanted {
     if command != "list_user_limits" || !wanted.says_login || input.find("user").is_some() {
         return wanted;

@@ -118,7 +118,7 @@ impl Wanted {
         local()
     }
 
-    /// Over a socket everybody is an administrator. Who gives a login wants to be somebody else.
+    /// Over a socket everybody is an administrator. A caller who gives a login wants to be another user.
     fn refuse_credentials(&self) -> Result<(), Failure> {
         match self.says_login {
             false => Ok(()),

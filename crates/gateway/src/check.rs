@@ -60,7 +60,7 @@ impl EndpointConfig {
         }
         if !is_local && self.security == Security::Null && !self.allow_null {
             return wrong(
-                "can be reached from other machines: set security, or allow_null: true to let anybody in",
+                "can be reached from other machines: set security, or allow_null: true to let any peer in",
             );
         }
         Ok(())

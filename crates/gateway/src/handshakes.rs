@@ -1,5 +1,5 @@
 //! Connections that have not finished their handshake. They have places of their own, as many as peers may have, and the
-//! oldest makes room for a newcomer: who connects and says nothing keeps nobody out.
+//! oldest makes room for a newcomer: a peer that connects and says nothing keeps no other peer out.
 
 use crate::config::EndpointConfig;
 use omq_tokio::options::DEFAULT_MAX_PENDING_HANDSHAKES;

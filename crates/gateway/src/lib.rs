@@ -2,7 +2,8 @@
 //!
 //! A list of [`EndpointConfig`]s says which ZeroMQ sockets there are and what each maps to. An endpoint is a task with a
 //! socket on one side and an AMQP connection of its own on the other, over whatever stream a [`Connector`] makes: the
-//! broker that it is built into hands out pipes in memory. So it can do what its user may do, and no more.
+//! broker that it is built into hands out pipes in memory. One that publishes what it gets for what it consumes has a
+//! second connection for that. So it can do what its user may do, and no more.
 //!
 //! What each kind of socket does, how messages are mapped and what is bounded by what: `docs/zeromq.md`.
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@ mod intake;
 mod link;
 mod log_throttle;
 mod metrics;
+mod publisher;
 mod push;
 mod replies;
 mod router;

@@ -85,6 +85,13 @@ impl Link {
 
     /// Logs in and opens a channel.
     pub async fn open(&self) -> Result<(Connection, Channel), LinkError> {
+        let opened = self.connect().await?;
+        Metrics::add(&self.metrics.links, 1);
+        Ok(opened)
+    }
+
+    /// The same for a connection beside the one that is counted.
+    pub async fn connect(&self) -> Result<(Connection, Channel), LinkError> {
         let Login { user, password, vhost } = &self.login;
         let vhost = ShortString::try_from(vhost.as_str())
             .map_err(|error| Error::TooLong { what: "a virtual host's name", len: error.len })?;
@@ -102,7 +109,6 @@ impl Link {
         let stream = (self.connector)().ok_or(LinkError::NoRoom)?;
         let connection = Connection::open_on(stream, options).await?;
         let channel = connection.open_channel().await?;
-        Metrics::add(&self.metrics.links, 1);
         Ok((connection, channel))
     }
 

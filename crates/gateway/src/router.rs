@@ -8,10 +8,11 @@ use crate::frames::{Envelope, to_amqp};
 use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError, is_unsendable};
 use crate::metrics::Metrics;
+use crate::publisher::{Parcel, Publisher};
 use crate::replies::{ROOM_TIMEOUT, Replies};
 use bytes::Bytes;
 use courser_client::{
-    Channel, ConsumeOptions, Delivery, Error, Message as AmqpMessage, Outgoing, OwnedProperties,
+    Confirm, ConsumeOptions, Delivery, Error, Message as AmqpMessage, OwnedProperties,
     QueueOptions, ShortString,
 };
 use omq_tokio::{Message, Socket};
@@ -48,7 +49,7 @@ struct Asker {
 struct Desk<'a> {
     link: &'a Link,
     replies: Replies,
-    channel: Channel,
+    publisher: Publisher,
     queue: String,
     reply_queue: ShortString,
     /// By number of the request, so the oldest comes first.
@@ -66,7 +67,8 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
         ..ConsumeOptions::default()
     };
     let mut replies = channel.consume(&reply_queue, options).await?;
-    let mut returns = channel.returns()?;
+    let publisher = Publisher::open(link).await?;
+    let mut returns = publisher.channel.returns()?;
     let reply_queue = ShortString::try_from(reply_queue.as_str())
         .map_err(|error| Error::TooLong { what: "a reply queue's name", len: error.len })?;
     let (askers, askers_bytes, last) = (BTreeMap::new(), 0, 0);
@@ -74,7 +76,7 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
     let mut desk = Desk {
         link,
         replies: on_their_way,
-        channel,
+        publisher,
         queue,
         reply_queue,
         askers,
@@ -85,6 +87,7 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
     let most_bytes = link.config.high_water_bytes;
     let mut tick = tokio::time::interval(EXPIRY_INTERVAL);
     let done: Result<(), LinkError> = loop {
+        let has_room = desk.open() < most && desk.open_bytes() < most_bytes;
         let step = tokio::select! {
             _ = tick.tick() => { desk.expire(); Ok(()) }
             () = desk.replies.next_settled() => Ok(()),
@@ -99,8 +102,12 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
                 Ok(None) => Ok(()),
                 Err(error) => Err(error.into()),
             },
-            request = intake.recv(), if desk.open() < most && desk.open_bytes() < most_bytes => match request {
-                Ok(Received { identity, message }) => desk.ask(identity, &message).await,
+            (number, sent) = desk.publisher.done() => desk.published(number, sent),
+            request = intake.recv(), if has_room && !desk.publisher.is_busy() => match request {
+                Ok(Received { identity, message }) => {
+                    desk.ask(identity, &message);
+                    Ok(())
+                }
                 Err(error) => Err(error.into()),
             },
         };
@@ -132,13 +139,13 @@ impl Desk<'_> {
         Some(asker)
     }
 
-    async fn ask(&mut self, identity: Bytes, message: &Message) -> Result<(), LinkError> {
+    fn ask(&mut self, identity: Bytes, message: &Message) {
         let metrics = &self.link.metrics;
-        let Some(frames) = self.link.incoming(message) else { return Ok(()) };
+        let Some(frames) = self.link.incoming(message) else { return };
         let envelope = Envelope::divide(frames);
         let Some(mapped) = to_amqp(&envelope.content, false) else {
             Metrics::add(&metrics.dropped, 1);
-            return Ok(());
+            return;
         };
         self.last += 1;
         let timeout_ms = self.link.config.timeout_ms;
@@ -149,21 +156,29 @@ impl Desk<'_> {
             expiration: short(&timeout_ms.to_string()),
             ..OwnedProperties::default()
         };
-        let outgoing = Outgoing::new(&mapped.body).properties(properties).mandatory();
-        match self.channel.publish("", &self.queue, outgoing).await {
-            Ok(_) => {}
-            Err(error) if is_unsendable(&error) => {
-                self.link.drop_refused(&error.to_string());
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        }
-        Metrics::add(&metrics.published, 1);
+        self.publisher.begin(Parcel {
+            number: self.last,
+            queue: self.queue.clone(),
+            body: mapped.body,
+            properties,
+            is_mandatory: true,
+        });
         let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
         let address = envelope.address;
         let size_bytes = address.iter().map(|frame| size_of::<Bytes>() + frame.len()).sum();
         self.askers_bytes += size_bytes;
         self.askers.insert(self.last, Asker { identity, address, size_bytes, deadline });
+    }
+
+    fn published(&mut self, number: u64, sent: Result<Confirm, Error>) -> Result<(), LinkError> {
+        match sent {
+            Ok(_) => Metrics::add(&self.link.metrics.published, 1),
+            Err(error) if is_unsendable(&error) => {
+                self.take(number);
+                self.link.drop_refused(&error.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
         Ok(())
     }
 

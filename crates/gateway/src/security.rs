@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "mechanism", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Security {
-    /// Nobody is asked for anything.
+    /// Peers are not asked for credentials.
     #[default]
     Null,
     /// Name and password, readable on the wire.
@@ -108,14 +108,14 @@ impl Security {
     /// What the socket of an endpoint that binds is set to.
     ///
     /// # Errors
-    /// When a key is none, or nobody is let in.
+    /// When a key is none, or no peer would be let in.
     pub(crate) fn of_server(&self) -> Result<MechanismSetup, ConfigError> {
         match self {
             Security::Null => Ok(MechanismSetup::Null),
             Security::Plain { username: Some(_), .. } => Err(for_connect("username")),
             Security::Plain { password: Some(_), .. } => Err(for_connect("password")),
             Security::Plain { users, .. } if users.is_empty() => {
-                Err(ConfigError::new("security.users is missing or empty: nobody could connect"))
+                Err(ConfigError::new("security.users is missing or empty: no peer could connect"))
             }
             Security::Plain { users, .. } => {
                 let users = users.clone();
@@ -130,7 +130,7 @@ impl Security {
             }
             Security::Curve { server_key: Some(_), .. } => Err(for_connect("server_key")),
             Security::Curve { clients, .. } if clients.is_empty() => {
-                Err(ConfigError::new("security.clients is missing or empty: nobody could connect"))
+                Err(ConfigError::new("security.clients is missing or empty: no peer could connect"))
             }
             Security::Curve { secret_key, public_key, clients, .. } => {
                 let allowed: Vec<[u8; 32]> = clients

@@ -72,9 +72,9 @@ impl Bound {
         Ok(Bound { socket, senders, address, budget, is_bound: config.bind.is_some(), watcher })
     }
 
-    /// Lets nobody in any more, and disconnects who is there. What has come already can still be taken.
+    /// Lets no peer in any more, and disconnects those that are there. What has come already can still be taken.
     pub async fn hang_up(&self) {
-        // Errors mean that somebody has gone before.
+        // Errors mean that it has been unbound or disconnected before.
         let _ = match self.is_bound {
             true => self.socket.unbind(self.address.as_str()).await,
             false => self.socket.disconnect(self.address.as_str()).await,
@@ -99,10 +99,10 @@ impl Drop for Bound {
 
 /// Has a socket put what it receives into a channel, with what is known of the sender.
 fn sink(messages: usize) -> (RecvSinkConfig, mpsc::Receiver<AuthenticatedRecvItem>) {
-    // Whoever takes the messages waits at the channel, so nobody has to be signalled.
-    let nobody = Arc::new(|| {});
-    let (sink, channel) = RecvSink::authenticated(messages, nobody.clone());
-    (RecvSinkConfig::new(sink, nobody, Arc::new(StateSignal::new()), messages), channel)
+    // The task that takes the messages waits at the channel, so no signal is needed.
+    let no_signal = Arc::new(|| {});
+    let (sink, channel) = RecvSink::authenticated(messages, no_signal.clone());
+    (RecvSinkConfig::new(sink, no_signal, Arc::new(StateSignal::new()), messages), channel)
 }
 
 fn socket_type(kind: SocketKind) -> SocketType {

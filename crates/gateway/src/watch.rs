@@ -8,6 +8,7 @@ use crate::metrics::Metrics;
 use omq_tokio::{
     DisconnectReason, Endpoint, MonitorEvent, MonitorRecvError, MonitorStream, Socket,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,7 +31,8 @@ pub(crate) struct Watch {
     losses: LogThrottle,
     /// Who was disconnected last; what it had on its way may give more reasons to.
     turned_away: Option<u64>,
-    peers: usize,
+    /// By the numbers of their connections: events may tell again what a list of them has told.
+    peers: HashSet<u64>,
     handshakes: Handshakes,
     /// A connection was made that is not known to have become a peer.
     is_reached: bool,
@@ -57,7 +59,7 @@ impl Watch {
             refusals: LogThrottle::default(),
             losses: LogThrottle::default(),
             turned_away: None,
-            peers: 0,
+            peers: HashSet::new(),
             handshakes: Handshakes::new(handshakes),
             is_reached: false,
             told: None,
@@ -76,14 +78,14 @@ impl Watch {
                     Err(_) => return,
                 },
                 () = until(at), if at.is_some() => {
-                    // The library gives up where credentials are refused; whoever refuses may be told better.
+                    // The library gives up where credentials are refused; the peer may accept them later.
                     if let Some((_, endpoint)) = self.again.take() {
                         // It fails only when the socket is closed.
                         let _ = self.socket.connect(endpoint).await;
                     }
                 }
             }
-            self.metrics.peers.store(self.peers as u64, Ordering::Relaxed);
+            self.metrics.peers.store(self.peers.len() as u64, Ordering::Relaxed);
         }
     }
 
@@ -96,7 +98,7 @@ impl Watch {
             }
             MonitorEvent::Disconnected { peer, reason, .. } => {
                 self.handshakes.end(peer.connection_id);
-                self.peers = self.peers.saturating_sub(1);
+                self.peers.remove(&peer.connection_id);
                 self.lose(&reason);
             }
             MonitorEvent::HandshakeFailed { reason, .. } => self.refuse(&reason),
@@ -106,7 +108,7 @@ impl Watch {
             }
             MonitorEvent::Connected { .. } => self.reach(),
             MonitorEvent::ConnectDelayed { .. } => {
-                self.complain("nobody answers at this address");
+                self.complain("no peer answers at this address");
             }
             MonitorEvent::ConnectStopped { endpoint, .. } => {
                 self.again = Some((Instant::now() + REFUSED_PAUSE, endpoint));
@@ -128,22 +130,22 @@ impl Watch {
     }
 
     /// Takes the peers from the socket. There were more events than the library keeps, for example thousands of
-    /// subscriptions.
+    /// subscriptions. Those that it has kept still come; they are older than the list.
     async fn count_again(&mut self) {
         let list = self.socket.connections().await.unwrap_or_default();
-        self.peers = list.len();
+        self.peers = list.iter().map(|peer| peer.connection_id).collect();
         for peer in list.iter().skip(self.peers_max) {
             self.turn_away(peer.connection_id, TOO_MANY).await;
         }
     }
 
     async fn welcome(&mut self, connection_id: u64) {
-        self.peers += 1;
+        let is_new = self.peers.insert(connection_id);
         self.is_reached = false;
         if self.connects && self.told.take().is_some() {
             tracing::info!(endpoint = self.name, "gateway: connected");
         }
-        if self.peers > self.peers_max {
+        if is_new && self.peers.len() > self.peers_max {
             self.turn_away(connection_id, TOO_MANY).await;
         }
     }
@@ -214,5 +216,49 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use omq_tokio::{Options, SocketType};
+    use serde_json::json;
+
+    /// Longer than anything takes, also on a busy machine.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn peers_are_counted_once_when_events_were_lost() {
+        const PEERS: usize = 10;
+        let pull = json!({
+            "socket": "pull", "bind": "tcp://127.0.0.1:0", "queue": "q", "peers_max": PEERS,
+        });
+        let config: EndpointConfig = serde_json::from_value(pull).expect("settings");
+        let options = Options { monitor_capacity: 4, ..Options::default() };
+        let socket = Socket::try_new(SocketType::Pull, options).expect("a socket");
+        let metrics = Arc::new(Metrics::default());
+        let watch = Watch::new(&config, 2 * PEERS, &socket, &metrics);
+        let address: Endpoint = config.address().expect("an address").parse().expect("a good one");
+        let address = socket.bind(address).await.expect("a free port");
+        let mut peers = Vec::new();
+        for _ in 0..PEERS {
+            let peer = Socket::new(SocketType::Push, Options::default());
+            peer.connect(address.clone()).await.expect("an address");
+            peers.push(peer);
+        }
+        socket.wait_connected(PEERS, LONG).await.expect("all peers");
+        let watcher = tokio::spawn(watch.run());
+        let told = async |peers: u64| {
+            while metrics.snapshot().peers != peers {
+                assert_eq!(metrics.snapshot().turned_away, 0, "there is room for all");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LONG, told(PEERS as u64)).await.expect("all are counted");
+        // The event of its end is behind all that were kept.
+        peers.pop().expect("a peer").close().await.expect("an open socket");
+        tokio::time::timeout(LONG, told(PEERS as u64 - 1)).await.expect("one is gone");
+        watcher.abort();
     }
 }

@@ -9,9 +9,12 @@ use crate::format::{
 /// Records beyond this many bytes in one batch are not even copied; no journal takes them.
 const BATCH_LEN_MAX: usize = 1 << 31;
 
+/// A batch keeps no more memory than this while it is empty: its thread may be one of many.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 /// Records that go into the log together: after a crash all of them are there, or none.
 ///
-/// Made to be used again and again: it keeps its memory. The records' bytes are copied and
+/// Made to be used again and again: it keeps its memory, unless that is much. The records' bytes are copied and
 /// summed by [`Batch::push`], outside the log's lock.
 #[derive(Default)]
 pub struct Batch {
@@ -56,10 +59,13 @@ impl Batch {
         index
     }
 
-    /// Takes everything out.
+    /// Takes everything out, and gives back what is more memory than an ordinary batch needs.
     pub fn clear(&mut self) {
         self.frame.clear();
         self.heads.clear();
+        if self.frame.capacity() + self.heads.capacity() * size_of::<u32>() > KEPT_BYTES_MAX {
+            (self.frame, self.heads) = (Vec::new(), Vec::new());
+        }
         self.too_large = None;
         self.spent = false;
     }
@@ -105,7 +111,7 @@ impl Batch {
         self.frame.resize(self.frame.len().next_multiple_of(FRAME_ALIGN), 0);
     }
 
-    /// The frame, once it is sealed; whoever takes it away leaves an empty buffer here.
+    /// The frame, once it is sealed; a caller that takes it away leaves an empty buffer here.
     pub(crate) fn frame(&mut self) -> &mut Vec<u8> {
         &mut self.frame
     }

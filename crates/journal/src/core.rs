@@ -133,6 +133,7 @@ impl Core {
         drop(upkeep);
         if let (Some(replica), Some(failure)) = (&self.replica, self.failed.get()) {
             replica.events.failed(failure);
+            replica.proofs.give_up();
         }
         self.waiters.wake_up_to(Lsn(u64::MAX), false);
         self.room_waiters.wake_up_to(Lsn(0), false);

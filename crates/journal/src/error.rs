@@ -47,7 +47,7 @@ pub enum OpenError {
         /// What is wrong there.
         damage: Damage,
     },
-    /// It is a copy of a replicated log, which nobody but the cluster may change.
+    /// It is a copy of a replicated log, which only the cluster may change.
     #[error("{} is a copy of a replicated log; start the broker as a member of its cluster", .0.display())]
     Replica(PathBuf),
     /// The operating system refused something.
@@ -58,6 +58,7 @@ pub enum OpenError {
         /// On which file or folder.
         path: PathBuf,
         /// What the operating system said.
+        #[source]
         error: io::Error,
     },
 }
@@ -205,7 +206,7 @@ pub enum CheckpointError {
     /// The journal has failed, or failed while the checkpoint was made durable.
     #[error("the journal has failed: {0}")]
     Failed(Failure),
-    /// What it would contain is not committed, and nobody else is there to commit it.
+    /// What it would contain is not committed, and no other node is there to commit it.
     #[error("the log is not committed up to {0}")]
     Uncommitted(Lsn),
     /// It would stand for an entry that consensus has not applied yet, and no other node is there to do it.

@@ -4,7 +4,7 @@ use crate::{
     AppendError, Appended, Batch, CheckpointError, Disk, Failure, Lsn, OpenError, Options,
     ReadCache, ReadError, Recovery, core::Core, log::ALONE,
 };
-use courser_store::{Figures, Position, Waiter};
+use courser_store::{Figures, Position, Proof, Waiter};
 use parking_lot::Mutex;
 use std::{
     io,
@@ -19,7 +19,7 @@ use std::{
 pub struct AppendMode {
     /// Sync it to the disk as soon as the disk is free. Without it the batch is written out within
     /// milliseconds all the same (and survives `kill -9` from then on), but synced only with the
-    /// next batch that asks, when [`Options::unsynced_bytes`] have gathered, when somebody waits
+    /// next batch that asks, when [`Options::unsynced_bytes`] have gathered, when a thread waits
     /// for it, or on close.
     pub sync: bool,
     /// Take it even from the reserve when the disk is full: for small batches that free space,
@@ -95,6 +95,11 @@ impl Journal {
         self.core.durable_for(self.epoch)
     }
 
+    /// Whether other machines have copies of the log, so that what is durable is what is committed.
+    pub fn is_replicated(&self) -> bool {
+        self.core.replica.is_some()
+    }
+
     /// Whether everything before `lsn` is durable; if not, `waker` is woken once when it is, or
     /// when the journal has failed. Asks for a sync if none is on its way.
     ///
@@ -104,10 +109,25 @@ impl Journal {
     }
 
     /// Notifies `waiter`, once or twice, when everything before `lsn` is durable or the journal has
-    /// failed; in place, if the log thread does it and nobody else waits for that. Asks for a sync if
+    /// failed; in place, if the log thread does it and no thread waits for that. Asks for a sync if
     /// none is on its way.
     pub fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
         self.core.when_durable(lsn, waiter, self.epoch);
+    }
+
+    /// Asks for a proof that this handle's term still led a replicated log when this was called.
+    pub fn prove_lead(&self) -> Proof {
+        self.core.prove_lead(self.epoch)
+    }
+
+    /// The last proof that there is; none in a term that is over.
+    pub fn proven(&self) -> Proof {
+        self.core.proven_for(self.epoch)
+    }
+
+    /// Notifies `waiter`, once or twice, when there is this proof, or never will be.
+    pub fn when_proven(&self, proof: Proof, waiter: Waiter) {
+        self.core.when_proven(proof, waiter, self.epoch);
     }
 
     /// Blocks until everything before `lsn` is durable.
@@ -136,7 +156,7 @@ impl Journal {
         });
     }
 
-    /// Says what is live, for whoever has just taken the lead of a replicated log: `live` calls its argument
+    /// Says what is live, when this node has just taken the lead of a replicated log: `live` calls its argument
     /// with the position of each record that is held, once for each hold. Before anything is appended,
     /// held or released; until then no segment is freed.
     ///
@@ -190,8 +210,8 @@ impl Journal {
     /// room all three are called a second time, for another checkpoint: what neither of two needs is freed.
     ///
     /// `write` writes the state, which has to contain the effects of every record before `start`
-    /// and may contain effects of later ones if replaying those a second time does no harm. Before
-    /// the checkpoint counts, everything appended until `write` returned is made durable.
+    /// and may contain effects of later ones if replaying those a second time does no harm. All of these are appended when it
+    /// returns. Before the checkpoint counts, everything appended until then is made durable.
     ///
     /// `live` is called *before* `write`, and only if there are segments worth punching holes in:
     /// it calls its argument with every position before `start` that is live, in any order. What
@@ -294,6 +314,9 @@ impl Journal {
             threads.push(spawn("journal-log", core, Core::run_log)?);
             threads.push(spawn("journal-upkeep", core, Core::run_upkeep)?);
             core.wake_upkeep();
+            if core.replica.is_some() {
+                threads.push(spawn("journal-reads", core, Core::run_reads)?);
+            }
         }
         Ok(journal)
     }
@@ -301,6 +324,9 @@ impl Journal {
     fn stop_threads(&self) {
         self.core.upkeep.lock().stop = true;
         self.core.upkeep_work.notify_all();
+        if let Some(replica) = &self.core.replica {
+            replica.aside.stop();
+        }
         self.core.log.lock().stop = true;
         self.core.work.notify_all();
         for thread in self.threads.lock().drain(..) {

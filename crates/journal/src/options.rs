@@ -11,7 +11,7 @@ pub struct Options {
     /// gets a segment of its own size. May differ from one start to the next.
     pub segment_bytes: u64,
     /// Most bytes that may wait in memory for the log thread; an append beyond blocks until the
-    /// disk has taken some. This is the back-pressure on whoever produces records.
+    /// disk has taken some. This is the back-pressure on the threads that append.
     pub buffer_bytes: usize,
     /// Bytes written without a wish for durability are synced at the latest when this many have
     /// gathered.

@@ -36,7 +36,7 @@ pub struct Segment {
     pub sparse_below: AtomicU64,
     /// Ranges of offsets in the file that were given back to the file system.
     pub holes: Mutex<Vec<Range<u32>>>,
-    /// The open file, while somebody reads it.
+    /// The open file, while it is read.
     file: Mutex<Option<Weak<dyn DiskFile>>>,
 }
 
@@ -108,7 +108,7 @@ impl Segment {
         self.holes.lock().iter().any(overlaps)
     }
 
-    /// Opens its file to read, or shares it with whoever else reads it now.
+    /// Opens its file to read, or shares it with others that read it now.
     pub fn open(&self, disk: &dyn Disk, dir: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut file = self.file.lock();
         if let Some(open) = file.as_ref().and_then(Weak::upgrade) {

@@ -1,7 +1,7 @@
 //! Who waits for the log to become durable.
 
 use crate::{Failure, Lsn, core::Core};
-use courser_store::Waiter;
+use courser_store::{Waiter, critical};
 use parking_lot::Mutex;
 use std::{
     cmp::Ordering,
@@ -105,6 +105,7 @@ impl Core {
         if !self.options.threads {
             return self.flush_until_durable(lsn, epoch);
         }
+        critical::assert_outside("the disk is waited for");
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
             match self.poll_durable(lsn, &waker, epoch) {
@@ -121,7 +122,7 @@ impl Core {
             }
             self.ask_sync(lsn);
             if !self.flush_once() && self.replica.is_some() {
-                return Err(self.nobody_commits());
+                return Err(self.not_committed());
             }
         }
     }

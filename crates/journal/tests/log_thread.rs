@@ -1,5 +1,5 @@
-//! A model of the log thread and of threads that append and wait, in every order of their steps: nobody
-//! is told of a sync before it, everybody is told, and the thread never sleeps over what there is to do.
+//! A model of the log thread and of threads that append and wait, in every order of their steps: none
+//! is told of a sync before it, each is told, and the thread never sleeps over what there is to do.
 //! It follows `Core::run_log`, `gather`, `flush_once`, `appended`, `ask_sync` and `when_durable`; what the
 //! thread does next it is told by the journal itself.
 //!
@@ -37,9 +37,9 @@ struct Log {
     lingering: bool,
     gathering: bool,
     stop: bool,
-    /// The log thread waits without a limit, and nobody has woken it.
+    /// The log thread waits without a limit, and was not woken.
     sleeps: bool,
-    /// Somebody has woken it since it last began to wait.
+    /// It was woken since it last began to wait.
     woken: bool,
 }
 
@@ -198,7 +198,7 @@ impl Core {
     }
 }
 
-/// One thread wants its records synced at once; the other appends what nobody waits for, and then does.
+/// One thread wants its records synced at once; the other appends what has no waiter, and then waits.
 fn append_beside_the_log_thread(fault: Fault) {
     let mut model = Builder::new();
     model.preemption_bound = Some(2);
@@ -219,12 +219,12 @@ fn append_beside_the_log_thread(fault: Fault) {
         let mut told = core.told.lock().unwrap().clone();
         told.sort_unstable();
         told.dedup();
-        assert_eq!(told, [1, 2], "somebody was not told");
+        assert_eq!(told, [1, 2], "a waiter was not told");
     });
 }
 
 #[test]
-fn whoever_waits_is_told_after_the_sync_and_no_wake_is_lost() {
+fn what_waits_is_told_after_the_sync_and_no_wake_is_lost() {
     append_beside_the_log_thread(Fault::None);
 }
 
@@ -247,7 +247,7 @@ fn news_of_a_sync_before_it_is_noticed() {
 }
 
 #[test]
-#[should_panic(expected = "somebody was not told")]
+#[should_panic(expected = "a waiter was not told")]
 fn who_looks_only_before_it_waits_misses_the_sync() {
     append_beside_the_log_thread(Fault::LooksOnce);
 }

@@ -24,7 +24,7 @@ pub(crate) type Outcome = Result<Reply, Refusal>;
 pub(crate) struct Call {
     pub api: Arc<Api>,
     pub admin: Admin,
-    /// Who asks; nobody where no credentials are needed.
+    /// The user who asks; none where no credentials are needed.
     pub caller: Option<Caller>,
     pub method: Method,
     /// Path and query, as they came.
@@ -97,7 +97,7 @@ impl Call {
         self.api.is_here(vhost)
     }
 
-    /// Who asks. Where a route needs nobody, this refuses.
+    /// Who asks. Refuses where a route needs no credentials.
     pub fn caller(&self) -> Result<&Caller, Refusal> {
         self.caller.as_ref().ok_or_else(Refusal::challenge)
     }

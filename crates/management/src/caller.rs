@@ -19,7 +19,7 @@ const NOT_PERMITTED: &str = "User not authorised to access object";
 /// Said instead of a list that lacks what could not be asked for.
 pub(crate) const NO_ANSWER: &str = "The program that knows what this user may do (auth_http) takes too long to answer; try again later";
 
-/// The name that the operator of this machine goes by. Nobody logs in with it: it is no user.
+/// The name that the operator of this machine goes by. No login uses it: it is no user.
 const OPERATOR: &str = "(operator)";
 
 /// What tells an account with its password from others, those that there will be included.
@@ -50,9 +50,9 @@ pub(crate) struct Caller {
     pub user: Arc<User>,
     accounts: Arc<Accounts>,
     directory: Arc<Directory>,
-    /// What it may do, if it is somebody else than the directory who says it.
+    /// What it may do, if an authority other than the directory says it.
     pub grant: Option<Arc<Grant>>,
-    /// What renews that, for one who has just logged in at whoever issues tokens.
+    /// What renews that, for a user who has just logged in at the provider of tokens.
     pub renewal: Option<Arc<Renewal>>,
     /// The session that it asks in, if any.
     session: Option<Weak<Life>>,
@@ -70,7 +70,7 @@ impl Caller {
         Caller { user, accounts, directory, grant, renewal, session, is_operator, budget }
     }
 
-    /// Whoever has logged in.
+    /// The user of a login.
     pub fn of_login(login: Login, accounts: &Arc<Accounts>) -> Self {
         Caller { grant: login.grant, ..Caller::new(login.user, accounts) }
     }
@@ -80,7 +80,7 @@ impl Caller {
         Caller { session: Some(Arc::downgrade(session)), ..self }
     }
 
-    /// Whoever the broker itself belongs to.
+    /// The operator: the system's user whom the broker runs as, or root.
     pub fn operator(accounts: &Arc<Accounts>) -> Self {
         let mut user = User::new(OPERATOR, PasswordHash::none());
         // It is in no list of users, and has no permissions that could be kept.
@@ -90,7 +90,7 @@ impl Caller {
         Caller { is_operator: true, ..Caller::new(Arc::new(user), accounts) }
     }
 
-    /// Whether it is whoever the broker itself belongs to.
+    /// Whether it is the operator.
     pub fn is_operator(&self) -> bool {
         self.is_operator
     }

@@ -23,7 +23,7 @@ pub enum VhostMove {
     Failed(String),
 }
 
-/// The cluster, as whoever runs the node knows it. Nothing here is asked on a thread that must not be blocked.
+/// The cluster, as the server knows it. Nothing here is asked on a thread that must not be blocked.
 pub trait Cluster: Send + Sync {
     /// Its members, who leads, and how far they are.
     fn status(&self) -> Value;

@@ -78,7 +78,7 @@ fn keep(value: Value, paths: &[&[String]]) -> Value {
     }
 }
 
-/// An object that is being made. A member that nobody wants is not even looked up.
+/// An object that is being made. A member that is not asked for is not even looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     columns: Columns,

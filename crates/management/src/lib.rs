@@ -1,9 +1,9 @@
 //! The HTTP API of the broker, with the paths, objects and answers that RabbitMQ's tools know.
 //!
-//! [`Api`] answers the requests of connections that somebody else accepts ([`Api::serve`]). One table
+//! [`Api`] answers the requests of connections that the server accepts ([`Api::serve`]). One table
 //! says what is served; see `routes`. A request is read and authenticated here, and answered on a
 //! thread that may be blocked, by a handler that asks the broker's `admin` and nothing else. While
-//! nobody asks, nothing runs.
+//! no client asks, nothing runs.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -47,7 +47,7 @@ mod slow;
 mod taken;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
-pub use definitions::{IMPORTED_HASH, ImportError, Imported, import};
+pub use definitions::{IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, Imported, import};
 pub use groups::{Groups, HOME, Later, Settled};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
@@ -97,7 +97,7 @@ const USER_PORTIONS_MAX: usize = 2;
 /// Requests that are answered from all groups at the same time, and those of one user; others wait.
 const GATHERS_MAX: usize = 32;
 const USER_GATHERS_MAX: usize = 16;
-/// Questions to whoever issues tokens at the same time, for logins; who asks one more is refused.
+/// Questions to the provider of tokens at the same time, for logins; who asks one more is refused.
 const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed, and those of one user; who asks for one more is refused.
 const FOLLOWERS_MAX: usize = 64;
@@ -133,7 +133,7 @@ pub struct Api {
     /// Of these, for users whom another program knows.
     pub(crate) asking_gathers: Shares,
     pub(crate) followers: Shares,
-    /// For logins at whoever issues tokens.
+    /// For logins at the provider of tokens.
     pub(crate) exchanges: Semaphore,
     /// What strangers may read of this API, made once.
     pub(crate) description: OnceLock<Packed>,

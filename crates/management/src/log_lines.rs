@@ -1,6 +1,6 @@
 //! The last lines of the broker's log, for those who look at it from afar or follow it.
 //!
-//! What is kept is bounded, and nobody who writes a line waits for those who read: a follower that is
+//! What is kept is bounded, and the writer of a line never waits for those who read: a follower that is
 //! too slow loses the oldest lines and is told how many.
 
 use parking_lot::Mutex;

@@ -114,7 +114,7 @@ impl Logins {
         if let Ok(login) = &decided
             && login.rehashed.is_some()
         {
-            keep_rehashed(admin, login);
+            keep_rehashed(admin, login).await;
             // The user has another hash now, by this login or by another one at the same moment.
             decided = self.ask(user, password, peer).await;
         }
@@ -172,7 +172,8 @@ fn refusal(why: &LoginRefused) -> Refusal {
         LoginRefused::Wait { wait_ms, .. } => Refusal::wait(*wait_ms),
         LoginRefused::InvalidCredentials(_)
         | LoginRefused::BlankPassword(_)
-        | LoginRefused::Elsewhere { .. } => wrong(),
+        | LoginRefused::Elsewhere { .. }
+        | LoginRefused::NotAnswered { .. } => wrong(),
     }
 }
 
@@ -180,10 +181,16 @@ fn wrong() -> Refusal {
     Refusal::not_authorized("Not_Authorized")
 }
 
-fn keep_rehashed(admin: &Admin, login: &Login) {
-    if let Err(error) = admin.keep_rehashed(login) {
-        tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
-    }
+/// Keeps a stronger hash, on a thread that may be blocked: the log may have no room for a while.
+async fn keep_rehashed(admin: &Admin, login: &Login) {
+    let (admin, login) = (admin.clone(), login.clone());
+    let keeping = tokio::task::spawn_blocking(move || {
+        if let Err(error) = admin.keep_rehashed(&login) {
+            tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
+        }
+    });
+    // Where that ends with a panic, the old hash still does.
+    let _ = keeping.await;
 }
 
 /// Name and password of a body.

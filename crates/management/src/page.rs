@@ -1,4 +1,4 @@
-//! The web page: files that whoever asks may have, as nothing in them is secret. What it shows it asks
+//! The web page: files that need no login, as nothing in them is secret. What it shows it asks
 //! the API for.
 
 use crate::reply::Reply;
@@ -15,7 +15,7 @@ pub(crate) struct File {
     pub gzip: &'static [u8],
     /// With quotes.
     pub etag: &'static str,
-    /// Its name changes with its content, so nobody has to ask for it twice.
+    /// Its name changes with its content, so a browser need not ask for it twice.
     pub is_immutable: bool,
 }
 

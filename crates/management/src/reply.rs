@@ -81,7 +81,7 @@ pub(crate) enum Body {
     Work(Box<dyn Work>),
     /// What is still to be waited for. No thread does, and none of the places for requests is taken meanwhile.
     Awaited(Awaited),
-    /// What somebody else sends, for as long as that goes on.
+    /// What a task sends, for as long as that goes on.
     Live(mpsc::Receiver<io::Result<Bytes>>, &'static str),
 }
 

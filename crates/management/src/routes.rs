@@ -16,7 +16,7 @@ pub(crate) enum Needs {
     Nothing,
     /// Name and password in the request, and a tag that lets it log in.
     Credentials,
-    /// A code in the request that whoever issues tokens gives tokens for, and a tag that lets its user log in.
+    /// A code in the request that the provider gives tokens for, and a tag that lets its user log in.
     Code,
     /// A tag that lets it log in. Whose things it may see is for the handler to say.
     Login,
@@ -188,7 +188,7 @@ impl Routes {
     }
 }
 
-/// Whether a caller has one of the tags that a route needs. The first thing to ask: whoever has none
+/// Whether a caller has one of the tags that a route needs. The first thing to ask: a caller without one
 /// is heard no further.
 pub(crate) fn check_tags(caller: &Caller, needs: Needs) -> Result<(), Refusal> {
     match needs {

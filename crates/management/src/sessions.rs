@@ -1,7 +1,7 @@
 //! Sessions of people who have logged in with a browser.
 //!
-//! A session is a cookie that scripts can't read and that no other site's page sends along. Whoever
-//! changes something with it has to send a header besides, which pages of other sites can't add
+//! A session is a cookie that scripts can't read and that no other site's page sends along. A request
+//! that changes something with it has to send a header besides, which pages of other sites can't add
 //! without being allowed to (`management.cors_origins`). Sessions are in memory: a restart ends
 //! them all.
 
@@ -46,9 +46,9 @@ pub(crate) struct Sessions {
 pub(crate) struct Session {
     /// Its end, or another password, ends the session.
     account: Account,
-    /// What the user may do, if it is somebody else than the directory who knows it.
+    /// What the user may do, if an authority other than the directory knows it.
     grant: Option<Arc<Grant>>,
-    /// It was begun at whoever issues tokens, who may give others for those that expire.
+    /// It was begun at the provider of tokens, who may give others for those that expire.
     pub renewal: Option<Arc<Renewal>>,
     life: Arc<Life>,
 }

@@ -1,4 +1,4 @@
-//! What the API is told by whoever starts it.
+//! What the API is told by the server that starts it.
 
 use crate::Cluster;
 use crate::LoginCounts;
@@ -14,11 +14,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use zeroize::Zeroizing;
 
 /// What an API is made with.
 pub struct Settings {
-    /// The users, shared with whoever else lets them in.
+    /// The users, shared with all other protocols.
     pub accounts: Arc<Accounts>,
     /// Checks names and passwords, of AMQP clients likewise.
     pub log_in: LogIn,
@@ -28,7 +29,7 @@ pub struct Settings {
     pub node: NodeFacts,
     /// What concerns browsers.
     pub web: Web,
-    /// Who serves AMQP over WebSocket; nobody does without.
+    /// Who serves AMQP over WebSocket; without it, WebSockets are not served.
     pub websocket: Option<ServeWebSocket>,
     /// The last lines of the log.
     pub log: Arc<LogLines>,
@@ -52,7 +53,7 @@ pub struct Settings {
     pub groups: Option<Arc<dyn Groups>>,
     /// Knows users again whom the home of the cluster has let in, and whom no directory has.
     pub readmit: Option<Readmit>,
-    /// The file that says who has asked for which change; none if nobody wants to know.
+    /// The file that says who has asked for which change; none if changes are not to be logged.
     pub audit_log: Option<PathBuf>,
     /// Who may read and write that file, where it has to be made.
     pub audit_log_mode: u32,
@@ -72,7 +73,7 @@ pub struct Notice {
 /// Checks a name and a password that came from an address, away from the threads that serve connections.
 pub type LogIn = Arc<dyn Fn(Vec<u8>, Zeroizing<Vec<u8>>, IpAddr) -> LoggingIn + Send + Sync>;
 
-/// What a user may do of whom somebody else has said it before ([`Authority::passport`]); none if that can't be read.
+/// What a user may do, as another authority has said it before ([`Authority::passport`]); none if that can't be read.
 pub type Readmit = Arc<dyn Fn(&str) -> Option<Arc<dyn Authority>> + Send + Sync>;
 
 /// A login that is being checked.
@@ -93,6 +94,9 @@ pub struct ClientTls {
     pub certificate: Option<PeerCertificate>,
     /// The user that the client's certificate names, or why it names none.
     pub user: Result<String, &'static str>,
+    /// Encrypted bytes that the client's socket has taken: TLS keeps some of what it is given, and takes more when all of that
+    /// has gone. None are counted where the socket is another node's.
+    pub taken: Arc<AtomicU64>,
 }
 
 /// Both ends of a WebSocket.

@@ -103,7 +103,7 @@ mod tests {
         let (ours, _theirs) = tokio::io::duplex(8);
         let mut stream = WriteTimeout::new(ours, Duration::from_secs(30));
         let started = Instant::now();
-        let error = stream.write_all(&[0; 64]).await.expect_err("nobody reads");
+        let error = stream.write_all(&[0; 64]).await.expect_err("the peer does not read");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(started.elapsed() >= Duration::from_secs(30));
     }

@@ -13,7 +13,7 @@ use std::fmt;
 pub const KEYS_MAX: usize = 100;
 /// Bytes of a key's name.
 const NAME_BYTES_MAX: usize = 1024;
-/// Bytes of a secret that is shared with whoever signs.
+/// Bytes of a secret that is shared with the signer.
 const SECRET_BYTES_MIN: usize = 32;
 /// Bytes of the point that a public key is, with a curve of 256 and of 384 bits.
 const P256_BYTES: usize = 65;
@@ -98,7 +98,7 @@ impl KeySet {
         Ok(())
     }
 
-    /// Adds a secret that whoever signs has too.
+    /// Adds a secret that the signer has too.
     ///
     /// # Errors
     /// If it is short enough to be guessed.

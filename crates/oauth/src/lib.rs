@@ -1,6 +1,6 @@
 //! Tokens of OAuth 2 as logins: a JWT in the place of a password, whose scopes say what it permits.
 //!
-//! It knows no socket, no file and no clock: whoever uses it brings keys ([`KeySet`]) and the time. What a token must be like
+//! It knows no socket, no file and no clock: the caller brings keys ([`KeySet`]) and the time. What a token must be like
 //! is in [`Rules`]; [`Token::recognize`] tells a token from a password, and [`verify`] makes a [`TokenAuthority`] of a good one.
 #![forbid(unsafe_code)]
 

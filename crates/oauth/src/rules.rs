@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 /// What a token must be like, and what its scopes mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whom tokens are for: the name of this broker at whoever issues them.
+    /// Whom tokens are for: the name of this broker at the issuer.
     pub resource_server: String,
-    /// Who issues them; anybody with a good key if there is none.
+    /// Who issues them; any issuer with a good key if there is none.
     pub issuer: Option<String>,
     /// Whether a token has to name the resource server in `aud`.
     pub verify_audience: bool,

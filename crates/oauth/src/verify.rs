@@ -31,10 +31,10 @@ pub enum TokenRefused {
     /// It was not signed with that key, or was changed.
     #[error("the token's signature is not good")]
     Signature,
-    /// It is for somebody else.
+    /// It is for another resource server.
     #[error("the token is not for the resource server '{0}' ('aud')")]
     Audience(String),
-    /// Somebody else has issued it.
+    /// It is from another issuer.
     #[error("the token is not issued by {0} ('iss')")]
     Issuer(String),
     /// A claim that is a moment is no number.
@@ -124,7 +124,7 @@ pub fn verify(
     Ok(TokenAuthority { user: Arc::new(user), scopes, expires_ms })
 }
 
-/// As much of what somebody has sent as a log needs.
+/// As much of what a client has sent as a log needs.
 fn shown(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -26,8 +26,8 @@ mod kernel {
         pub fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            // SAFETY: an `OwnedFd` is an open descriptor, always the same one, for as long as it lives; nobody else gets
-            // at this one, and it is dropped with the `AsyncFd`.
+            // SAFETY: an `OwnedFd` is an open descriptor, always the same one, for as long as it lives; no other code
+            // gets at this one, and it is dropped with the `AsyncFd`.
             Ok(Self(unsafe { AsyncFd::register(timer) }?))
         }
 

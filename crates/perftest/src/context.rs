@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::prometheus::Latencies;
 use crate::recovery::Recovery;
 use crate::run::RunError;
-use crate::stamp::RUNS;
+use crate::stamp::{RUNS, Stamp};
 use crate::topology::Topology;
 
 /// A run.
@@ -75,6 +75,12 @@ impl Context {
             drained_at: watch::Sender::default(),
             options,
         })
+    }
+
+    /// Whether a message with this stamp can be of this run.
+    #[must_use]
+    pub fn is_of_run(&self, stamp: Stamp) -> bool {
+        stamp.run == self.run && stamp.time_ns >= self.start_ns
     }
 
     /// Takes up to `wanted` messages off the limit.

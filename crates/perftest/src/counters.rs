@@ -45,7 +45,7 @@ pub struct Counters {
     pub nacked: Counter,
     /// Mandatory messages that came back.
     pub returned: Counter,
-    /// Messages that arrived and are of another run.
+    /// Messages that arrived or came back, and are of another run.
     pub foreign: Counter,
     /// Messages that consumers have refused, as `--nack-every` says.
     pub refused: Counter,

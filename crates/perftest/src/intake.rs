@@ -209,7 +209,5 @@ fn is_own(context: &Context, arrivals: &mut Arrivals, stamp: Stamp) -> bool {
     if context.options.producers == 0 {
         return true;
     }
-    stamp.run == context.run
-        && stamp.time_ns >= context.start_ns
-        && arrivals.mark(&context.ledger, stamp.producer.into(), stamp.number)
+    context.is_of_run(stamp) && arrivals.mark(&context.ledger, stamp.producer.into(), stamp.number)
 }

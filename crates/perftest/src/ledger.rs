@@ -65,6 +65,12 @@ impl Ledger {
         self.published[producer].fetch_sub(count, Relaxed);
     }
 
+    /// Whether this producer has published so many. If not, a message with this number is none of this run.
+    #[must_use]
+    pub fn has_published(&self, producer: usize, number: u64) -> bool {
+        self.published.get(producer).is_some_and(|published| number < published.load(Relaxed))
+    }
+
     /// These messages of this producer need not arrive: nacked, returned, or unconfirmed at the end.
     pub fn excuse(&self, producer: usize, numbers: std::ops::RangeInclusive<u64>) {
         self.exempt[producer].lock().add(numbers);
@@ -161,7 +167,7 @@ impl Arrivals {
         let (word, bit) = (number / 64, 1 << (number % 64));
         // A second arrival within the word has to be seen as one.
         if pending.0 != word || pending.1 & bit != 0 {
-            if number >= ledger.published[producer].load(Relaxed) {
+            if !ledger.has_published(producer, number) {
                 return false;
             }
             enter(ledger, self.place, producer, pending);

@@ -42,7 +42,7 @@ async fn load(options: Options) -> ExitCode {
     let Some(made) = make([&json, &html]) else { return ExitCode::from(BAD_OPTIONS) };
     let (stop, interrupts) = interrupts();
     let line = move |line: &str| {
-        // When nobody reads any more, as behind `| head`, the run ends as by Ctrl-C.
+        // When the reader of stdout is gone, as behind `| head`, the run ends as by Ctrl-C.
         if writeln!(std::io::stdout(), "{line}").is_err() {
             let _ = stop.try_send(());
         }

@@ -35,7 +35,7 @@ impl Run {
         let missing = self.missing();
         let queues = || self.context.topology.queues.iter().enumerate();
         let topology = &self.context.topology;
-        // What an exchange gave to a queue that nobody consumes is there, and not lost.
+        // What an exchange gave to a queue without consumers is there, and not lost.
         let counts = |queue| topology.is_consumed(queue) || topology.reaches_one();
         let consumed = queues().filter(|&(queue, _)| counts(queue));
         let ready =

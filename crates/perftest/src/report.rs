@@ -153,7 +153,7 @@ pub struct Fate {
     pub undrained: u64,
     /// Messages that are still in the queues.
     pub left: u64,
-    /// Messages that had not arrived when the run was broken off, by the user or a failure: nobody knows where they are.
+    /// Messages that had not arrived when the run was broken off, by the user or a failure: where they are is not known.
     pub open: u64,
     /// Messages that arrived more than once.
     pub duplicates: u64,
@@ -169,7 +169,7 @@ pub struct Fate {
     pub reconnects: u64,
     /// Messages without an answer when their connection broke: they may have arrived or not, and are not lost.
     pub uncertain: u64,
-    /// Messages of other runs that were found in the queues.
+    /// Messages of other runs that were found in the queues, or came back.
     pub foreign: u64,
     /// Connections that failed, and why.
     pub failures: Vec<String>,

@@ -53,7 +53,7 @@ pub async fn open(
         channel.confirm_batches(handler).await?;
     }
     if options.flags.mandatory {
-        count_returns(context, &channel)?;
+        count_returns(context, index, &channel)?;
     }
     let transaction = match options.tx {
         0 => None,
@@ -117,17 +117,25 @@ fn on_confirm(
     }
 }
 
-/// Counts the mandatory messages that come back.
-fn count_returns(context: &Arc<Context>, channel: &Channel) -> Result<(), Error> {
+/// Counts the mandatory messages of a producer that come back to its channel.
+fn count_returns(context: &Arc<Context>, index: usize, channel: &Channel) -> Result<(), Error> {
     let mut returns = channel.returns()?;
     let context = context.clone();
     tokio::spawn(async move {
+        let Context { counters, ledger, options, .. } = &*context;
         // An error is the channel's, which its producer reports.
         while let Ok(Some(returned)) = returns.next().await {
-            if let Some(stamp) = Stamp::read(returned.message.body()) {
-                context.ledger.excuse(stamp.producer.into(), stamp.number..=stamp.number);
+            let stamp = Stamp::read(returned.message.body());
+            let is_own = stamp.map_or(!options.has_stamps(), |stamp| {
+                context.is_of_run(stamp)
+                    && usize::from(stamp.producer) == index
+                    && ledger.has_published(index, stamp.number)
+            });
+            if is_own && let Some(Stamp { number, .. }) = stamp {
+                ledger.excuse(index, number..=number);
             }
-            context.counters.returned.add(1, now_ns());
+            let counter = if is_own { &counters.returned } else { &counters.foreign };
+            counter.add(1, now_ns());
         }
     });
     Ok(())

@@ -95,7 +95,9 @@ fn config(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
     let builder = if options.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody::new(&provider)))
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(&provider)))
     } else {
         builder.with_root_certificates(match &options.ca {
             Some(path) => authorities_in(path)?,
@@ -148,15 +150,15 @@ fn unusable(option: &'static str, path: &Path, why: &dyn Display) -> TlsError {
 
 /// Takes whatever certificate there is; who shows it still has to have its key.
 #[derive(Debug)]
-struct Anybody(WebPkiSupportedAlgorithms);
+struct AnyCertificate(WebPkiSupportedAlgorithms);
 
-impl Anybody {
+impl AnyCertificate {
     fn new(provider: &CryptoProvider) -> Self {
         Self(provider.signature_verification_algorithms)
     }
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

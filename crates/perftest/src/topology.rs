@@ -142,7 +142,7 @@ impl Topology {
         turns.map(|turn| published.saturating_sub(turn).div_ceil(keys)).sum()
     }
 
-    /// Whether anybody consumes this queue.
+    /// Whether this queue has consumers.
     #[must_use]
     pub fn is_consumed(&self, queue: usize) -> bool {
         self.consumed.contains(&queue)

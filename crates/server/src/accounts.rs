@@ -18,7 +18,7 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
     let kept = broker.accounts().directory().user_count();
     if auth.names_a_user() {
         if auth.user == GUEST && is_untouched_guest(broker) {
-            // Nobody has set it: it is only what a broker without any user makes.
+            // No setting names it: it is only what a broker without any user makes.
             broker.admin().delete_user(GUEST)?;
         }
         add_file_user(broker, auth)?;
@@ -88,11 +88,13 @@ fn is_untouched_guest(broker: &Arc<Broker>) -> bool {
 }
 
 fn make_guest(broker: &Arc<Broker>, hashing: Hashing) -> Result<(), StartError> {
-    let mut guest = User::new(GUEST, PasswordHash::new(GUEST.as_bytes(), hashing)?);
-    guest.tags = Tags::administrator();
-    let admin = broker.admin();
-    admin.create_user(guest)?;
-    admin.set_permission(GUEST, "/", Permission::all())?;
+    let hash = PasswordHash::new(GUEST.as_bytes(), hashing)?;
+    // In one change: after a crash between two, no one could get in.
+    broker.admin().put_user(GUEST, &[("/".to_owned(), Permission::all())], |guest| {
+        guest.password = hash;
+        guest.tags = Tags::administrator();
+        Ok(())
+    })?;
     tracing::info!(user = GUEST, "no users yet: created an administrator with password guest");
     Ok(())
 }

@@ -91,6 +91,6 @@ fn user(server: &Server, config: &Config) -> (String, &'static str) {
             };
             (user.name.clone(), from)
         }
-        None => ("NOBODY".into(), " can log in: name a user in the configuration"),
+        None => ("NO USER".into(), " can log in: name a user in the configuration"),
     }
 }

@@ -1,13 +1,14 @@
-//! Definitions that the configuration names: made at each start, before anybody is served, or when they have changed. In a
+//! Definitions that the configuration names: made at each start, before any client is served, or when they have changed. In a
 //! cluster, by the node that comes to lead.
 
 use crate::config::Management;
 use crate::server::StartError;
 use courser_auth::Hashing;
 use courser_broker::admin::Admin;
-use courser_management::{IMPORTED_HASH, ImportError};
+use courser_management::{IMPORTED_BY_NODES, IMPORTED_HASH, ImportError};
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,15 +39,25 @@ pub(crate) fn check(settings: &Management) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name; with `skips`, nothing if that is what was made the
-/// last time.
+/// What is not made once more.
+#[derive(Clone, Copy)]
+pub(crate) enum Skips<'a> {
+    Nothing,
+    /// What was made the last time.
+    Last,
+    /// Also what this node has had made the last time: where the files of nodes differ, each change of lead would undo what was
+    /// changed since.
+    LastOf(&'a str),
+}
+
+/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped.
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.
 pub(crate) fn load(
     admin: &Admin,
     path: &Path,
-    skips: bool,
+    skips: Skips<'_>,
     hashing: Hashing,
     groups: u16,
 ) -> Result<(), StartError> {
@@ -54,10 +65,10 @@ pub(crate) fn load(
     if texts.is_empty() {
         return Ok(());
     }
-    let hash = skips.then(|| hash(texts.iter().map(|(_, text)| text)));
-    if hash.is_some() && admin.global_parameter(IMPORTED_HASH) == hash {
+    let made = Made::read(admin, hash(texts.iter().map(|(_, text)| text)));
+    if made.is_skipped(skips) {
         tracing::info!(path = %path.display(), "definitions are unchanged, and not imported again");
-        return Ok(());
+        return made.note_of(skips).map_err(|error| wrong(path, error));
     }
     for (file, text) in texts {
         let done = courser_management::import(admin, &text, hashing, groups)
@@ -71,11 +82,60 @@ pub(crate) fn load(
             "definitions loaded"
         );
     }
-    if let Some(hash) = hash {
-        let noted = admin.set_global_parameter(IMPORTED_HASH, &hash);
-        noted.map_err(|fault| wrong(path, DefinitionsError::Note(fault.to_string())))?;
+    made.note(skips).map_err(|error| wrong(path, error))
+}
+
+/// What is noted of definitions that were made, beside the hash of those that are to be.
+struct Made<'a> {
+    admin: &'a Admin,
+    hash: String,
+    last: Option<String>,
+    by_node: BTreeMap<String, String>,
+}
+
+impl<'a> Made<'a> {
+    fn read(admin: &'a Admin, hash: String) -> Self {
+        let by_node = admin.global_parameter(IMPORTED_BY_NODES);
+        let by_node = by_node.and_then(|text| serde_json::from_str(&text).ok());
+        let last = admin.global_parameter(IMPORTED_HASH);
+        Made { admin, hash, last, by_node: by_node.unwrap_or_default() }
     }
-    Ok(())
+
+    fn is_skipped(&self, skips: Skips<'_>) -> bool {
+        let is_last = self.last.as_ref() == Some(&self.hash);
+        match skips {
+            Skips::Nothing => false,
+            Skips::Last => is_last,
+            Skips::LastOf(node) => {
+                is_last || self.last.is_some() && self.by_node.get(node) == Some(&self.hash)
+            }
+        }
+    }
+
+    /// Notes that they are made.
+    fn note(self, skips: Skips<'_>) -> Result<(), DefinitionsError> {
+        match skips {
+            Skips::Nothing => return Ok(()),
+            Skips::Last | Skips::LastOf(_) => self.set(IMPORTED_HASH, &self.hash)?,
+        }
+        self.note_of(skips)
+    }
+
+    /// Notes that they are those of this node.
+    fn note_of(mut self, skips: Skips<'_>) -> Result<(), DefinitionsError> {
+        let Skips::LastOf(node) = skips else { return Ok(()) };
+        let before = self.by_node.insert(node.to_owned(), self.hash.clone());
+        if before.as_ref() == Some(&self.hash) {
+            return Ok(());
+        }
+        let all = serde_json::to_string(&self.by_node);
+        self.set(IMPORTED_BY_NODES, &all.map_err(io::Error::from)?)
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<(), DefinitionsError> {
+        let noted = self.admin.set_global_parameter(name, value);
+        noted.map(drop).map_err(|fault| DefinitionsError::Note(fault.to_string()))
+    }
 }
 
 fn wrong(path: &Path, error: DefinitionsError) -> StartError {
@@ -125,4 +185,39 @@ fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort_unstable();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::start;
+
+    #[tokio::test]
+    async fn nodes_whose_files_differ_do_not_undo_what_was_changed_since() {
+        let (server, folder) = start().await;
+        let admin = server.admin();
+        let lead = |node: &str, vhost: &str| {
+            let file = folder.path().join(format!("{node}.json"));
+            let text = format!(r#"{{"vhosts":[{{"name":"both"}},{{"name":"{vhost}"}}]}}"#);
+            std::fs::write(&file, text).expect("a file");
+            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1)
+                .expect("definitions");
+        };
+        lead("a", "of-a");
+        lead("b", "of-b");
+        admin.delete_vhost("both").expect("deleted");
+        lead("a", "of-a");
+        lead("b", "of-b");
+        assert!(admin.vhost("both").is_none(), "nothing has changed in a file");
+        // What another node has made is the same wherever it is led.
+        lead("c", "of-b");
+        assert!(admin.vhost("both").is_none());
+        lead("a", "new");
+        assert!(admin.vhost("both").is_some() && admin.vhost("new").is_some());
+        // Back to what it was before.
+        admin.delete_vhost("both").expect("deleted");
+        lead("a", "of-a");
+        assert!(admin.vhost("both").is_some());
+        server.stop().await.expect("a clean stop");
+    }
 }

@@ -1,5 +1,6 @@
 //! All addresses at which clients and operators come in.
 
+use crate::auth_http;
 use crate::cluster::Front;
 use crate::config::Config;
 use crate::gateway;
@@ -33,7 +34,7 @@ pub struct Addresses {
     pub metrics_tls: Vec<SocketAddr>,
 }
 
-/// Addresses that are taken; nobody is served at them yet.
+/// Addresses that are taken; no client is served at them yet.
 pub(crate) struct Doors {
     acceptor: Option<Arc<Acceptor>>,
     amqp: Bound,
@@ -42,6 +43,8 @@ pub(crate) struct Doors {
     open_files: OpenFiles,
     /// Descriptors for handshakes at the gateway's endpoints.
     handshakes: usize,
+    /// Descriptors for questions to the program that knows users.
+    questions: usize,
 }
 
 impl Doors {
@@ -58,7 +61,8 @@ impl Doors {
         };
         let mut open_files = OpenFiles::measure();
         let handshakes = open_files.lend(gateway::handshakes_wanted(&config.gateway.endpoints));
-        Ok(Doors { acceptor, amqp, http, metrics, open_files, handshakes })
+        let questions = open_files.lend(auth_http::sockets_wanted(&config.auth_http));
+        Ok(Doors { acceptor, amqp, http, metrics, open_files, handshakes, questions })
     }
 
     /// The certificates of those with TLS.
@@ -75,6 +79,11 @@ impl Doors {
     /// How many descriptors handshakes at the gateway's endpoints may take.
     pub fn handshakes(&self) -> usize {
         self.handshakes
+    }
+
+    /// How many descriptors questions to the program that knows users may take.
+    pub fn questions(&self) -> usize {
+        self.questions
     }
 
     /// What is known of the descriptors of the process.

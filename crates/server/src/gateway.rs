@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::driver::Shared;
 use crate::inside::{self, INSIDE};
+use courser_auth::LoginRefused;
 pub(crate) use courser_gateway::handshakes_wanted;
 use courser_gateway::{Connector, Metrics, Stream};
 use courser_management::EndpointFigures;
@@ -30,13 +31,23 @@ pub(crate) async fn start(
     Gateway::start(endpoints, connector, handshakes).await.map(Some)
 }
 
-/// Refuses users that could never log in. A vhost may be made later; until then the endpoint tries again.
+/// Refuses users that could never log in. A vhost may be made later, and another program that knows the user may answer later;
+/// until then the endpoint tries again.
 async fn check_logins(shared: &Shared, endpoint: &EndpointConfig) -> Result<(), StartError> {
     for login in endpoint.logins() {
         let user = login.user.clone();
         let (name, password) = (login.user.as_bytes(), login.password.as_bytes());
-        if shared.logins.log_in(name, password, INSIDE.address.ip()).await.is_err() {
-            return Err(StartError::Login { endpoint: endpoint.name(), user });
+        match shared.logins.log_in(name, password, INSIDE.address.ip()).await {
+            Ok(_) => {}
+            Err(
+                why @ (LoginRefused::NotAnswered { .. }
+                | LoginRefused::NotChecked(_)
+                | LoginRefused::Wait { .. }),
+            ) => {
+                let endpoint = endpoint.name();
+                tracing::warn!(endpoint, %why, "it is not known whether the user of this endpoint may log in");
+            }
+            Err(_) => return Err(StartError::Login { endpoint: endpoint.name(), user }),
         }
     }
     Ok(())

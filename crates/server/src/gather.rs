@@ -4,7 +4,7 @@
 //! wake and write for each message, and take from the clients the processor that these need to send
 //! more. So a thread that has nothing left to do sleeps for a moment first: one turn serves all that
 //! comes in meanwhile. Only where that pays: the processors are busy, a turn has more than one thing to
-//! do, but not so much that it is a large batch already, and nobody waits for each single answer.
+//! do, but not so much that it is a large batch already, and no client waits for each single answer.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -24,7 +24,7 @@ const TURNS: f32 = 8.0;
 /// they make the broker need less.
 const BUSY_MIN: f64 = 0.85;
 const BUSY_AGAIN: f64 = 0.5;
-/// How often it is looked how busy the processors are.
+/// How often to look how busy the processors are.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long no thread pauses after a client was seen that waits for each answer.
 const PROMPT_FOR: Duration = Duration::from_millis(10);
@@ -60,7 +60,7 @@ pub struct Gather {
     pause: Duration,
     load: Load,
     begun: Instant,
-    /// Times in microseconds since then: until when nobody pauses, and when the load is next looked at.
+    /// Times in microseconds since then: until when no thread pauses, and when to look at the load next.
     prompt_until_us: AtomicU64,
     look_at_us: AtomicU64,
     /// Whether processors are busy.
@@ -155,7 +155,7 @@ enum Load {
     Counted { file: File, idle: AtomicU64, all: AtomicU64 },
     /// Always this share of their time.
     Fixed(f64),
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 

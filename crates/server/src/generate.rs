@@ -40,7 +40,7 @@ pub fn completions(shell: clap_complete::Shell, mut command: clap::Command) -> a
 
 fn print(content: &[u8]) -> io::Result<()> {
     match io::stdout().write_all(content) {
-        // Whoever reads it has seen enough of it.
+        // The reader has seen enough of it.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

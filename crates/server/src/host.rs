@@ -39,7 +39,7 @@ impl Host {
         })
     }
 
-    /// Waits until nobody is to be let in any more, or again.
+    /// Waits until no client is to be let in any more, or clients are again.
     pub async fn turns_away(&self, wanted: bool) {
         match &self.who {
             Who::Own(shared) => shared.suspension.becomes(wanted).await,

@@ -7,7 +7,8 @@ use crate::open_files::OpenFiles;
 use crate::places::{Admission, Place, Places};
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
-use crate::tls::Acceptor;
+use crate::service::stopped;
+use crate::tls::{Acceptor, TlsStream};
 use courser_cluster::transport::keep_alive;
 use courser_management::{Api, ClientTls, Exporter};
 use std::io;
@@ -63,7 +64,7 @@ pub(crate) struct What {
     pub tls_setting: &'static str,
 }
 
-/// Addresses that are listened on; nobody is served at them yet.
+/// Addresses that are listened on; no client is served at them yet.
 #[derive(Default)]
 pub(crate) struct HttpBound {
     plain: Vec<TcpListener>,
@@ -79,7 +80,7 @@ pub(crate) struct HttpAddresses {
 }
 
 impl HttpBound {
-    /// Listens where the settings say. Where nobody has chosen an address and the usual one is taken,
+    /// Listens where the settings say. Where no address is set and the usual one is taken,
     /// there is no such service, and the log says so.
     ///
     /// # Errors
@@ -172,7 +173,7 @@ impl Door {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                _ = self.stopping.changed() => return,
+                () = stopped(&mut self.stopping) => return,
             };
             match accepted {
                 Ok((stream, peer)) => self.admit(stream, peer),
@@ -205,6 +206,13 @@ impl Door {
     }
 }
 
+/// A connection whose proxy and TLS have said what they have to.
+enum Begun {
+    Plain(Newcomer),
+    /// With the addresses of its client and of this end.
+    Tls(Box<TlsStream>, (SocketAddr, SocketAddr), Arc<ClientTls>),
+}
+
 /// A connection that was let in.
 struct Newcomer {
     stream: TcpStream,
@@ -219,33 +227,48 @@ impl Newcomer {
         service.serve(self.stream, (self.peer, local), None, stopping).await;
     }
 
-    /// Serves it after its handshake, until whose end it has a place among those that are in theirs.
+    /// Serves it after its handshake, until whose end it has a place among those that are in theirs. A stop does not wait for that.
     async fn serve(
-        mut self,
+        self,
         service: HttpService,
         acceptor: Option<Arc<Acceptor>>,
         place: Place,
-        stopping: watch::Receiver<bool>,
+        mut stopping: watch::Receiver<bool>,
     ) {
+        let begun = tokio::select! {
+            begun = self.begin(acceptor) => begun,
+            () = stopped(&mut stopping) => return,
+        };
+        drop(place);
+        match begun {
+            Some(Begun::Plain(newcomer)) => newcomer.serve_plain(service, stopping).await,
+            Some(Begun::Tls(stream, ends, tls)) => {
+                service.serve(*stream, ends, Some(tls), stopping).await;
+            }
+            None => {}
+        }
+    }
+
+    /// Reads the header of its proxy, and shakes hands. None if that fails.
+    async fn begin(mut self, acceptor: Option<Arc<Acceptor>>) -> Option<Begun> {
         if self.is_proxy {
             self.peer = match proxies::client_of(&mut self.stream, self.peer).await {
                 Ok(client) => client,
                 Err(error) => {
-                    return tracing::debug!(proxy = %self.peer, %error, "HTTP connection refused");
+                    tracing::debug!(proxy = %self.peer, %error, "HTTP connection refused");
+                    return None;
                 }
             };
         }
-        let Some(acceptor) = acceptor else {
-            drop(place);
-            return self.serve_plain(service, stopping).await;
-        };
+        let Some(acceptor) = acceptor else { return Some(Begun::Plain(self)) };
         let Newcomer { stream, peer, .. } = self;
-        let Ok(local) = stream.local_addr() else { return };
-        let accepted = acceptor.accept(stream).await;
-        drop(place);
-        match accepted {
-            Ok((stream, tls)) => service.serve(stream, (peer, local), Some(tls), stopping).await,
-            Err(error) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+        let local = stream.local_addr().ok()?;
+        match acceptor.accept(stream).await {
+            Ok((stream, tls)) => Some(Begun::Tls(Box::new(stream), (peer, local), tls)),
+            Err(error) => {
+                tracing::debug!(%peer, %error, "TLS handshake failed");
+                None
+            }
         }
     }
 }

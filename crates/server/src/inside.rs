@@ -9,7 +9,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 /// Bytes on their way in a pipe, each direction.
-const PIPE_BYTES: usize = 256 * 1024;
+pub(crate) const PIPE_BYTES: usize = 256 * 1024;
 /// Where they come from: users who may come from this machine only may come from inside the broker.
 pub(crate) const INSIDE: Peer =
     Peer::new(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0), None);

@@ -88,7 +88,7 @@ pub use storage::{StopError, StoreFailed};
 pub use tls::TlsError;
 pub use workers::Workers;
 
-/// The name that brokers have where nobody gives them another.
+/// The name that brokers have where the settings give them none.
 pub(crate) const CLUSTER_NAME: &str = "courser";
 
 /// The version of this build.

@@ -9,6 +9,7 @@ use crate::peer::Peer;
 use crate::places::{Admission, Place};
 use crate::proxies::{self, Proxies};
 use crate::server::StartError;
+use crate::service::stopped;
 use crate::tls::Acceptor;
 use courser_cluster::transport::keep_alive;
 use listenfd::ListenFd;
@@ -26,7 +27,7 @@ pub(crate) const LISTEN_BACKLOG: u32 = 4096;
 /// free.
 pub(crate) const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Addresses that are taken; nobody is served at them yet.
+/// Addresses that are taken; no client is served at them yet.
 pub(crate) struct Bound {
     plain: Vec<Taken>,
     tls: Vec<Taken>,
@@ -199,19 +200,19 @@ impl Door {
             tokio::select! {
                 () = self.accept(&listener) => {}
                 () = self.shared.turns_away(true) => {}
-                _ = stopping.changed() => return,
+                () = stopped(&mut stopping) => return,
             }
             drop(listener);
             tracing::info!(%address, "no one listens any more: clients are turned away");
             listener = tokio::select! {
                 listener = self.listen_again(address) => listener,
-                _ = stopping.changed() => return,
+                () = stopped(&mut stopping) => return,
             };
             tracing::info!(%address, "listening again");
         }
     }
 
-    /// Keeps the address, so that nobody else takes it, and listens when clients may come again.
+    /// Keeps the address, so that no other process takes it, and listens when clients may come again.
     async fn listen_again(&self, address: SocketAddr) -> TcpListener {
         let kept = bind(address);
         self.shared.turns_away(false).await;
@@ -231,7 +232,7 @@ impl Door {
         let mut stopping = self.stopping.clone();
         tokio::select! {
             () = self.accept(&listener) => {}
-            _ = stopping.changed() => {}
+            () = stopped(&mut stopping) => {}
         }
     }
 
@@ -334,7 +335,7 @@ impl Newcomer {
     async fn serve_proxied(mut self, acceptor: Option<Arc<Acceptor>>) {
         let client = tokio::select! {
             client = proxies::client_of(&mut self.stream, self.address) => client,
-            _ = self.stopping.changed() => return,
+            () = stopped(&mut self.stopping) => return,
         };
         self.address = match client {
             Ok(client) => client,
@@ -362,7 +363,7 @@ impl Newcomer {
         let Newcomer { stream, address, place, shared, mut stopping, .. } = self;
         let accepted = tokio::select! {
             accepted = acceptor.accept(stream) => accepted,
-            _ = stopping.changed() => return,
+            () = stopped(&mut stopping) => return,
         };
         match accepted {
             Ok((stream, tls)) => {

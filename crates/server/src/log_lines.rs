@@ -18,7 +18,7 @@ pub(crate) fn lines() -> Arc<LogLines> {
 }
 
 /// Keeps the last lines of the log for the HTTP API of every broker in this process: a layer for
-/// whoever sets up `tracing`.
+/// the program that sets up `tracing`.
 #[derive(Debug, Default)]
 pub struct KeepLogLines;
 

@@ -1,6 +1,6 @@
 //! The log: lines on standard error, written by a thread of their own.
 //!
-//! Whoever reads them may stop reading. Nobody waits for that: lines beyond a bounded queue are dropped and counted.
+//! Their reader may stop reading. The broker does not wait for it: lines beyond a bounded queue are dropped and counted.
 //! What comes from clients is shown with its control characters escaped, so that it can neither forge a line nor steer
 //! a terminal.
 
@@ -45,19 +45,19 @@ impl Log {
             .buffered_lines_limit(LINES_MAX)
             .thread_name("log")
             .finish(Output::new(Arc::clone(&dropped)));
-        // Nobody else sets it.
+        // Nothing else sets it.
         let _ = dropped.set(out.error_counter());
         let written = tracing_subscriber::fmt::layer()
             .with_ansi(is_colored(io::stderr().is_terminal(), |name| std::env::var_os(name)))
             .fmt_fields(debug_fn(write_field).delimited(" "))
             .with_writer(out.clone())
-            // It would say in the log that nobody reads the log, and panic for it.
+            // It would say in the log that the log is not read, and panic for it.
             .log_internal_errors(false);
         tracing_subscriber::registry().with(filter).with(written).with(KeepLogLines).init();
         Ok(Log { out, _worker: worker })
     }
 
-    /// Says why the broker ends, without waiting for whoever reads it. Returns the code of that end.
+    /// Says why the broker ends, without waiting for its reader. Returns the code of that end.
     pub fn say_last(mut self, error: &anyhow::Error) -> ExitCode {
         // A line that can't be queued is counted as dropped.
         let _ = self.out.write_all(format!("courser: {error:#}\n").as_bytes());
@@ -65,7 +65,7 @@ impl Log {
     }
 }
 
-/// Whether lines are coloured: on a terminal that can show colours, to somebody who wants them (no-color.org).
+/// Whether lines are coloured: on a terminal that can show colours, unless they are not wanted (no-color.org).
 fn is_colored(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
@@ -110,7 +110,7 @@ impl Output {
         let _ = SystemTime.format_time(&mut Writer::new(&mut line));
         let _ = writeln!(
             line,
-            "  WARN courser::logging: lines dropped, as nobody read them in time dropped={more}"
+            "  WARN courser::logging: lines dropped, as they were not read in time dropped={more}"
         );
         self.out.write_all(line.as_bytes())
     }

@@ -1,26 +1,28 @@
 //! Logging in: credentials are checked against the accounts, and then, if there is one, by another program that knows
 //! users. What is slow about that is done away from the threads that serve connections, a few at a time. A password that
-//! is a token is looked at as that, and by nobody else.
+//! is a token is looked at as that, and in no other way.
 
-use crate::auth_http::HttpUsers;
+mod pending;
+
+use crate::auth_http::{HttpUsers, NotLetIn};
 use crate::clock::Clock;
 use crate::oauth::{TokenError, Tokens};
 use crate::peer::Peer;
 use crate::turns::{Turn, Turns};
-use courser_auth::{Accounts, Attempt, Authority, Grant, Login, LoginRefused, Step, Tried};
-use courser_connection::{Credentials, Mechanism};
+use courser_auth::{
+    Accounts, Attempt, Authority, Grant, Login, LoginRefused, PasswordHash, Step, Tried,
+};
+use courser_connection::Credentials;
 use courser_management::OAuthClient;
 use courser_oauth::Token;
-use std::future::Future;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
-use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
-/// Why somebody may not come in: for the log, not for who it is.
+pub(crate) use pending::{Pending, Renewal};
+
+/// Why a client may not come in: for the log, not for the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LoginError {
     #[error(transparent)]
@@ -33,7 +35,7 @@ pub(crate) enum LoginError {
     Interrupted,
 }
 
-/// Why somebody may not go on with a new token.
+/// Why a client may not go on with a new token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RenewalError {
     #[error("it is no token")]
@@ -59,14 +61,14 @@ impl RenewalError {
     }
 }
 
-/// Who knows users besides the broker, and who is let in by nobody's word.
+/// Who knows users besides the broker, and who is let in without credentials.
 #[derive(Clone, Default)]
 pub(crate) struct Elsewhere {
     /// The user that clients without credentials are.
     pub anonymous: Option<String>,
     /// Another program, which is asked.
     pub program: Option<Arc<HttpUsers>>,
-    /// Whoever issues tokens.
+    /// The issuer of tokens.
     pub tokens: Option<Arc<Tokens>>,
     /// How pages log people in there.
     pub client: Option<OAuthClient>,
@@ -93,13 +95,6 @@ struct Checks {
 pub(crate) enum Begun {
     Decided(Result<Login, LoginError>),
     Pending(Pending),
-}
-
-/// A password that is being checked, or waits for its turn. Whoever drops it, does not want to know.
-pub(crate) struct Pending {
-    task: JoinHandle<Result<Login, LoginRefused>>,
-    user: String,
-    mechanism: Mechanism,
 }
 
 impl Logins {
@@ -213,10 +208,16 @@ impl Checks {
         if why.is_guess() {
             self.accounts.login_failed(tried, from, now_ms);
         }
-        Err(LoginRefused::Elsewhere { user: shown(user), why: why.to_string() })
+        let (user, reason) = (shown(user), why.to_string());
+        Err(match why {
+            RenewalError::Token(TokenError::NoKeys(_)) => {
+                LoginRefused::NotAnswered { user, why: reason }
+            }
+            _ => LoginRefused::Elsewhere { user, why: reason },
+        })
     }
 
-    /// Nobody has no name. What comes without one may be a token that is no business of a program that knows users.
+    /// Every user has a name. What comes without one may be a token that is no business of a program that knows users.
     fn refuse_nameless(&self, secret: &[u8], from: IpAddr) -> Result<Login, LoginRefused> {
         let (tried, now_ms) = (Tried::Secret(secret), self.clock.now_ms());
         self.accounts.may_try(tried, from, now_ms)?;
@@ -317,58 +318,25 @@ impl Checks {
         match elsewhere.log_in(name, password, from).await {
             Ok(authority) => self.accounts.login_granted(authority, tried, from),
             Err(why) => {
-                self.accounts.login_failed(tried, from, now_ms);
-                Err(LoginRefused::Elsewhere { user: name.to_owned(), why })
+                if matches!(why, NotLetIn::Refused(_)) || self.has_password(name) {
+                    self.accounts.login_failed(tried, from, now_ms);
+                }
+                let user = name.to_owned();
+                Err(match why {
+                    NotLetIn::Refused(why) => LoginRefused::Elsewhere { user, why },
+                    NotLetIn::NoAnswer(error) => {
+                        LoginRefused::NotAnswered { user, why: error.to_string() }
+                    }
+                })
             }
         }
     }
-}
 
-impl Pending {
-    /// Who the client says that it is.
-    pub fn user(&self) -> &str {
-        &self.user
-    }
-
-    /// How it wants to log in.
-    pub fn mechanism(&self) -> Mechanism {
-        self.mechanism
-    }
-}
-
-impl Future for Pending {
-    type Output = Result<Login, LoginError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.task).poll(cx).map(|joined| match joined {
-            Ok(decided) => Ok(decided?),
-            Err(_) => Err(LoginError::Interrupted),
-        })
-    }
-}
-
-/// A token that shall renew what a user may do, and is being looked at. Whoever drops it, does not want to know.
-pub(crate) struct Renewal(JoinHandle<Result<(), RenewalError>>);
-
-impl Future for Renewal {
-    type Output = Result<(), RenewalError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0)
-            .poll(cx)
-            .map(|joined| joined.unwrap_or(Err(RenewalError::Interrupted)))
-    }
-}
-
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.task.abort();
+    /// Whether the broker itself has a password of a user, at which a login that the program does not answer may be a guess.
+    /// The others are of users whom that would let in: as long as it is silent, they must not lock their address out.
+    fn has_password(&self, name: &str) -> bool {
+        let directory = self.accounts.directory();
+        directory.user(name).is_some_and(|user| user.password != PasswordHash::none())
     }
 }
 

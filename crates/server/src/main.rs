@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 /// Says what is wrong with the command line, or what was asked for instead of a command.
 fn refused(error: &clap::Error) -> ExitCode {
     let is_ctl = std::env::args_os().skip(1).any(|argument| argument == "ctl" || argument == "top");
-    // Nobody may be there to read it.
+    // Its reader may be gone.
     let _ = error.print();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
@@ -137,22 +137,22 @@ fn runtime(config: &Config, workers: &Workers) -> io::Result<tokio::runtime::Run
 /// Has a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.
 fn survive_file_size_limit(runtime: &tokio::runtime::Runtime) -> io::Result<()> {
     let _context = runtime.enter();
-    // The handler stays; nobody wants to know how often it is called.
+    // The handler stays; how often it is called is of no interest.
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
 /// Runs the broker until it is told to stop; a second signal stops it at once.
 async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
-    // From here on these wait until the broker has started; without anybody who listens they would
+    // From here on these wait until the broker has started; without a handler they would
     // end it.
     let hangups = signal(SignalKind::hangup())?;
     let user1s = signal(SignalKind::user_defined1())?;
     let inherited =
         Inherited::take().context("a socket that the system hands over (LISTEN_FDS)")?;
     let server = Running::start(config.clone(), inherited, arguments.config.as_deref()).await?;
-    // Whoever reads the banner may send a signal at once.
+    // The reader of the banner may send a signal at once.
     let mut stops = Stops::listen()?;
-    // A broker that nobody looks at serves all the same.
+    // A broker whose banner can't be written serves all the same.
     let _ = writeln!(io::stdout(), "{}", server.banner(&config));
     tell_system(&[NotifyState::Ready]);
     tokio::select! {
@@ -169,7 +169,7 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Tells the service manager, if one has started the broker, how far it is.
 fn tell_system(state: &[NotifyState<'_>]) {
-    // Without a manager there is nobody to tell, and one that does not listen waits in vain by itself.
+    // Without a manager there is nothing to tell, and one that does not listen waits in vain by itself.
     let _ = sd_notify::notify(state);
 }
 
@@ -267,7 +267,7 @@ fn look_into_journal(command: JournalCommand, config: &Config) -> anyhow::Result
         },
     };
     match done {
-        // Whoever reads the report has seen enough of it.
+        // The reader of the report has seen enough of it.
         Err(tools::ToolError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.with_context(|| data_dir.display().to_string()),
     }

@@ -112,7 +112,7 @@ fn readmit(elsewhere: &Elsewhere) -> Readmit {
     })
 }
 
-/// Has whoever asks over HTTP log in as AMQP clients do.
+/// Has callers of the HTTP API log in as AMQP clients do.
 fn log_in(shared: &Arc<Shared>) -> LogIn {
     let shared = Arc::clone(shared);
     Arc::new(move |user, password, from| {

@@ -4,6 +4,7 @@
 use crate::cluster::Front;
 use crate::config::Config;
 use crate::listener::RETRY_INTERVAL;
+use crate::service::stopped;
 use courser_management::Api;
 use std::fs::{self, Permissions};
 use std::io;
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 /// Its name in the data folder.
 const NAME: &str = "ctl.sock";
 
-/// The socket that is listened on; nobody is served at it yet.
+/// The socket that is listened on; no command is served at it yet.
 pub(crate) struct OperatorSocket {
     listener: UnixListener,
     file: SocketFile,
@@ -49,7 +50,7 @@ impl Operators {
 }
 
 impl OperatorSocket {
-    /// Listens in the data folder, which nobody else has. A broker without this socket can still be
+    /// Listens in the data folder, which no other broker has. A broker without this socket can still be
     /// operated over HTTP, so that a folder that can't hold one stops nothing.
     pub fn bind(config: &Config) -> Option<Self> {
         if !config.management.local_socket {
@@ -92,7 +93,7 @@ async fn accept(listener: UnixListener, api: Operators, mut stopping: watch::Rec
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stopping.changed() => return,
+            () = stopped(&mut stopping) => return,
         };
         match accepted {
             Ok((stream, _)) if is_operator(&stream) => {

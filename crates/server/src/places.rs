@@ -1,7 +1,7 @@
 //! How many connections there may be at once, and who has to leave when there are more.
 //!
-//! A connection that has not finished its handshake keeps nobody out: when all places are taken, the oldest of those
-//! gives its place to the newcomer. Whoever has logged in stays.
+//! A connection that has not finished its handshake keeps no other out: when all places are taken, the oldest of those
+//! gives its place to the newcomer. Those that have logged in stay.
 //!
 //! A connection has a descriptor, and another one where it is passed on to the node that leads. Where these are fewer
 //! than the places, they are given in the same way. One that goes from one node to another has a third meanwhile.
@@ -202,7 +202,7 @@ impl Taken {
 /// One connection's place, as long as it lives, however its task ends.
 #[derive(Debug, Default)]
 pub(crate) struct Place {
-    /// Nothing once somebody else has it.
+    /// Nothing once another connection has it.
     places: Option<Arc<Places>>,
     id: u64,
     is_open: bool,

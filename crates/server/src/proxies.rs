@@ -1,5 +1,5 @@
 //! Proxies that say whose connections they pass on (PROXY protocol). The addresses of these proxies are named in the
-//! settings: from there every connection has to begin with a header, and from elsewhere none may, so that nobody can choose
+//! settings: from there every connection has to begin with a header, and from elsewhere none may, so that no client can choose
 //! the address that it is taken for.
 
 use crate::config::Network;

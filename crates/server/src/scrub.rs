@@ -195,6 +195,14 @@ impl Scrubber {
         }
     }
 
+    /// As if a pass had found this, and nothing had repaired it.
+    #[cfg(test)]
+    pub fn note_damaged(&self, name: &str, part: Part) {
+        let mut state = self.state.lock();
+        state.told.insert((name.to_owned(), part));
+        self.tell(&state);
+    }
+
     /// Has operators see whether something is damaged.
     fn tell(&self, state: &State) {
         self.notices.journal_is_damaged(!state.told.is_empty());

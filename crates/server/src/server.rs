@@ -199,10 +199,11 @@ impl Server {
             return Err(StartError::Clustered);
         }
         config.cluster.check_unused()?;
+        // Where another broker has the folder, it has the addresses as a rule: that comes of it.
+        let data_dir = DataDir::open(&config.data_dir, &*disk)?;
         // What is wrong with these is said before a long journal is replayed.
         let doors = Doors::bind(&config, inherited)?;
-        let elsewhere = service::elsewhere(&config)?;
-        let data_dir = DataDir::open(&config.data_dir, &*disk)?;
+        let elsewhere = service::elsewhere(&config, doors.questions())?;
         Folder::refuse(&config.data_dir, &*disk)?;
         config.limits.warn_of_memory();
         config.management.open_audit_log(&config.data_dir, config.file_mode())?;
@@ -331,7 +332,7 @@ impl Server {
     /// clients to take note, and makes everything durable.
     ///
     /// # Errors
-    /// When that could not be made durable which nobody was told to be.
+    /// When what no client was told to be durable could not be made so.
     pub async fn stop(self) -> Result<(), StopError> {
         let Server { mut service, scrub, .. } = self;
         scrub.iter().for_each(ScrubThread::stop);

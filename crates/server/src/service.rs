@@ -1,4 +1,4 @@
-//! A broker that serves whoever is let in: all that begins when its shards are open, and ends with them.
+//! A broker that serves the clients that are let in: all that begins when its shards are open, and ends with them.
 //!
 //! A broker by itself has one from its start to its end. A node of a cluster has one as long as it leads.
 
@@ -7,7 +7,7 @@ use crate::auth_http::HttpUsers;
 use crate::clock::Clock;
 use crate::cluster::Front;
 use crate::config::Config;
-use crate::definitions;
+use crate::definitions::{self, Skips};
 use crate::doors::Addresses;
 use crate::driver::Shared;
 use crate::gateway::{self, Gateway};
@@ -75,7 +75,7 @@ impl Drop for Counted {
     }
 }
 
-/// Makes what the configuration wants to be there before anybody is served. Blocks until it is durable.
+/// Makes what the configuration wants to be there before any client is served. Blocks until it is durable.
 ///
 /// # Errors
 /// What can't be had.
@@ -108,10 +108,12 @@ fn load_definitions(broker: &Arc<Broker>, config: &Config) -> Result<(), StartEr
     }
     let admin = broker.admin();
     let known = admin.cluster_groups().last().map_or(1, |last| last.number + 1);
+    let node = management::node_name(config);
     let (groups, skips) = match config.cluster.is_on() {
         // Those that are wanted and not there yet are founded once a node leads home.
-        true => (known.max(config.cluster.groups), true),
-        false => (known, config.management.skip_if_unchanged),
+        true => (known.max(config.cluster.groups), Skips::LastOf(&node)),
+        false if config.management.skip_if_unchanged => (known, Skips::Last),
+        false => (known, Skips::Nothing),
     };
     let path = &config.management.load_definitions;
     definitions::load(&admin, path, skips, config.auth.hashing(), groups)
@@ -165,6 +167,31 @@ impl Service {
         Ok(Service { shared, api, exporter, _counted, gateway, checkpoints, stop, failure })
     }
 
+    /// One of several around a broker, without anything that others have to end. It ends when `stop` says so.
+    #[cfg(test)]
+    pub fn of(shared: &Arc<Shared>, stop: Arc<watch::Sender<bool>>) -> Self {
+        let config = Config::default();
+        let notices = Arc::new(Notices::new(shared.clock.clone()));
+        let around = Around {
+            clock: shared.clock.clone(),
+            places: Arc::clone(&shared.places),
+            handshakes: 0,
+            addresses: Addresses::default(),
+            certificates: Certificates::new(Vec::new(), &notices),
+            elsewhere: Elsewhere::default(),
+            cluster: None,
+            front: Weak::new(),
+            scrub: None,
+            notices,
+            ledger: Arc::default(),
+        };
+        let api = management::api(&config, shared, &around, &stop);
+        let exporter = metrics::exporter(&config, &api, &around.ledger, None);
+        let (_counted, checkpoints) = (Counted(Arc::clone(&exporter)), Checkpoints::default());
+        let (shared, failure) = (Arc::clone(shared), watch::channel(None).1);
+        Service { shared, api, exporter, _counted, gateway: None, checkpoints, stop, failure }
+    }
+
     /// Says when it ends.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
@@ -185,7 +212,7 @@ impl Service {
         self.shared.broker.begin_stop();
         // The first reason is the one that counts.
         let _ = self.shared.farewell.set(text);
-        // An error means that nobody is left to be told.
+        // An error means that no receiver is left.
         let _ = self.stop.send(true);
         let _ = tokio::time::timeout(timeout, self.stop.closed()).await;
     }
@@ -212,18 +239,18 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
     broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
-/// Who knows users that this broker does not have, if anybody does.
+/// Who knows users that this broker does not have, if any program does: with so many descriptors for questions to it.
 ///
 /// # Errors
 /// When that can't be set up.
-pub(crate) fn elsewhere(config: &Config) -> Result<Elsewhere, StartError> {
+pub(crate) fn elsewhere(config: &Config, questions: usize) -> Result<Elsewhere, StartError> {
     let anonymous = Some(config.auth.anonymous_user.clone()).filter(|user| !user.is_empty());
     if let Some(user) = &anonymous {
-        tracing::warn!(user, "whoever connects is let in without credentials, as this user");
+        tracing::warn!(user, "clients are let in without credentials, as this user");
     }
     let mut elsewhere = Elsewhere { anonymous, ..Elsewhere::default() };
     if config.auth_http.is_used() {
-        let program = HttpUsers::new(&config.auth_http);
+        let program = HttpUsers::new(&config.auth_http, questions);
         elsewhere.program = Some(program.map_err(|error| StartError::AuthHttp(error.to_string()))?);
     }
     if config.oauth.is_used() {
@@ -233,4 +260,9 @@ pub(crate) fn elsewhere(config: &Config) -> Result<Elsewhere, StartError> {
         elsewhere.client = client.map_err(|error| StartError::OAuth(error.to_string()))?;
     }
     Ok(elsewhere)
+}
+
+/// Waits until the broker stops, or is gone: at once if it stopped before the receiver was made.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stops| *stops).await;
 }

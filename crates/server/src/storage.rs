@@ -190,6 +190,7 @@ impl Storage {
 }
 
 /// The threads that make checkpoints, one for each shard.
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Checkpoints {
     shards: Vec<ShardCheckpoints>,
 }

@@ -1,10 +1,24 @@
-//! For tests within this crate: a broker that listens nowhere, and what a node says of itself.
+//! For tests within this crate: a broker that listens nowhere, what its connections share, and what a node says of itself.
 
+use crate::accounts::GUEST;
+use crate::clock::Clock;
+use crate::driver::Shared;
+use crate::login::{Elsewhere, Logins};
+use crate::negotiated;
+use crate::notices::Notices;
+use crate::places::Places;
+use crate::suspension::Suspension;
+use crate::throttle::Throttles;
 use crate::{Config, HttpListen, Management, Metrics, Server, VERSION};
+use courser_auth::{PasswordHash, Tags, User};
+use courser_broker::Broker;
 use courser_cluster::NodeId;
 use courser_cluster::transport::{About, Endpoint, Secret};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
+
+/// Connections that there may be: more than there are.
+const PLACES: usize = 100;
 
 /// A broker, and the folder of its data.
 pub(crate) async fn start() -> (Server, TempDir) {
@@ -17,6 +31,29 @@ pub(crate) async fn start() -> (Server, TempDir) {
         ..Config::default()
     };
     (Server::start(config).await.expect("a broker"), folder)
+}
+
+/// What connections share, where clients come without credentials: checking a password takes another thread.
+pub(crate) fn shared(broker: Arc<Broker>, clock: &Clock) -> Shared {
+    let mut config = Config::default();
+    config.auth.anonymous_user = GUEST.to_owned();
+    let mut user = User::new(GUEST, PasswordHash::quick(b"guest").expect("a hash"));
+    user.tags = Tags::administrator();
+    broker.add_file_user(user).expect("a user");
+    let elsewhere = Elsewhere { anonymous: Some(GUEST.to_owned()), ..Elsewhere::default() };
+    Shared {
+        logins: Logins::new(broker.accounts(), elsewhere, clock.clone()),
+        broker,
+        clock: clock.clone(),
+        connection: Arc::new(negotiated::plain(&config)),
+        tls_connection: Arc::new(negotiated::with_tls(&config)),
+        send_timeout: config.send_timeout(),
+        places: Arc::new(Places::new(PLACES)),
+        throttles: Arc::new(Throttles::default()),
+        suspension: Suspension::new(&Arc::new(Notices::new(clock.clone()))),
+        paced: 0.into(),
+        farewell: OnceLock::new(),
+    }
 }
 
 /// What a node of a cluster that is not formed says of itself, and how it proves that it may.

@@ -2,25 +2,25 @@
 //! runtime from it, the log and the operator are told.
 
 use crate::clock::Clock;
-use courser_broker::Broker;
+use courser_broker::{Broker, Due};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 /// How often it looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// So many looks in a row find something due, and nothing done since the last one, before that is said.
+/// So many looks in a row find the same to be due before that is said.
 const LOOKS: u32 = 5;
 
 /// Looks after the timers of a broker, and its runtime.
 pub(crate) struct Watchdog {
     broker: Weak<Broker>,
     clock: Clock,
-    /// How many turns timers had had at the last look; nothing if none was due.
-    turns: Option<u64>,
+    /// What had been due for longest at the last look.
+    due: Option<Due>,
     runtime: Handle,
     /// The task that the last look has given the runtime has had its turn.
     had_turn: Arc<AtomicBool>,
@@ -32,29 +32,30 @@ impl Watchdog {
     /// For a broker whose tasks run on `runtime`.
     pub fn new(broker: &Arc<Broker>, clock: Clock, runtime: Handle) -> Self {
         let had_turn = Arc::new(AtomicBool::new(true));
-        Watchdog { broker: Arc::downgrade(broker), clock, turns: None, runtime, had_turn, same: 0 }
+        Watchdog { broker: Arc::downgrade(broker), clock, due: None, runtime, had_turn, same: 0 }
     }
 
-    /// Begins to look, until the broker stops or is gone.
-    pub fn start(mut self, stopping: watch::Receiver<bool>) {
+    /// Begins to look, until what this returns is dropped.
+    pub fn start(mut self) -> Sender<()> {
+        let (looked_after, ended) = mpsc::channel();
         let looking = thread::Builder::new().name("watchdog".into()).spawn(move || {
-            while matches!(stopping.has_changed(), Ok(false)) {
-                thread::sleep(LOOK_INTERVAL);
+            while ended.recv_timeout(LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 self.look();
             }
         });
         if let Err(error) = looking {
             tracing::warn!(%error, "no thread that looks whether timers are served in time");
         }
+        looked_after
     }
 
     /// Looks once.
     fn look(&mut self) {
         let Some(broker) = self.broker.upgrade() else { return };
         let now_ms = self.clock.now_ms();
-        let turns = broker.turns_if_due(now_ms);
+        let due = broker.first_due(now_ms);
         let has_turns = self.has_turns();
-        if !has_turns || turns.is_some() && turns == self.turns {
+        if !has_turns || due.is_some() && due == self.due {
             self.same += 1;
             if self.same == LOOKS {
                 let since_ms =
@@ -62,7 +63,7 @@ impl Watchdog {
                 broker.note_unserved(Some(since_ms));
                 match has_turns {
                     true => tracing::error!(
-                        "what is due has not been done for {LOOKS} s: times to live, delays and the like stand still"
+                        "something that is due has not been done for {LOOKS} s: times to live, delays and the like stand still"
                     ),
                     false => tracing::error!(
                         "no task has had its turn for {LOOKS} s: all threads are busy, and clients wait"
@@ -75,7 +76,7 @@ impl Watchdog {
             broker.note_unserved(None);
             tracing::info!(seconds = self.same, "what is due is done again");
         }
-        (self.turns, self.same) = (turns, 0);
+        (self.due, self.same) = (due, 0);
     }
 
     /// Whether the runtime has had a turn for a task since the last look. Gives it another one then.
@@ -107,10 +108,14 @@ mod tests {
         let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
         let broker = Broker::new(store, gauge, Limits::default(), 7);
         broker.set_time(clock.now_ms());
-        let arguments = FieldTable::new().with("x-expires", TTL_MS);
-        let queue = NewQueue { durable: false, auto_delete: false, arguments };
-        broker.admin().declare_queue("/", "q", queue).expect("a queue");
+        declare(&broker, "q", TTL_MS);
         broker
+    }
+
+    fn declare(broker: &Arc<Broker>, name: &str, expires_ms: i64) {
+        let arguments = FieldTable::new().with("x-expires", expires_ms);
+        let queue = NewQueue { durable: false, auto_delete: false, arguments };
+        broker.admin().declare_queue("/", name, queue).expect("a queue");
     }
 
     /// A runtime that does something only when it is told to.
@@ -161,5 +166,28 @@ mod tests {
         assert!(looks(LOOKS), "it is not served yet");
         broker.tick(clock.now_ms());
         assert!(!looks(1));
+    }
+
+    #[test]
+    fn what_stays_due_while_all_else_is_done_is_said() {
+        let ahead_ms = Arc::new(AtomicI64::new(0));
+        let clock = Clock::shifted(Arc::clone(&ahead_ms));
+        let (broker, runtime) = (broker_with_a_timer(&clock), runtime());
+        let mut watchdog = Watchdog::new(&broker, clock, runtime.handle().clone());
+        ahead_ms.store(2 * TTL_MS, Ordering::Relaxed);
+        let mut now_ms = broker.now_ms();
+        for look in 0..=LOOKS {
+            assert_eq!(broker.admin().timers_unserved_since_ms(), None, "not for long enough");
+            // They are told of a time at which another queue goes, and this one does not.
+            let name = format!("done-{look}");
+            declare(&broker, &name, 1);
+            now_ms += 1;
+            broker.tick(now_ms);
+            assert!(broker.admin().queue("/", name.as_bytes()).is_err(), "it has not gone");
+            watchdog.look();
+            serve(&runtime);
+        }
+        assert!(broker.admin().queue("/", b"q").is_ok(), "it has gone");
+        assert!(broker.admin().timers_unserved_since_ms().is_some());
     }
 }

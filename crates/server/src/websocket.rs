@@ -10,13 +10,14 @@ mod pieces;
 mod pings;
 
 use crate::cluster::{Front, Newcomer};
-use crate::driver::{self, Shared};
+use crate::driver::{self, ClientStream, OfHttp, Shared};
 use crate::peer::Peer;
 use crate::places::{Admission, Place};
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
 use frames::whole_frames;
 use futures_util::{Sink, Stream};
+pub(crate) use pieces::FrameHeads;
 use pieces::{InPieces, PIECE_BYTES, Refused};
 use pings::Pings;
 use std::io::{self, IoSlice};
@@ -74,7 +75,8 @@ async fn run(
     front: Option<Arc<Front>>,
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
-    let socket = WebSocket::new(upgraded, shared.connection.frame_max).await;
+    let stream = OfHttp::new(upgraded, ends.tls.clone());
+    let socket = WebSocket::new(stream, shared.connection.frame_max).await;
     let by_foreign_name = ends.by_foreign_name;
     let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
@@ -91,13 +93,15 @@ pub(crate) struct WebSocket<S> {
     received: Bytes,
     /// What is to be sent: whole frames, and the beginning of one.
     sending: BytesMut,
+    /// Bytes of the last message, which the socket keeps until it has taken all of it.
+    message_bytes: usize,
     pings: Pings,
     /// Why it ends, if not for the end of the AMQP connection.
     wrong: Option<(CloseCode, &'static str)>,
     is_close_sent: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
+impl<S: ClientStream> WebSocket<S> {
     /// The broker's end of a socket whose handshake is done, for frames of `frame_max` bytes.
     pub async fn new(stream: S, frame_max: u32) -> Self {
         let stream = InPieces::new(stream);
@@ -115,15 +119,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             socket,
             received: Bytes::new(),
             sending: BytesMut::new(),
+            message_bytes: 0,
             pings: Pings::new(PING_INTERVAL),
             wrong: None,
             is_close_sent: false,
         }
     }
 
-    /// Bytes that the socket has taken. It takes a message in parts.
+    /// Bytes that have gone on. A message is taken in parts, of which TLS keeps some. It grows when one of the two takes
+    /// something.
     pub fn taken(&self) -> u64 {
-        self.socket.get_ref().taken
+        let below = self.socket.get_ref();
+        below.taken + below.stream.passed_on()
+    }
+
+    /// Bytes that wait here, in the socket, and below, while that takes nothing.
+    pub fn unsent_bytes(&self) -> usize {
+        self.sending.capacity() + self.message_bytes + self.socket.get_ref().stream.keeps()
     }
 
     /// Waits for a piece of a message with bytes in it. Returns false at the end.
@@ -196,6 +208,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocket<S> {
             return Ok(());
         }
         let frames = self.sending.split_to(whole).freeze();
+        self.message_bytes = whole;
         let message = Message::Binary(frames);
         Pin::new(&mut self.socket).start_send(message).map_err(into_io)
     }
@@ -208,7 +221,7 @@ fn into_io(error: Error) -> io::Error {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocket<S> {
+impl<S: ClientStream> AsyncRead for WebSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -234,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocket<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
+impl<S: ClientStream> AsyncWrite for WebSocket<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -284,7 +297,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WebSocket<S> {
             self.is_close_sent = true;
         }
         ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(into_io)?;
-        // The other end says that it closes, too; what it says before is for nobody any more.
+        // The other end says that it closes, too; what it says before is not read any more.
         while let Some(Ok(_)) = ready!(Pin::new(&mut self.socket).poll_next(cx)) {}
         Poll::Ready(Ok(()))
     }

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle};
 
-/// How often it is looked what the threads do.
+/// How often to look what the threads do.
 const TICK: Duration = Duration::from_millis(5);
 /// After so many ticks in which no serving thread came to rest there are twice as many.
 const RESTLESS_TICKS: u32 = 2;
@@ -46,7 +46,7 @@ struct Shared {
     look: Condvar,
     /// For those that are held.
     released: Condvar,
-    /// Nobody looks until a thread wakes.
+    /// No one looks until a thread wakes.
     is_quiet: AtomicBool,
 }
 
@@ -207,7 +207,7 @@ impl Watch {
         if state.just_held {
             state.just_held = false;
             drop(state);
-            // Whoever this wakes looks at the queues of the others as well.
+            // The thread that this wakes looks at the queues of the others as well.
             drop(self.runtime.spawn(async {}));
             return true;
         }

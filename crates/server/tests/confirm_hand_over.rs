@@ -83,7 +83,7 @@ impl World {
 }
 
 #[test]
-fn each_confirm_is_sent_once_whoever_is_faster() {
+fn each_confirm_is_sent_once_by_the_faster_of_the_two() {
     loom::model(|| {
         let world = World::new();
         let log = thread::spawn({

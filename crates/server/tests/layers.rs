@@ -1,4 +1,4 @@
-//! What `ARCHITECTURE.md` says of the crates, held against `cargo metadata` and the sources.
+//! What `ARCHITECTURE.md` says of the crates and of what waits, held against `cargo metadata` and the sources.
 //!
 //! Only what a crate is built with counts; its tests and examples may use what they like.
 
@@ -195,6 +195,7 @@ fn only_the_servers_storage_and_tools_name_the_journal() {
         // Unit tests may give a node a disk of the journal's.
         if SEES_THE_JOURNAL.iter().any(|may| within.starts_with(may))
             || within.ends_with("tests.rs")
+            || within.components().any(|part| part.as_os_str() == "tests")
         {
             continue;
         }
@@ -248,6 +249,41 @@ fn only_the_files_that_the_architecture_names_have_unsafe_code() {
     });
     assert_eq!(found, named.collect(), "the table of unsafe code names other files");
     assert!(open.is_empty(), "{open:?} must forbid unsafe code");
+}
+
+#[test]
+fn what_waits_is_held_by_tests_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut named, mut wrong) = (0, Vec::new());
+    for row in table("## What waits") {
+        let [.., tests] = &row[..] else { continue };
+        let mut is_named = false;
+        // The name of a file, and those of tests in it, up to the next file.
+        for part in tests.split('`').collect::<Vec<_>>()[1..].chunks(2) {
+            let [file, functions] = part else { continue };
+            is_named = true;
+            let path = match file.split_once('/') {
+                Some(("crates", _)) => root.join(file),
+                Some(("src", _)) => root.join("crates/server").join(file),
+                _ => root.join("crates/server/tests/server").join(file),
+            };
+            let Ok(text) = fs::read_to_string(&path) else {
+                wrong.push(format!("{file} is not there"));
+                continue;
+            };
+            for function in functions.split([',', ' ']).filter(|name| !name.is_empty()) {
+                named += 1;
+                if !text.contains(&format!("fn {function}(")) {
+                    wrong.push(format!("{file} has no {function}"));
+                }
+            }
+        }
+        if !is_named {
+            wrong.push(format!("no test is named for: {}", row.join(" | ")));
+        }
+    }
+    assert!(named > 30, "the table is not where it was");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// All source files in a folder.

@@ -4,7 +4,7 @@ use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Broker, Fault, Identity, Inbound, Session};
 use courser_codec::{
     ContentHeader, FieldTable, Frame, FrameKind, Method, Properties, ShortStr, ShortString, Table,
-    basic, queue,
+    basic, channel, queue,
 };
 use std::sync::Arc;
 
@@ -14,6 +14,11 @@ pub const PLAIN: u16 = 1;
 pub const TX: u16 = 2;
 /// The channel for changes of the topology, whose answers hold up what comes behind them.
 pub const TOPOLOGY: u16 = 3;
+/// The channel for questions, one at a time.
+pub const QUESTIONS: u16 = 4;
+
+/// How a channel is closed.
+const CLOSED: &str = "channel.close";
 
 /// Something that the broker sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +42,13 @@ pub enum Received {
     Committed,
     /// A method on [`TOPOLOGY`] is answered, with this one.
     Answered(&'static str),
+    /// A question on [`QUESTIONS`] is answered, with this method. A message is an answer too.
+    Told(&'static str),
     /// Any other method, by name.
     Other(&'static str),
 }
 
-/// One client with three channels open.
+/// One client with four channels open.
 pub struct Client {
     session: Session,
     confirms: u64,
@@ -65,6 +72,7 @@ impl Client {
         session.open_channel(PLAIN);
         session.open_channel(TX);
         session.open_channel(TOPOLOGY);
+        session.open_channel(QUESTIONS);
         let mut client = Client { session, confirms: 0 };
         let select = Method::TxSelect(Default::default());
         client.request(TX, &select).expect("transactions are supported");
@@ -76,6 +84,25 @@ impl Client {
         let mut batch = Batch::default();
         self.session.request(&mut batch, channel, method)?;
         self.session.flush(&mut batch).map(drop)
+    }
+
+    /// Asks something on [`QUESTIONS`]. A fault closes the channel, as a connection does it, and it is opened again when that is
+    /// heard.
+    ///
+    /// # Errors
+    /// When the fault ends connections.
+    pub fn ask(&mut self, method: &Method<'_>) -> Result<(), Fault> {
+        let Err(fault) = self.request(QUESTIONS, method) else { return Ok(()) };
+        if fault.closes_connection() {
+            return Err(fault);
+        }
+        self.session.close_channel(QUESTIONS);
+        self.session.hold_answer(QUESTIONS);
+        let close = channel::Close { reply_code: fault.code, ..channel::Close::default() };
+        let mut frame = Vec::new();
+        close.write_frame(QUESTIONS, &mut frame);
+        self.session.outbox().lock().put_frames(&frame);
+        Ok(())
     }
 
     /// Declares a durable queue, whose dead letters go to the queue of that name.
@@ -215,7 +242,11 @@ impl Client {
             }
             self.session.resume(taken.stalled);
         }
-        decode(&bytes)
+        let received = decode(&bytes);
+        if received.contains(&Received::Told(CLOSED)) {
+            self.session.open_channel(QUESTIONS);
+        }
+        received
     }
 
     /// Closes and reopens the plain channel: what it has not acknowledged returns.
@@ -249,6 +280,9 @@ fn decode(bytes: &[u8]) -> Vec<Received> {
                 }
                 Method::BasicGetOk(got) => pending = Some((frame.channel, got.delivery_tag)),
                 Method::TxCommitOk(_) => received.push(Received::Committed),
+                answer if frame.channel == QUESTIONS => {
+                    received.push(Received::Told(answer.name()));
+                }
                 answer if frame.channel == TOPOLOGY => {
                     received.push(Received::Answered(answer.name()));
                 }

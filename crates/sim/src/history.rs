@@ -88,7 +88,7 @@ pub struct History {
     changes: Vec<(u64, Vec<Op>)>,
     /// Changes for which the log had no room, and no checkpoint stands.
     unlogged: Vec<Op>,
-    /// A checkpoint that would have stood for them failed: nobody knows whether it counts.
+    /// A checkpoint that would have stood for them failed: whether it counts is not known.
     may_be_kept: bool,
 }
 

@@ -16,7 +16,7 @@ mod history;
 mod start;
 mod world;
 
-pub use client::{Client, PLAIN, Received, TOPOLOGY, TX, short};
+pub use client::{Client, PLAIN, QUESTIONS, Received, TOPOLOGY, TX, short};
 pub use full::use_up_all_room;
 pub use history::{History, Op, State};
 pub use start::{Start, checkpoint, state};

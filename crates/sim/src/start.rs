@@ -15,6 +15,8 @@ pub struct Start {
     pub options: Options,
     /// Bytes of transient messages in memory from which on more of them go to the log.
     pub spill_bytes: u64,
+    /// Messages may only be handed out once they are durable, as where other machines have copies of the log.
+    pub has_copies: bool,
     /// For the names that the broker makes up.
     pub seed: u64,
     /// The time that it begins with.
@@ -25,7 +27,7 @@ impl Default for Start {
     /// Small segments, no threads, and nothing spilled.
     fn default() -> Self {
         let options = Options { segment_bytes: 64 << 10, threads: false, ..Options::default() };
-        Start { options, spill_bytes: u64::MAX, seed: 1, now_ms: 0 }
+        Start { options, spill_bytes: u64::MAX, has_copies: false, seed: 1, now_ms: 0 }
     }
 }
 
@@ -52,6 +54,9 @@ impl Start {
         )
         .expect("a journal that was never damaged opens");
         let watched = Arc::new(WatchedStore::new(Arc::clone(&store) as Arc<dyn Store>));
+        if self.has_copies {
+            watched.have_copies();
+        }
         let broker = Broker::new(Arc::clone(&watched) as _, gauge, Limits::default(), self.seed);
         broker.set_time(self.now_ms);
         broker.restore(recovered).expect("what was written can be read");

@@ -348,7 +348,7 @@ fn a_checkpoint_is_called_for_when_it_would_free_something_or_there_is_room() {
     let wait_for = |done: &dyn Fn() -> bool| {
         let since = std::time::Instant::now();
         while !done() {
-            assert!(since.elapsed().as_secs() < 60, "nobody has made a checkpoint");
+            assert!(since.elapsed().as_secs() < 60, "no checkpoint was made");
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
     };

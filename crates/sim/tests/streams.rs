@@ -315,8 +315,8 @@ impl World {
     }
 }
 
-/// The end of the log behind messages. Of those that the broker could not take in because its log
-/// has failed nobody knows whether they are there.
+/// The end of the log behind messages. Whether those are there that the broker could not take in,
+/// because its log has failed, is not known.
 fn end_of<T>(taken: Result<T, courser_broker::Fault>, running: &Running) -> u64 {
     match taken {
         Ok(_) => running.store.end().0,

@@ -10,7 +10,7 @@
 //!   6  spilled     message record: out of memory for room's sake, forgotten by a restart
 //!  24  delayed     u64 queue, u64 milliseconds since 1970, message record
 //!  16  stream      u64 queue, then varints: first offset, bytes and milliseconds of a page
-//!  32  returned    u64 queue, then pairs of a position and how often it came back (see `delayed`)
+//!  32  returned    u64 queue, then pairs of a position and how often it came back (see `delayed`); 0 if it was handed out
 //! ```
 //! What is called a queue here is whatever has messages under a number: the history of an exchange too.
 //! Integers are little-endian; a varint has seven bits a byte, the lowest first.
@@ -51,11 +51,12 @@ pub enum Record<'a> {
         /// The positions.
         positions: &'a [Position],
     },
-    /// Messages have come back from consumers of a queue that counts that.
+    /// Messages have come back from consumers of a queue that counts that; or have been handed out, of a log that others have
+    /// copies of, and not come back yet.
     Returned {
         /// The queue.
         queue: u64,
-        /// The position of each, and how often it has come back by now.
+        /// The position of each, and how often it has come back by now, which may be never.
         returns: &'a [(Position, u64)],
     },
     /// A queue and all that is in it are gone.
@@ -75,7 +76,7 @@ pub enum Record<'a> {
         /// What it was known by.
         key: &'a [u8],
     },
-    /// A message that is only here for want of memory, and does not survive a restart.
+    /// A message that is only here because memory is short, and does not survive a restart.
     Spilled {
         /// The message.
         message: MessageRef<'a>,

@@ -4,8 +4,7 @@
 //! Chunks are small ([`CHUNK_TARGET_BYTES`]), so that a message that is never acknowledged pins
 //! little besides itself.
 
-use crate::{Location, MemoryGauge, MessageRef, StoreError};
-use bytes::Bytes;
+use crate::{Location, MemoryGauge, MessageRef, SharedBody, StoreError};
 use std::sync::Arc;
 
 /// A chunk is closed when its records reach this size.
@@ -19,29 +18,32 @@ const CHUNK_OVERHEAD_BYTES: usize = 96;
 pub struct Chunk {
     records: Box<[u8]>,
     /// The body of the chunk's only message, if it is kept without a copy.
-    beside: Bytes,
+    beside: Option<SharedBody>,
     gauge: Arc<MemoryGauge>,
 }
 
 impl Chunk {
     pub(crate) fn message(&self, offset: u32) -> MessageRef<'_> {
-        MessageRef::parse(&self.records, offset as usize, &self.beside)
+        MessageRef::parse(&self.records, offset as usize, self.beside.as_ref())
     }
 
     /// Bytes of the body of the message whose record begins here.
     #[inline]
     pub fn body_len(&self, offset: u32) -> u32 {
-        MessageRef::body_len_at(&self.records, offset as usize, &self.beside)
+        MessageRef::body_len_at(&self.records, offset as usize, self.beside.as_ref())
     }
 
-    fn footprint_bytes(&self) -> usize {
-        self.records.len() + self.beside.len() + CHUNK_OVERHEAD_BYTES
+    /// Bytes that it takes itself, and those of the body beside it.
+    fn footprint_bytes(&self) -> (usize, usize) {
+        let body = self.beside.as_ref().map_or(0, |body| body.len());
+        (self.records.len() + CHUNK_OVERHEAD_BYTES, body)
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        self.gauge.sub(self.footprint_bytes());
+        let (own, body) = self.footprint_bytes();
+        self.gauge.sub_chunk(own, body);
     }
 }
 
@@ -75,7 +77,7 @@ impl<'a> ChunkWriter<'a> {
         message.write(&mut self.records)?;
         self.offsets.push(offset as u32);
         if let Some(body) = message.shared_body.filter(|_| message.shares_body()) {
-            self.close_with(body.clone(), locations);
+            self.close_with(Some(body.clone()), locations);
         }
         Ok(())
     }
@@ -83,15 +85,16 @@ impl<'a> ChunkWriter<'a> {
     /// Ends the current chunk, if it holds anything.
     pub(crate) fn close(&mut self, locations: &mut Vec<Location>) {
         if !self.offsets.is_empty() {
-            self.close_with(Bytes::new(), locations);
+            self.close_with(None, locations);
         }
     }
 
-    fn close_with(&mut self, beside: Bytes, locations: &mut Vec<Location>) {
+    fn close_with(&mut self, beside: Option<SharedBody>, locations: &mut Vec<Location>) {
         let records = self.records.as_slice().into();
         self.records.clear();
         let chunk = Arc::new(Chunk { records, beside, gauge: Arc::clone(self.gauge) });
-        self.gauge.add(chunk.footprint_bytes());
+        let (own, body) = chunk.footprint_bytes();
+        self.gauge.add_chunk(own, body);
         locations.extend(self.offsets.drain(..).map(|offset| Location::Memory {
             chunk: Arc::clone(&chunk),
             offset,

@@ -1,4 +1,4 @@
-//! What a log has done, and what it takes: for operators, not for whoever uses it.
+//! What a log has done, and what it takes: for operators, not for the code that uses the log.
 
 use std::ops::AddAssign;
 use std::time::Duration;

@@ -9,13 +9,16 @@
 //! - [`ShardState`]: what a checkpoint asks of the broker;
 //! - [`Shards`] and [`OpenShard`]: shards are opened, checkpointed, closed and removed.
 //!
-//! Whether a log is on one disk or on several machines, nobody sees who uses these. Besides, there are
-//! the layout of records ([`record`]) and the in-memory store ([`MemoryStore`]). This crate does not
-//! know what an exchange is: a queue is a number to it, a definition a key and a value.
+//! The users of these traits do not see whether a log is on one disk or on several machines. Besides, there
+//! are the layout of records ([`record`]) and the in-memory store ([`MemoryStore`]). This crate does not
+//! know what an exchange is: a queue is a number to it, a definition a key and a value. [`critical`] says what a thread may do
+//! while others wait for it.
 #![forbid(unsafe_code)]
 
+pub mod body;
 pub mod change;
 pub mod chunk;
+pub mod critical;
 pub mod delayed;
 pub mod figures;
 pub mod gauge;
@@ -31,12 +34,13 @@ pub mod shards;
 pub mod stream;
 pub mod work;
 
+pub use body::{KeptBody, SharedBody};
 pub use change::Record;
 pub use figures::{Figures, SYNC_DURATIONS};
 pub use gauge::MemoryGauge;
 pub use location::{BodySize, Location};
 pub use log::{InPlace, Log, Sync, Unlogged, Waiter};
-pub use lsn::{Lsn, Position};
+pub use lsn::{Lsn, Position, Proof};
 pub use memory::{MemoryShards, MemoryStore};
 pub use messages::{Messages, Reader};
 pub use record::MessageRef;
@@ -50,8 +54,8 @@ pub use shards::{
 /// Why a store could not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A message of more bytes than a record can describe (4 GiB).
-    #[error("a message of {0} bytes is too large to be stored")]
+    /// So many bytes are more than can be stored together, or more than a record can describe (4 GiB).
+    #[error("{0} bytes are too many to be stored together")]
     TooLarge(u64),
     /// There is no room on the disk for this, but what was kept before is safe.
     #[error("the disk of the broker's data folder is full")]

@@ -1,16 +1,16 @@
 //! The log of a shard: changes that survive together, in one order.
 
-use crate::{Figures, Location, Lsn, Position, Record, StoreError};
+use crate::{Figures, Location, Lsn, Position, Proof, Record, StoreError};
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Whether somebody waits for a batch to be durable.
+/// Whether an answer waits for a batch to be durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// A confirm or a reply hangs on it.
     Wanted,
-    /// It is enough if it becomes durable with what comes later, or when somebody waits for it.
+    /// It is enough if it becomes durable with what comes later, or when an answer waits for it.
     Later,
 }
 
@@ -56,6 +56,12 @@ pub trait Log: Send + std::marker::Sync + 'static {
     /// Everything up to here survives what this log promises to survive. Never goes back.
     fn durable(&self) -> Lsn;
 
+    /// Up to here messages may be handed out. Everything ([`Lsn::MAX`], for as long as the log lives) where no other machine
+    /// has a copy of the log; otherwise what is durable: the others may go on without the rest. Cheap.
+    fn deliverable(&self) -> Lsn {
+        Lsn::MAX
+    }
+
     /// Lets `waiter` know, once, when [`Log::durable`] has reached `lsn`, or never will.
     fn when_durable(&self, lsn: Lsn, waiter: Waiter);
 
@@ -65,6 +71,24 @@ pub trait Log: Send + std::marker::Sync + 'static {
     /// Whether that is because another machine leads the replicated log by now: [`StoreError::Deposed`].
     fn is_deposed(&self) -> bool {
         false
+    }
+
+    /// Asks for a proof that no other machine led the log when this was called: what was read of the broker's state before
+    /// is current as of then. Answers that tell of it wait until [`Log::proven`] reaches what this returns.
+    ///
+    /// Reached at once where no other machine can lead.
+    fn prove_lead(&self) -> Proof {
+        Proof::default()
+    }
+
+    /// The last proof of [`Log::prove_lead`] that there is. Never goes back while this machine leads.
+    fn proven(&self) -> Proof {
+        Proof::default()
+    }
+
+    /// Lets `waiter` know, once, when [`Log::proven`] has reached `proof`, or never will.
+    fn when_proven(&self, _proof: Proof, waiter: Waiter) {
+        waiter.notify(false);
     }
 
     /// Whether there is room for more messages; acknowledgements are taken even without.
@@ -93,8 +117,8 @@ pub trait Log: Send + std::marker::Sync + 'static {
 /// Makes durable what the log has no room for: a checkpoint stands for it, which only this broker reads.
 pub trait Unlogged: Send + std::marker::Sync {
     /// As [`Messages::release`](crate::Messages::release) for all of these, after an append that would
-    /// have said so, and has failed for want of room: the next checkpoint is made without them. Until
-    /// then a crash brings them back.
+    /// have said so, and has failed because the log has no room: the next checkpoint is made without them.
+    /// Until then a crash brings them back.
     ///
     /// Called when their queues have them no more. Without positions, it is another change of what
     /// the broker holds that is in the same case.
@@ -107,22 +131,22 @@ pub enum Waiter {
     /// A task, which is woken.
     Task(Waker),
     /// Something so short that the log may do it itself, on the thread that has made it durable,
-    /// while nobody else waits for that thread: it saves waking another.
+    /// while nothing else waits for that thread: it saves waking another.
     InPlace(Arc<dyn InPlace>),
 }
 
 /// See [`Waiter::InPlace`].
 pub trait InPlace: Send + std::marker::Sync {
-    /// Does, at once, what hangs on it. It waits for nobody: others may be waiting for the log.
+    /// Does, at once, what hangs on it. It waits for nothing: others may be waiting for the log.
     /// Returns false if it can't be done here; then it is woken as well.
     fn run(&self) -> bool;
 
-    /// Has it done by somebody else.
+    /// Leaves it to its own task, which is woken.
     fn wake(&self);
 }
 
 impl Waiter {
-    /// Lets whoever waits know, in place if that `may_run` and can be.
+    /// Tells the waiter, in place if that `may_run` and can be.
     pub fn notify(self, may_run: bool) {
         match self {
             Waiter::Task(waker) => waker.wake(),

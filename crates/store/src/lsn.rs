@@ -11,6 +11,9 @@ use std::fmt;
 pub struct Lsn(pub u64);
 
 impl Lsn {
+    /// Behind everything that a log can have.
+    pub const MAX: Lsn = Lsn(u64::MAX);
+
     /// The LSN `bytes` further on.
     #[must_use]
     pub fn plus(self, bytes: u64) -> Self {
@@ -23,6 +26,11 @@ impl fmt::Display for Lsn {
         write!(f, "{:016x}", self.0)
     }
 }
+
+/// A proof that this machine still leads a replicated log: of the answers that wait for one, those with this number or a
+/// lower one may go out when [`Log::proven`](crate::Log::proven) has reached it. 0 needs none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Proof(pub u64);
 
 /// Where a message is in the log of its shard.
 ///

@@ -28,7 +28,7 @@ pub trait Messages: Send + Sync + 'static {
     /// Something to read messages with, one after the other.
     fn reader(&self) -> Box<dyn Reader>;
 
-    /// One more queue holds the message at this position, which was kept for want of memory.
+    /// One more queue holds the message at this position, which was kept because memory was short.
     fn hold(&self, position: Position);
 
     /// A queue is done with the messages at these positions; each queue that held one says so. Cheapest for those that

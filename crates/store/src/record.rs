@@ -17,8 +17,7 @@
 //! ```
 //! Integers are little-endian; records follow each other without padding.
 
-use crate::StoreError;
-use bytes::Bytes;
+use crate::{SharedBody, StoreError};
 
 /// Bytes in front of a record's parts, without a stamp.
 pub const PREFIX_LEN: usize = 10;
@@ -46,8 +45,8 @@ pub struct MessageRef<'a> {
     /// The whole body, however many frames it came in.
     pub body: &'a [u8],
     /// The same body when it is shared memory that can be sent without a copy.
-    pub shared_body: Option<&'a Bytes>,
-    /// When it was published, in milliseconds since 1970; 0 where nobody will ask.
+    pub shared_body: Option<&'a SharedBody>,
+    /// When it was published, in milliseconds since 1970; 0 where no queue needs it.
     pub published_ms: u64,
     /// The broker itself has recorded the deaths that the header tells of. What a client says of
     /// deaths is nothing but a header.
@@ -109,7 +108,7 @@ impl Lengths {
     fn message<'a>(
         &self,
         (address, header, body): (&'a [u8], &'a [u8], &'a [u8]),
-        shared_body: Option<&'a Bytes>,
+        shared_body: Option<&'a SharedBody>,
     ) -> MessageRef<'a> {
         let Lengths { published_ms, recorded_deaths, one_key, .. } = *self;
         MessageRef { address, header, body, shared_body, published_ms, recorded_deaths, one_key }
@@ -204,16 +203,16 @@ impl<'a> MessageRef<'a> {
 
     /// Bytes of the body of the message whose record begins at `offset` of a chunk.
     #[inline]
-    pub(crate) fn body_len_at(chunk: &[u8], offset: usize, beside: &Bytes) -> u32 {
+    pub(crate) fn body_len_at(chunk: &[u8], offset: usize, beside: Option<&SharedBody>) -> u32 {
         let len = chunk.get(offset + 4..).and_then(|rest| rest.first_chunk::<4>());
         match len.map_or(0, |len| u32::from_le_bytes(*len)) {
-            BODY_BESIDE => beside.len() as u32,
+            BODY_BESIDE => beside.map_or(0, |body| body.len()) as u32,
             len => len,
         }
     }
 
     /// The record at `offset` of a chunk that [`MessageRef::write`] filled.
-    pub(crate) fn parse(chunk: &'a [u8], offset: usize, beside: &'a Bytes) -> Self {
+    pub(crate) fn parse(chunk: &'a [u8], offset: usize, beside: Option<&'a SharedBody>) -> Self {
         // Chunks are made here and never leave memory: the record is whole.
         let Some((lengths, rest)) = Lengths::read(&chunk[offset..]) else {
             return MessageRef::default();
@@ -221,7 +220,7 @@ impl<'a> MessageRef<'a> {
         let (address, rest) = rest.split_at(lengths.address);
         let (header, rest) = rest.split_at(lengths.header);
         let (body, shared_body) = if lengths.body == BODY_BESIDE {
-            (&beside[..], Some(beside))
+            (beside.map_or(&[][..], |body| body), beside)
         } else {
             (&rest[..lengths.body as usize], None)
         };

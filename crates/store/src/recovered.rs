@@ -131,11 +131,21 @@ impl QueueIndex {
             *run = Run { positions: positions.into(), sizes: sizes.into() };
         }
         self.runs.retain(|run| !run.positions.is_empty());
+        self.sweep_returns();
     }
 
-    /// How often the message at this position has come back, as far as the queue counts that.
-    pub fn returns(&self, position: Position) -> u64 {
-        self.returns.get(&position).copied().unwrap_or(0)
+    /// Keeps the returns of what is left: a log may tell of them behind what was settled meanwhile.
+    fn sweep_returns(&mut self) {
+        if !self.returns.is_empty() {
+            let mut all = std::mem::take(&mut self.returns);
+            self.returns = self.positions().filter_map(|at| all.remove_entry(&at)).collect();
+        }
+    }
+
+    /// How often the message at this position has come back, as far as the queue counts that; none if it is not known to
+    /// have been handed out.
+    pub fn returns(&self, position: Position) -> Option<u64> {
+        self.returns.get(&position).copied()
     }
 
     /// The positions of the messages that the queue still has, in its order.
@@ -171,7 +181,12 @@ impl Recovered {
             }
             Replayed::Returned { queue, returns } => {
                 if let Some(index) = self.queues.get_mut(&queue) {
-                    index.returns.extend(returns);
+                    for (position, count) in returns {
+                        match count {
+                            0 => _ = index.returns.entry(position).or_default(),
+                            _ => _ = index.returns.insert(position, count),
+                        }
+                    }
                 }
             }
             Replayed::Dropped { queue } => {
@@ -205,7 +220,7 @@ impl Recovered {
         self.streams.values().for_each(|stream| stream.for_each_position(each));
     }
 
-    /// Writes all of it as a checkpoint, for who keeps a log and serves nobody.
+    /// Writes all of it as a checkpoint, for a node that keeps a log and serves no client from it.
     ///
     /// # Errors
     /// Those of `out`.

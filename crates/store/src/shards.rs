@@ -74,7 +74,7 @@ pub struct Progress {
 /// What this machine is to a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It serves the shard's vhosts: nobody else appends to the log.
+    /// It serves the shard's vhosts: no other machine appends to the log.
     Leader,
     /// It keeps a copy.
     Follower,
@@ -102,8 +102,7 @@ pub trait OpenShard: Send + Sync + 'static {
     /// The checkpoint before stays then.
     fn checkpoint(&self, state: &dyn ShardState) -> Result<CheckpointReport, CheckpointError>;
 
-    /// Whether something is gone that the log does not know of, for want of room, and no checkpoint
-    /// stands for.
+    /// Whether something is gone of which the log had no room to tell, and for which no checkpoint stands.
     fn has_unlogged(&self) -> bool;
 
     /// Makes everything durable, and takes nothing any more.
@@ -113,7 +112,7 @@ pub trait OpenShard: Send + Sync + 'static {
     fn close(&self) -> Result<(), String>;
 }
 
-/// What a checkpoint asks of whoever owns a shard's state.
+/// What a checkpoint asks of the owner of a shard's state.
 pub trait ShardState {
     /// Where a checkpoint begins that is written now: everything before it has taken effect.
     fn start(&self) -> Lsn;
@@ -124,7 +123,8 @@ pub trait ShardState {
 
     /// Writes everything that has to survive and lies before `start`, with a
     /// [`CheckpointWriter`](crate::recovered::CheckpointWriter). What comes after `start` may be in it
-    /// too: it is replayed over it.
+    /// too: it is replayed over it. The log has all of that when this returns, so that it can be made
+    /// durable before the checkpoint counts.
     ///
     /// # Errors
     /// Those of `out`.
@@ -158,4 +158,8 @@ impl fmt::Display for ShardError {
     }
 }
 
-impl Error for ShardError {}
+impl Error for ShardError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.error)
+    }
+}

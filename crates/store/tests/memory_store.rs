@@ -3,19 +3,27 @@
 use bytes::Bytes;
 use courser_store::chunk::CHUNK_TARGET_BYTES;
 use courser_store::record::SHARED_BODY_MIN_BYTES;
-use courser_store::{Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Record, Sync};
+use courser_store::{
+    Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Record, SharedBody, Sync,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn keep(store: &MemoryStore, messages: &[(Vec<u8>, Vec<u8>, Bytes)]) -> Vec<Location> {
+fn keep(
+    store: &MemoryStore,
+    gauge: &Arc<MemoryGauge>,
+    messages: &[(Vec<u8>, Vec<u8>, Bytes)],
+) -> Vec<Location> {
     let mut locations = Vec::new();
+    let share = |(_, _, body): &(_, _, Bytes)| SharedBody::new(body.clone(), gauge);
+    let shared: Vec<SharedBody> = messages.iter().map(share).collect();
     store
         .keep(
-            &mut messages.iter().map(|(address, header, body)| MessageRef {
+            &mut messages.iter().zip(&shared).map(|((address, header, body), shared)| MessageRef {
                 address,
                 header,
                 body,
-                shared_body: Some(body),
+                shared_body: Some(shared),
                 published_ms: 0,
                 recorded_deaths: false,
                 one_key: false,
@@ -40,7 +48,7 @@ proptest! {
     ) {
         let gauge = Arc::new(MemoryGauge::default());
         let store = MemoryStore::new(Arc::clone(&gauge));
-        let locations = keep(&store, &messages);
+        let locations = keep(&store, &gauge, &messages);
         prop_assert_eq!(locations.len(), messages.len());
         for (location, (address, header, body)) in locations.iter().zip(&messages) {
             let message = location.in_memory().expect("in memory");
@@ -60,10 +68,32 @@ fn the_index_of_a_waiting_message_is_sixteen_bytes() {
 
 #[test]
 fn a_large_body_is_shared_and_not_copied() {
-    let store = MemoryStore::default();
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = MemoryStore::new(Arc::clone(&gauge));
     let body = Bytes::from(vec![7; SHARED_BODY_MIN_BYTES]);
-    let locations = keep(&store, &[(vec![0, 0], vec![0; 14], body.clone())]);
+    let locations = keep(&store, &gauge, &[(vec![0, 0], vec![0; 14], body.clone())]);
     assert_eq!(locations[0].in_memory().expect("in memory").body.as_ptr(), body.as_ptr());
+}
+
+#[test]
+fn a_large_body_counts_once_until_its_last_part_is_gone() {
+    const LEN: u64 = 1_000_000;
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = MemoryStore::new(Arc::clone(&gauge));
+    let body = SharedBody::new(Bytes::from(vec![7; LEN as usize]), &gauge);
+    let message = MessageRef { body: &body, shared_body: Some(&body), ..MessageRef::default() };
+    let mut locations = Vec::new();
+    for _ in 0..3 {
+        store.keep(&mut std::iter::once(message), &mut locations).expect("kept");
+    }
+    assert!((LEN..LEN + 1000).contains(&gauge.used_bytes()), "{}", gauge.used_bytes());
+    assert!(gauge.waiting_bytes() > 3 * LEN, "in three places");
+    let part = body.slice(10..20);
+    drop((body, locations));
+    assert_eq!(gauge.waiting_bytes(), 0);
+    assert!((LEN..LEN + 200).contains(&gauge.used_bytes()), "{}", gauge.used_bytes());
+    drop(part);
+    assert_eq!(gauge.used_bytes(), 0);
 }
 
 #[test]
@@ -71,7 +101,7 @@ fn one_unsettled_message_pins_no_more_than_its_chunk() {
     let gauge = Arc::new(MemoryGauge::default());
     let store = MemoryStore::new(Arc::clone(&gauge));
     let message = (vec![0, 0], vec![0; 14], Bytes::from(vec![7; 1000]));
-    let mut locations = keep(&store, &vec![message; 10_000]);
+    let mut locations = keep(&store, &gauge, &vec![message; 10_000]);
     assert!(gauge.used_bytes() > 10_000_000);
     locations.truncate(1);
     assert!(gauge.used_bytes() < 2 * CHUNK_TARGET_BYTES as u64);

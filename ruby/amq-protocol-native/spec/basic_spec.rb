@@ -25,6 +25,7 @@ RSpec.describe AMQ::Protocol::Basic do
     end
     expect { described_class.encode_properties(0, timestamp: Time.now) }.to raise_error(TypeError)
     expect { described_class.encode_properties(0, type: "x" * 256) }.to raise_error(RangeError)
+    expect { described_class.encode_properties(0, timestamp: 2**64) }.to raise_error(RangeError)
   end
 
   it "encodes each property by itself" do

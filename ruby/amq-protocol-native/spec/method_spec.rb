@@ -70,6 +70,7 @@ RSpec.describe AMQ::Protocol::Method do
     payload = ->(tag) { AMQ::Protocol::Basic::Ack.encode(1, tag, false).payload[4, 8].unpack1("Q>") }
     expect([0, 255, 2**62, 2**64 - 1, -1, 2.9].map(&payload)).to eq([0, 255, 2**62, 2**64 - 1, 2**64 - 1, 2])
     [nil, "5", Time.at(0), :tag, true].each { |wrong| expect { payload.call(wrong) }.to raise_error(TypeError) }
+    [2**64, 2**200, -(2**63) - 1].each { |large| expect { payload.call(large) }.to raise_error(RangeError) }
   end
 
   it "takes anything for a short string that fits" do

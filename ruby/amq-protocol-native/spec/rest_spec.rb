@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "English"
+require "tmpdir"
 
 RSpec.describe AMQ::Protocol::Error do
   it "finds the class of a reply code" do
@@ -192,6 +193,28 @@ RSpec.describe "the patch of Bunny" do
     RUBY
     lib = File.expand_path("../lib", __dir__)
     output = IO.popen([RbConfig.ruby, "-I", lib, "-e", program, err: %i[child out]], &:read)
-    expect(output).to match(/does not know Bunny 99\.0/).and end_with("Bunny::Transport\n")
+    expect(output).to match(/does not know Bunny::Session#send_frameset, .* of this Bunny 99\.0/).and end_with("Bunny::Transport\n")
+  end
+
+  it "knows a method by its code, and none that another gem has changed" do
+    program = <<~RUBY
+      module Bunny; end
+      require "amq-protocol-native/bunny/probe"
+      { "plain" => "def call(a)\n  a + 1\nend", "told" => "def call(a)\n  # Adds.\n\n  a  +  1\nend # call",
+        "other" => "def call(a)\n  a + 2\nend" }.each do |name, code|
+        file = File.join(ARGV[0], "\#{name}.rb")
+        File.write(file, "module Bunny\n  class \#{name.capitalize}\n\#{code.gsub(/^/, '    ')}\n    def next = 3\n  end\nend\n")
+        load file
+      end
+      Bunny::Changed = Class.new(Bunny::Plain) { prepend(Module.new { def call(a) = super }) }
+      Bunny::Evaluated = Class.new { class_eval("def call(a)\n  a + 1\nend") }
+      probe = AMQ::Protocol::Bunny::Probe
+      digest = probe.send(:digest, Bunny::Plain, "call")
+      names = %w[Plain Told Other Changed Evaluated].map { |name| "\#{name}#call" } + ["Plain#missing", "Missing#call"]
+      puts probe.unknown(names.to_h { |name| [name, [digest]] })
+    RUBY
+    lib = File.expand_path("../lib", __dir__)
+    output = Dir.mktmpdir { |folder| IO.popen([RbConfig.ruby, "-I", lib, "-e", program, folder, err: %i[child out]], &:read) }
+    expect(output.split).to eq(%w[Other Changed Evaluated].map { |name| "Bunny::#{name}#call" } + %w[Bunny::Plain#missing Bunny::Missing#call])
   end
 end

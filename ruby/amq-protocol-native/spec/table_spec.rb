@@ -52,8 +52,12 @@ RSpec.describe AMQ::Protocol::Table do
     expect((encoded << "more").bytesize).to be > 4
   end
 
-  it "cuts integers to 64 bits" do
-    expect(round_trip(2**64 + 5)).to eq(5)
+  it "refuses integers beyond 64 bits, with their sign" do
+    [2**63, 2**64 - 1, 2**64, 2**64 + 5, 2**200, -(2**63) - 1, -(2**64), -(2**64) + 5, -(2**200)].each do |value|
+      [value, [value], { "in" => value }].each { |one| expect { round_trip(one) }.to raise_error(RangeError, /64 bits/) }
+    end
+    expect { round_trip(Time.at(2**70)) }.to raise_error(RangeError)
+    [2**62, 2**63 - 1, -(2**62) - 1, -(2**63)].each { |value| expect(round_trip([value])).to eq([value]) }
   end
 
   it "gives new binary Strings that can be changed" do

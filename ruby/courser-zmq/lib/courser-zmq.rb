@@ -1,5 +1,11 @@
 # frozen_string_literal: true
 
+# This file and those that require it can be read by older Rubies, so that they say this; the others can't.
+if RUBY_VERSION.to_i < 3
+  ruby = RUBY_ENGINE == 'jruby' ? "JRuby #{JRUBY_VERSION} (Ruby #{RUBY_VERSION})" : "Ruby #{RUBY_VERSION}"
+  raise LoadError, "courser-zmq needs Ruby 3.0 or newer, or JRuby 9.4 or newer, and this is #{ruby}"
+end
+
 require 'ffi'
 
 # ZeroMQ for Ruby, on the system's libzmq through FFI. It has the whole interface of the ffi-rzmq gem, and one with

@@ -14,6 +14,30 @@ RSpec.describe ZMQ::Context do
     end
   end
 
+  describe 'in another Ractor', :mri do
+    # @return what the block returns there: the class and the text of what it raises
+    def elsewhere(&block)
+      experimental = Warning[:experimental]
+      Warning[:experimental] = false
+      ractor = Ractor.new(&block)
+      ractor.respond_to?(:take) ? ractor.take : ractor.value
+    ensure
+      Warning[:experimental] = experimental
+    end
+
+    it 'raises an error that says so, whether it is made by new or by create' do
+      text = 'a ZMQ::Context works in the main Ractor only'
+      made = elsewhere { ZMQ::Context.new rescue [$!.class.name, $!.message] } # rubocop:disable Style
+      expect(made).to match(['Ractor::UnsafeError', start_with(text)])
+      created = elsewhere { ZMQ::Context.create rescue [$!.class.name, $!.message] } # rubocop:disable Style
+      expect(created).to match(['Ractor::UnsafeError', start_with(text)])
+    end
+
+    it 'gives no nil for a message' do
+      expect(elsewhere { ZMQ::Message.create.nil? rescue 'raised' }).not_to be(true) # rubocop:disable Style
+    end
+  end
+
   describe '.new' do
     it 'raises a ContextError for a negative number of threads' do
       expect { described_class.new(-1) }.to raise_error(ZMQ::ContextError) { |error| expect(error).to be_einval }

@@ -62,6 +62,14 @@ RSpec.describe LibZMQ do
     expect([socket.close, described_class.zmq_ctx_term(raw)]).to eq([0, 0])
   end
 
+  it 'says which Rubies it needs where the Ruby is older' do
+    older = "Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = '2.6.8'; "
+    %w[courser-zmq ffi-rzmq].each do |name|
+      result = run_ruby("#{older} require '#{name}'")
+      expect(result.errors).to include('LoadError', 'needs Ruby 3.0 or newer, or JRuby 9.4 or newer', 'Ruby 2.6.8')
+    end
+  end
+
   it 'says how to install libzmq where there is none' do
     result = run_ruby("ENV['COURSER_ZMQ_LIBRARY'] = 'libnowhere.so'; require 'courser-zmq'")
     expect(result.status).not_to be_success

@@ -43,7 +43,7 @@ RSpec.describe 'socket patterns' do
 
       it 'ROUTER with ROUTER_MANDATORY refuses a peer it does not know' do
         router, = pair_of(ZMQ::ROUTER, ZMQ::DEALER, bound: { router_mandatory: 1 })
-        expect([router.send_strings(%w[nobody hello]), ZMQ::Util.errno]).to eq([-1, ZMQ::EHOSTUNREACH])
+        expect([router.send_strings(%w[stranger hello]), ZMQ::Util.errno]).to eq([-1, ZMQ::EHOSTUNREACH])
       end
 
       it 'PUB sends what SUB asked for' do
@@ -56,7 +56,7 @@ RSpec.describe 'socket patterns' do
         expect(publisher.receive(timeout: Sockets::SOON)).to eq("\x00a".b)
       end
 
-      it 'PUB drops what nobody asked for' do
+      it 'PUB drops what no peer asked for' do
         publisher, subscriber = pair_of(ZMQ::PUB, ZMQ::SUB)
         expect(publisher.send_string('lost')).to eq(4)
         expect(receive_now(subscriber)).to be_nil

@@ -21,6 +21,27 @@ RSpec.describe 'proxies' do
     sockets.each(&:close)
   end
 
+  # Runs the block in a thread, with two sockets of its own whose context is shut down meanwhile.
+  def in_a_context_that_ends
+    ready = Queue.new
+    thread = Thread.new do
+      sockets = sockets_at_the_end(ready)
+      yield sockets
+    ensure
+      sockets&.each(&:close)
+    end
+    ready.pop
+    context.terminate
+    thread.value
+  end
+
+  def sockets_at_the_end(ready)
+    sockets = [context.socket(ZMQ::PULL), context.socket(ZMQ::PUSH)]
+    ready << true
+    eventually { sockets.first.recv_string(+'', ZMQ::DONTWAIT) == -1 && ZMQ::Util.errno == ZMQ::ETERM }
+    sockets
+  end
+
   [ZMQ::Device, ZMQ::Proxy].each do |kind|
     describe kind do
       it 'passes messages on until the context ends' do
@@ -41,6 +62,14 @@ RSpec.describe 'proxies' do
           pusher.send_string('hello')
           expect([puller, witness].map { |socket| socket.receive(timeout: Sockets::SOON) }).to eq(%w[hello hello])
         end
+      end
+
+      it 'ends at once where the context has ended just before' do
+        expect(in_a_context_that_ends { |sockets| kind.new(*sockets) }).to be_a(kind)
+      end
+
+      it 'does so where it is steered, too, as on JRuby and in fibers' do
+        expect(in_a_context_that_ends { |sockets| [kind.allocate.send(:run_steered, *sockets, nil)] }).to eq([nil])
       end
 
       it 'takes nothing but sockets' do

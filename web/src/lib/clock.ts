@@ -1,4 +1,4 @@
-// Timers that also run while nobody looks: browsers slow down those of hidden tabs, but not those of workers.
+// Timers that also run while the tab is hidden: browsers slow down those of such tabs, but not those of workers.
 import { createSignal } from "solid-js";
 import Ticker from "./ticker?worker";
 

@@ -43,7 +43,7 @@ export class Parser {
   }
 }
 
-/** Hears what `path` sends for as long as somebody looks, and connects again when the connection is lost. */
+/** Hears what `path` sends for as long as the page is shown, and connects again when the connection is lost. */
 export function follow(path: string, hear: (events: Sent[]) => void, opened: () => void = () => {}): Following {
   const [reading, setReading] = createSignal<Reading>("connecting");
   const [error, setError] = createSignal<ApiError>();

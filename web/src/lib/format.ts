@@ -49,7 +49,26 @@ export function milliseconds(ms: number): string {
 /** A time of today, as clocks here show it. */
 export const clockTime = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour12: false });
 
-export const utc = (ms: number): string => new Date(ms).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+/** As far from 1970 as a Date reaches. */
+const DATE_MS_MAX = 8.64e15;
+
+/** A time as ISO 8601 has it; empty where no calendar reaches, since clients can send any number. */
+export const iso = (ms: number): string => (Math.abs(ms) <= DATE_MS_MAX ? new Date(ms).toISOString() : "");
+
+export const utc = (ms: number): string => iso(ms).replace("T", " ").replace(/\.\d+Z$/, " UTC") || "no date";
+
+/** The time of day, to the millisecond. */
+export const timeOfDay = (ms: number): string => iso(ms).replace(/^.*T|Z$/g, "");
+
+/** Units of the property `timestamp`, in milliseconds, each with the first number that is too large for it: seconds from the year 5138 on. */
+const TIMESTAMP_UNITS: [number, number, string][] = [[1e11, 1000, ""], [1e14, 1, "milliseconds"], [1e17, 1e-3, "microseconds"], [Infinity, 1e-6, "nanoseconds"]];
+
+/** The date that a timestamp means. The protocol has seconds; many clients send a finer unit. */
+export function timestamp(value: number): string {
+  const unit = TIMESTAMP_UNITS.find(([below]) => value < below);
+  if (!unit) return "no date";
+  return utc(value * unit[1]) + (unit[2] && `, if in ${unit[2]}`);
+}
 
 /** `1 queue`, `2 queues`. */
 export const plural = (number: number, noun: string): string =>

@@ -10,7 +10,7 @@ interface Options<T> {
   read: (sent: Sent) => T;
   /** So many are kept: the browser's memory is bounded. */
   most: number;
-  /** The broker sends what there was lately each time that somebody connects. */
+  /** The broker sends what there was lately to each page that connects. */
   replays?: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Logging in at whoever issues tokens. The broker brings the code there and keeps the tokens: the page only goes and comes back.
+// Logging in at the provider that issues tokens. The broker brings the code there and keeps the tokens: the page only goes and comes back.
 import { ApiError, address, send } from "./http";
 import { settle } from "./route";
 
@@ -17,7 +17,7 @@ export interface EndSession {
   client_id: string;
 }
 
-/** What is remembered in this tab while somebody is away. */
+/** What is remembered in this tab while the user is at the provider. */
 interface Away {
   state: string;
   hash: string;
@@ -47,8 +47,8 @@ export function logOutThere(left: EndSession): void {
 const REASONS: Record<string, string> = {
   access_denied: "The login was refused or given up there.",
   invalid_scope: "It does not know the scopes that the broker asks for (oauth.client_scopes), or does not give them.",
-  unauthorized_client: "It does not let this page log anybody in: look at the client's settings there.",
-  unsupported_response_type: "It does not let this page log anybody in with a code: look at the client's settings there.",
+  unauthorized_client: "It does not let this page log users in: look at the client's settings there.",
+  unsupported_response_type: "It does not let this page log users in with a code: look at the client's settings there.",
   invalid_request: "It does not understand the request: look at the client's settings there, and at oauth.authorization_params.",
   server_error: "It has a fault. Try again later.",
   temporarily_unavailable: "It is not available now. Try again later.",
@@ -66,7 +66,7 @@ export async function arrival<T>(known: Promise<Auth>): Promise<T | undefined> {
   return send<T>({ method: "POST", path: "/api/oauth/session", body: { page: page(), code, state } }, { isAttempt: true });
 }
 
-/** Words of the provider are shown only if they belong to a login of this tab: anybody can make a link with others. */
+/** Words of the provider are shown only if they belong to a login of this tab: a stranger can make a link with others. */
 async function reason(known: Promise<Auth>, error: string, description: string | null): Promise<string> {
   const name = (await known).oauth_provider_name || "The provider";
   const code = /^[a-z_]{1,60}$/.test(error) ? ` (${error})` : "";
@@ -78,7 +78,7 @@ function remember(away: Away): void {
   try {
     sessionStorage.setItem(AWAY, JSON.stringify(away));
   } catch {
-    // Whoever comes back begins at the overview.
+    // Who comes back begins at the overview.
   }
 }
 

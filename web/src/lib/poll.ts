@@ -1,4 +1,4 @@
-// Asks the broker again and again, as long as somebody looks.
+// Asks the broker again and again, as long as the page is shown.
 import { createEffect, createSignal, onCleanup, untrack, type Accessor } from "solid-js";
 import { createStore, reconcile } from "solid-js/store";
 import { after, hidden, now } from "./clock";
@@ -18,7 +18,7 @@ export const isSilent = (): boolean => !reachable() || now() - answeredAt() > si
 /** So many times as long as an answer took is waited before the next question. */
 const GENTLE_TIMES = 60;
 const GENTLE_MS_MAX = 60_000;
-/** The same after a failure, whose end somebody waits to see. */
+/** The same after a failure, whose end the user waits to see. */
 const FAILED_MS_MAX = 10_000;
 /** The fastest answer so far: so much the network takes, whatever is asked. */
 let fastestMs = Infinity;
@@ -67,7 +67,7 @@ export function poll<S, T>(
     try {
       const answer = await ask(question, controller.signal);
       if (controller.signal.aborted) return;
-      // What is the same as before stays, so that nobody loses the place in a list.
+      // What is the same as before stays, so that the user keeps the place in a list.
       setState("data", reconcile(answer as unknown, { key: "name" }));
       setError(undefined);
       setAt(Date.now());

@@ -1,4 +1,4 @@
-// How the broker is as a whole. It is asked for as long as somebody is logged in, also while the tab is hidden, so that
+// How the broker is as a whole. It is asked for as long as a user is logged in, also while the tab is hidden, so that
 // the charts of the overview have no holes.
 import { createRoot, createSignal } from "solid-js";
 import { get, withQuery } from "./http";

@@ -52,7 +52,7 @@ export class Samples {
     }
     const times = [...byTime.keys()].filter((at) => at >= since).sort((one, other) => one - other).slice(0, -1);
     const rows = times.map((at) => ({ at, values: byTime.get(at)! }));
-    // While nobody looked, the broker repeats what it saw last: what grew then is spread over that time.
+    // While no page was open, the broker repeats what it saw last: what grew then is spread over that time.
     // Its newest one is of now, and added by who asks.
     this.rows = rows.filter((row, nth) => nth === 0 || JSON.stringify(row.values) !== JSON.stringify(rows[nth - 1]!.values));
     this.changed((version) => version + 1);

@@ -1,4 +1,4 @@
-// Files for whoever looks at the page.
+// Files that the page hands to its user.
 
 export function download(name: string, content: BlobPart): void {
   const address = URL.createObjectURL(new Blob([content]));

@@ -15,7 +15,7 @@ interface Session {
 }
 
 const [user, setUser] = createSignal<User>();
-/** Why nobody is logged in, if that needs to be said. */
+/** Why no user is logged in, if that needs to be said. */
 const [ended, setEnded] = createSignal("");
 /** How the user shows who it is to other programs. */
 const [withToken, setWithToken] = createSignal(false);
@@ -94,7 +94,7 @@ function whyNotLetIn(error: unknown): string {
   if (!(error instanceof ApiError)) return String(error);
   const provider = auth().oauth_provider_name ?? "the provider";
   if (isUntagged(error)) {
-    return `You are logged in at ${provider}, but your token has no scope with one of the tags that let you in here: ${TAGS}. Whoever administers ${provider} can add one.`;
+    return `You are logged in at ${provider}, but your token has no scope with one of the tags that let you in here: ${TAGS}. An administrator of ${provider} can add one.`;
   }
   return error.message;
 }

@@ -1,4 +1,4 @@
-// What the browser remembers of how somebody likes the page. Nothing secret.
+// What the browser remembers of how a user likes the page. Nothing secret.
 import { createSignal, type Accessor } from "solid-js";
 
 const PREFIX = "courser.";

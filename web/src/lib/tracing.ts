@@ -7,9 +7,10 @@ import type { Vhost } from "./types";
 const EXCHANGE = "amq.rabbitmq.trace";
 /** Copies that wait for the page at most; the oldest go first. */
 const COPIES_MAX = 20_000;
-/** Copies that are taken at once. */
+/** Copies that one request reads, and requests in a row until the page is drawn again. */
 const TAKEN = 500;
-/** Without anybody who takes them, the copies and their queue go after so long. */
+const ROUNDS_MAX = 2 * (COPIES_MAX / TAKEN);
+/** Copies that no page takes, and their queue, go after so long. */
 const UNUSED_MS = 300_000;
 
 export interface Death {
@@ -64,13 +65,18 @@ interface Copy {
   properties: { headers?: Record<string, unknown> };
 }
 
-/** Takes the copies that wait. They are looked at first, as a look knows when each came, and purged when they are here. */
-export async function take(vhost: string, queue: string, signal: AbortSignal, here: (steps: Step[]) => void): Promise<number> {
+/**
+ * Takes the copies that wait, until none is left. They are read first, as a read says when each came, and purged when they
+ * are here. One call at a time: a purge is by count, so two would remove what neither has read.
+ */
+export async function take(vhost: string, queue: string, signal: AbortSignal, here: (steps: Step[]) => void): Promise<void> {
   const path = withQuery(`/api/queues/${seg(vhost)}/${seg(queue)}/messages`, { count: TAKEN, truncate: 0 });
-  const { messages } = await get<{ messages: Copy[] }>(path, { signal });
-  here(messages.map(stepOf));
-  if (messages.length > 0) await send(purgeQueue(vhost, queue, messages.length));
-  return messages.length;
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const { messages, next } = await get<{ messages: Copy[]; next: number | null }>(path, { signal });
+    here(messages.map(stepOf));
+    if (messages.length > 0) await send(purgeQueue(vhost, queue, messages.length));
+    if (messages.length === 0 || next === null) return;
+  }
 }
 
 function stepOf(copy: Copy): Step {
@@ -90,8 +96,47 @@ function stepOf(copy: Copy): Step {
     user: String(known["user"] ?? ""),
     connection: String(known["connection"] ?? ""),
     channel: Number(known["channel"] ?? 0),
-    deaths: Array.isArray(deaths) ? (deaths as Death[]) : [],
+    deaths: Array.isArray(deaths) ? deaths.filter(isDeath) : [],
   };
+}
+
+/** Whether it is an entry as brokers write them: publishers can send any x-death. */
+function isDeath(entry: unknown): entry is Death {
+  const { queue, reason } = (entry ?? {}) as Partial<Death>;
+  return typeof queue === "string" && typeof reason === "string";
+}
+
+/** Steps as they come in. Each has a number, so those that never came are known. */
+export interface Log {
+  /** The last ones. */
+  steps: Step[];
+  /** How many came before these. */
+  older: number;
+  /** How many never came, as more waited than the queue holds, or another page took them. */
+  missing: number;
+  /** The number of the first step after the last gap. */
+  wholeFrom: number;
+}
+
+export const EMPTY_LOG: Log = { steps: [], older: 0, missing: 0, wholeFrom: 0 };
+
+/** Steps that are kept: the browser's memory is bounded. */
+const STEPS_MAX = COPIES_MAX;
+
+/** Adds steps behind `last`, the number of the one before them. */
+export function logged(log: Log, fresh: Step[], last: number | undefined): Log {
+  let { missing, wholeFrom } = log;
+  let before = last;
+  for (const { nth } of fresh) {
+    if (before !== undefined && nth > before + 1) {
+      missing += nth - before - 1;
+      wholeFrom = nth;
+    }
+    before = nth;
+  }
+  const all = [...log.steps, ...fresh];
+  const steps = all.slice(-STEPS_MAX);
+  return { steps, older: log.older + all.length - steps.length, missing, wholeFrom };
 }
 
 /** What is known of one message, by its id. */

@@ -1,7 +1,7 @@
 // What happens in the broker, as it happens.
 import { Show } from "solid-js";
 import type { Sent } from "../lib/events";
-import { utc } from "../lib/format";
+import { iso, timeOfDay, utc } from "../lib/format";
 import { withQuery } from "../lib/http";
 import { query, setQuery, to, vhost } from "../lib/route";
 import { Args, Badge, Empty, Link, type Tone } from "../ui/bits";
@@ -63,7 +63,7 @@ export function Events() {
             tools={<Select label="Kinds" hideLabel value={query("kind")} set={(kind) => setQuery({ kind })} options={KINDS} />}
             empty={<Empty title="Nothing has happened yet"><p>Logins, connections, queues that come and go, policies, alarms: they appear here as they come.</p></Empty>}
             columns={[
-              { label: "When", cell: (one) => <time class="mono" dateTime={new Date(one.at_ms).toISOString()} title={utc(one.at_ms)}>{new Date(one.at_ms).toISOString().slice(11, 23)}</time> },
+              { label: "When", cell: (one) => <time class="mono" dateTime={iso(one.at_ms)} title={utc(one.at_ms)}>{timeOfDay(one.at_ms)}</time> },
               { label: "What", cell: (one) => <Badge tone={toneOf(one.kind)}>{one.kind}</Badge> },
               { label: "Vhost", cell: (one) => one.vhost },
               { label: "Object", cell: (one) => <Name of={one} /> },

@@ -1,7 +1,7 @@
 // The broker's log, as it is written.
 import { Show } from "solid-js";
 import type { Sent } from "../lib/events";
-import { utc } from "../lib/format";
+import { iso, timeOfDay, utc } from "../lib/format";
 import { withQuery } from "../lib/http";
 import { query, setQuery } from "../lib/route";
 import { Badge, Empty, type Tone } from "../ui/bits";
@@ -33,7 +33,7 @@ export function LogPage() {
             tools={<Select label="Levels" hideLabel value={query("level")} set={(level) => setQuery({ level })} options={LEVELS} />}
             empty={<Empty title="Nothing was logged">What the broker logs appears here as it comes.</Empty>}
             columns={[
-              { label: "When", cell: (one) => <time class="mono" dateTime={new Date(one.at_ms).toISOString()} title={utc(one.at_ms)}>{new Date(one.at_ms).toISOString().slice(11, 23)}</time> },
+              { label: "When", cell: (one) => <time class="mono" dateTime={iso(one.at_ms)} title={utc(one.at_ms)}>{timeOfDay(one.at_ms)}</time> },
               { label: "Level", cell: (one) => <Badge tone={TONES[one.level] ?? "plain"}>{one.level}</Badge> },
               { label: "Component", cell: (one) => <span class="mono muted">{one.target}</span> },
               { label: "Text", cell: (one) => <span class="log-text">{one.text}</span> },

@@ -150,7 +150,7 @@ function Charts() {
   );
 }
 
-/** Where to begin while nobody is connected. */
+/** Where to begin while no client is connected. */
 function FirstSteps() {
   const amqp = () => overview()?.listeners?.find((one) => one.protocol === "amqp");
   const address = () => `amqp://guest:guest@${location.hostname}:${amqp()?.port ?? 5672}/%2F`;

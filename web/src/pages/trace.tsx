@@ -1,17 +1,15 @@
 // The way of messages: what was published where, where it went, who got it, where it died.
 import { createMemo, createSignal, For, Show } from "solid-js";
-import { exact, plural, utc } from "../lib/format";
+import { exact, iso, plural, timeOfDay, utc } from "../lib/format";
 import { get, seg } from "../lib/http";
 import { poll } from "../lib/poll";
 import { query, setQuery, to, vhost } from "../lib/route";
-import { begin, end, freshName, newDeaths, stories, take, type Death, type Step, type Story } from "../lib/tracing";
+import { begin, EMPTY_LOG, end, freshName, logged, newDeaths, stories, take, type Death, type Log, type Step, type Story } from "../lib/tracing";
 import type { Vhost } from "../lib/types";
 import { Badge, Button, Empty, Link, Panel, Problem, Time } from "../ui/bits";
 import { Ask } from "../ui/dialog";
 import { Table } from "../ui/table";
 
-/** Steps that are kept: the browser's memory is bounded. */
-const STEPS_MAX = 5000;
 const SHOWN = 100;
 
 export function Trace() {
@@ -65,16 +63,24 @@ function Switches(props: { vhost: Vhost; done: () => void }) {
 }
 
 function Followed(props: { vhost: string; queue: string }) {
-  const [steps, setSteps] = createSignal<Step[]>([]);
-  // Copies whose purge did not come through are there again.
-  let last = -1;
+  const [log, setLog] = createSignal<Log>(EMPTY_LOG);
+  let last: number | undefined;
   const here = (copies: Step[]) => {
-    const fresh = copies.filter((one) => one.nth > last);
+    // Copies whose purge did not come through are there again.
+    const fresh = copies.filter((one) => last === undefined || one.nth > last);
     if (fresh.length === 0) return;
+    const before = last;
     last = fresh.at(-1)!.nth;
-    setSteps((before) => [...before, ...fresh].slice(-STEPS_MAX));
+    setLog((log) => logged(log, fresh, before));
   };
-  const look = poll(() => props.queue, (queue, signal) => take(props.vhost, queue, signal, here), { always: true });
+  let taking = Promise.resolve();
+  const takeAfter = (queue: string, signal: AbortSignal) => {
+    const taken = taking.then(() => (signal.aborted ? undefined : take(props.vhost, queue, signal, here)));
+    taking = taken.catch(() => {});
+    return taken;
+  };
+  const look = poll(() => props.queue, takeAfter, { always: true });
+  const steps = () => log().steps;
   const all = createMemo(() => stories(steps()));
   const found = () => all().filter((one) => one.id.includes(query("name"))).reverse();
   const story = () => all().find((one) => one.id === query("id"));
@@ -88,12 +94,15 @@ function Followed(props: { vhost: string; queue: string }) {
         </div>
         <span class="grow" />
         <Button onClick={look.refresh}>Refresh</Button>
-        <Button onClick={() => setSteps([])}>Clear</Button>
+        <Button onClick={() => setLog(EMPTY_LOG)}>Clear</Button>
       </div>
       <Show when={query("id")}>
         <Panel title={<>Message <span class="mono">{query("id")}</span></>} aside={<Button kind="quiet" onClick={() => setQuery({ id: undefined })}>Close</Button>}>
           <Show when={story()} fallback={<p class="muted">Nothing was seen of it so far.</p>}>{(story) => <Timeline story={story()} vhost={props.vhost} />}</Show>
         </Panel>
+      </Show>
+      <Show when={log().missing > 0}>
+        <p role="status"><Badge tone="warn">incomplete</Badge> {plural(log().missing, "step")} did not get here: there were more than the queue of the copies holds until they are taken, or another page took them. A message may have gone on since.</p>
       </Show>
       <Panel title={`Messages (${exact(found().length)})`} flush>
         <Table
@@ -102,24 +111,26 @@ function Followed(props: { vhost: string; queue: string }) {
             { label: "Message", cell: (one) => <button type="button" class="link mono" onClick={() => setQuery({ id: one.id })}>{one.id}</button> },
             { label: "First seen", cell: (one) => <Time at={one.steps[0]!.at} /> },
             { label: "Came by", cell: (one) => <>{one.steps[0]!.exchange || "(default exchange)"} <span class="mono">{one.steps[0]!.keys.join(", ")}</span></> },
-            { label: "What happened", cell: (one) => <Outcome story={one} /> },
+            { label: "What happened", cell: (one) => <Outcome story={one} isWhole={one.steps[0]!.nth >= log().wholeFrom} /> },
           ]}
         />
         <p class="muted small pad">
-          {found().length > SHOWN ? `The first ${SHOWN}. ` : ""}{nameless() > 0 ? `${plural(nameless(), "step")} of messages without a message_id can't be told apart. ` : ""}Acknowledgements are not copied: that a message was refused shows when it is delivered again, or out of the queue of its dead letters.
+          {found().length > SHOWN ? `The first ${SHOWN}. ` : ""}{log().older > 0 ? `${plural(log().older, "older step")} are kept no more. ` : ""}{nameless() > 0 ? `${plural(nameless(), "step")} of messages without a message_id can't be told apart. ` : ""}Acknowledgements are not copied: that a message was refused shows when it is delivered again, or out of the queue of its dead letters.
         </p>
       </Panel>
     </>
   );
 }
 
-function Outcome(props: { story: Story }) {
+function Outcome(props: { story: Story; isWhole: boolean }) {
   const deliveries = () => props.story.steps.filter((one) => one.what === "delivered");
   const isLost = () => props.story.steps.every((one) => one.what === "published" && one.queues.length === 0);
   return (
     <span class="badges">
       <Show when={isLost()}><Badge tone="bad">went to no queue</Badge></Show>
-      <Show when={!isLost() && deliveries().length === 0}><Badge tone="info">waits</Badge></Show>
+      <Show when={!isLost() && deliveries().length === 0}>
+        <Show when={props.isWhole} fallback={<Badge title="Steps are missing since then: it may have been delivered">not known</Badge>}><Badge tone="info">waits</Badge></Show>
+      </Show>
       <Show when={deliveries().length > 0}><Badge tone="good">delivered{deliveries().length > 1 ? ` ${deliveries().length} times` : ""}</Badge></Show>
       <Show when={deliveries().some((one) => one.redelivered)}><Badge tone="warn">again</Badge></Show>
       <Show when={props.story.steps.some((one) => one.deaths.length > 0)}><Badge tone="warn">dead letter</Badge></Show>
@@ -137,7 +148,7 @@ function Timeline(props: { story: Story; vhost: string }) {
           <>
             <For each={newDeaths(step, props.story.steps.slice(0, nth()))}>{(death) => <Died death={death} vhost={props.vhost} />}</For>
             <li class={step.what}>
-              <time dateTime={new Date(step.at).toISOString()} title={utc(step.at)}>{new Date(step.at).toISOString().slice(11, 23)}</time> <span class="muted">{since(step.at)}</span>
+              <time dateTime={iso(step.at)} title={utc(step.at)}>{timeOfDay(step.at)}</time> <span class="muted">{since(step.at)}</span>
               <div><Happened step={step} vhost={props.vhost} /></div>
             </li>
           </>
@@ -149,7 +160,7 @@ function Timeline(props: { story: Story; vhost: string }) {
 
 const Died = (props: { death: Death; vhost: string }) => (
   <li class="died">
-    <time dateTime={new Date(props.death.time * 1000).toISOString()} title={utc(props.death.time * 1000)}>{new Date(props.death.time * 1000).toISOString().slice(11, 19)}</time>
+    <time dateTime={iso(props.death.time * 1000)} title={utc(props.death.time * 1000)}>{timeOfDay(props.death.time * 1000).slice(0, 8)}</time>
     <div>
       <Badge tone="bad">{props.death.reason}</Badge> in <Link to={to(["queues", props.vhost, props.death.queue])}>{props.death.queue}</Link>
       {props.death.count > 1 ? `, ${props.death.count} times by now` : ""}: it became a dead letter.

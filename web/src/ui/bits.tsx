@@ -23,7 +23,7 @@ export function Num(props: { of: number | undefined; as?: "count" | "rate" | "by
 /** When something was: how long ago, and exactly on hover. */
 export function Time(props: { at: number }) {
   return (
-    <time dateTime={new Date(props.at).toISOString()} title={`${format.utc(props.at)} · ${new Date(props.at).toLocaleString()} here`}>
+    <time dateTime={format.iso(props.at)} title={`${format.utc(props.at)} · ${new Date(props.at).toLocaleString()} here`}>
       {format.duration(now() - props.at)} ago
     </time>
   );

@@ -1,4 +1,4 @@
-// What somebody should know, as the broker says it.
+// What the operator should know, as the broker says it.
 import { For, type JSX } from "solid-js";
 import { to } from "../lib/route";
 import { Badge, Link, Time, type Tone } from "./bits";

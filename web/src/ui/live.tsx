@@ -17,7 +17,7 @@ interface Props<T> {
   text: (one: T) => string;
   columns: { label: string; cell: (one: T) => JSX.Element }[];
   name: string;
-  /** The broker sends what there was lately each time that somebody connects. */
+  /** The broker sends what there was lately to each page that connects. */
   replays?: boolean;
   tools?: JSX.Element;
   empty: JSX.Element;

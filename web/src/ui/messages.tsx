@@ -54,7 +54,7 @@ const COLUMNS: Column[] = [
 
 const Age = (props: { at?: number }) => (
   <Show when={props.at} fallback={<span class="muted">–</span>}>
-    {(at) => <time dateTime={new Date(at()).toISOString()} title={`${format.utc(at())} · ${new Date(at()).toLocaleString()} here`}>{format.duration(now() - at())}</time>}
+    {(at) => <time dateTime={format.iso(at())} title={`${format.utc(at())} · ${new Date(at()).toLocaleString()} here`}>{format.duration(now() - at())}</time>}
   </Show>
 );
 
@@ -154,7 +154,7 @@ function Card(props: { line: Line; shownBytes: number }) {
     }
   };
   const facts = (): [string, string][] => [
-    ...properties().map(([name, value]): [string, string] => [name, name === "timestamp" ? `${literal(value)} (${format.utc(Number(value) * 1000)})` : literal(value)]),
+    ...properties().map(([name, value]): [string, string] => [name, name === "timestamp" ? `${literal(value)} (${format.timestamp(Number(value))})` : literal(value)]),
     ...headers().map(([name, value]): [string, string] => [`header ${name}`, literal(value)]),
   ];
   const text = () => (!raw() && pretty()) || message().payload;

@@ -1,4 +1,4 @@
-// Views of a list by name: filter, order and columns. They are kept here; their addresses can be sent to anybody.
+// Views of a list by name: filter, order and columns. They are kept here; their addresses can be sent to others.
 import { createSignal, For, Show } from "solid-js";
 import { place } from "../lib/route";
 import { stored } from "../lib/store";

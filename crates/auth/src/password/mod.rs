@@ -6,12 +6,14 @@
 //! that RabbitMQ can import. No hash is ever given out under another algorithm's name.
 
 mod argon;
+mod no_hashing;
 mod rabbit;
 
 use crate::bounds::PASSWORD_BYTES_MAX;
 use crate::error::AccountError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+pub use no_hashing::NoHashing;
 use rabbit::{Salted, Sum};
 use std::fmt;
 
@@ -29,7 +31,7 @@ pub enum Hashing {
     #[default]
     Argon2id,
     /// RabbitMQ's salted SHA-256, so that exported definitions can be imported there; nothing is
-    /// replaced. Whoever gets hold of such a hash tries passwords millions of times faster.
+    /// replaced. An attacker who gets hold of such a hash tries passwords millions of times faster.
     RabbitSha256,
 }
 

@@ -1,4 +1,4 @@
-//! Users whom somebody else knows: what is asked of it, and what is said where it refuses.
+//! Users of another authority: what is asked of it, and what is said where it refuses.
 
 use super::accounts::accounts;
 use courser_auth::{
@@ -91,7 +91,7 @@ fn the_list_of_users_of_this_machine_is_for_them_too() {
         .login_granted(told("here", Right::Read, ""), Tried::Secret(b"t"), afar)
         .expect_err("refused");
     assert_eq!(refused, LoginRefused::LoopbackOnly("here".to_owned()));
-    for (name, from) in [("here", near), ("anybody", afar)] {
+    for (name, from) in [("here", near), ("there", afar)] {
         let login = accounts
             .login_granted(told(name, Right::Read, ""), Tried::Secret(b"t"), from)
             .expect("let in");

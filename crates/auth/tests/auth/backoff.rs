@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_waits_longer_than_a_minute(
+    fn no_wait_is_longer_than_a_minute(
         events in proptest::collection::vec((0_u8..4, 0_u64..1_000_000), 0..200),
     ) {
         let mut backoff = Backoff::default();

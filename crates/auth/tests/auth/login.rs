@@ -209,7 +209,7 @@ fn every_refused_password_takes_the_same_time() {
     let long = "x".repeat(2000);
     let cases = [
         ("argon", "wrong"),
-        ("nobody", "wrong"),
+        ("stranger", "wrong"),
         ("sha", "wrong"),
         ("none", "x"),
         ("argon", &long),
@@ -230,9 +230,9 @@ fn every_refused_password_takes_the_same_time() {
     );
 }
 
-/// Such as the owner of a certificate: nobody asks for a password, all else holds.
+/// Such as the owner of a certificate: no password is asked for, all else holds.
 #[test]
-fn a_user_that_somebody_answers_for_needs_no_password() {
+fn a_user_that_is_vouched_for_needs_no_password() {
     let accounts = with_user("a", "secret", Hashing::RabbitSha256);
     put(&accounts, User::new("none", PasswordHash::none()));
     for name in ["a", "none"] {
@@ -241,12 +241,12 @@ fn a_user_that_somebody_answers_for_needs_no_password() {
         // There was no password that a stronger hash could be made of.
         assert!(login.rehashed.is_none());
     }
-    let refused = accounts.login_vouched("nobody", THERE).expect_err("there is none");
-    assert_eq!(refused, LoginRefused::InvalidCredentials("nobody".into()));
+    let refused = accounts.login_vouched("stranger", THERE).expect_err("there is none");
+    assert_eq!(refused, LoginRefused::InvalidCredentials("stranger".into()));
 }
 
 #[test]
-fn a_user_that_somebody_answers_for_comes_from_where_it_may_come_from() {
+fn a_user_that_is_vouched_for_comes_from_where_it_may_come_from() {
     let accounts = with_user("guest", "guest", Hashing::RabbitSha256);
     accounts.login_vouched("guest", HERE).expect("let in");
     let refused = accounts.login_vouched("guest", THERE).expect_err("refused");

@@ -144,25 +144,6 @@ impl Admin {
         Ok(is_new)
     }
 
-    /// As [`Admin::set_permission`], where the user can't enter the vhost yet; else nothing changes. A protected user who
-    /// makes a vhost may enter it as well.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn give_permission(
-        &self,
-        user: &str,
-        vhost: &str,
-        permission: Permission,
-    ) -> Result<(), AccountsError> {
-        permission.check()?;
-        self.change_any(|all| {
-            self.vhost_is_there(vhost)?;
-            let given = all.set_permission(user, vhost, permission)?;
-            Ok(if all.permission(user, vhost).is_none() { vec![given] } else { Vec::new() })
-        })
-    }
-
     /// Takes away what a user may do in a vhost: it can't enter it any more. Returns whether it could.
     ///
     /// # Errors
@@ -265,7 +246,7 @@ impl Admin {
             // The log of group 0 has the users. It gets the stronger hash with a login there.
             return Ok(());
         }
-        // The password stays what it was: nobody needs to hear of it.
+        // The password stays what it was: no event tells of it.
         let kept = self.broker.change_accounts(|all| {
             Ok(self.broker.accounts().rehash(all, login).into_iter().collect())
         });

@@ -54,7 +54,7 @@ pub struct ConsumerView {
     pub user: ShortString,
     /// Whether it acknowledges what it gets.
     pub ack_required: bool,
-    /// Nobody else may consume from the queue.
+    /// No other consumer may consume from the queue.
     pub exclusive: bool,
     /// Whether it gets messages; a single active consumer may be another one.
     pub active: bool,

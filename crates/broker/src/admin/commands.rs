@@ -4,18 +4,20 @@
 //! same faults, and takes effect before the call returns.
 
 use super::{Admin, Event, EventKind, VhostHandle};
+use crate::accounts::AccountsError;
 use crate::fault::{Fault, store_fault};
 use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
-use crate::persistence::gone::Gone;
+use crate::persistence::moves;
 use crate::policy::{Policy, PolicyError, PolicyKind};
 use crate::queue::ConnectionId;
 use crate::vhost::{BindingRequest, Vhost, VhostSettings};
 use crate::wakes::Wakes;
+use courser_auth::Directory;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use std::sync::Arc;
 
-/// No connection has this number: exclusive queues are somebody else's.
+/// No connection has this number: every exclusive queue belongs to another one.
 pub(super) const NO_CONNECTION: ConnectionId = 0;
 /// Bytes of a vhost's name.
 const VHOST_NAME_BYTES_MAX: usize = 255;
@@ -48,24 +50,28 @@ impl Admin {
         name: &str,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
-        self.place_vhost(name, &[0], change)
+        self.place_vhost(name, &[0], None, change)
     }
 
     /// The same in a cluster of several groups: a new vhost is in the one of `groups` with the fewest vhosts,
-    /// unless `change` says another.
+    /// unless `change` says another. A `founder` may do everything in a new one, from the beginning.
     ///
     /// # Errors
-    /// Likewise.
+    /// Likewise, and when a vhost is to be made for a user who is not kept or may have no more permissions.
     pub fn place_vhost(
         &self,
         name: &str,
         groups: &[u16],
+        founder: Option<&str>,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<bool, Fault> {
         check_vhost_name(name)?;
-        let (_, is_new) = self.broker.change_vhost(name, groups, change)?;
+        let (_, is_new) = self.broker.change_vhost(name, groups, founder, change)?;
         let kind = if is_new { EventKind::VhostCreated } else { EventKind::VhostChanged };
         self.tell(kind, name, name);
+        if let Some(founder) = founder.filter(|_| is_new) {
+            self.tell(EventKind::PermissionSet, name, founder);
+        }
         Ok(is_new)
     }
 
@@ -90,7 +96,7 @@ impl Admin {
     }
 
     /// Says that a vhost, which is not moved by that, is in another group from now on: this broker serves
-    /// it no more, or begins to. Whoever calls this has closed the connections in it.
+    /// it no more, or begins to. The caller has closed the connections in it.
     ///
     /// # Errors
     /// When the vhost has been deleted or is just being, this is not the broker of group 0, or it can't be kept.
@@ -137,6 +143,16 @@ impl Admin {
                 return Err(vhost_deleted(name));
             }
         }
+        let removed = self.remove_marked(vhost);
+        if removed.is_err() {
+            vhost.label.deletion_failed();
+        }
+        removed
+    }
+
+    /// Removes a vhost that has just been marked as deleted, with everything in it.
+    fn remove_marked(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+        let name = vhost.name.as_str();
         // It may just be moved here.
         self.broker.forget_arrival(name, |_| true)?;
         for outbox in self.broker.monitor.registry.snapshot().starting_at(0) {
@@ -148,29 +164,32 @@ impl Admin {
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();
         emptied?;
-        self.broker.forget_parameters(name)?;
-        // Before the vhost: who makes one of this name gives permissions of its own.
-        let forgotten = self.broker.change_accounts(|all| Ok(all.forget_vhost(name)));
-        forgotten.map_err(Fault::internal_error)?;
-        self.broker.forget_for_broker(&definition::held_key(name)).map_err(store_fault)?;
         self.take_away(vhost)?;
         self.broker.check_alarms();
         Ok(())
     }
 
-    /// Has the log of the broker's definitions forget a vhost, and where it was, and everybody else too.
+    /// Has the log of the broker's definitions forget a vhost, where it was, its parameters and what users may do in it, and
+    /// everybody else too.
     fn take_away(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
-        let home = self.broker.home();
-        let mut keys = vec![definition::vhost_key(&vhost.name)];
-        if vhost.shard().id != home.id {
-            keys.push(definition::placement_key(&vhost.name));
+        let (broker, name) = (&self.broker, &vhost.name);
+        // What it is itself is first here, and so goes last where all of it is too much for one batch.
+        let mut keys = vec![definition::vhost_key(name)];
+        if vhost.shard().id != broker.home().id {
+            keys.push(definition::placement_key(name));
         }
-        let mut defined = self.broker.defined.lock();
-        let _gate = home.gate.read();
-        home.forget(Gone::of_keys(keys)).map_err(store_fault)?;
-        self.broker.hide_vhost(vhost);
-        *defined = home.store.end();
-        Ok(())
+        keys.extend(Some(moves::held_key(name)).filter(|key| broker.kept.get(key).is_some()));
+        keys.extend(broker.parameter_keys(name));
+        let forgotten = || {
+            broker.kept.remove_all(&keys);
+            broker.hide_vhost(vhost);
+        };
+        let decide = |all: &Directory| Ok(all.forget_vhost(name));
+        match broker.change_accounts_and_forget(decide, keys.clone(), forgotten) {
+            Ok(_) => Ok(()),
+            Err(AccountsError::Store(error)) => Err(store_fault(error)),
+            Err(error) => Err(Fault::internal_error(error)),
+        }
     }
 
     /// Deletes an exchange with its bindings; only one without any if `if_unused`.
@@ -221,9 +240,8 @@ impl Admin {
         let queue = vhost.queue_for(name, NO_CONNECTION)?;
         super::messages::refuse_streams("queue.purge", &vhost, &queue)?;
         let purged = {
-            let shard = vhost.shard();
-            let _gate = shard.gate.read();
-            queue.purge(&*shard.store).map_err(store_fault)?
+            let _gate = vhost.shard().gate.read();
+            vhost.purge(&queue).map_err(store_fault)?
         };
         self.tell(EventKind::QueuePurged, &vhost.name, &queue.name);
         self.broker.check_alarms();
@@ -323,8 +341,8 @@ pub(super) fn new_name(name: &str) -> Result<ShortStr<'_>, Fault> {
     short(name)
 }
 
-/// Names from clients lose their line breaks before anybody asks whether the client may use them.
-/// Those that come this way have been asked about as they are, so they can't be changed any more.
+/// Names from clients lose their line breaks before the client's permissions are checked. For those
+/// that come this way permissions have been checked already, so they can't be changed any more.
 fn refuse_line_breaks(name: &[u8]) -> Result<(), Fault> {
     match name.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
         true => Err(Fault::precondition_failed("a name has no line breaks")),

@@ -85,7 +85,7 @@ impl Admin {
         Listing::new([(String::new(), (), connections)])
     }
 
-    /// The connections of a vhost, or all, that are of a user, or anybody's, by name.
+    /// The connections of a vhost, or of all, and of a user, or of all, by name.
     ///
     /// # Errors
     /// When there is no such vhost.

@@ -1,8 +1,9 @@
 //! Exchanges as an operator sees them.
 
+use super::Admin;
 use super::page::View;
 use crate::counts::ExchangeCounts;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Overdue};
 use crate::monitor::Named;
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
@@ -23,7 +24,7 @@ pub struct ExchangeView {
     pub auto_delete: bool,
     /// Takes messages from other exchanges only.
     pub internal: bool,
-    /// Every vhost has it, and nobody can delete it.
+    /// Every vhost has it, and it can't be deleted.
     pub predefined: bool,
     /// The arguments as declared.
     pub arguments: FieldTable,
@@ -35,6 +36,33 @@ pub struct ExchangeView {
     pub bindings: usize,
     /// How many messages have passed through it.
     pub counts: ExchangeCounts,
+}
+
+/// An exchange at which messages stay whose delay is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverdueView {
+    /// The vhost it is in.
+    pub vhost: String,
+    /// Its name.
+    pub exchange: ShortString,
+    /// Since when they stay, and why.
+    pub overdue: Overdue,
+}
+
+impl Admin {
+    /// Exchanges at which messages stay whose delay is over, `most` at most, of the vhosts for which `is_shown` holds.
+    pub fn overdue(&self, most: usize, is_shown: &dyn Fn(&str) -> bool) -> Vec<OverdueView> {
+        let vhosts = self.chosen_vhosts(None).unwrap_or_default().into_iter();
+        let found = vhosts.filter(|vhost| is_shown(&vhost.name)).flat_map(|vhost| {
+            let exchanges = vhost.ordered_exchanges();
+            let overdue = exchanges.starting_at(0).filter_map(|exchange| {
+                let (vhost, overdue) = (vhost.name.clone(), exchange.overdue()?);
+                Some(OverdueView { vhost, exchange: exchange.name.clone(), overdue })
+            });
+            overdue.collect::<Vec<_>>()
+        });
+        found.take(most).collect()
+    }
 }
 
 impl Named for Exchange {

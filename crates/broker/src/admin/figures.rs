@@ -1,5 +1,5 @@
-//! Numbers for whoever watches the broker: of each queue, connection and channel without what they
-//! are besides, and of the broker as a whole.
+//! Numbers for monitoring: of each queue, connection and channel without what they are besides, and
+//! of the broker as a whole.
 
 use super::channels::{self, ChannelView};
 use super::page::{Listing, View};
@@ -62,7 +62,7 @@ pub struct ChannelsView(pub Vec<ChannelView>);
 /// Bytes of memory that clients make the broker hold, by what for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUses {
-    /// Messages that wait.
+    /// Messages that wait, and large bodies on their way to clients.
     pub messages: u64,
     /// Queues, exchanges and bindings, with their names and arguments.
     pub definitions: u64,
@@ -74,7 +74,7 @@ pub struct MemoryUses {
     pub places: u64,
     /// What is remembered of messages to drop their repetitions.
     pub deduplication: u64,
-    /// What operators ask for, on its way to them.
+    /// What operators ask for, on its way to them: answers, and copies of what is traced.
     pub answers: u64,
     /// Messages and frames that have come in part.
     pub incomplete: u64,
@@ -84,6 +84,8 @@ pub struct MemoryUses {
     pub readers: u64,
     /// What clients have sent that have not opened a vhost yet.
     pub newcomers: u64,
+    /// What clients are sent that have not read it yet.
+    pub outboxes: u64,
 }
 
 /// Memory that counts as used until this goes.
@@ -153,11 +155,12 @@ impl Admin {
             sessions: used(Use::Sessions),
             places: used(Use::Places) + used(Use::Retries) + used(Use::Histories),
             deduplication: used(Use::Deduplication),
-            answers: used(Use::Answers),
+            answers: used(Use::Answers) + used(Use::Copies),
             incomplete: used(Use::Incomplete),
             unread: used(Use::Unread),
             readers: used(Use::Readers),
             newcomers: used(Use::Newcomers),
+            outboxes: used(Use::Outboxes),
         }
     }
 
@@ -169,6 +172,11 @@ impl Admin {
     /// Counts what is kept for a client until its session begins, from nothing on: it need not be a user.
     pub fn hold_for_newcomer(&self) -> Held {
         Held(self.broker.memory.charge(Use::Newcomers, 0))
+    }
+
+    /// Counts what the stream of a connection keeps of what its client is sent, from nothing on.
+    pub fn hold_unsent(&self) -> Held {
+        Held(self.broker.memory.charge(Use::Outboxes, 0))
     }
 }
 

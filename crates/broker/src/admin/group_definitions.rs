@@ -38,8 +38,8 @@ impl Admin {
         *self.broker.defined.lock()
     }
 
-    /// What a group other than 0 has to have of these, as they are now. Whoever passes them on first
-    /// waits for [`Admin::durable`].
+    /// What a group other than 0 has to have of these, as they are now. The caller waits for
+    /// [`Admin::durable`] before it passes them on.
     ///
     /// # Errors
     /// When this is not the broker of group 0, or the group is that.
@@ -50,8 +50,8 @@ impl Admin {
                 "group 0 adopts nothing: it has all definitions",
             ));
         }
-        // Locked while it is looked at, so that it is what the version says. Nothing is copied meanwhile
-        // but what is said of vhosts.
+        // Locked while it is read, so that it is what the version says. Nothing is copied meanwhile but
+        // what is said of vhosts.
         let defined = self.broker.defined.lock();
         let accounts = self.broker.accounts().directory();
         let globals = self.broker.kept.beginning_with(&[definition::GLOBAL_PARAMETER]);
@@ -148,7 +148,7 @@ impl Admin {
             return Ok(false);
         }
         let wanted = Wanted::read(definitions)?;
-        // First what is not to be any more, so that nobody keeps a right for want of room for the rest.
+        // First what is not to be any more: no user keeps a right because there is no room for the rest.
         let recoveries = self.broker.recoveries.load(Relaxed);
         let is_recovered = self.adopted().is_some_and(|(_, times)| times != recoveries);
         self.remove_vhosts_but(&wanted.vhosts, is_recovered)?;
@@ -219,7 +219,7 @@ impl Admin {
         }
         let Some(vhost) = there else {
             let _write = self.broker.shards_write.lock();
-            return self.broker.make_vhost(name, settings);
+            return self.broker.make_vhost(name, settings, None);
         };
         self.broker.change_settings(&vhost, |now, _| {
             *now = settings;
@@ -274,7 +274,7 @@ impl Admin {
 
     fn change_in_parts(&self, records: Vec<Record>) -> Result<(), Fault> {
         for part in records.chunks(ACCOUNTS_AT_ONCE) {
-            // Nobody else changes them here: only one at a time adopts, and no operator does.
+            // Nothing else changes them here: only one caller at a time adopts, and operators change them in group 0.
             let changed = self.broker.change_accounts(|_| Ok(part.to_vec()));
             changed.map_err(|error| match error {
                 AccountsError::Store(error) => store_fault(error),

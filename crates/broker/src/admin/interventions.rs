@@ -92,14 +92,15 @@ impl Admin {
         let changed = {
             let shard = vhost.shard();
             let _gate = shard.gate.read();
-            let changed = vhost.pause_queue(&queue, on)?;
-            if changed && !on {
+            let changed = vhost.pause_queue(&queue, on);
+            if !on && matches!(changed, Ok(true)) {
                 fed = queue.go_on(&*shard.store, &mut wakes);
                 shard.post_dead_letters(&mut wakes);
             }
             changed
         };
         wakes.wake_all();
+        let changed = changed?;
         if changed {
             let kind = if on { EventKind::QueuePaused } else { EventKind::QueueResumed };
             let event = || Event::new(self.broker.now_ms(), kind, &vhost.name, &queue.name);

@@ -1,7 +1,9 @@
 //! Looking at messages, taking them, and moving them, without a connection.
 
 use super::Admin;
+use super::shown::{MessageView, Shown};
 use crate::fault::{Fault, Resource, store_fault};
+use crate::memory::Charge;
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
@@ -9,41 +11,16 @@ use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Queue, Seen, Settled, Ta
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
-use bytes::Bytes;
 use courser_codec::ShortString;
-use courser_store::StoreError;
+use courser_store::{Lsn, StoreError};
 use std::sync::Arc;
 
 /// Messages that one call looks at or takes at most.
 pub const MESSAGES_MAX: usize = 1000;
-/// Bytes of headers and bodies that one call that looks at messages copies, unless the first one alone is larger. A client
-/// that looks at more calls again.
-const LOOKED_AT_BYTES_MAX: usize = 4 << 20;
 /// Messages that are moved in one append.
 const MOVED_AT_ONCE: usize = 256;
 /// Bytes of bodies that are moved in one append, unless the first message alone is larger.
 const MOVED_BYTES_AT_ONCE: usize = 1 << 20;
-
-/// A message as an operator sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MessageView {
-    /// The exchange that it was published to.
-    pub exchange: ShortString,
-    /// Its routing key.
-    pub routing_key: ShortString,
-    /// It has been delivered before.
-    pub redelivered: bool,
-    /// Its number in the queue, which stays the same as long as the broker runs.
-    pub number: u64,
-    /// When it was published, in milliseconds since 1970, where the queue has to know that.
-    pub published_ms: Option<u64>,
-    /// The payload of its content header frame: its properties.
-    pub header: Vec<u8>,
-    /// Its body, or the beginning of it.
-    pub body: Bytes,
-    /// How long the whole body is.
-    pub body_bytes: usize,
-}
 
 /// What becomes of messages that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +38,8 @@ pub enum GetMode {
 
 impl Admin {
     /// Shows messages that wait in a queue, behind `skip` others, without a change to any. Of each
-    /// body `body_bytes_max` bytes at most; nothing of one that is lost. There may be more where fewer than `count` come,
-    /// unless none do.
+    /// body `body_bytes_max` bytes at most; nothing of one that is lost, or not committed. There may be more where fewer
+    /// than `count` come, unless none do.
     ///
     /// # Errors
     /// When the queue is not there, is another connection's own, is a stream, or the store can't read.
@@ -80,6 +57,10 @@ impl Admin {
         let store = &*vhost.shard().store;
         let (cursor, count) = (Cursor::skipping(skip), count.min(MESSAGES_MAX));
         let peeked = queue.peek(cursor, count, store, &mut |seen| {
+            if seen.is_held_back() {
+                looked_at.push(None);
+                return true;
+            }
             let has_room = shown.see(seen);
             looked_at.push(shown.messages.pop());
             has_room
@@ -88,8 +69,8 @@ impl Admin {
         Ok(looked_at)
     }
 
-    /// Takes messages from the front of a queue, and does with them what `mode` says when all are
-    /// taken. Of each body `body_bytes_max` bytes are shown at most, and of all headers and bodies `bytes_max`, unless
+    /// Takes messages from the front of a queue up to one that is not committed, and does with them what `mode` says when
+    /// all are taken. Of each body `body_bytes_max` bytes are shown at most, and of all headers and bodies `bytes_max`, unless
     /// the first message alone has more.
     ///
     /// # Errors
@@ -107,14 +88,21 @@ impl Admin {
         let _change = vhost.begin_change()?;
         refuse_streams("basic.get", &vhost, &queue)?;
         let mut shown = Shown::new(body_bytes_max).with_room(bytes_max);
-        let taken =
-            self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| shown.add(peeked));
+        let mut ends_early = false;
+        let (mut taken, failed) =
+            self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| {
+                ends_early = peeked.held_back;
+                !ends_early && shown.add(peeked)
+            });
         let mut wakes = Wakes::default();
         let settled = {
-            let (taken, failed) = taken;
             let shard = vhost.shard();
             let _gate = shard.gate.read();
             let store = &*shard.store;
+            let returned = match taken.pop_if(|_| ends_early) {
+                Some(unseen) => queue.return_untouched(&[unseen], store, &mut wakes),
+                None => Ok(()),
+            };
             let settled = match mode {
                 _ if failed.is_some() => queue.return_untouched(&taken, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
@@ -122,7 +110,7 @@ impl Admin {
                 GetMode::Reject => queue.reject(&taken, true, store, &mut wakes),
             };
             shard.post_dead_letters(&mut wakes);
-            failed.map_or(settled, Err)
+            failed.map_or(returned.and(settled), Err)
         };
         wakes.wake_all();
         self.broker.check_alarms();
@@ -260,8 +248,9 @@ impl Admin {
         while wants_more && taken.len() < most && failed.is_none() {
             let _gate = shard.gate.read();
             let polled = queue.poll((&holder, 0), store, &mut wakes, &mut |sequence, polled| {
-                let Polled { message, redelivered, .. } = polled;
-                wants_more = each(Peeked { number: sequence, message, redelivered });
+                let Polled { message, redelivered, sent_at, .. } = polled;
+                let held_back = sent_at != Lsn::default();
+                wants_more = each(Peeked { number: sequence, message, redelivered, held_back });
                 taken.push(Settled { sequence, freed: Freed::Nothing });
                 Taking::UntilAcked
             });
@@ -276,13 +265,14 @@ impl Admin {
         (taken, failed)
     }
 
-    /// What has messages while they are taken. Nobody sees it.
+    /// What has messages while they are taken. No list shows it.
     pub(super) fn holder(&self, vhost: &Arc<Vhost>) -> Arc<Outbox> {
         let (label, user) = (Arc::clone(&vhost.label), ShortString::default());
         let details = ConnectionDetails::default();
         let (now_ms, interned) = (self.broker.now_ms(), &self.broker.monitor.properties);
         let connection = Connection::new(0, label, user, details, now_ms, interned);
-        Outbox::new(usize::MAX, 0, false, connection)
+        // Its messages are only looked at.
+        Outbox::new(usize::MAX, 0, false, connection, Charge::default())
     }
 
     /// A queue that is no connection's own.
@@ -340,54 +330,6 @@ pub(super) fn publish_taken(
     };
     wakes.wake_all();
     moved
-}
-
-/// Copies of messages, as far as they have room.
-pub(super) struct Shown {
-    pub messages: Vec<MessageView>,
-    bytes: usize,
-    bytes_max: usize,
-    body_bytes_max: usize,
-}
-
-impl Shown {
-    /// No copies yet; `body_bytes_max` bytes at most will be of each body.
-    pub(super) fn new(body_bytes_max: usize) -> Self {
-        Shown { messages: Vec::new(), bytes: 0, bytes_max: LOOKED_AT_BYTES_MAX, body_bytes_max }
-    }
-
-    /// The same, with room for so many bytes of headers and bodies, unless the first message alone has more.
-    pub(super) fn with_room(self, bytes_max: usize) -> Self {
-        Shown { bytes_max, ..self }
-    }
-
-    /// Adds a message, unless it is lost. Returns whether there is room for another one.
-    pub(super) fn see(&mut self, seen: Seen<'_>) -> bool {
-        match seen {
-            Seen::Message(peeked) => self.add(peeked),
-            Seen::Lost(_) => true,
-        }
-    }
-
-    /// Adds a message. Returns whether there is room for another one.
-    pub(super) fn add(&mut self, peeked: Peeked<'_>) -> bool {
-        let Peeked { number, message, redelivered } = peeked;
-        let shown_bytes = message.body.len().min(self.body_bytes_max);
-        let (exchange, routing_key) = courser_store::record::split_address(message.address);
-        let short = |bytes| ShortString::new(bytes).unwrap_or_default();
-        self.messages.push(MessageView {
-            exchange: short(exchange),
-            routing_key: short(routing_key),
-            redelivered,
-            number,
-            published_ms: Some(message.published_ms).filter(|at| *at != 0),
-            header: message.header.to_vec(),
-            body: Bytes::copy_from_slice(&message.body[..shown_bytes]),
-            body_bytes: message.body.len(),
-        });
-        self.bytes += shown_bytes + message.header.len();
-        self.bytes < self.bytes_max
-    }
 }
 
 pub(super) fn refuse_streams(what: &str, vhost: &Vhost, queue: &Queue) -> Result<(), Fault> {

@@ -1,9 +1,8 @@
 //! The broker as its operator sees it: what there is, page by page, and what may be changed.
 //!
-//! Whoever operates the broker, be it an HTTP API, a command line or a page of metrics, reads and
-//! changes it through an [`Admin`] and through nothing else. Lists are in the order of vhost and
-//! name. A list is what there was at one moment; an item on it is shown as it is when its turn comes,
-//! and no lock is held in between.
+//! An HTTP API, a command line or a page of metrics reads and changes the broker through an [`Admin`]
+//! and through nothing else. Lists are in the order of vhost and name. A list is what there was at one
+//! moment; an item on it is shown as it is when its turn comes, and no lock is held in between.
 
 mod accounts;
 mod bindings;
@@ -26,6 +25,7 @@ mod publish;
 mod queues;
 mod relocate;
 mod route_trace;
+mod shown;
 mod streams;
 mod transfer;
 mod unacked;
@@ -38,10 +38,10 @@ pub use commands::NewBinding;
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use declare::NewQueue;
 pub use durable::Durable;
-pub use exchanges::ExchangeView;
+pub use exchanges::{ExchangeView, OverdueView};
 pub use figures::{ChannelsView, ConnectionFigures, Held, MemoryUses, QueueFigures};
 pub use groups::ClusterGroup;
-pub use messages::{GetMode, MESSAGES_MAX, MessageView};
+pub use messages::{GetMode, MESSAGES_MAX};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
 pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
@@ -49,6 +49,7 @@ pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
 pub use relocate::{MayWrite, MoveTo, Relocated, Relocation, Selection};
 pub use route_trace::{RouteStep, RouteTrace, RoutedBinding, RoutedQueue};
+pub use shown::MessageView;
 pub use streams::{StreamFollower, StreamPage};
 pub use transfer::{Arrival, Export, Import, LeftBehind, VhostHandle};
 pub use unacked::UnackedView;
@@ -61,7 +62,7 @@ pub use crate::counts::{
     COUNTED_TYPES, ChannelCounts, DeadCounts, DeliveryCounts, ExchangeCounts, MessageCounts,
     MessageSizes, PublishCounts, QueueCounts, SIZE_LIMITS, TypeCounts,
 };
-pub use crate::exchange::{ExchangeKind, ExchangeSettings};
+pub use crate::exchange::{ExchangeKind, ExchangeSettings, Overdue};
 pub use crate::fault::Fault;
 pub use crate::memory::table_bytes;
 pub use crate::monitor::{
@@ -96,7 +97,7 @@ pub struct Admin {
 }
 
 impl Broker {
-    /// The interface for whoever operates the broker.
+    /// The interface for operators.
     pub fn admin(self: &Arc<Self>) -> Admin {
         Admin { broker: Arc::clone(self), author: None, spares_protected: false }
     }
@@ -272,8 +273,8 @@ impl Admin {
         self.broker.for_each_refused_policy(each);
     }
 
-    /// Says what time it is, in milliseconds since 1970: whoever changes something while no client does. It is the time
-    /// of the event that tells of the change.
+    /// Says what time it is, in milliseconds since 1970, before a change: clients may not have said so for a while. Events
+    /// that tell of the change have this time.
     pub fn set_time(&self, now_ms: u64) {
         self.broker.set_time(now_ms);
     }

@@ -13,7 +13,7 @@ pub enum Start {
     /// Behind this many items. Cheap for any number, but what comes and goes between two pages
     /// moves the others.
     Rank(usize),
-    /// Behind the item of this vhost and name, whether or not it is still there. Whoever goes on
+    /// Behind the item of this vhost and name, whether or not it is still there. A caller that goes on
     /// like this sees everything that was there all the time exactly once.
     After {
         /// The vhost of the item; empty for what belongs to none.
@@ -80,7 +80,7 @@ impl PageRequest<'_> {
     }
 }
 
-#[allow(private_bounds, reason = "nobody else lists anything")]
+#[allow(private_bounds, reason = "nothing outside this crate makes a listing")]
 impl<V: View<Item: Named>> Listing<V> {
     pub(super) fn new(
         groups: impl IntoIterator<Item = (String, V::Group, Snapshot<V::Item>)>,
@@ -252,7 +252,7 @@ impl<V: View<Item: Named>> Listing<V> {
     }
 }
 
-#[allow(private_bounds, reason = "nobody else lists anything")]
+#[allow(private_bounds, reason = "nothing outside this crate makes a listing")]
 fn behind<V: View<Item: Named>>(group: &Group<V>, item: &Arc<V::Item>) -> Start {
     Start::After { vhost: group.name.clone(), name: item.name().to_vec() }
 }

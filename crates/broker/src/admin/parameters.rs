@@ -1,7 +1,7 @@
 //! Parameters: what an operator keeps in the broker for a part of it, or for a program beside it.
 //!
 //! A parameter belongs to a vhost and to a component, such as `shovel`; a global one to neither. Values
-//! are JSON texts, kept as they are: what they say concerns whoever reads them.
+//! are JSON texts, kept as they are: what they say concerns their readers.
 
 use super::{Admin, Event, EventKind};
 use crate::broker::Broker;
@@ -203,12 +203,17 @@ impl Admin {
 impl Broker {
     /// Removes the parameters of a vhost that goes.
     pub(crate) fn forget_parameters(&self, vhost: &str) -> Result<(), Fault> {
-        let prefix = definition::parameter_prefix(vhost);
-        for (rest, _) in self.kept.beginning_with(&prefix) {
-            let key = [prefix.as_slice(), rest.as_slice()].concat();
+        for key in self.parameter_keys(vhost) {
             self.forget_for_broker(&key).map_err(store_fault)?;
         }
         Ok(())
+    }
+
+    /// The keys of the parameters of a vhost.
+    pub(crate) fn parameter_keys(&self, vhost: &str) -> impl Iterator<Item = Vec<u8>> + use<> {
+        let prefix = definition::parameter_prefix(vhost);
+        let kept = self.kept.beginning_with(&prefix).into_iter();
+        kept.map(move |(rest, _)| [prefix.as_slice(), rest.as_slice()].concat())
     }
 }
 

@@ -45,7 +45,7 @@ pub enum Published {
     Refused,
 }
 
-/// A message that is being published. Whoever drops it does not learn what becomes of it.
+/// A message that is being published. A caller that drops it does not learn what becomes of it.
 pub struct Publishing {
     session: Session,
     is_returned: bool,
@@ -57,7 +57,7 @@ impl Admin {
     ///
     /// # Errors
     /// When the user may not enter the vhost or write to the exchange, there is no such exchange, a
-    /// property is wrong, or publishers have to wait just now.
+    /// property is wrong, the message is too large, or publishers have to wait just now.
     pub fn publish(
         &self,
         user: &str,
@@ -67,7 +67,7 @@ impl Admin {
         self.publish_as(user, message, || self.broker.admit(user, vhost))
     }
 
-    /// As [`Admin::publish`], for a user whom somebody else knows.
+    /// As [`Admin::publish`], for a user who has logged in elsewhere.
     ///
     /// # Errors
     /// Likewise.
@@ -87,6 +87,12 @@ impl Admin {
         message: &NewMessage,
         admit: impl FnOnce() -> Result<Admission, Fault>,
     ) -> Result<Publishing, Fault> {
+        let (size, size_max) = (message.body.len() as u64, self.broker.limits.message_max_bytes);
+        if size > size_max {
+            return Err(Fault::precondition_failed(format_args!(
+                "message size {size} is larger than configured max size {size_max}"
+            )));
+        }
         self.broker.refuse_to_publish()?;
         let admission = admit()?;
         let user = ShortString::from(super::commands::short(user)?);
@@ -126,11 +132,11 @@ impl Publishing {
             address: &address,
             header: &header,
             body,
-            shared_body: Some(body),
+            shared_body: None,
             confirm_seq: 1,
         };
         let mut batch = Batch::default();
-        self.session.publish(&mut batch, inbound)?;
+        self.session.publish_alone(&mut batch, inbound, body)?;
         self.session.flush(&mut batch).map(drop)
     }
 

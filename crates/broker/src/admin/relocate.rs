@@ -1,6 +1,7 @@
 //! Moving messages that are chosen one by one, and moving them back to where they died.
 
-use super::messages::{Shown, publish_taken, refuse_streams};
+use super::messages::{publish_taken, refuse_streams};
+use super::shown::Shown;
 use super::{Admin, MESSAGES_MAX, MessageView};
 use crate::dead_letter::died_in;
 use crate::exchange::Envelope;

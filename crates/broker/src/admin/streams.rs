@@ -1,7 +1,8 @@
 //! Looking into streams: from an offset or a time on, and following what comes.
 
 use super::Admin;
-use super::messages::{MESSAGES_MAX, MessageView, Shown};
+use super::messages::MESSAGES_MAX;
+use super::shown::{MessageView, Shown};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::{Peeked, Queue};
@@ -24,11 +25,11 @@ pub struct StreamPage {
     pub next_offset: u64,
 }
 
-/// Somebody who reads a stream as it grows.
+/// A reader of a stream as it grows.
 pub struct StreamFollower {
     vhost: Arc<Vhost>,
     queue: Arc<Queue>,
-    /// Woken by the stream. Nobody sees it.
+    /// Woken by the stream. No list shows it.
     outbox: Arc<Outbox>,
     reader: u64,
     /// The offset of the message that comes next.
@@ -137,7 +138,8 @@ fn read(
         return Err(Fault::precondition_failed("a part of a stream has one message at least"));
     };
     let next = stream.read_from(offset, &*vhost.shard().store, &mut |number, message| {
-        let has_room = shown.add(Peeked { number, message: *message, redelivered: false });
+        let (redelivered, held_back) = (false, false);
+        let has_room = shown.add(Peeked { number, message: *message, redelivered, held_back });
         has_room && shown.messages.len() < count
     });
     Ok(StreamPage {

@@ -1,6 +1,6 @@
 //! Moving a vhost to another broker, which has a log of its own.
 //!
-//! Whoever does that has the vhost stand still, reads it out, and hands the pieces to the other broker, where it arrives and is
+//! The mover has the vhost stand still, reads it out, and hands the pieces to the other broker, where it arrives and is
 //! accepted. Then it is dropped where it was; or, if anything went wrong, forgotten there and let go on here.
 
 use super::{Admin, EventKind};
@@ -144,18 +144,12 @@ impl Admin {
         Ok(forgotten)
     }
 
-    /// Removes everything from a vhost that was in group 0 and is in another now. The broker of another group
-    /// does that when it adopts that the vhost is elsewhere.
+    /// Removes what vhosts have left in group 0 that are in other groups now, and returns their names. The broker of another group
+    /// removes that when it adopts that a vhost is elsewhere.
     ///
     /// # Errors
-    /// When there is no such vhost, it is still here, or that can't be kept.
-    pub fn clear_moved_vhost(&self, name: &str) -> Result<(), Fault> {
-        let vhost = self.vhost_of_any_group(name)?;
-        if self.broker.serves(&vhost) {
-            return Err(Fault::precondition_failed(format_args!(
-                "vhost '{name}' is in this group: what is in it stays"
-            )));
-        }
-        self.broker.clear_moved(&vhost)
+    /// When that can't be kept.
+    pub fn clear_moved_vhosts(&self) -> Result<Vec<String>, Fault> {
+        self.broker.clear_all_moved()
     }
 }

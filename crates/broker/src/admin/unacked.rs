@@ -1,6 +1,6 @@
 //! Messages that have been handed out and not acknowledged: who has them, and since when.
 
-use super::messages::Shown;
+use super::shown::Shown;
 use super::{Admin, MessageView};
 use crate::fault::Fault;
 use crate::outbox::Outbox;
@@ -64,7 +64,8 @@ impl Admin {
             let mut shown = Shown::new(0);
             let numbers = found.iter().map(|(_, number)| *number);
             let store = &*vhost.shard().store;
-            let read = queue.peek_unacked(numbers, store, &mut |seen| shown.see(seen));
+            let read = queue
+                .peek_unacked(numbers, store, &mut |seen| seen.is_held_back() || shown.see(seen));
             read.map_err(|error| queue.fault(error))?;
             let messages = shown.messages.into_iter().map(|message| (message.number, message));
             let mut messages: FxHashMap<u64, MessageView> = messages.collect();

@@ -51,7 +51,7 @@ const fn without_effect(name: &'static str, check: Check, types: u8) -> Known {
 
 /// In the order in which they are checked and compared. Where RabbitMQ restricts an argument that
 /// works with any queue here to one type, all that it makes sense for take it.
-const KNOWN: [Known; 32] = [
+const KNOWN: [Known; 33] = [
     known("x-expires", value::expiry, C | Q),
     known("x-message-ttl", value::time_to_live, C | Q),
     known(DEAD_LETTER_EXCHANGE, value::any_text, C | Q),
@@ -66,6 +66,7 @@ const KNOWN: [Known; 32] = [
     known(SINGLE_ACTIVE_CONSUMER, value::flag, C | Q),
     known("x-delivery-limit", value::any_integer, C | Q),
     known("x-consumer-timeout", value::expiry, C | Q),
+    known("x-deliver-before-commit", value::flag, C | Q),
     known(deduplication::ARGUMENT, value::flag, C | Q),
     known(deduplication::HEADER, value::header_name, C | Q),
     known(deduplication::CACHE_SIZE, value::cache_size, C | Q),

@@ -7,7 +7,7 @@ use crate::outbox::Outbox;
 use crate::shard::Shard;
 use crate::work;
 use courser_codec::reply_code::CONNECTION_FORCED;
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
@@ -19,6 +19,21 @@ pub struct Alarms {
     pub memory: bool,
     /// The disk is nearly full.
     pub disk: bool,
+}
+
+/// Connections that wait for the end of the alarm, by their turns: those that have waited longest are woken first.
+#[derive(Debug, Default)]
+pub(super) struct HeldBack {
+    waiting: BTreeMap<u64, Arc<Outbox>>,
+    next_turn: u64,
+}
+
+impl HeldBack {
+    fn enter(&mut self, outbox: &Arc<Outbox>, turn: &mut Option<u64>) {
+        let turn = *turn.get_or_insert(self.next_turn);
+        self.next_turn = self.next_turn.max(turn + 1);
+        self.waiting.entry(turn).or_insert_with(|| Arc::clone(outbox));
+    }
 }
 
 impl Broker {
@@ -60,20 +75,32 @@ impl Broker {
         self.stopping.store(true, Ordering::Release);
     }
 
-    /// Has the connection of `outbox` woken when no alarm is left. Returns the reason of the alarm,
-    /// or does nothing when there is none.
-    pub fn hold_back(&self, outbox: &Arc<Outbox>) -> Option<&'static str> {
-        self.alarm()?;
-        let mut held_back = self.held_back.lock();
-        let reason = self.alarm()?;
-        work::count(1);
-        held_back.entry(Arc::as_ptr(outbox).addr()).or_insert_with(|| Arc::clone(outbox));
-        Some(reason)
+    /// Has the connection of `outbox` woken when no alarm is left, in the order of turns: it keeps its turn until it comes
+    /// here and there is no alarm. Returns the reason of the alarm.
+    pub(crate) fn hold_back(
+        &self,
+        outbox: &Arc<Outbox>,
+        turn: &mut Option<u64>,
+    ) -> Option<&'static str> {
+        let reason = self.alarm().and_then(|_| {
+            let mut held_back = self.held_back.lock();
+            let reason = self.alarm()?;
+            work::count(1);
+            held_back.enter(outbox, turn);
+            Some(reason)
+        });
+        if reason.is_none() {
+            // One alarm may have ended and another one begun meanwhile.
+            self.let_go(turn.take());
+        }
+        reason
     }
 
     /// Forgets a connection that is over.
-    pub(crate) fn let_go(&self, outbox: &Arc<Outbox>) {
-        self.held_back.lock().remove(&Arc::as_ptr(outbox).addr());
+    pub(crate) fn let_go(&self, turn: Option<u64>) {
+        if let Some(turn) = turn {
+            self.held_back.lock().waiting.remove(&turn);
+        }
     }
 
     /// Raises or ends the alarms by what is used now.
@@ -95,7 +122,7 @@ impl Broker {
 
     #[cold]
     fn set_alarms(&self) {
-        let mut woken = FxHashMap::default();
+        let mut woken = BTreeMap::new();
         let (before, without_room) = {
             let mut held_back = self.held_back.lock();
             // Read again under the lock, so that the last to come here leaves the truth behind.
@@ -105,7 +132,7 @@ impl Broker {
             self.disk_alarm.store(without_room.is_some(), Ordering::Release);
             self.tell_of_alarms(before, self.alarms());
             if self.alarm().is_none() {
-                woken = std::mem::take(&mut *held_back);
+                woken = std::mem::take(&mut held_back.waiting);
             }
             (before, without_room)
         };
@@ -149,9 +176,16 @@ impl Wake for RoomWatch {
         // It may be another one than before. One that has failed never has room again.
         let is_full =
             |shard: &&Arc<Shard>| !shard.store.has_room() && shard.store.failure().is_none();
-        match broker.shards.load().iter().find(is_full) {
-            Some(shard) => broker.watch_room(shard),
-            None => broker.check_alarms(),
+        loop {
+            if let Some(shard) = broker.shards.load().iter().find(is_full) {
+                return broker.watch_room(shard);
+            }
+            broker.check_alarms();
+            // A shard may have had room only for a moment, and the alarm not ended. Then one is watched all the same.
+            let has_failed = |shard: &Arc<Shard>| shard.store.failure().is_some();
+            if !broker.alarms().disk || broker.shards.load().iter().any(has_failed) {
+                return;
+            }
         }
     }
 }

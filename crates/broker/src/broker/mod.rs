@@ -6,6 +6,7 @@ mod shards;
 mod vhosts;
 
 pub use alarms::Alarms;
+use alarms::HeldBack;
 pub use shards::ShardFault;
 
 use crate::counts::MessageCounts;
@@ -13,11 +14,10 @@ use crate::limits::Limits;
 use crate::members::Members;
 use crate::memory::Memory;
 use crate::monitor::Monitor;
-use crate::outbox::Outbox;
 use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;
 use crate::shard::Shard;
-use crate::timers::Timers;
+use crate::timers::{Due, Lane, Timers};
 use crate::transfer::Arrivals;
 use crate::vhost::{Configured, Vhost};
 use crate::wakes::Wakes;
@@ -35,14 +35,14 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Broker {
     /// All shards; the first is the one that is always there.
     shards: ArcSwap<Vec<Arc<Shard>>>,
-    /// Held by whoever adds or takes away a shard.
+    /// Held while a shard is added or taken away.
     pub(crate) shards_write: Mutex<()>,
     /// The group of a cluster whose vhosts it serves.
     pub(crate) group: u16,
-    /// Held by whoever changes users, permissions, global parameters or what is said of vhosts, from the
-    /// append to the effect. The end of the log behind the last such change.
+    /// Held while users, permissions, global parameters or what is said of vhosts change, from the append
+    /// to the effect. The end of the log behind the last such change.
     pub(crate) defined: Mutex<Lsn>,
-    /// Held by whoever adopts what is defined in group 0.
+    /// Held while what is defined in group 0 is adopted.
     pub(crate) adopting: Mutex<()>,
     /// How often the cluster was recovered from one member's copies.
     pub(crate) recoveries: AtomicU32,
@@ -52,11 +52,11 @@ pub struct Broker {
     pub(crate) kept: Kept,
     pub(crate) limits: Limits,
     pub(crate) timers: Timers,
-    gauge: Arc<MemoryGauge>,
+    pub(crate) gauge: Arc<MemoryGauge>,
     /// What clients make it hold besides waiting messages.
     pub(crate) memory: Arc<Memory>,
     vhosts: RwLock<FxHashMap<String, Arc<Vhost>>>,
-    /// Vhosts that are being moved here, which nobody finds yet.
+    /// Vhosts that are being moved here, which can't be found yet.
     pub(crate) arrivals: Arrivals,
     next_connection: AtomicU64,
     names: Mutex<fastrand::Rng>,
@@ -72,11 +72,10 @@ pub struct Broker {
     me: Weak<Broker>,
     /// Queues whose publishers wait for their consumers.
     pub(crate) queues_behind: AtomicUsize,
-    /// Connections that wait for the end of the alarm.
-    held_back: Mutex<FxHashMap<usize, Arc<Outbox>>>,
+    held_back: Mutex<HeldBack>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) members: Arc<Members>,
-    /// Last, as whoever follows the types from here comes to everything else.
+    /// Last, as a reader who follows the types from here comes to everything else.
     pub(crate) monitor: Arc<Monitor>,
 }
 
@@ -183,12 +182,12 @@ impl Broker {
         Arc::clone(vhost)
     }
 
-    /// Has everybody find a vhost that was made where nobody did.
+    /// Lets a vhost be found that was hidden until now.
     pub(crate) fn show_vhost(&self, vhost: &Arc<Vhost>) {
         self.vhosts.write().insert(vhost.name.clone(), Arc::clone(vhost));
     }
 
-    /// Has nobody find a vhost any more.
+    /// Lets a vhost be found no more.
     pub(crate) fn hide_vhost(&self, vhost: &Arc<Vhost>) {
         let mut vhosts = self.vhosts.write();
         if vhosts.get(&vhost.name).is_some_and(|known| Arc::ptr_eq(known, vhost)) {
@@ -219,18 +218,44 @@ impl Broker {
     }
 
     /// Does what is due at `now_ms`: a bounded amount of it, so that it may be called where others
-    /// wait. Returns when it has to be called again, which may be at once.
+    /// wait for all but the disk. Returns when it has to be called again, which may be at once.
     pub fn tick(&self, now_ms: u64) -> Option<u64> {
+        self.fire_due((Lane::Prompt, false), now_ms);
+        self.timers.next_ms(Lane::Prompt)
+    }
+
+    /// As [`Broker::tick`], but leaves what may have to be read from the disk to [`Broker::tick_reading`].
+    pub fn tick_promptly(&self, now_ms: u64) -> Option<u64> {
+        self.fire_due((Lane::Prompt, true), now_ms);
+        self.timers.next_ms(Lane::Prompt)
+    }
+
+    /// Does what [`Broker::tick_promptly`] has left, or a part of it. Called where the disk may be waited for.
+    pub fn tick_reading(&self, now_ms: u64) {
+        self.fire_due((Lane::Reading, false), now_ms);
+    }
+
+    /// When what is left to [`Broker::tick_reading`] was due, if there is something.
+    pub fn next_reading_ms(&self) -> Option<u64> {
+        self.timers.next_ms(Lane::Reading)
+    }
+
+    /// Fires timers of a lane that are due; or leaves those that may read.
+    fn fire_due(&self, (lane, leaves): (Lane, bool), now_ms: u64) {
         self.set_time(now_ms);
-        let _serving = self.timers.serve();
+        let _serving = self.timers.serve(lane);
         let mut wakes = Wakes::default();
         let budget = Budget::begin();
         for _ in 0..TIMERS_PER_TICK {
             if budget.is_spent() {
                 break;
             }
-            let Some(fired) = self.timers.pop_due(now_ms) else { break };
+            let Some(fired) = self.timers.pop_due(lane, now_ms) else { break };
             let Some(target) = fired.target.upgrade() else { continue };
+            if leaves && target.may_read() {
+                self.timers.leave_to_reading(fired);
+                continue;
+            }
             let Some(shard) = self.shard_instance(fired.shard) else { continue };
             let _gate = shard.gate.read();
             let Some(fired) = self.timers.hold_if_still(fired, &target) else { continue };
@@ -242,13 +267,12 @@ impl Broker {
         }
         wakes.wake_all();
         self.check_alarms();
-        self.timers.next_ms()
     }
 
-    /// How many turns timers have had so far, if something is due at `now_ms` or being served: a number that stays the same
-    /// says that [`Broker::tick`] is not called, or does not get on.
-    pub fn turns_if_due(&self, now_ms: u64) -> Option<u64> {
-        self.timers.turns_if_due(now_ms)
+    /// Of what is due at `now_ms` and not done yet, what was due first: one that stays the same says that [`Broker::tick`], or
+    /// [`Broker::tick_reading`], is not called, does not get on, or does not come to this.
+    pub fn first_due(&self, now_ms: u64) -> Option<Due> {
+        self.timers.first_due(now_ms)
     }
 
     /// Says since when, in milliseconds since 1970, what is due has not been served for too long; for operators.
@@ -257,7 +281,7 @@ impl Broker {
     }
 
     /// Has `call` called when [`Broker::tick`] has to be called earlier than it last said. It is
-    /// called with locks held: all it may do is to wake whoever calls.
+    /// called with locks held: all it may do is to wake the task that calls `tick`.
     pub fn on_timer(&self, call: impl Fn() + Send + Sync + 'static) {
         self.timers.on_earlier(call);
     }
@@ -279,7 +303,7 @@ impl Broker {
 
     /// Has `call` called, once, when the store has failed: nothing can be promised from then on.
     pub fn on_failure(&self, call: impl Fn(&str) + Send + Sync + 'static) {
-        // Whoever came first keeps the place.
+        // The first one given stays.
         let _ = self.on_failure.set(Box::new(call));
     }
 
@@ -293,7 +317,7 @@ impl Broker {
         }
     }
 
-    /// A name that nobody else has: `prefix` and 22 random characters.
+    /// A name that nothing else has: `prefix` and 22 random characters.
     pub(crate) fn random_name(&self, prefix: &str) -> ShortString {
         const ALPHABET: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -92,7 +92,7 @@ impl Broker {
         Ok(restored?)
     }
 
-    /// Takes a shard out of use: nobody finds its vhosts any more. What is still connected to one
+    /// Takes a shard out of use: its vhosts are not found any more. What is still connected to one
     /// fails when it changes something; close those connections before, and make a last checkpoint
     /// while it is open. Its store is to be closed after that.
     ///
@@ -171,6 +171,10 @@ impl Broker {
         self.shards.load().iter().map(|shard| Arc::clone(&shard.store)).collect()
     }
 
+    pub(crate) fn for_each_shard(&self, each: &mut dyn FnMut(&Shard)) {
+        self.shards.load().iter().for_each(|shard| each(shard));
+    }
+
     /// The shard of this number.
     pub(crate) fn shard(&self, id: ShardId) -> Option<Arc<Shard>> {
         self.shards.load().iter().find(|shard| shard.id == id).cloned()
@@ -187,7 +191,7 @@ impl Broker {
         self.shards.store(Arc::new(shards));
     }
 
-    /// Has nobody find a shard any more, nor its vhosts.
+    /// Lets a shard and its vhosts be found no more.
     fn take_away(&self, shard: &Arc<Shard>) {
         shard.close();
         for vhost in self.vhosts() {

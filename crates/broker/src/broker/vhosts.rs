@@ -4,6 +4,7 @@ use super::Broker;
 use super::groups::stay_in;
 use crate::fault::Fault;
 use crate::vhost::{Vhost, VhostLimits, VhostSettings};
+use courser_auth::{Directory, Permission, Record as AccountRecord};
 use std::sync::Arc;
 
 impl Broker {
@@ -12,7 +13,8 @@ impl Broker {
     /// # Errors
     /// When it can't be kept.
     pub fn define_vhost(&self, name: &str, limits: VhostLimits) -> Result<Arc<Vhost>, Fault> {
-        let (vhost, _) = self.change_vhost(name, &[0], |settings| settings.limits = limits)?;
+        let (vhost, _) =
+            self.change_vhost(name, &[0], None, |settings| settings.limits = limits)?;
         Ok(vhost)
     }
 
@@ -33,6 +35,7 @@ impl Broker {
         &self,
         name: &str,
         groups: &[u16],
+        founder: Option<&str>,
         change: impl FnOnce(&mut VhostSettings),
     ) -> Result<(Arc<Vhost>, bool), Fault> {
         self.check_is_home("a vhost")?;
@@ -50,29 +53,37 @@ impl Broker {
         let mut new = VhostSettings { group, ..VhostSettings::default() };
         change(&mut new);
         new.stay = stay_in(new.group, self.home().store.end());
-        let vhost = self.make_vhost(name, new)?;
+        let vhost = self.make_vhost(name, new, founder)?;
         // May wait until all other vhosts follow a changed configuration.
         drop(write);
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         Ok((vhost, true))
     }
 
-    /// Makes a vhost that is not there. The caller holds `shards_write`.
+    /// Makes a vhost that is not there, which `founder` may enter from the beginning. The caller holds `shards_write`.
     pub(crate) fn make_vhost(
         &self,
         name: &str,
         settings: VhostSettings,
+        founder: Option<&str>,
     ) -> Result<Arc<Vhost>, Fault> {
         self.arrivals.refuse(name)?;
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let vhost = Vhost::new(name, &self.limits, &home, &self.monitor);
-        // Nobody finds it before it is known what it is, and nothing is made for what is refused.
-        vhost.change_settings(&home, |new| {
-            *new = settings;
-            Ok(())
-        })?;
+        // It is not found before its settings are known, and nothing is made for what is refused.
+        let keep = |given: &[AccountRecord]| vhost.begin_with(&home, settings, given);
+        match founder {
+            None => keep(&[])?,
+            Some(founder) => {
+                let decide = |all: &Directory| {
+                    let given = all.set_permission(founder, name, Permission::all());
+                    Ok(vec![given.map_err(Fault::precondition_failed)?])
+                };
+                self.accounts.change(decide, keep)?;
+            }
+        }
         *defined = home.store.end();
         Ok(self.vhosts.write().entry(name.to_owned()).or_insert(vhost).clone())
     }

@@ -1,4 +1,4 @@
-//! How many messages have come and gone. The numbers only rise; rates are made by whoever asks twice.
+//! How many messages have come and gone. The numbers only rise; a reader who asks twice has a rate.
 //!
 //! Nothing is looked up and no lock is taken to count a message. What happens to a queue or a channel
 //! is added to numbers behind the lock that is held anyway; what concerns a whole vhost is collected in
@@ -66,7 +66,7 @@ counts! {
         refused,
         /// Messages that no queue got, and that went back to their publishers.
         returned,
-        /// Messages that no queue got, and that nobody wanted back.
+        /// Messages that no queue got, and that their publishers did not want back.
         dropped,
     }
 }
@@ -84,7 +84,7 @@ counts! {
         got_no_ack,
         /// `basic.get`s of an empty queue.
         got_empty,
-        /// Of all these messages, those that somebody has had before.
+        /// Of all these messages, those that had been delivered before.
         redelivered,
         /// Messages acknowledged.
         acknowledged,

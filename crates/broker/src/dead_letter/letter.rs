@@ -3,15 +3,14 @@
 use super::death::{self, Death, Reason};
 use crate::queue::{DeadLetterTo, Queue};
 use crate::work;
-use bytes::Bytes;
 use courser_codec::{ContentHeader, DecodeError, FieldTable, Properties, ShortStr, Table};
-use courser_store::MessageRef;
+use courser_store::{KeptBody, MessageRef};
 
 /// A message with its death written into its headers, ready to be published.
 pub(super) struct Rewritten {
     pub address: Vec<u8>,
     pub header: Vec<u8>,
-    pub body: Bytes,
+    pub body: KeptBody,
     pub headers: FieldTable,
     /// `delivery-mode` 2.
     pub persistent: bool,
@@ -58,23 +57,20 @@ impl Rewritten {
             address.push(part.len() as u8);
             address.extend_from_slice(part);
         }
-        let body = match message.shared_body {
-            Some(body) => body.clone(),
-            None => Bytes::copy_from_slice(message.body),
-        };
+        let body = KeptBody::of(message);
         let persistent = properties.delivery_mode == Some(2);
         // Where its queue says, it goes there and nowhere else.
         let one_key = message.one_key || to.routing_key.is_some();
         Ok(Rewritten { address, header, body, headers, persistent, one_key })
     }
 
-    /// `published_ms` is 0 where nobody will ask for it.
+    /// `published_ms` is 0 where no queue needs it.
     pub fn message(&self, published_ms: u64) -> MessageRef<'_> {
         MessageRef {
             address: &self.address,
             header: &self.header,
             body: &self.body,
-            shared_body: Some(&self.body),
+            shared_body: self.body.shared(),
             published_ms,
             recorded_deaths: true,
             one_key: self.one_key,

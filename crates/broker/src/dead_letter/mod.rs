@@ -4,8 +4,8 @@
 //! A queue notes them under its lock and keeps them in its books until they have arrived. They are
 //! published when that lock is not held, of each queue by one thread at a time, so that they arrive
 //! in the order in which they left: the new messages and the end of the old ones go into the store
-//! in one append, so that a crash neither loses nor doubles one. Whoever publishes holds the
-//! shard's gate, and calls [`Shard::post_dead_letters`] before he lets go of it.
+//! in one append, so that a crash neither loses nor doubles one. The thread that publishes holds the
+//! shard's gate, and calls [`Shard::post_dead_letters`] before it lets go of it.
 
 mod death;
 mod letter;
@@ -29,13 +29,35 @@ use std::sync::Arc;
 /// Letters, and bytes of their bodies, that go into one append.
 const LETTERS_PER_APPEND: usize = 256;
 const APPEND_BYTES: usize = 1 << 20;
-/// Letters that are posted in one go, while others wait; timers of their queues go on with the rest.
-const LETTERS_AT_ONCE: usize = 4096;
+/// Letters and copies of what is traced that are posted in one go, while others wait; timers go on with the rest.
+pub(crate) const LETTERS_AT_ONCE: usize = 4096;
+/// Bytes of their bodies, as of one of the largest messages; one append more may be begun.
+const BYTES_AT_ONCE: usize = 16 * APPEND_BYTES;
 
 /// Steps that their routes, and what goes to the queues of these, take in one go, and for one append: some ten milliseconds.
 /// One route more may be begun.
 const STEPS_AT_ONCE: u64 = 1 << 21;
 const STEPS_PER_APPEND: u64 = 1 << 20;
+
+/// How far one go has come.
+pub(crate) struct Go {
+    /// Letters and copies that may still be posted.
+    pub left: usize,
+    /// Bytes of bodies that have been read.
+    pub read_bytes: usize,
+    budget: Budget,
+}
+
+impl Go {
+    fn begin() -> Self {
+        Go { left: LETTERS_AT_ONCE, read_bytes: 0, budget: Budget::of_steps(STEPS_AT_ONCE) }
+    }
+
+    /// Whether the rest is for the next one.
+    pub fn is_over(&self) -> bool {
+        self.left == 0 || self.read_bytes >= BYTES_AT_ONCE || self.budget.is_spent()
+    }
+}
 
 /// A letter that leaves its queue.
 struct Outgoing {
@@ -48,6 +70,8 @@ struct Outgoing {
 struct Departure {
     rewritten: Rewritten,
     route: Route,
+    /// Exchanges on the way keep copies of it.
+    with_copies: bool,
     reason: Reason,
     /// It had been delivered before it was delivered last, if it was.
     redelivered: bool,
@@ -66,6 +90,9 @@ impl Departure {
         let reroute = |had: &[u64]| {
             let mut route = route_letter(vhost, to, &self.rewritten, had)?;
             avoid_circles(&mut route, &self.rewritten, self.reason);
+            if !self.with_copies {
+                route.leave_out_copies();
+            }
             Some(route)
         };
         screening.narrow(index, &self.route, properties, reroute).ok().flatten()
@@ -78,55 +105,76 @@ impl Shard {
     /// anything to publish.
     #[inline]
     pub(crate) fn post_dead_letters(&self, wakes: &mut Wakes) -> bool {
-        let (mut any, mut left) = (false, (LETTERS_AT_ONCE, Budget::of_steps(STEPS_AT_ONCE)));
+        let (mut any, mut go) = (false, Go::begin());
         loop {
             while let Some(queues) = wakes.take_lettered() {
                 gate::assert_inside("dead letters are posted");
-                queues.iter().for_each(|queue| self.post_letters(queue, &mut left, wakes));
+                queues.iter().for_each(|queue| self.post_letters(queue, &mut go, wakes));
                 any = true;
             }
             let traced = wakes.take_traced();
             if traced.is_empty() {
                 return any;
             }
-            traced.iter().for_each(|copy| copy.post(wakes));
+            traced.iter().for_each(|copies| copies.post_some(&mut go, wakes));
+            any = true;
         }
     }
 
     #[cold]
-    fn post_letters(&self, queue: &Queue, (left, budget): &mut (usize, Budget), wakes: &mut Wakes) {
+    fn post_letters(&self, queue: &Queue, go: &mut Go, wakes: &mut Wakes) {
         // Another thread may be posting what left before. One of the two posts everything.
         let _order = queue.lock_posting();
         loop {
-            let mut letters = queue.take_letters(LETTERS_PER_APPEND.min(*left));
-            *left -= letters.len();
+            let most = if go.is_over() { 0 } else { go.left.min(LETTERS_PER_APPEND) };
+            let mut letters = queue.take_letters(most);
             if letters.is_empty() {
                 return queue.post_more_soon();
             }
+            let (mut at_once, mut with_copies) = (letters.len(), true);
             while !letters.is_empty() {
-                if budget.is_spent() {
-                    *left = 0;
-                    queue.leave_letters(letters);
-                    break;
-                }
-                match self.post_some(queue, &letters, wakes) {
-                    Ok(posted) => drop(letters.drain(..posted)),
+                let some = &letters[..at_once.min(letters.len())];
+                let done = match self.post_some(queue, some, with_copies, go, wakes) {
+                    Ok(posted) => posted,
+                    // One that is too large holds up no other. Another go would begin as this one has: it goes on with less.
+                    Err(StoreError::TooLarge(_)) if at_once > 1 => {
+                        at_once = 1;
+                        continue;
+                    }
+                    Err(StoreError::TooLarge(_)) if with_copies => {
+                        with_copies = false;
+                        continue;
+                    }
+                    Err(StoreError::TooLarge(_)) => {
+                        queue.strand_dead(&[letters[0].number]);
+                        1
+                    }
                     Err(_) => {
                         // No room on the disk, if it is not the end of the broker.
                         let numbers: Vec<u64> = letters.iter().map(|one| one.number).collect();
                         queue.strand_dead(&numbers);
-                        break;
+                        numbers.len()
                     }
+                };
+                with_copies = true;
+                drop(letters.drain(..done));
+                go.left -= done;
+                if go.is_over() {
+                    queue.leave_letters(letters);
+                    break;
                 }
             }
         }
     }
 
-    /// Posts as many of these letters of a queue as go into one append. Returns how many.
+    /// Posts as many of these letters of a queue as go into one append, with copies for the exchanges on their way that keep
+    /// some. Returns how many.
     fn post_some(
         &self,
         queue: &Queue,
         letters: &[Letter],
+        with_copies: bool,
+        go: &mut Go,
         wakes: &mut Wakes,
     ) -> Result<usize, StoreError> {
         let (Some(vhost), Some(to)) = (queue.namespace(), queue.dead_letter_to()) else {
@@ -137,11 +185,11 @@ impl Shard {
         };
         let mut reader = self.store.reader();
         let (mut outgoing, mut stranded) = (Vec::new(), Vec::new());
-        let (mut bytes, mut taken, mut is_last) = (0, 0, false);
+        let (read_before, mut taken, mut is_last) = (go.read_bytes, 0, false);
         let budget = Budget::of_steps(STEPS_PER_APPEND);
         for letter in letters {
             taken += 1;
-            let rewritten = match self.rewrite(queue, letter, &to, &mut *reader) {
+            let rewritten = match self.rewrite(queue, letter, &to, &mut *reader, go) {
                 Ok(Some(rewritten)) => rewritten,
                 Ok(None) => {
                     outgoing.push(Outgoing { number: letter.number, departure: None });
@@ -153,27 +201,27 @@ impl Shard {
                     continue;
                 }
             };
-            match find_route(&*vhost, &to, &rewritten, letter.reason) {
+            match find_route(&*vhost, &to, &rewritten, letter.reason, with_copies) {
                 None => stranded.push(letter.number),
                 Some(route) => {
-                    bytes += rewritten.body.len();
                     work::count_copies(route.queues.len());
                     // Whether there is room for the next one is only known when this one is there.
                     is_last = to.at_least_once && route.may_refuse;
                     let (reason, redelivered) = (letter.reason, letter.is_redelivered());
-                    let departure = Departure { rewritten, route, reason, redelivered };
+                    let departure =
+                        Departure { rewritten, route, with_copies, reason, redelivered };
                     outgoing.push(Outgoing { number: letter.number, departure: Some(departure) });
                 }
             }
-            if is_last || bytes >= APPEND_BYTES || budget.is_spent() {
+            if is_last || go.read_bytes - read_before >= APPEND_BYTES || budget.is_spent() {
                 break;
             }
         }
-        if !stranded.is_empty() {
-            queue.strand_dead(&stranded);
-        }
         if !outgoing.is_empty() {
             self.publish_letters(queue, &*vhost, &to, outgoing, wakes)?;
+        }
+        if !stranded.is_empty() {
+            queue.strand_dead(&stranded);
         }
         Ok(taken)
     }
@@ -185,6 +233,7 @@ impl Shard {
         letter: &Letter,
         to: &DeadLetterTo,
         reader: &mut dyn Reader,
+        go: &mut Go,
     ) -> Result<Option<Rewritten>, StoreError> {
         let message = match letter.location.in_memory() {
             Some(message) => message,
@@ -193,6 +242,7 @@ impl Shard {
                 read => read?,
             },
         };
+        go.read_bytes += message.body.len();
         let bounds = (self.timers.now_ms(), self.header_max_bytes);
         Ok(Rewritten::of(&message, queue, to, letter.reason, bounds).ok())
     }
@@ -244,8 +294,12 @@ fn find_route(
     to: &DeadLetterTo,
     rewritten: &Rewritten,
     reason: Reason,
+    with_copies: bool,
 ) -> Option<Route> {
     let mut route = route_letter(vhost, to, rewritten, &[]).unwrap_or_default();
+    if !with_copies {
+        route.leave_out_copies();
+    }
     // One that is larger than the room that is left is taken: it might wait forever.
     let is_stuck = route.is_nowhere() || route.queues.iter().any(|queue| queue.is_full(0));
     if to.at_least_once && is_stuck {

@@ -8,11 +8,14 @@
 //! an alarm: beyond that, each forgets its oldest sooner.
 
 use super::Context;
+use crate::gate;
 use crate::headers;
 use crate::memory::{Charge, Use};
 use crate::queue::SPILLED;
 use crate::routing::cc;
 use courser_codec::{FieldTable, RawProperties, Value};
+use courser_store::change::QUEUES_PER_RECORD_MAX;
+use courser_store::critical;
 use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError, Sync};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -87,14 +90,16 @@ impl State {
     }
 }
 
-/// A message that is about to be remembered.
+/// A message that is about to be remembered, once for all histories that it passes.
 pub(crate) struct RecentMessage<'m> {
-    history: Arc<History>,
     message: MessageRef<'m>,
     /// The content header as consumers get it.
     header: Cow<'m, [u8]>,
-    persistent: bool,
-    /// Where it is kept, if it does not survive a restart.
+    /// Where it survives a restart, and their numbers.
+    surviving: Vec<Arc<History>>,
+    numbers: Vec<u64>,
+    /// Where it does not, and its place there.
+    passing: Vec<Arc<History>>,
     transient: Option<Location>,
 }
 
@@ -120,8 +125,8 @@ impl History {
     pub fn admit(&self, location: Location) {
         let mut state = self.state.lock();
         if state.closed {
-            self.store.release(location.position().as_slice());
-            return;
+            // The log has it behind the end of the history.
+            return self.forget(&[location]);
         }
         let oldest = state.remember(location, self.length);
         self.forget(oldest.as_slice());
@@ -134,6 +139,7 @@ impl History {
         positions.sort_unstable();
         let settled = Record::Settled { queue: self.number, positions: &positions };
         if !positions.is_empty() {
+            gate::assert_inside("a history forgets");
             // If the store has failed, the log still has them in the history at the next start.
             drop(self.store.settle(&[settled], Sync::Later, &positions));
         }
@@ -190,32 +196,43 @@ impl History {
     }
 
     /// Calls `each` with the messages of these numbers that are still remembered, oldest first, until it
-    /// says that it is enough. Leaves the numbers of those that come after that.
+    /// says that it is enough. Leaves the numbers of those that come after that. The history is not locked while the disk is read,
+    /// which publishers would wait for.
     pub fn read(
         &self,
         numbers: &mut Range<u64>,
         each: &mut dyn FnMut(&MessageRef<'_>) -> bool,
     ) -> Result<(), StoreError> {
+        critical::assert_outside("a history is read");
         let mut reader = self.store.reader();
-        // The lock keeps what lies in the log from being let go of while it is read.
-        let state = self.state.lock();
-        numbers.start = numbers.start.max(state.forgotten);
         let mut wanted = true;
-        while wanted && let Some(number) = numbers.next() {
-            let Some(location) = state.last.get((number - state.forgotten) as usize) else {
-                // The exchange is gone.
-                numbers.start = numbers.end;
-                break;
-            };
-            wanted = match location.in_memory() {
-                Some(message) => each(&message),
-                None => match reader.read(location) {
-                    Err(StoreError::Lost(_)) => true,
-                    read => each(&read?),
+        while wanted && let Some(location) = self.hold_next(numbers) {
+            let read = match location.in_memory() {
+                Some(message) => Ok(each(&message)),
+                None => match reader.read(&location) {
+                    Err(StoreError::Lost(_)) => Ok(true),
+                    read => read.map(|message| each(&message)),
                 },
             };
+            self.store.release(location.position().as_slice());
+            wanted = read?;
         }
         Ok(())
+    }
+
+    /// The first message of these numbers that is still remembered, which the log holds until it is released; leaves the numbers
+    /// of the others.
+    fn hold_next(&self, numbers: &mut Range<u64>) -> Option<Location> {
+        let state = self.state.lock();
+        numbers.start = numbers.start.max(state.forgotten);
+        let number = numbers.next()?;
+        let Some(location) = state.last.get((number - state.forgotten) as usize) else {
+            // The exchange is gone.
+            numbers.start = numbers.end;
+            return None;
+        };
+        location.position().into_iter().for_each(|position| self.store.hold(position));
+        Some(location.clone())
     }
 
     /// The positions of the messages that survive a restart, oldest first, and how many messages there are.
@@ -241,41 +258,39 @@ impl History {
 }
 
 impl<'m> RecentMessage<'m> {
-    /// A message that passes `history`.
-    pub fn new(history: &Arc<History>, message: &MessageRef<'m>, persistent: bool) -> Self {
-        RecentMessage {
-            persistent: persistent && history.durable,
-            history: Arc::clone(history),
-            message: *message,
-            header: cc::shown(message.header),
-            transient: None,
+    /// A message that passes `histories`; none if these are none.
+    pub fn new<'h>(
+        histories: impl Iterator<Item = &'h Arc<History>>,
+        message: &MessageRef<'m>,
+        persistent: bool,
+    ) -> Option<Self> {
+        let is_surviving = |history: &Arc<History>| persistent && history.durable;
+        let (surviving, passing): (Vec<_>, Vec<_>) = histories.cloned().partition(is_surviving);
+        if surviving.is_empty() && passing.is_empty() {
+            return None;
         }
+        let numbers = surviving.iter().map(|history| history.number).collect();
+        let (message, header) = (*message, cc::shown(message.header));
+        Some(RecentMessage { message, header, surviving, numbers, passing, transient: None })
     }
 
     fn message(&self) -> MessageRef<'_> {
-        // Its life begins when somebody gets it.
+        // Its time to live begins when a queue gets it.
         MessageRef { header: &self.header, published_ms: 0, ..self.message }
     }
 
-    /// What the log is told, if the message survives a restart.
-    pub fn record(&self) -> Option<Record<'_>> {
-        let queues = std::slice::from_ref(&self.history.number);
-        let record = || Record::Message { queues, holders: 1, message: self.message() };
-        self.persistent.then(record)
+    /// What the log is told, where the message survives a restart: one record for as many histories as it can name.
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.numbers.chunks(QUEUES_PER_RECORD_MAX).map(|queues| {
+            let holders = queues.len() as u32;
+            Record::Message { queues, holders, message: self.message() }
+        })
     }
 
-    /// Keeps the message if it does not survive a restart: in the place where another exchange keeps the same, or in one of its own,
-    /// which it leaves in `kept`.
-    pub fn keep_transient(
-        &mut self,
-        kept: &mut Option<Location>,
-        store: &dyn Store,
-    ) -> Result<(), StoreError> {
-        if !self.persistent {
-            if kept.is_none() {
-                *kept = store.keep_one(self.message())?;
-            }
-            self.transient = kept.clone();
+    /// Keeps the message if there are histories where it does not survive a restart.
+    pub fn keep_transient(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if !self.passing.is_empty() {
+            self.transient = store.keep_one(self.message())?;
         }
         Ok(())
     }
@@ -285,17 +300,20 @@ impl<'m> RecentMessage<'m> {
         self.transient.as_ref().and_then(Location::position)
     }
 
-    /// The message is remembered from now on. If it survives, its place is the next of `appended`.
+    /// The message is remembered from now on. Where it survives, its places are the next of `appended`.
     pub fn admit_from(self, appended: &mut impl Iterator<Item = Location>) {
-        if self.persistent {
-            return appended.next().into_iter().for_each(|location| self.history.admit(location));
+        for histories in self.surviving.chunks(QUEUES_PER_RECORD_MAX) {
+            let Some(location) = appended.next() else { break };
+            histories.iter().for_each(|history| history.admit(location.clone()));
         }
         let Some(mut location) = self.transient else { return };
-        if let Some(position) = location.position() {
-            self.history.store.hold(position);
-            *location.marks_mut() |= SPILLED;
+        for history in self.passing {
+            if let Some(position) = location.position() {
+                history.store.hold(position);
+                *location.marks_mut() |= SPILLED;
+            }
+            history.admit(location.clone());
         }
-        self.history.admit(location);
     }
 }
 

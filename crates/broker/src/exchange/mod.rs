@@ -20,6 +20,7 @@ mod topic;
 mod variants;
 
 pub(crate) use consistent_hash::{HASH_HEADER, HASH_PROPERTY, Hashed, weight};
+pub use delay::Overdue;
 pub(crate) use envelope::Envelope;
 pub(crate) use kind::DELAYED_TYPE;
 pub use kind::ExchangeKind;

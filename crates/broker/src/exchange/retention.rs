@@ -1,7 +1,7 @@
 //! Exchanges that keep messages: until their time has come, or for those who come later.
 
 use super::Exchange;
-use super::delay::{Delay, Delayed};
+use super::delay::{Delay, Delayed, Overdue};
 use super::history::{History, RecentMessage};
 use crate::memory::Memory;
 use crate::routing::Namespace;
@@ -34,34 +34,54 @@ pub(crate) enum Retention {
     Nothing,
     /// `x-delayed-message`: what waits for its time.
     Delay(Arc<Delay>),
-    /// `x-recent-history`: the last messages, for whoever is bound next.
+    /// `x-recent-history`: the last messages, for the queue or exchange that is bound next.
     History(Arc<History>),
 }
 
-/// A message that an exchange is about to keep.
+/// A message that exchanges are about to keep.
 pub(crate) enum Arrival<'m> {
-    /// It waits for its time.
+    /// It waits for its time, at one of them.
     Waits(Delayed<'m>),
-    /// It is remembered.
+    /// It is remembered, by all that remember it.
     Remembered(RecentMessage<'m>),
 }
 
-impl Arrival<'_> {
-    /// What the log is told, if the message survives a restart here.
-    pub fn record(&self) -> Option<Record<'_>> {
+impl<'m> Arrival<'m> {
+    /// A message that passes `keepers`, as it is to be kept there.
+    pub fn all(keepers: &[Arc<Exchange>], message: &MessageRef<'m>, persistent: bool) -> Vec<Self> {
+        let delays = keepers.iter().filter_map(|keeper| keeper.delay());
+        let waits = delays.filter_map(|delay| delay.prepare(message, persistent));
+        let mut all: Vec<Self> = waits.map(Arrival::Waits).collect();
+        let histories = keepers.iter().filter_map(|keeper| keeper.history());
+        let remembered = RecentMessage::new(histories, message, persistent);
+        all.extend(remembered.map(Arrival::Remembered));
+        all
+    }
+
+    /// Adds what the log is told, where the message survives a restart.
+    pub fn add_records<'a>(&'a self, records: &mut Vec<Record<'a>>) {
         match self {
-            Arrival::Waits(newcomer) => newcomer.record(),
-            Arrival::Remembered(memory) => memory.record(),
+            Arrival::Waits(newcomer) => records.extend(newcomer.record()),
+            Arrival::Remembered(memory) => records.extend(memory.records()),
+        }
+    }
+
+    /// Bytes of messages in these records.
+    pub fn logged_bytes(&self) -> u64 {
+        let bytes = |record: Record<'_>| record.message().map_or(0, MessageRef::stored_len) as u64;
+        match self {
+            Arrival::Waits(newcomer) => newcomer.record().map_or(0, bytes),
+            Arrival::Remembered(memory) => memory.records().map(bytes).sum(),
         }
     }
 
     /// Keeps one message for those of these exchanges where it does not survive a restart: once for all that delay it, and once for
     /// all that remember it, as each of these have it with the same content header.
     pub fn keep_transient(all: &mut [Self], store: &dyn Store) -> Result<(), StoreError> {
-        let (mut waits, mut remembered) = (None, None);
+        let mut waits = None;
         all.iter_mut().try_for_each(|one| match one {
             Arrival::Waits(newcomer) => newcomer.keep_transient(&mut waits, store),
-            Arrival::Remembered(memory) => memory.keep_transient(&mut remembered, store),
+            Arrival::Remembered(memory) => memory.keep_transient(store),
         })
     }
 
@@ -73,7 +93,7 @@ impl Arrival<'_> {
         }
     }
 
-    /// The message is kept from now on. If it survives, its place is the next of `appended`.
+    /// The message is kept from now on. Where it survives, its places are the next of `appended`.
     pub fn admit_from(self, appended: &mut impl Iterator<Item = Location>) {
         match self {
             Arrival::Waits(newcomer) => newcomer.admit_from(appended),
@@ -105,23 +125,13 @@ impl Exchange {
         (keeps && self.settings.durable).then_some(self.id)
     }
 
+    /// That messages stay here whose delay is over, if some do.
+    pub fn overdue(&self) -> Option<Overdue> {
+        self.delay()?.overdue()
+    }
+
     /// Messages that wait here for their time.
     pub fn messages_delayed(&self) -> usize {
         self.delay().map_or(0, |delay| delay.len())
-    }
-
-    /// A message that passes, as it is to be kept here; none if it is not.
-    pub(crate) fn prepare<'m>(
-        &self,
-        message: &MessageRef<'m>,
-        persistent: bool,
-    ) -> Option<Arrival<'m>> {
-        match &self.retention {
-            Retention::Nothing => None,
-            Retention::Delay(delay) => delay.prepare(message, persistent).map(Arrival::Waits),
-            Retention::History(history) => {
-                Some(Arrival::Remembered(RecentMessage::new(history, message, persistent)))
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
-//! What happens in the broker, for whoever wants to follow it.
+//! What happens in the broker, for those that follow it.
 //!
-//! Events are kept only while somebody follows, and a bounded number of them: a follower that is too
-//! slow loses the oldest and is told how many.
+//! Events are kept only while there are followers, and a bounded number of them: a follower that is
+//! too slow loses the oldest and is told how many.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -93,7 +93,7 @@ kinds! {
     ParameterSet "parameter.set",
     /// A parameter has been cleared.
     ParameterCleared "parameter.cleared",
-    /// Publishers have to wait: the name says for want of what.
+    /// Publishers have to wait: the name says what is short.
     AlarmSet "alarm.set",
     /// They need not wait any more.
     AlarmCleared "alarm.cleared",
@@ -115,9 +115,9 @@ kinds! {
     TopicPermissionSet "topic.permission.created",
     /// Topic permissions have been taken away from a user.
     TopicPermissionCleared "topic.permission.deleted",
-    /// Somebody has logged in.
+    /// A user has logged in.
     LoginAccepted "user.authentication.success",
-    /// Somebody has been refused.
+    /// A login has been refused.
     LoginRefused "user.authentication.failure",
 }
 
@@ -152,7 +152,7 @@ struct Kept {
 }
 
 impl Events {
-    /// Tells those who follow what has happened; where nobody does, it is not even made.
+    /// Tells the followers what has happened; without followers the event is not even made.
     #[inline]
     pub fn tell(&self, event: impl FnOnce() -> Event) {
         if self.followers.load(Ordering::Relaxed) > 0 {
@@ -183,7 +183,7 @@ impl Events {
     }
 }
 
-/// Somebody who follows what happens.
+/// Follows what happens.
 pub struct Follower {
     events: Arc<Events>,
     /// The number of the event that comes next.
@@ -230,7 +230,7 @@ impl Drop for Follower {
     fn drop(&mut self) {
         let mut kept = self.events.kept.lock();
         if self.events.followers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // Nobody is left to see them.
+            // No follower is left to see them.
             kept.first += kept.events.len() as u64;
             kept.events = VecDeque::new();
             kept.wakers = Vec::new();

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Different bytes that are kept before those are looked for that nobody has any more.
+/// Different bytes that are kept before those are looked for that no connection has any more.
 const UNSWEPT_MIN: usize = 64;
 
 /// Bytes that are shared by all who have the same.
@@ -14,12 +14,12 @@ pub(crate) struct Interned(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     all: HashSet<Arc<[u8]>>,
-    /// How many there were, at the last look, that somebody has.
+    /// How many of them connections had, at the last look.
     in_use: usize,
 }
 
 impl Interned {
-    /// These bytes, shared with whoever has the same already.
+    /// These bytes, shared with all that have the same already.
     pub fn share(&self, bytes: &[u8]) -> Arc<[u8]> {
         let mut known = self.0.lock();
         if let Some(shared) = known.all.get(bytes) {
@@ -35,10 +35,10 @@ impl Interned {
         shared
     }
 
-    /// Forgets bytes that nobody has any more but the one who calls.
+    /// Forgets bytes that only the caller still has.
     pub fn release(&self, shared: &Arc<[u8]>) {
         let mut known = self.0.lock();
-        // Counted with the lock held, as nobody else can begin to share them then.
+        // Counted with the lock held, as no other connection can begin to share them then.
         if Arc::strong_count(shared) <= 2 {
             known.all.remove(&**shared);
         }

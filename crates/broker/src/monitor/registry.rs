@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// The connections that are open, by name.
 pub(crate) type Registry = Ordered<Outbox>;
 
-/// What whoever drives a connection knows of it when it opens.
+/// What the driver of a connection knows of it when it opens.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionDetails {
     /// Where it comes from and goes to, as `127.0.0.1:55992 -> 127.0.0.1:5672`. Made different from

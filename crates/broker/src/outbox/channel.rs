@@ -1,6 +1,6 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
-use super::{Blocked, DeliveryTimes, NO_SLOT, Slot, Unacked, UnackedList};
+use super::{Blocked, DeliveryTimes, NO_SLOT, Slot, Stalled, Turn, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::keyed::KeyedMap;
@@ -9,7 +9,6 @@ use crate::queue::{Freed, Queue};
 use crate::work;
 use courser_codec::ShortString;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The deliveries of one open channel.
@@ -37,13 +36,10 @@ pub(crate) struct ChannelOut {
     by_tag: KeyedMap<ShortString, u32>,
     /// The slots of queues that were polled, by their numbers.
     polled: FxHashMap<u64, u32>,
-    /// Queues whose consumers were given nothing while a limit for the whole channel held, each once, in the
-    /// order of their turns.
-    starved: VecDeque<Arc<Queue>>,
-    /// Their numbers.
-    starving: FxHashSet<u64>,
+    /// Queues whose consumers were given nothing while a limit for the whole channel held.
+    starved: Stalled,
     /// What all this uses.
-    charge: Charge,
+    pub(super) charge: Charge,
     /// How much consumers may leave unacknowledged, whatever the limit of the client.
     pub(super) unacked_max: u32,
     /// There once there is anything to count.
@@ -76,8 +72,7 @@ impl ChannelOut {
             free: Vec::new(),
             by_tag: KeyedMap::default(),
             polled: FxHashMap::default(),
-            starved: VecDeque::new(),
-            starving: FxHashSet::default(),
+            starved: Stalled::default(),
             charge,
             unacked_max,
             counts: None,
@@ -90,7 +85,7 @@ impl ChannelOut {
     /// Counts what it uses, after something has grown or shrunk.
     pub(super) fn count_memory(&mut self) {
         let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
-        let waiting = self.starved.capacity() * 4 * size_of::<u64>();
+        let waiting = self.starved.used_bytes();
         let tags = self.tag_places * size_of::<u64>();
         self.charge.set(CHANNEL_BYTES + slots + waiting + tags + self.unacked.used_bytes());
     }
@@ -114,8 +109,8 @@ impl ChannelOut {
             return Err(Blocked::NoCredit);
         }
         if self.is_used_up() {
-            let queue = Arc::clone(&slot.queue);
-            self.starve(queue);
+            let turn = Turn::of(&slot.queue);
+            self.starve(turn);
             return Err(Blocked::Starved);
         }
         Ok(())
@@ -132,7 +127,7 @@ impl ChannelOut {
     /// otherwise.
     pub(crate) fn has_room_for(&mut self, queue: &Arc<Queue>) -> bool {
         if self.is_used_up() {
-            self.starve(Arc::clone(queue));
+            self.starve(Turn::of(queue));
             return false;
         }
         // Its flow has all consumers asked when it goes on.
@@ -141,13 +136,11 @@ impl ChannelOut {
 
     /// Has the consumers of a queue wait for their turn to use the limit of the whole channel.
     #[cold]
-    fn starve(&mut self, queue: Arc<Queue>) {
-        if self.starving.insert(queue.id) {
-            let capacity = self.starved.capacity();
-            self.starved.push_back(queue);
-            if self.starved.capacity() != capacity {
-                self.count_memory();
-            }
+    fn starve(&mut self, turn: Turn) {
+        let used = self.starved.used_bytes();
+        self.starved.push(turn);
+        if self.starved.used_bytes() != used {
+            self.count_memory();
         }
     }
 
@@ -162,10 +155,14 @@ impl ChannelOut {
         if self.is_used_up() {
             return None;
         }
-        work::count(1);
-        let queue = self.starved.pop_front()?;
-        self.starving.remove(&queue.id);
-        Some(queue)
+        loop {
+            work::count(1);
+            if let Turn::Queue(queue) = self.starved.pop()?
+                && let Some(queue) = queue.upgrade()
+            {
+                return Some(queue);
+            }
+        }
     }
 
     /// Notes that the latest delivery waits for an acknowledgement since `now_ms`.
@@ -219,8 +216,8 @@ impl ChannelOut {
             _ => Freed::Nothing,
         };
         if let Freed::MayHaveTurn(_) = freed {
-            let queue = Arc::clone(&slot.queue);
-            self.starve(queue);
+            let turn = Turn::of(&slot.queue);
+            self.starve(turn);
         }
         if has_old_tags {
             self.sweep_tags(slot_index);
@@ -286,8 +283,7 @@ impl ChannelOut {
         if self.free.len() == self.slots.len() {
             self.free = Vec::new();
             self.slots = Vec::new();
-            self.starved = VecDeque::new();
-            self.starving = FxHashSet::default();
+            self.starved = Stalled::default();
             self.polled = FxHashMap::default();
             self.by_tag = KeyedMap::default();
             self.count_memory();
@@ -337,6 +333,7 @@ impl ChannelOut {
             consumer_key: 0,
             stream_offset: 0,
             stream_reader: None,
+            no_ack,
             prefetch: if no_ack { 0 } else { prefetch },
             in_flight: 0,
             tags: (!no_ack && queue.takes_away()).then(Vec::new),
@@ -357,6 +354,7 @@ impl ChannelOut {
             consumer_key: 0,
             stream_offset: 0,
             stream_reader: None,
+            no_ack: false,
             prefetch: 0,
             in_flight: 0,
             tags: None,

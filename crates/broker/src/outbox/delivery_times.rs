@@ -24,7 +24,7 @@ impl DeliveryTimes {
     }
 
     /// Notes that the delivery with this tag, and those behind it, are made now. `oldest` is the tag of
-    /// the oldest that anybody may ask for.
+    /// the oldest that may be asked for.
     #[cold]
     pub fn note(&mut self, tag: u64, now_ms: u64, oldest: Option<u64>) {
         self.due_ms = now_ms + STEP_MS;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_ask_for_is_forgotten() {
+    fn what_cannot_be_asked_for_is_forgotten() {
         let mut times = DeliveryTimes::default();
         for tag in 1..1000 {
             times.note(tag, tag * STEP_MS, Some(tag.saturating_sub(3).max(1)));

@@ -1,15 +1,17 @@
 //! What a connection has yet to send, and what its client has yet to acknowledge.
 //!
-//! The outbox is where other connections' publishes meet a consumer: whoever holds a queue's lock
+//! The outbox is where other connections' publishes meet a consumer: the holder of a queue's lock
 //! may lock the outbox of one of its consumers, check the consumer's credit, give the delivery its
 //! tag and encode it. Lock order: queue, then outbox; never the other way round.
 
 mod channel;
+mod deliver;
 mod delivery_times;
 mod held;
 mod slot;
 mod stalled;
 mod unacked;
+mod until;
 mod waking;
 pub mod wire;
 
@@ -19,19 +21,19 @@ pub(crate) use slot::Slot;
 pub use stalled::Stalled;
 pub(crate) use stalled::Turn;
 pub(crate) use unacked::{NO_SLOT, Unacked, UnackedList};
+pub(crate) use until::{Next, Until};
 
 use crate::channels::Channels;
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::memory::Charge;
 use crate::monitor::{Connection, ConnectionState};
-use crate::outbox::wire::{Delivery, WireBuffer};
-use crate::queue::Polled;
+use crate::outbox::wire::WireBuffer;
 use crate::work;
 use atomic_waker::AtomicWaker;
-use courser_codec::ShortString;
-use courser_store::MessageRef;
+use courser_store::Waiter;
 use held::Held;
+pub(crate) use held::Unsent;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +46,8 @@ pub struct Outbox {
     /// The connection has been woken since it last looked whether its readers of streams can go on.
     has_woken: AtomicBool,
     high_bytes: usize,
+    /// Something waits for the store.
+    holds_back: AtomicBool,
     /// Some channel has a fault that its connection has yet to close it for.
     has_faults: AtomicBool,
     /// Whether the client wants to hear of consumers that the broker cancels.
@@ -56,13 +60,15 @@ pub struct Outbox {
 #[derive(Debug)]
 pub struct OutboxState {
     wire: WireBuffer,
-    /// Answers that wait for the store, and what comes behind them.
+    /// What waits for the store, and what comes behind it.
     held: Option<Box<Held>>,
+    /// What the store notifies then, if not the connection's task.
+    waiter: Option<Waiter>,
     channels: Channels<ChannelOut>,
     frame_max: usize,
     /// How much of what waits is deliveries to consumers.
     deliveries_bytes: usize,
-    /// Somebody has put something in and has taken it on himself to wake the connection.
+    /// A thread has put something in and is going to wake the connection.
     wake_due: bool,
     closed: bool,
     /// What has more for this connection once it has sent what it has.
@@ -89,24 +95,24 @@ pub(crate) enum Blocked {
     Starved,
     /// Its connection has enough to send: draining the outbox will release it.
     OutboxFull,
-    /// An answer on its channel waits for the store, and will release it.
-    BehindAnswer,
     /// It is gone.
     Gone,
 }
 
 impl Outbox {
-    /// An empty outbox that takes deliveries until it holds `high_bytes` bytes.
+    /// An empty outbox that takes deliveries until it holds `high_bytes` bytes; what it uses is counted by `charge`.
     pub(crate) fn new(
         frame_max: usize,
         high_bytes: usize,
         cancel_notify: bool,
         connection: Connection,
+        charge: Charge,
     ) -> Arc<Self> {
         Arc::new(Outbox {
             state: Mutex::new(OutboxState {
-                wire: WireBuffer::default(),
+                wire: WireBuffer::counted(charge),
                 held: None,
+                waiter: None,
                 channels: Channels::default(),
                 frame_max,
                 deliveries_bytes: 0,
@@ -118,6 +124,7 @@ impl Outbox {
             }),
             waker: AtomicWaker::new(),
             has_woken: AtomicBool::new(false),
+            holds_back: AtomicBool::new(false),
             high_bytes,
             has_faults: AtomicBool::new(false),
             cancel_notify,
@@ -125,12 +132,12 @@ impl Outbox {
         })
     }
 
-    /// Locks the outbox. Nobody may take a queue's lock while holding it.
+    /// Locks the outbox. No queue's lock may be taken while it is held.
     pub fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock()
     }
 
-    /// Locks the outbox if nobody else has it.
+    /// Locks the outbox if it is not locked.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, OutboxState>> {
         self.state.try_lock()
     }
@@ -139,6 +146,10 @@ impl Outbox {
     pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
         state.take_wire(wire);
+        // What waits for the store has to be sent before there is room.
+        if state.bytes() >= self.high_bytes {
+            return Taken::default();
+        }
         Taken { stalled: std::mem::take(&mut state.stalled) }
     }
 
@@ -186,7 +197,7 @@ impl Outbox {
     /// Deliveries do not count: they are bounded, and a client may send a lot before it takes more.
     pub fn is_full_of_answers(&self) -> bool {
         let state = self.lock();
-        let held = state.held.as_ref().map_or(0, |held| held.bytes());
+        let held = state.held.as_ref().map_or(0, |held| held.answers_bytes());
         state.wire.len() - state.deliveries_bytes + held >= self.high_bytes
     }
 
@@ -198,14 +209,20 @@ impl Outbox {
         }
     }
 
-    /// Takes note of the connection's end: from now on every delivery is refused.
+    /// Takes note of the connection's end: from now on every delivery is refused, and nothing is sent. What was held back is
+    /// kept until its channels are closed, which have not been sent it.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         state.wire.release();
-        state.held = None;
+        state.waiter = None;
         state.deliveries_bytes = 0;
         state.stalled = Stalled::default();
+    }
+
+    /// Forgets what was held back: all channels are closed.
+    pub(crate) fn forget_held(&self) {
+        self.lock().held = None;
     }
 
     pub(crate) fn high_bytes(&self) -> usize {
@@ -214,14 +231,19 @@ impl Outbox {
 
     /// Whether it takes no more deliveries until some have been sent.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().wire.len() >= self.high_bytes
+        self.lock().bytes() >= self.high_bytes
+    }
+
+    /// Has `waiter` notified, in the place of the connection's task, when the store is durable.
+    pub(crate) fn notify(&self, waiter: Waiter) {
+        self.lock().waiter = Some(waiter);
     }
 }
 
 impl OutboxState {
     /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
     fn take_wire(&mut self, wire: &mut WireBuffer) {
-        std::mem::swap(&mut self.wire, wire);
+        self.wire.swap(wire);
         self.deliveries_bytes = 0;
         self.wake_due = false;
     }
@@ -252,7 +274,7 @@ impl OutboxState {
 
     /// Bytes that wait to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
-        self.wire.len()
+        self.bytes()
     }
 
     /// The numbers of the channels that are open.
@@ -285,13 +307,15 @@ impl OutboxState {
         self.channels.iter_mut().map(|(_, channel)| channel.unacked.len()).sum()
     }
 
-    pub(crate) fn close_channel(&mut self, number: u16) -> Option<Box<ChannelOut>> {
+    /// Ends a channel. Returns what is left of it, and which of its deliveries were not sent.
+    pub(crate) fn close_channel(&mut self, number: u16) -> Option<(Box<ChannelOut>, Unsent)> {
         let closed = self.channels.remove(number)?;
+        let unsent = self.forget_deliveries(number);
         let counted = closed.counted();
         if counted != ChannelCounts::default() {
             *self.closed_counts.get_or_insert_default().as_mut() += &counted;
         }
-        Some(closed)
+        Some((closed, unsent))
     }
 
     /// What has happened on all its channels, those that are closed included.
@@ -317,12 +341,9 @@ impl OutboxState {
         if self.closed {
             return Err(Blocked::Gone);
         }
-        let full = self.wire.len() >= high_bytes;
+        let full = self.bytes() >= high_bytes;
         let channel = self.channel(number).ok_or(Blocked::Gone)?;
         channel.check_credit(slot)?;
-        if self.held.is_some() && self.waits_behind_answer(number, slot) {
-            return Err(Blocked::BehindAnswer);
-        }
         if full { Err(Blocked::OutboxFull) } else { Ok(()) }
     }
 
@@ -336,7 +357,7 @@ impl OutboxState {
         no_ack: bool,
         high_bytes: usize,
     ) -> Result<(), Blocked> {
-        if self.wire.len() >= high_bytes {
+        if self.bytes() >= high_bytes {
             // A lack of credit counts before that.
             return self.check(number, slot, high_bytes);
         }
@@ -344,46 +365,5 @@ impl OutboxState {
             return Ok(());
         }
         self.channel(number).ok_or(Blocked::Gone)?.check_credit(slot)
-    }
-
-    /// Encodes a delivery for the consumer in `slot`, which [`OutboxState::check`] has found ready.
-    /// Returns false when its content header does not fit a frame of this client's, or the channel is
-    /// gone.
-    #[inline]
-    pub(crate) fn deliver(
-        &mut self,
-        number: u16,
-        slot: u32,
-        message: &MessageRef<'_>,
-        redelivered: bool,
-    ) -> bool {
-        let frame_max = self.frame_max;
-        if !WireBuffer::fits(message.header.len(), frame_max) {
-            return false;
-        }
-        let Some(channel) = self.channels.get_mut(number) else { return false };
-        let tag = channel.next_tag;
-        channel.next_tag += 1;
-        let consumer_tag = match channel.slot(slot) {
-            Some(slot) => slot.consumer_tag.as_ref().map_or(&[][..], ShortString::as_bytes),
-            None => return false,
-        };
-        let delivery = Delivery { tag, redelivered };
-        let before = self.wire.len();
-        self.wire.put_delivery(number, consumer_tag, delivery, message, frame_max);
-        self.deliveries_bytes += self.wire.len() - before;
-        true
-    }
-
-    /// Encodes the reply to a `basic.get`.
-    pub(crate) fn deliver_get(&mut self, number: u16, polled: &Polled<'_>) {
-        let frame_max = self.frame_max;
-        let Some(channel) = self.channel(number) else { return };
-        let delivery = Delivery { tag: channel.next_tag, redelivered: polled.redelivered };
-        channel.next_tag += 1;
-        let left = u32::try_from(polled.left).unwrap_or(u32::MAX);
-        self.put(number, |wire| {
-            wire.put_get_ok(number, delivery, left, &polled.message, frame_max);
-        });
     }
 }

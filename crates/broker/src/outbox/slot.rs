@@ -19,6 +19,8 @@ pub(crate) struct Slot {
     pub stream_offset: u64,
     /// The number of the reader that reads for it then.
     pub stream_reader: Option<u64>,
+    /// Its queue is done with a message when that is handed out.
+    pub(super) no_ack: bool,
     pub(super) prefetch: u32,
     pub(super) in_flight: u32,
     /// The tags of deliveries that wait for an acknowledgement, ascending, and of some that no longer do; there if they may be

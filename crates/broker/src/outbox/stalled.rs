@@ -5,13 +5,13 @@ use crate::queue::Queue;
 use crate::work;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Something that waits for its turn to put more into an outbox.
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
-    /// A queue with messages for consumers of the connection.
-    Queue(Arc<Queue>),
+    /// A queue with messages for consumers of the connection. It is not kept for that once it is deleted.
+    Queue(Weak<Queue>),
     /// The reader with this number, of a stream.
     Reader(u64),
     /// The consumers of this channel, which share its limit.
@@ -19,10 +19,20 @@ pub(crate) enum Turn {
 }
 
 impl Turn {
+    /// That of a queue.
+    pub fn of(queue: &Arc<Queue>) -> Self {
+        Turn::Queue(Arc::downgrade(queue))
+    }
+
+    /// Whether it is one of a queue that is gone.
+    fn is_vain(&self) -> bool {
+        matches!(self, Turn::Queue(queue) if queue.strong_count() == 0)
+    }
+
     /// Unlike that of any other.
     fn key(&self) -> (u8, u64) {
         match self {
-            Turn::Queue(queue) => (0, queue.id),
+            Turn::Queue(queue) => (0, queue.as_ptr().addr() as u64),
             Turn::Reader(id) => (1, *id),
             Turn::Channel(number) => (2, u64::from(*number)),
         }
@@ -45,8 +55,26 @@ impl Stalled {
     /// Adds a turn behind all others, unless it is there already.
     pub(crate) fn push(&mut self, turn: Turn) {
         if self.known.insert(turn.key()) {
+            if self.turns.len() == self.turns.capacity() {
+                self.make_room();
+            }
             self.turns.push_back(turn);
         }
+    }
+
+    /// Makes room for as many turns again, once those of queues that are gone are forgotten: nothing else ends them while the
+    /// client does not read, or acknowledge.
+    #[cold]
+    fn make_room(&mut self) {
+        let Stalled { turns, known } = self;
+        work::count(turns.len());
+        turns.retain(|turn| !(turn.is_vain() && known.remove(&turn.key())));
+        turns.reserve(turns.len());
+    }
+
+    /// Bytes that it uses.
+    pub(super) fn used_bytes(&self) -> usize {
+        self.turns.capacity() * (size_of::<Turn>() + 2 * size_of::<(u8, u64)>())
     }
 
     /// Takes the turn that has been due longest.
@@ -80,7 +108,7 @@ impl OutboxState {
         let consumers = channels.get(number).into_iter().flat_map(ChannelOut::consumers);
         for slot in consumers {
             work::count(1);
-            stalled.push(Turn::Queue(Arc::clone(&slot.queue)));
+            stalled.push(Turn::of(&slot.queue));
         }
     }
 

@@ -22,7 +22,7 @@ impl Broker {
 }
 
 impl StateOfShard {
-    /// The vhosts on the shard; an error if it has been closed, and nobody knows them any more.
+    /// The vhosts on the shard; an error if it has been closed, and they are not known any more.
     fn vhosts(&self) -> io::Result<Vec<Arc<Vhost>>> {
         // Those that arrive first: one that has arrived meanwhile is among the others then.
         let mut vhosts = self.broker.arrivals.all();
@@ -42,9 +42,10 @@ impl StateOfShard {
 
 impl ShardState for StateOfShard {
     fn start(&self) -> Lsn {
-        // Whoever is between appending and taking effect holds the gate for reading.
-        let _gate = self.shard.gate.write();
-        self.shard.store.end()
+        let end = self.shard.store.end();
+        // A thread that has appended a change before that is in the gate until the change has taken effect.
+        self.shard.gate.wait_for_passers();
+        end
     }
 
     fn write(&self, start: Lsn, out: &mut dyn Write) -> io::Result<()> {
@@ -99,6 +100,9 @@ impl ShardState for StateOfShard {
                 }
             }
         }
+        // What is removed is missing here before the log is told so, both in the gate. When all are out that were in
+        // it, the log has every change that may have been written.
+        self.shard.gate.wait_for_passers();
         written
     }
 

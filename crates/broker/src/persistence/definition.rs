@@ -39,7 +39,7 @@ use courser_store::ShardId;
 
 /// Where a vhost is; see [`crate::persistence::scope`] for these.
 pub(crate) const PLACEMENT: u8 = b's';
-/// A vhost that is being moved here from another broker, and nobody finds yet.
+/// A vhost that is being moved here from another broker, and can't be found yet.
 pub(crate) const ARRIVAL: u8 = b'm';
 /// A vhost that has been read out, and stands still until it is known where it is.
 pub(crate) const HELD: u8 = b'l';
@@ -145,10 +145,10 @@ pub(crate) fn queue_key(vhost: &str, name: &ShortString) -> Vec<u8> {
     key
 }
 
-pub(crate) fn queue_value(queue: &Queue) -> Vec<u8> {
+pub(crate) fn queue_value(queue: &Queue, is_paused: bool) -> Vec<u8> {
     let mut value = queue.id.to_le_bytes().to_vec();
     let auto_delete = u8::from(queue.settings.auto_delete) * AUTO_DELETE;
-    value.push(auto_delete | (u8::from(queue.is_paused()) * PAUSED));
+    value.push(auto_delete | (u8::from(is_paused) * PAUSED));
     value.extend_from_slice(&queue.settings.arguments.to_entries());
     value
 }
@@ -169,34 +169,6 @@ pub(crate) fn binding_key(vhost: &str, binding: &DefinedBinding) -> Vec<u8> {
 
 pub(crate) fn placement_key(vhost: &str) -> Vec<u8> {
     [&[PLACEMENT], vhost.as_bytes()].concat()
-}
-
-pub(crate) fn arrival_key(vhost: &str) -> Vec<u8> {
-    [&[ARRIVAL], vhost.as_bytes()].concat()
-}
-
-pub(crate) fn held_key(vhost: &str) -> Vec<u8> {
-    [&[HELD], vhost.as_bytes()].concat()
-}
-
-/// The value of a vhost that is held: the number of the move.
-pub(crate) fn held_value(number: u64) -> [u8; 8] {
-    number.to_le_bytes()
-}
-
-/// The number of the move that a vhost is held for; 0 if a version has written that which knew none.
-pub(crate) fn parse_held(value: &[u8]) -> u64 {
-    value.try_into().map(u64::from_le_bytes).unwrap_or_default()
-}
-
-pub(crate) fn arrival_value(is_whole: bool, settings: &VhostSettings) -> Vec<u8> {
-    [vec![u8::from(is_whole)], vhost_value(settings)].concat()
-}
-
-/// Whether a vhost has arrived as a whole, and what an operator says of it.
-pub(crate) fn parse_arrival(value: &[u8]) -> Option<(bool, VhostSettings)> {
-    let (is_whole, settings) = value.split_first()?;
-    Some((*is_whole == 1, parse_settings(settings)?))
 }
 
 /// The shard that a placement names.
@@ -298,7 +270,7 @@ fn parse_policy(name: &[u8], value: &[u8]) -> Option<Policy> {
     })
 }
 
-fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
+pub(super) fn parse_settings(value: &[u8]) -> Option<VhostSettings> {
     let (connections, value) = value.split_first_chunk::<8>()?;
     let (queues, value) = value.split_first_chunk::<8>()?;
     let limit = |bytes: &[u8; 8]| Some(u64::from_le_bytes(*bytes)).filter(|most| *most < u64::MAX);

@@ -1,12 +1,19 @@
 //! What the log of a shard is told of definitions: of those that are gone before those that come.
 
+use crate::gate;
 use crate::shard::Shard;
 use courser_store::{Lsn, Position, Record, StoreError, Sync};
+use std::sync::atomic::Ordering;
+
+/// Bytes of removals that go into the log at once, where all together are more than it takes.
+const PART_BYTES: usize = 1 << 20;
 
 /// Definitions and queues that one operation removes, to be forgotten together.
 #[derive(Default, Debug)]
 pub(crate) struct Gone {
     pub keys: Vec<Vec<u8>>,
+    /// Definitions of bindings, which hang on those.
+    pub bindings: Vec<Vec<u8>>,
     pub queues: Vec<u64>,
     /// Positions in the log of messages that go with them, to be let go of once the log knows.
     pub positions: Vec<Position>,
@@ -19,9 +26,28 @@ impl Gone {
     }
 
     fn records(&self) -> Vec<Record<'_>> {
-        let forgotten = self.keys.iter().map(|key| Record::Forgotten { key });
         let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
-        forgotten.chain(dropped).collect()
+        let keys = self.keys.iter().chain(&self.bindings);
+        let forgotten = keys.map(|key| Record::Forgotten { key });
+        dropped.chain(forgotten).collect()
+    }
+
+    /// The same in batches of a bounded size, bindings first: after a crash between two of them, none is left without its exchange.
+    fn parts(&self) -> Vec<Vec<Record<'_>>> {
+        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
+        for record in self.records() {
+            bytes += match record {
+                Record::Forgotten { key } => key.len(),
+                _ => size_of::<u64>(),
+            };
+            if bytes > PART_BYTES {
+                parts.push(Vec::new());
+                bytes = 0;
+            }
+            parts.last_mut().into_iter().for_each(|part| part.push(record));
+        }
+        parts.reverse();
+        parts
     }
 }
 
@@ -30,8 +56,12 @@ impl Shard {
     /// gone shall not have what was that one's after a restart. All definitions come this way. Returns the LSN at which they
     /// survive.
     pub fn define(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
-        let append =
-            |records: &[Record<'_>], sync| self.store.append(records, sync, &mut Vec::new());
+        gate::assert_inside("a definition changes");
+        let append = |records: &[Record<'_>], sync| {
+            let lsn = self.store.append(records, sync, &mut Vec::new())?;
+            self.defined.fetch_max(lsn.0, Ordering::AcqRel);
+            Ok(lsn)
+        };
         let mut unlogged = self.unlogged.lock();
         if unlogged.is_empty() {
             drop(unlogged);
@@ -47,7 +77,9 @@ impl Shard {
         if let Err(StoreError::TooLarge(_)) = appended {
             // All together they are more than a batch may be.
             while let Some(gone) = unlogged.last() {
-                append(&gone.records(), Sync::Later)?;
+                for part in gone.parts() {
+                    append(&part, Sync::Later)?;
+                }
                 unlogged.pop();
             }
             appended = append(records, Sync::Wanted);
@@ -57,14 +89,34 @@ impl Shard {
         Ok(lsn)
     }
 
-    /// Tells the log what is gone, all at once; when there is room, if there is none now. Returns the LSN at which it stays gone,
-    /// if it is in the log.
-    pub fn forget(&self, mut gone: Gone) -> Result<Option<Lsn>, StoreError> {
+    fn define_unless_empty(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
+        if records.is_empty() { Ok(Lsn::default()) } else { self.define(records) }
+    }
+
+    /// Tells the log what is gone: all at once, if that is not too much; when there is room, if there is none now. Returns the LSN
+    /// at which it stays gone, if it is in the log.
+    pub fn forget(&self, gone: Gone) -> Result<Option<Lsn>, StoreError> {
+        self.forget_and(gone, |_| ())
+    }
+
+    /// The same, and calls `told` with the LSN as soon as it is in the log, if it is.
+    pub fn forget_and(
+        &self,
+        mut gone: Gone,
+        told: impl FnOnce(Lsn),
+    ) -> Result<Option<Lsn>, StoreError> {
         let positions = std::mem::take(&mut gone.positions);
         let records = gone.records();
-        let appended = if records.is_empty() { Ok(Lsn::default()) } else { self.define(&records) };
+        let appended = match self.define_unless_empty(&records) {
+            Err(StoreError::TooLarge(_)) => gone
+                .parts()
+                .iter()
+                .try_fold(Lsn::default(), |_, part| self.define_unless_empty(part)),
+            appended => appended,
+        };
         match appended {
             Ok(lsn) => {
+                told(lsn);
                 self.store.release(&positions);
                 Ok(Some(lsn))
             }

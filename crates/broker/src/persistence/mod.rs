@@ -5,6 +5,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod definition;
 pub(crate) mod gone;
 mod group_definitions;
+pub(crate) mod moves;
 pub(crate) mod restore;
 pub(crate) mod scope;
 

@@ -5,6 +5,7 @@ use crate::exchange::Destination;
 use crate::exchange::delay::Delay;
 use crate::exchange::history::History;
 use crate::persistence::definition::{self, Definition};
+use crate::persistence::moves::{self, KeptArrival};
 use crate::persistence::scope::{RESTORED, Scope, of_kind};
 use crate::policy::CompiledPolicy;
 use crate::queue::Queue;
@@ -81,7 +82,7 @@ impl Broker {
     pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
         let home = self.home();
         let restored = self.restore_shard(&home, recovered)?;
-        // Nobody knows any more where in it the last change of a definition is.
+        // The place in it of the last change of a definition is not known any more.
         *self.defined.lock() = home.store.end();
         Ok(restored)
     }
@@ -120,10 +121,12 @@ impl Broker {
         let vhosts = self.vhosts();
         let restored = vhosts.iter().filter(|vhost| Arc::ptr_eq(vhost.shard(), shard));
         restored.for_each(|vhost| vhost.follow_restored_policies());
+        // The log is told of what is found and was to have gone.
+        let gate = shard.gate.read();
         restore_histories(shard, &found, &recovered.queues);
         let mut messages = 0;
         for (id, index) in recovered.queues {
-            // Those of a queue or an exchange that was deleted are nobody's.
+            // Those of a queue or an exchange that was deleted belong to none.
             if let Some(queue) = found.queues.get(&id) {
                 messages += queue.restore(&index, &*shard.store);
             }
@@ -137,6 +140,7 @@ impl Broker {
             let Some(delay) = found.delays.get(&id) else { continue };
             messages += delay.restore(index.pairs());
         }
+        drop(gate);
         if shard.id == ShardId::HOME {
             self.forget_halves();
         }
@@ -158,15 +162,16 @@ impl Broker {
 
     fn restore_of_broker(&self, kind: u8, key: &[u8], value: &[u8]) -> Result<(), RestoreError> {
         if kind == definition::ARRIVAL {
-            let name = str::from_utf8(&key[1..]).ok();
-            let name = name.filter(|_| definition::parse_arrival(value).is_some());
-            // The move that brings it is not known any more: any that is given up ends it.
-            self.expect_vhost(name.ok_or_else(|| RestoreError::Definition(key.to_vec()))?, 0);
+            let (Ok(name), Some(arrival)) = (str::from_utf8(&key[1..]), KeptArrival::parse(value))
+            else {
+                return Err(RestoreError::Definition(key.to_vec()));
+            };
+            self.expect_vhost(name, arrival.number);
         }
         if kind == definition::HELD
             && let Some(vhost) = str::from_utf8(&key[1..]).ok().and_then(|name| self.vhost(name))
         {
-            vhost.stop(definition::parse_held(value));
+            vhost.stop(moves::parse_held(value));
         }
         if kind != definition::VHOST {
             self.kept.insert(key.to_vec(), value.to_vec());

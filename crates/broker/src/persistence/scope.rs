@@ -61,6 +61,12 @@ impl Kept {
         self.0.lock().get(key).cloned()
     }
 
+    /// Forgets those of `keys` that are there. The log has to know of it, and none may be changed meanwhile.
+    pub fn remove_all(&self, keys: &[Vec<u8>]) {
+        let mut all = self.0.lock();
+        keys.iter().for_each(|key| drop(all.remove(key)));
+    }
+
     /// The definitions whose keys begin with `prefix`, without that.
     pub fn beginning_with(&self, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let all = self.0.lock();
@@ -147,7 +153,7 @@ impl Broker {
         }
     }
 
-    /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before anybody else can change one.
+    /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before another thread can change one.
     pub(crate) fn exchange_for_broker(
         &self,
         key: &[u8],
@@ -166,7 +172,7 @@ impl Broker {
         Ok(())
     }
 
-    /// Takes out a definition that is kept for somebody who is there again.
+    /// Takes out a definition that was kept while the shard of its vhost was not open.
     pub(crate) fn take_kept(&self, key: &[u8]) -> Option<Vec<u8>> {
         self.kept.0.lock().remove(key)
     }

@@ -34,13 +34,14 @@ const fn key(name: &'static str, rule: Rule, operator: bool) -> Key {
 }
 
 /// Each is the name of an argument of `queue.declare` without its `x-`.
-pub(super) const QUEUE_KEYS: [Key; 22] = [
+pub(super) const QUEUE_KEYS: [Key; 23] = [
     key("expires", Rule::Least, true),
     key("message-ttl", Rule::Least, true),
     key("max-length", Rule::Least, true),
     key("max-length-bytes", Rule::Least, true),
     key("delivery-limit", Rule::Least, true),
     key("consumer-timeout", Rule::Least, false),
+    key("deliver-before-commit", Rule::Argument, false),
     key("overflow", Rule::Argument, true),
     key("dead-letter-exchange", Rule::Argument, false),
     key("dead-letter-routing-key", Rule::Argument, false),

@@ -28,7 +28,7 @@ use std::fmt;
 /// Who has made a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyKind {
-    /// Whoever administers the vhost.
+    /// A user who administers the vhost.
     User,
     /// The operator of the broker, who sets bounds: fewer keys, and the smaller number counts.
     Operator,

@@ -3,9 +3,9 @@
 use super::pattern::NamePattern;
 use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, invalid};
 use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
-use crate::gate;
 use courser_auth::PATTERN_COMPILED_BYTES_MAX;
 use courser_codec::ShortString;
+use courser_store::critical;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ impl Policies {
         if self.ranked.is_empty() {
             return QueuePolicies::default();
         }
-        gate::assert_outside("patterns of policies are looked for");
+        critical::assert_outside("patterns of policies are looked for");
         let takes = |apply_to: ApplyTo| apply_to.takes_queue(queue_type);
         QueuePolicies {
             user: self.best(PolicyKind::User, name, takes),
@@ -194,7 +194,7 @@ impl Policies {
         if self.ranked.is_empty() {
             return None;
         }
-        gate::assert_outside("patterns of policies are looked for");
+        critical::assert_outside("patterns of policies are looked for");
         self.best(PolicyKind::User, name, ApplyTo::takes_exchanges)
     }
 }

@@ -7,9 +7,8 @@ use crate::routing::cc;
 use crate::routing::{Namespace, Route, Screening};
 use crate::wakes::Wakes;
 use crate::work;
-use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties};
-use courser_store::{MessageRef, Position, Record, StoreError, Sync};
+use courser_store::{KeptBody, MessageRef, Position, Record, StoreError, Sync};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct InternalPublish {
     address: Vec<u8>,
     header: Vec<u8>,
-    body: Bytes,
+    body: KeptBody,
     route: Arc<Route>,
     /// The exchange that sends it on.
     through: Option<Arc<Exchange>>,
@@ -27,6 +26,8 @@ pub(crate) struct InternalPublish {
     recorded_deaths: bool,
     /// As in [`MessageRef`].
     one_key: bool,
+    /// Exchanges on its way keep copies of it.
+    with_copies: bool,
     /// It leaves another queue in the same append: its queues take it, also beyond their limits.
     is_moved: bool,
 }
@@ -77,13 +78,11 @@ impl InternalPublish {
         InternalPublish {
             address: message.address.to_vec(),
             header: message.header.to_vec(),
-            body: match message.shared_body {
-                Some(body) => body.clone(),
-                None => Bytes::copy_from_slice(message.body),
-            },
+            body: KeptBody::of(message),
             published_ms: 0,
             recorded_deaths: message.recorded_deaths,
             one_key: message.one_key,
+            with_copies: true,
             is_moved: false,
             through: None,
             route,
@@ -109,7 +108,8 @@ impl InternalPublish {
 
     /// The same, of which no exchange on its way keeps a copy.
     pub fn without_copies(mut self) -> Self {
-        Arc::make_mut(&mut self.route).keepers.clear();
+        Arc::make_mut(&mut self.route).leave_out_copies();
+        self.with_copies = false;
         self
     }
 
@@ -127,7 +127,7 @@ impl InternalPublish {
             address: &self.address,
             header,
             body: &self.body,
-            shared_body: Some(&self.body),
+            shared_body: self.body.shared(),
             published_ms: self.published_ms,
             recorded_deaths: self.recorded_deaths,
             one_key: self.one_key,
@@ -143,7 +143,13 @@ impl InternalPublish {
     ) -> Option<Arc<Route>> {
         let through = self.through.as_ref()?;
         let message = self.message(&self.header);
-        let reroute = |had: &[u64]| route_through(through, &message, vhost, had);
+        let reroute = |had: &[u64]| {
+            let mut route = route_through(through, &message, vhost, had)?;
+            if !self.with_copies {
+                route.leave_out_copies();
+            }
+            Some(route)
+        };
         // What makes no sense has no route.
         screening.narrow(index, &self.route, self.properties(), reroute).ok().flatten()
     }

@@ -13,6 +13,12 @@ use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreErr
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 
+/// How often the log may have each message of an append: for its queues, and for all exchanges that remember it.
+const COPIES_OF_EACH: u64 = 2;
+/// Bytes of further copies of all messages of an append together: a message is there once for each exchange that delays it, and
+/// all of an append is in memory at once.
+const COPIES_BYTES_MAX: u64 = 64 << 20;
+
 /// A message and its way.
 pub(crate) struct Routed<'m> {
     /// The message as its queues get it.
@@ -22,7 +28,7 @@ pub(crate) struct Routed<'m> {
     pub route: &'m Route,
     /// It has `delivery-mode` 2.
     pub persistent: bool,
-    /// Somebody hears of it when a queue refuses it for want of room; otherwise queues take it.
+    /// A full queue may refuse it. Otherwise every queue takes it.
     pub refusable: bool,
     /// It has been delivered before, elsewhere.
     pub redelivered: bool,
@@ -64,9 +70,21 @@ impl<'m> Routed<'m> {
         if run.has_refused() { &[] } else { &self.route.queues }
     }
 
-    fn arrivals(&self) -> impl Iterator<Item = Arrival<'m>> {
-        let keepers = self.route.keepers.iter();
-        keepers.filter_map(|retention| retention.prepare(&self.kept, self.persistent))
+    fn arrivals(&self) -> Vec<Arrival<'m>> {
+        Arrival::all(&self.route.keepers, &self.kept, self.persistent)
+    }
+}
+
+/// Refuses messages of which the log would have too many copies.
+fn refuse_copies(routed: &[Routed<'_>], arrivals: &[Vec<Arrival<'_>>]) -> Result<(), StoreError> {
+    let stored = |message: &MessageRef<'_>| message.stored_len() as u64;
+    let kept = arrivals.iter().flatten().map(Arrival::logged_bytes).sum::<u64>();
+    let copied = kept
+        + routed.iter().filter(|one| one.is_logged()).map(|one| stored(&one.message)).sum::<u64>();
+    let of_each = COPIES_OF_EACH * routed.iter().map(|one| stored(&one.kept)).sum::<u64>();
+    match copied > of_each + COPIES_BYTES_MAX {
+        true => Err(StoreError::TooLarge(copied)),
+        false => Ok(()),
     }
 }
 
@@ -75,7 +93,7 @@ pub(crate) struct Logged<'m> {
     /// Where the log ends with them; its beginning if there was nothing to log.
     pub lsn: Lsn,
     runs: std::vec::IntoIter<PublishRun<'m>>,
-    arrivals: Vec<Arrival<'m>>,
+    arrivals: Vec<Vec<Arrival<'m>>>,
     /// The places of those arrivals that are in the log.
     locations: std::vec::IntoIter<Location>,
     /// What goes into a stream has its place by its place in the log.
@@ -89,7 +107,7 @@ impl<'m> Logged<'m> {
     /// Called with the shard's gate held and without any lock.
     ///
     /// # Errors
-    /// If the store does not take them; then nothing has happened.
+    /// If the store does not take them, or there would be too many copies of them; then nothing has happened.
     pub fn append<'s>(
         store: &dyn Store,
         routed: &[Routed<'m>],
@@ -98,20 +116,17 @@ impl<'m> Logged<'m> {
     ) -> Result<Self, StoreError> {
         gate::assert_inside("messages are appended");
         let mut runs: Vec<PublishRun<'m>> = routed.iter().map(Routed::run).collect();
-        let mut arrivals: Vec<Arrival<'m>> = Vec::new();
-        for one in routed {
-            let before = arrivals.len();
-            arrivals.extend(one.arrivals());
-            Arrival::keep_transient(&mut arrivals[before..], store)?;
-        }
+        let mut arrivals: Vec<Vec<Arrival<'m>>> = routed.iter().map(Routed::arrivals).collect();
+        refuse_copies(routed, &arrivals)?;
+        arrivals.iter_mut().try_for_each(|of_one| Arrival::keep_transient(of_one, store))?;
         let mut records: Vec<Record<'_>> = Vec::with_capacity(routed.len() + 1);
         let taken = routed.iter().zip(&runs).filter(|(one, run)| !one.queues(run).is_empty());
         records.extend(taken.filter_map(|(one, _)| one.record()));
-        records.extend(arrivals.iter().filter_map(Arrival::record));
+        arrivals.iter().flatten().for_each(|arrival| arrival.add_records(&mut records));
         for record in settled {
             records.push(record);
         }
-        let is_alone = records.is_empty() && arrivals.len() + runs.len() == 1;
+        let is_alone = records.is_empty() && runs.len() == 1 && arrivals.iter().all(Vec::is_empty);
         let mut transient = runs.iter_mut().zip(routed).filter(|(_, one)| !one.is_logged());
         let kept = transient.try_for_each(|(run, one)| match one.queues(run).len() {
             0 => Ok(()),
@@ -147,9 +162,10 @@ impl<'m> Logged<'m> {
     /// Has exchanges on the way keep the messages. To be called when all of them are in their queues.
     pub fn keep(mut self, store: &dyn Store) {
         // One that lets go of a message at once must not be the last that holds it while others don't yet.
-        let spilled: Vec<Position> = self.arrivals.iter().filter_map(Arrival::spilled).collect();
+        let spilled: Vec<Position> =
+            self.arrivals.iter().flatten().filter_map(Arrival::spilled).collect();
         spilled.iter().for_each(|position| store.hold(*position));
-        for arrival in self.arrivals {
+        for arrival in self.arrivals.into_iter().flatten() {
             arrival.admit_from(&mut self.locations);
         }
         store.release(&spilled);
@@ -164,9 +180,13 @@ impl<'m> Logged<'m> {
         wakes: &mut Wakes,
     ) -> Vec<bool> {
         let mut refused = Vec::with_capacity(routed.len());
+        // They may come of a transaction, which is in the log though nothing of these is.
+        let is_logged = self.lsn != Lsn::default();
+        let bound_to = if is_logged { self.lsn } else { store.end() };
         for one in routed {
             let mut run = self.next_run();
             for queue in one.queues(&run) {
+                queue.bind_to_commit(bound_to);
                 // The store has failed, if anything, and its owner ends the broker.
                 drop(queue.publish(&mut run, store, wakes));
             }

@@ -15,7 +15,7 @@ pub(crate) struct PublishRun<'m> {
     /// Places of `messages[first_kept..first_kept + kept.len()]`.
     kept: Vec<Location>,
     first_kept: usize,
-    /// The run was put into the log for want of memory, or for the streams of its route alone: every
+    /// The run was put into the log because memory is short, or for the streams of its route alone: every
     /// other queue that takes a message counts.
     spilled: bool,
     /// Some message has an `expiration` of its own.
@@ -24,9 +24,9 @@ pub(crate) struct PublishRun<'m> {
     guarded: bool,
     /// All of them have been delivered before, elsewhere.
     redelivered: bool,
-    /// Somebody hears of it when a queue refuses a message for want of room.
+    /// A full queue may refuse its messages.
     refusable: bool,
-    /// Which messages some queue has refused for want of room; empty if none.
+    /// Which messages a full queue has refused; empty if none.
     refused: Vec<bool>,
     /// What its messages say of themselves, once a queue has asked for it.
     keys: Vec<HeaderKeys<'m>>,
@@ -139,9 +139,12 @@ impl<'m> PublishRun<'m> {
     /// The position in the log of a message that every queue of the route holds.
     #[inline]
     pub fn position(&self, index: usize) -> Option<Position> {
-        if self.spilled {
-            return None;
-        }
+        if self.spilled { None } else { self.logged_at(index) }
+    }
+
+    /// The position in the log of a message that is there.
+    #[inline]
+    pub fn logged_at(&self, index: usize) -> Option<Position> {
         self.kept.get(index.checked_sub(self.first_kept)?)?.position()
     }
 

@@ -92,6 +92,11 @@ impl Amounts {
         self.in_log.messages + self.of_unknown_size.messages
     }
 
+    /// Whether any has to be read from the log.
+    pub fn has_logged(&self) -> bool {
+        self.in_log() + self.spilled.messages > 0
+    }
+
     /// Bytes of those that are persistent and in the log, as far as they are known.
     pub fn in_log_bytes(&self) -> u64 {
         self.in_log.bytes

@@ -1,6 +1,5 @@
 //! How much a queue may hold, and what becomes of what is too much.
 
-use super::backlog::REDELIVERED;
 use super::expiry::read;
 use super::settle::Settling;
 use super::{Queue, State};
@@ -14,7 +13,9 @@ use std::sync::Arc;
 
 /// Messages that one section under the lock drops; the next section follows at once.
 const DROPPED_AT_ONCE: usize = 4096;
-/// Messages whose sizes one section under the lock reads; the next section follows at once.
+/// Messages whose sizes one section under the lock counts; the next section follows at once.
+const SIZES_AT_ONCE: usize = 4096;
+/// The same where some of them have to be read.
 const SIZES_READ_AT_ONCE: usize = 128;
 
 /// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the bodies.
@@ -121,16 +122,19 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> bool {
-        for _ in 0..DROPPED_AT_ONCE {
-            if !state.has_excess() {
-                return false;
-            }
-            let oldest = state.ready.pop().or_else(|| state.delayed.pop());
-            let Some((number, location)) = oldest else { return false };
+        let mut dropped = 0;
+        while dropped < DROPPED_AT_ONCE
+            && state.has_excess()
+            && let Some((number, location)) = state.ready.pop().or_else(|| state.delayed.pop())
+        {
             let dead = (state.ready.rank_of(number), location);
             self.bury(state, dead, Reason::MaxLen, settling, wakes);
+            dropped += 1;
         }
-        state.has_excess()
+        if dropped > 0 {
+            work::count(dropped);
+        }
+        dropped == DROPPED_AT_ONCE && state.has_excess()
     }
 
     /// Counts the bytes that wait where they are bounded, and only there.
@@ -143,22 +147,29 @@ impl Queue {
         }
     }
 
-    /// Reads how large messages are that were there before bytes were bounded or have come back: some of
-    /// them. Until all have been read, only the bytes of the others are bounded.
+    /// Counts how large messages are that were there before bytes were bounded: some of them. One whose size is not known
+    /// is read. Until all are counted, only the bytes of the others are bounded.
     #[cold]
     pub(super) fn read_sizes(state: &mut State, store: &dyn Store) {
-        let mut reader = KeptReader::default();
-        let read = state.ready.read_sizes(SIZES_READ_AT_ONCE, &mut |location| {
-            // One that can't be read is found out when its turn comes.
-            read(location, &mut reader, store).map_or(0, |message| message.body.len() as u32)
-        });
-        work::count(read);
+        let (mut reader, mut counted, mut is_known) = (KeptReader::default(), 0, true);
+        let mut some = SIZES_READ_AT_ONCE;
+        while counted < SIZES_AT_ONCE && is_known && some == SIZES_READ_AT_ONCE {
+            some = state.ready.read_sizes(SIZES_READ_AT_ONCE, &mut |location| {
+                location.body_size().bytes().unwrap_or_else(|| {
+                    is_known = false;
+                    // One that can't be read is found out when its turn comes.
+                    let read = read(location, &mut reader, store);
+                    read.map_or(0, |message| message.body.len() as u32)
+                })
+            });
+            counted += some;
+        }
+        work::count(counted);
     }
 
-    /// A message that was delivered returns to its place.
-    pub(super) fn put_into_place(state: &mut State, sequence: u64, mut location: Location) {
-        *location.marks_mut() |= REDELIVERED;
-        let bytes = location.in_memory().map(|message| message.body.len() as u32);
+    /// A message that was taken returns to its place.
+    pub(super) fn put_into_place(state: &mut State, sequence: u64, location: Location) {
+        let bytes = location.body_size().bytes();
         state.ready.put_back(sequence, location, bytes);
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Lines {
     pub lines: Vec<Entries>,
     /// How many messages the queue has, wherever they are.
     pub messages: usize,
-    /// How many of them somebody has and has not acknowledged: these are not among the lines.
+    /// How many of them are delivered and not acknowledged: these are not among the lines.
     pub unacked: usize,
 }
 
@@ -112,7 +112,7 @@ impl Queue {
 
     /// Everything that it is to have has been taken in.
     pub(crate) fn has_arrived(&self) {
-        // Whether something may expire, nobody knows until its turn comes.
+        // Whether something may expire is not known until its turn comes.
         self.watch_head(&mut self.state.lock());
     }
 }

@@ -6,10 +6,12 @@
 use super::handed_out::Receiver;
 use super::single_active::SingleActive;
 use super::{NewConsumer, Queue};
-use crate::outbox::Outbox;
+use crate::outbox::wire::WireBuffer;
+use crate::outbox::{Outbox, Until};
 use crate::wakes::Wakes;
 use crate::work;
 use courser_codec::basic;
+use courser_store::Lsn;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +34,7 @@ pub(crate) struct Consumer {
     next: u32,
 }
 
-/// A consumer, for whoever wants to show it.
+/// A consumer, as lists show it.
 pub(crate) struct ConsumerStanding {
     pub outbox: Arc<Outbox>,
     pub channel: u16,
@@ -108,8 +110,9 @@ impl Consumer {
         (address(&self.outbox), self.channel)
     }
 
-    /// Ends it, as `queue` gives it nothing any more, and tells its client if it wants to know.
-    pub(crate) fn cancel(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {
+    /// Ends it, as `queue` gives it nothing any more, and tells its client if it wants to know, when the log is durable up to
+    /// `told_at`.
+    pub(crate) fn cancel(&self, queue: &Arc<Queue>, told_at: Lsn, wakes: &mut Wakes) {
         let mut outbox = self.outbox.lock();
         let Some(channel) = outbox.channel(self.channel) else { return };
         // Its client may have cancelled it at the same moment and put the slot to another use.
@@ -121,7 +124,14 @@ impl Consumer {
         channel.end_consumer(self.slot);
         let Some(tag) = tag.filter(|_| self.outbox.cancel_notify) else { return };
         let ended = basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true };
-        outbox.put(self.channel, |wire| ended.write_frame(self.channel, wire.bytes_mut()));
+        let write = |wire: &mut WireBuffer| ended.write_frame(self.channel, wire.bytes_mut());
+        match told_at == Lsn::default() {
+            true => outbox.put(self.channel, write),
+            false => {
+                outbox.put_answer(self.channel, Until::durable(told_at), write);
+                self.outbox.note_holding_back(true);
+            }
+        }
         if outbox.claim_wake() {
             wakes.push(&self.outbox);
         }

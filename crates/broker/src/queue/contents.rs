@@ -107,12 +107,12 @@ impl Queue {
         let notes = state.notes.as_ref().map_or(0, |notes| notes.used_bytes());
         let books =
             state.ready.used_bytes() + state.unacked.used_bytes() + state.dying.used_bytes();
-        let books = books + state.delayed.used_bytes();
+        let books = books + state.delayed.used_bytes() + state.charge.bytes();
         let amounts = [state.ready.amounts(), state.unacked.amounts(), state.delayed.amounts()];
         let bodies: u64 = amounts.iter().map(|amounts| amounts.in_memory().bytes).sum();
         drop(state);
         let stream = self.stream().map_or(0, |stream| stream.used_bytes());
-        (size_of::<Queue>() + self.charge.bytes() + notes + books + stream) as u64 + bodies
+        (size_of::<Queue>() + notes + books + stream) as u64 + bodies
     }
 
     /// When a message last came to it, was asked for or given to a client, or was settled by one; or else

@@ -73,7 +73,7 @@ impl Queue {
         self.tally(wakes).deliveries(self.counted_as).acknowledged += count;
     }
 
-    /// Somebody has asked for a message in vain.
+    /// Counts a `basic.get` that found no message.
     pub(super) fn count_got_empty(&self, state: &mut State, wakes: &mut Wakes) {
         let more = DeliveryCounts { got_empty: 1, ..DeliveryCounts::default() };
         self.count_deliveries(&mut state.counts, &more, wakes);

@@ -4,7 +4,7 @@ use super::backlog::FAILED;
 use super::logged::{Entry, logged};
 use super::settle::Settling;
 use super::{DeadLetterTo, Queue, State};
-use crate::dead_letter::Reason;
+use crate::dead_letter::{LETTERS_AT_ONCE, Reason};
 use crate::memory::Charge;
 use crate::routing::Namespace;
 use crate::timers::{Timer, TimerKind};
@@ -96,6 +96,11 @@ impl Dying {
     /// Those that are in the log, and their levels.
     pub fn logged(&self) -> impl Iterator<Item = (u8, Entry)> {
         self.all().filter_map(|dead| Some((dead.rank, logged(&dead.location)?)))
+    }
+
+    /// Whether some of those that are posted in one go are in the log.
+    pub fn are_some_logged(&self) -> bool {
+        self.locations().take(LETTERS_AT_ONCE).any(|location| location.in_memory().is_none())
     }
 
     fn all(&self) -> impl Iterator<Item = &Dead> {

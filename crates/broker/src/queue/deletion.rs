@@ -2,6 +2,7 @@
 
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
+use crate::memory::Use;
 use crate::timers::TimerKind;
 use courser_store::{Location, Position};
 use std::sync::atomic::Ordering;
@@ -38,6 +39,8 @@ impl Queue {
         let (status, is_unused) = (self.status_of(&state), state.is_unused(self.now_ms()));
         condition(BeforeDeletion { status, is_unused })?;
         state.deleted = true;
+        // What keeps it from now on is deliveries that wait for an acknowledgement, and routes that are remembered.
+        state.charge.count_as(Use::Sessions);
         state.return_passed_over();
         self.end_lease(&mut state);
         self.end_expiry(&mut state);

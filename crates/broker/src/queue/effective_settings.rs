@@ -21,7 +21,7 @@ pub struct EffectiveSettings {
     /// Where messages go that leave it without having been consumed.
     pub dead_letter: Option<Arc<DeadLetterTo>>,
     /// How often a message may come back from consumers (`x-delivery-limit`); the largest number to
-    /// count that without a limit. None where nobody counts.
+    /// count that without a limit. None where that is not counted.
     pub delivery_limit: Option<u64>,
     /// How long a consumer may take to acknowledge a message (`x-consumer-timeout`).
     pub consumer_timeout_ms: Option<u64>,
@@ -31,6 +31,8 @@ pub struct EffectiveSettings {
     pub age_max_ms: Option<u64>,
     /// Bytes that leave a stream in one piece at most (`x-stream-max-segment-size-bytes`).
     pub segment_bytes_max: Option<u64>,
+    /// In a cluster, messages are delivered before they are committed (`x-deliver-before-commit`).
+    pub delivers_before_commit: bool,
 }
 
 /// Where dead letters go.
@@ -66,6 +68,10 @@ impl EffectiveSettings {
                 .and_then(FieldValue::as_long_str)
                 .and_then(stream::parse_interval_ms),
             segment_bytes_max: number(arguments, "x-stream-max-segment-size-bytes"),
+            delivers_before_commit: arguments
+                .get("x-deliver-before-commit")
+                .and_then(FieldValue::as_bool)
+                .unwrap_or(false),
         };
         (traits != EffectiveSettings::default()).then(|| Arc::new(traits))
     }

@@ -12,12 +12,15 @@ use crate::dead_letter::Reason;
 use crate::kept_reader::KeptReader;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
+use crate::work;
 use courser_codec::{CONTENT_HEADER_FIXED_LEN, ContentHeader, Properties};
 use courser_store::{Location, MessageRef, Store, StoreError};
 use std::sync::Arc;
 
 /// Messages that one section under the lock lets expire; the next section follows at once.
 pub(super) const EXPIRED_AT_ONCE: usize = 256;
+/// Bytes of messages that it reads for that; one message more may be begun.
+pub(super) const EXPIRED_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// What a queue knows of the times to live of its messages.
 #[derive(Debug, Default)]
@@ -98,7 +101,7 @@ impl Queue {
     }
 
     /// Lets what has expired at the head leave, a bounded number of messages, and sees to it that
-    /// the next one is looked at in time. Returns whether the new head has expired as well.
+    /// the next one is looked at in time. Returns whether the new head may have expired as well.
     #[inline]
     pub(super) fn expire(
         self: &Arc<Self>,
@@ -130,6 +133,7 @@ impl Queue {
     ) -> Result<bool, StoreError> {
         let had_reader = state.reader.is_open();
         let leaving_max = if wakes.is_posting() { 0 } else { EXPIRED_AT_ONCE };
+        let mut read_bytes = 0;
         for left in 0..=leaving_max {
             let State { ready, reader, expiry, notes, .. } = state;
             let Some((sequence, location)) = ready.front() else {
@@ -139,6 +143,9 @@ impl Queue {
             let armed_ms = expiry.timer.deadline_ms();
             if expiry.seen == Some(sequence) && armed_ms.is_none_or(|at| at > moment.now_ms) {
                 return Ok(false);
+            }
+            if read_bytes >= EXPIRED_BYTES_AT_ONCE {
+                break;
             }
             let message = read(location, reader, store);
             if let Err(StoreError::Lost(_)) = message {
@@ -151,6 +158,9 @@ impl Queue {
                 continue;
             }
             let message = message?;
+            let bytes = message.header.len() + message.body.len();
+            work::count_read(bytes);
+            read_bytes += bytes;
             let deadline_ms = moment.deadline_ms(&message);
             if deadline_ms.is_none_or(|deadline_ms| deadline_ms > moment.now_ms) {
                 expiry.seen = Some(sequence);
@@ -191,7 +201,7 @@ impl Queue {
         }
     }
 
-    /// Messages are there whose times to live nobody has looked at yet.
+    /// Messages are there whose times to live are not known yet.
     pub(super) fn watch_head(&self, state: &mut State) {
         state.expiry.watching = true;
         state.expiry.seen = None;

@@ -100,7 +100,8 @@ impl Queue {
         let mut next = 0;
         if ready.is_empty() {
             let unacked_before = if APART { unacked.len() } else { 0 };
-            let mut source = Publishing { run, next, store, ready };
+            let commits = self.commits(store);
+            let mut source = Publishing { run, next, store, ready, commits };
             self.feed(consumers, &mut source, (unacked, counts), settling, wakes)?;
             next = source.next;
             if APART {
@@ -182,7 +183,7 @@ impl Queue {
         failed.map_or(Ok(()), Err)
     }
 
-    /// One consumer's turn: one message, or as many as it can take if nobody else wants any.
+    /// One consumer's turn: one message, or as many as it can take if no other consumer wants any.
     #[inline]
     fn feed_one(
         self: &Arc<Self>,
@@ -205,7 +206,7 @@ impl Queue {
             };
             if let Err(blocked) = ready {
                 if blocked == Blocked::OutboxFull {
-                    outbox.stall(Due::Queue(Arc::clone(self)));
+                    outbox.stall(Due::of(self));
                 }
                 turn.blocked = Some(blocked);
                 break;
@@ -233,8 +234,8 @@ impl Queue {
                 source.pass_expired();
                 continue;
             }
-            let Next { message, redelivered, .. } = next;
-            if !outbox.deliver(consumer.channel, consumer.slot, &message, redelivered) {
+            let Next { message, redelivered, sent_at, .. } = next;
+            if !outbox.deliver((number, slot), &message, redelivered, sent_at) {
                 let header_len = message.header.len();
                 turn.unfit = (!outbox.fits(header_len)).then_some(header_len);
                 turn.blocked = turn.unfit.is_none().then_some(Blocked::Gone);
@@ -264,6 +265,9 @@ impl Queue {
         if outbox.has_news() && outbox.claim_wake() {
             wakes.push(&consumer.outbox);
         }
+        if let Some(commits) = source.commits() {
+            consumer.outbox.wake_when_committed(outbox, commits.store);
+        }
         turn
     }
 
@@ -277,12 +281,13 @@ impl Queue {
         redelivered: bool,
         wakes: &mut Wakes,
     ) {
-        if let Some(copy) = Traced::delivery(self, outbox, channel, message, redelivered) {
-            wakes.push_traced(copy);
+        let Some(vhost) = self.namespace() else { return };
+        if let Some(copy) = Traced::delivery(&*vhost, self, outbox, channel, message, redelivered) {
+            vhost.copies().push(copy, wakes);
         }
     }
 
-    /// Hands waiting messages to whoever can take them.
+    /// Hands waiting messages to the consumers that can take them.
     #[inline]
     pub(super) fn feed_waiting(
         self: &Arc<Self>,
@@ -302,10 +307,12 @@ impl Queue {
             moment,
             expired: Vec::new(),
             unconsumed: 0,
+            expired_bytes: 0,
             header: Vec::new(),
             is_quorum: self.is_quorum,
             notes: notes.as_deref_mut(),
             seen: BodySize::UNKNOWN,
+            commits: self.commits(store),
         };
         let fed = self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes);
         let expired = waiting.expired;

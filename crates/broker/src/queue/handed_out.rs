@@ -2,11 +2,12 @@
 //! (`x-consumer-timeout`), since when.
 
 use super::amounts::Amounts;
+use super::unnoted::Unnoted;
 use crate::memory::Charge;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::work;
-use courser_store::Location;
+use courser_store::{Location, Lsn, Position};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -21,6 +22,8 @@ pub(super) struct HandedOut {
     locations: FxHashMap<u64, Location>,
     amounts: Amounts,
     watch: Option<Box<Watch>>,
+    /// Those that the log has yet to be told of; there if it is.
+    unnoted: Option<Unnoted>,
     /// The numbers of those that are set aside, as their content headers do not fit the frames of any
     /// consumer that could take them: behind the bytes of these, so that the shortest is the first.
     aside: BTreeSet<(usize, u64)>,
@@ -58,9 +61,9 @@ pub(super) struct Holder {
 }
 
 impl HandedOut {
-    /// Empty books, whose memory is charged.
-    pub fn new(charge: Charge) -> Self {
-        HandedOut { charge, ..HandedOut::default() }
+    /// Empty books, whose memory is charged. The log is told of what is handed out where it has copies on other machines.
+    pub fn new(charge: Charge, is_copied: bool) -> Self {
+        HandedOut { charge, unnoted: is_copied.then(Unnoted::default), ..HandedOut::default() }
     }
 
     /// Counts the room for so many messages.
@@ -70,17 +73,34 @@ impl HandedOut {
         // Number, place and control byte, in a table of which an eighth stays free.
         let entry = (size_of::<(u64, Location)>() + 1) * 8 / 7;
         let watched = self.watch.as_ref().map_or(0, |watch| watch.bytes_each());
-        self.charge.set(messages * (entry + watched) + aside * ASIDE_BYTES);
+        let unnoted = if self.unnoted.is_some() { 2 * size_of::<u64>() } else { 0 };
+        self.charge.set(messages * (entry + watched + unnoted) + aside * ASIDE_BYTES);
     }
 
     #[inline]
     pub fn insert(&mut self, sequence: u64, location: Location, receiver: &Receiver<'_>) {
+        if let Some(unnoted) = &mut self.unnoted {
+            unnoted.add(sequence, &location, &self.locations);
+        }
         self.hold(sequence, location);
         if let Some(watch) = &mut self.watch
             && watch.begin(sequence, receiver)
         {
             self.count_memory(self.charged.0, self.charged.1);
         }
+    }
+
+    /// Adds to `returns` the positions of messages that have been handed out since the last time, and have not come back.
+    pub fn take_unnoted(&mut self, returns: &mut Vec<(Position, u64)>) {
+        if let Some(unnoted) = &mut self.unnoted {
+            unnoted.take(&self.locations, returns);
+        }
+    }
+
+    /// The positions below `end` of messages that the next leader is to mark as redelivered.
+    pub fn noted_below(&self, end: Lsn) -> Vec<(Position, u64)> {
+        let unnoted = self.unnoted.as_ref();
+        unnoted.map_or_else(Vec::new, |_| Unnoted::all_below(end, self.locations.values()))
     }
 
     /// Notes where a message is that no client has: there is no time within which it has to be acknowledged.
@@ -174,7 +194,7 @@ impl HandedOut {
         }
     }
 
-    /// Takes everything; nobody is watched any more.
+    /// Takes everything; no delivery is timed any more.
     pub fn take_all(&mut self) -> Self {
         if let Some(watch) = &mut self.watch {
             watch.timers.disarm(&mut watch.timer, (watch.queue, TimerKind::AckTimeout));
@@ -182,7 +202,7 @@ impl HandedOut {
         std::mem::take(self)
     }
 
-    /// Gives whoever gets a message from now on this long for it, or any time.
+    /// Gives consumers this long to acknowledge a message that they get from now on, or any time.
     pub fn set_timeout(
         &mut self,
         timeout_ms: Option<u64>,

@@ -1,4 +1,4 @@
-//! `x-expires`: a queue that nobody has used for a while goes.
+//! `x-expires`: a queue that has not been used for a while goes.
 //!
 //! Consumers use a queue as long as they are there; a declare and a get use it once.
 

@@ -10,6 +10,7 @@ mod backlog;
 mod bounds;
 mod capacity;
 mod carry;
+mod commits;
 mod consumers;
 mod contents;
 mod counting;
@@ -41,6 +42,7 @@ mod source;
 mod starved;
 mod subscription;
 mod unfit;
+mod unnoted;
 mod unread;
 mod walk;
 
@@ -78,6 +80,7 @@ use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
 use crate::timers::{Timed, Timer, Timers};
 use capacity::Capacity;
+use commits::Copied;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -130,8 +133,6 @@ pub struct Queue {
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
-    /// What it uses without its messages.
-    charge: Charge,
     /// When it was made or found at a start, in milliseconds since 1970.
     made_ms: u64,
     /// It is a stream, or holds no two messages of the same.
@@ -140,12 +141,14 @@ pub struct Queue {
     /// Its type, as messages are counted by it.
     counted_as: u8,
     state: Mutex<State>,
-    /// Held by whoever posts its dead letters. Locked before any queue's state.
+    /// Held while its dead letters are posted. Locked before any queue's state.
     posting: Mutex<()>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
     /// There are to be copies of what is delivered.
     traced: AtomicBool,
+    /// There if its log has copies on other machines.
+    copied: Option<Copied>,
     /// Clients get nothing from it for now.
     paused: AtomicBool,
     /// It refuses messages that it has no room for.
@@ -161,6 +164,8 @@ pub struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What the queue uses without its messages.
+    charge: Charge,
     ready: Ready,
     /// Reads what waits in the store; there only while something waits.
     reader: KeptReader,
@@ -183,8 +188,8 @@ struct State {
     unread: Option<Box<Unreadable>>,
     /// What is known of some messages besides their places.
     notes: Option<Box<MessageNotes>>,
-    /// Of some it is known how often they have come back.
-    has_counted: bool,
+    /// Of some the log is to know that they have come back, or how often.
+    has_returned: bool,
     /// There once a message has come.
     counts: Option<Box<QueueCounts>>,
     deleted: bool,
@@ -223,6 +228,8 @@ pub(crate) struct Home<'a> {
     pub vhost_counts: Arc<VhostCounts>,
     pub timers: Arc<Timers>,
     pub memory: &'a Arc<Memory>,
+    /// The log has copies on other machines.
+    pub is_copied: bool,
 }
 
 impl Queue {
@@ -233,7 +240,7 @@ impl Queue {
         policies: QueuePolicies,
         home: Home<'_>,
     ) -> Arc<Self> {
-        let Home { namespace, vhost_counts, timers, memory } = home;
+        let Home { namespace, vhost_counts, timers, memory, is_copied } = home;
         let traits = EffectiveSettings::with(&policies, &settings.arguments);
         let ranks = arguments::ranks(&settings.arguments);
         let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
@@ -250,12 +257,11 @@ impl Queue {
             None => Deduplication::of(&settings.arguments, remembered),
         };
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
-        let unacked = HandedOut::new(memory.charge(Use::Sessions, 0));
+        let unacked = HandedOut::new(memory.charge(Use::Sessions, 0), is_copied);
         let dying = Dying::new(memory.charge(Use::Places, 0));
         let delayed = Delayed::new(memory.charge(Use::Retries, 0));
         let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
-            charge,
             made_ms: timers.now_ms(),
             id,
             name,
@@ -274,6 +280,7 @@ impl Queue {
                 false => counts::place_of(queue_type),
             },
             state: Mutex::new(State {
+                charge,
                 ready,
                 reader: KeptReader::new(memory),
                 consumers,
@@ -288,6 +295,7 @@ impl Queue {
             posting: Mutex::new(()),
             stamps: AtomicBool::new(false),
             traced: AtomicBool::new(false),
+            copied: is_copied.then(Copied::default),
             paused: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),

@@ -6,7 +6,7 @@ use super::{Queue, State};
 use crate::fault::Fault;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::wakes::Wakes;
-use courser_store::{Store, StoreError, Sync};
+use courser_store::{Lsn, Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Queue {
         // All are back in their places before any is handed out again.
         for sequence in returned {
             if let Some(location) = state.unacked.remove(sequence) {
-                self.put_back_unharmed(&mut state, (sequence, location));
+                self.put_back_unharmed(&mut state, (sequence, location), &mut settling);
             }
         }
         // The queue may have been without any for long.
@@ -106,7 +106,7 @@ impl Queue {
         let is_there = state.consumers.is_of(key, outbox, holder.channel)
             && state.consumers.get(key).is_some_and(|consumer| consumer.slot == holder.slot);
         if is_there && let Some(consumer) = state.consumers.remove(key) {
-            consumer.cancel(self, wakes);
+            consumer.cancel(self, Lsn::default(), wakes);
         }
         true
     }

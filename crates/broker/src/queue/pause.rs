@@ -15,11 +15,10 @@ impl Queue {
     }
 
     /// Pauses it, or ends that: then [`Queue::go_on`] has to follow. When this returns, no message is
-    /// just being handed to a consumer; readers of a stream end their turns. Returns whether that is a
-    /// change.
-    pub(crate) fn set_paused(&self, on: bool) -> bool {
+    /// just being handed to a consumer; readers of a stream end their turns.
+    pub(crate) fn set_paused(&self, on: bool) {
         let _state = self.state.lock();
-        self.paused.swap(on, Ordering::Relaxed) != on
+        self.paused.store(on, Ordering::Relaxed);
     }
 
     /// Hands out what waits, after a pause.

@@ -2,6 +2,7 @@
 //! the middle.
 
 use super::backlog::REDELIVERED;
+use super::commits::Commits;
 use super::handed_out::Receiver;
 use super::{Cursor, Freed, Queue, Settled, State};
 use crate::outbox::Outbox;
@@ -17,6 +18,13 @@ pub(crate) enum Seen<'a> {
     Lost(u64),
 }
 
+impl Seen<'_> {
+    /// Whether no client may see it yet.
+    pub fn is_held_back(&self) -> bool {
+        matches!(self, Seen::Message(Peeked { held_back: true, .. }))
+    }
+}
+
 /// A message that is looked at.
 pub(crate) struct Peeked<'a> {
     /// Its number, which stays the same as long as the broker runs.
@@ -24,6 +32,8 @@ pub(crate) struct Peeked<'a> {
     pub message: MessageRef<'a>,
     /// It has been delivered before.
     pub redelivered: bool,
+    /// It is not committed, and no client may see it yet.
+    pub held_back: bool,
 }
 
 impl Queue {
@@ -49,7 +59,7 @@ impl Queue {
             MutexGuard::bump(&mut state);
         }
         drop(state);
-        read_all(places, store, each)
+        read_all(places, store, self.commits(store), each)
     }
 
     /// Calls `each` with those messages of these numbers that have been handed out and not
@@ -67,7 +77,7 @@ impl Queue {
             hold(&places, store);
             places
         };
-        read_all(places, store, each)
+        read_all(places, store, self.commits(store), each)
     }
 
     /// Hands the messages with these numbers that wait to `holder`; those around them stay where they are, and
@@ -103,6 +113,7 @@ fn hold(places: &[(u64, Location)], store: &dyn Store) {
 fn read_all(
     places: Vec<(u64, Location)>,
     store: &dyn Store,
+    commits: Option<Commits<'_>>,
     each: &mut dyn FnMut(Seen<'_>) -> bool,
 ) -> Result<(), StoreError> {
     let mut reader = store.reader();
@@ -114,9 +125,11 @@ fn read_all(
                 Some(message) => Ok(message),
                 None => reader.read(&location),
             };
+            let held_back = commits.as_ref().is_some_and(|at| at.holds_back(location.position()));
             match message {
                 Ok(message) => {
-                    wants_more = each(Seen::Message(Peeked { number, message, redelivered }));
+                    let peeked = Peeked { number, message, redelivered, held_back };
+                    wants_more = each(Seen::Message(peeked));
                 }
                 Err(StoreError::Lost(_)) => wants_more = each(Seen::Lost(number)),
                 Err(error) => read = Err(error),

@@ -9,7 +9,7 @@ use super::{Queue, State};
 use crate::counts::DeliveryCounts;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
-use courser_store::{BodySize, MessageRef, Store, StoreError, Sync};
+use courser_store::{BodySize, Lsn, MessageRef, Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,6 +19,8 @@ pub(crate) struct Polled<'a> {
     pub redelivered: bool,
     /// Messages behind it.
     pub left: usize,
+    /// How far the log has to be durable until it may be sent.
+    pub sent_at: Lsn,
 }
 
 /// What becomes of a message offered.
@@ -101,7 +103,9 @@ impl Queue {
         if put_counts(&message, place, self.is_quorum, &mut header) {
             message.header = &header;
         }
-        let taking = with(sequence, Polled { message, redelivered, left });
+        let commits = self.commits(store);
+        let sent_at = commits.map_or(Lsn::default(), |at| at.awaited_by(location.position()));
+        let taking = with(sequence, Polled { message, redelivered, left, sent_at });
         if taking != Taking::Nothing && self.is_traced() {
             self.trace(holder.0, holder.1, &message, redelivered, wakes);
         }

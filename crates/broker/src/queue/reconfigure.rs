@@ -9,6 +9,10 @@ use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// No section under a queue's lock takes longer that does not read from the disk.
+const SECTION_WAIT: Duration = Duration::from_millis(10);
 
 impl Queue {
     /// Begins what its traits ask for.
@@ -27,6 +31,7 @@ impl Queue {
         let refuses = bounds.is_some_and(|bounds| bounds.overflow != Overflow::DropHead);
         self.stamps.store(has_ttl, Ordering::Relaxed);
         self.refuses.store(refuses, Ordering::Relaxed);
+        self.deliver_early(traits.is_some_and(|traits| traits.delivers_before_commit));
         if !has_ttl {
             state.expiry.since_ms = 0;
         } else if state.expiry.since_ms == 0 {
@@ -100,6 +105,11 @@ impl Queue {
 impl Timed for Queue {
     fn is_still(&self) -> bool {
         self.namespace().is_some_and(|vhost| vhost.is_still())
+    }
+
+    fn may_read(&self) -> bool {
+        let state = self.state.try_lock_for(SECTION_WAIT);
+        state.is_none_or(|state| state.may_read())
     }
 
     fn fire(

@@ -5,7 +5,6 @@
 //! share of memory; beyond that, each further message has the one that is due first return at once.
 
 use super::amounts::Amounts;
-use super::backlog::REDELIVERED;
 use super::logged::{Entry, logged};
 use super::returns::count_of;
 use super::{Queue, State};
@@ -213,7 +212,7 @@ impl Queue {
     pub(super) fn retry(
         &self,
         state: &mut State,
-        (sequence, mut location): (u64, Location),
+        (sequence, location): (u64, Location),
         has_failed: bool,
     ) {
         let retry = state.traits.as_ref().and_then(|traits| traits.delayed_retry);
@@ -224,7 +223,6 @@ impl Queue {
         let Some(wait_ms) = wait_ms else {
             return Self::put_into_place(state, sequence, location);
         };
-        *location.marks_mut() |= REDELIVERED;
         let due_ms = self.now_ms().saturating_add(wait_ms);
         state.delayed.insert(due_ms, sequence, location);
         if state.delayed.are_too_many()

@@ -8,7 +8,7 @@
 use super::backlog::{FAILED, REDELIVERED, SPILLED};
 use super::logged::Entry;
 use super::message_notes::MessageNotes;
-use super::settle::Settling;
+use super::settle::{Outcome, Settling};
 use super::{Queue, State};
 use crate::dead_letter::Reason;
 use crate::headers;
@@ -51,7 +51,7 @@ impl State {
         if few == RETURNS_MANY {
             self.notes_mut().set_count(location, count);
         }
-        self.has_counted = true;
+        self.has_returned = true;
     }
 
     pub(super) fn notes_mut(&mut self) -> &mut MessageNotes {
@@ -99,6 +99,32 @@ fn put_each(
 }
 
 impl Queue {
+    /// Does with a delivery that is not acknowledged what is to become of it.
+    pub(super) fn put_back_as(
+        self: &Arc<Self>,
+        outcome: Outcome,
+        state: &mut State,
+        (sequence, mut location): (u64, Location),
+        settling: &mut Settling,
+        wakes: &mut Wakes,
+    ) {
+        match outcome {
+            Outcome::Acknowledged { .. } => settling.add(location),
+            Outcome::Untouched => Self::put_into_place(state, sequence, location),
+            Outcome::Requeued { counts: false } => {
+                self.put_back_unharmed(state, (sequence, location), settling);
+            }
+            Outcome::Requeued { counts: true } => {
+                self.put_back(state, (sequence, location), settling, wakes);
+            }
+            Outcome::Rejected { counts } => {
+                *location.marks_mut() |= if counts { FAILED } else { 0 };
+                let dead = (state.ready.rank_of(sequence), location);
+                self.bury(state, dead, Reason::Rejected, settling, wakes);
+            }
+        }
+    }
+
     /// A message comes back that its client may have failed on: to its place, or, from a queue that counts
     /// that, out of the queue if that was once too often.
     pub(super) fn put_back(
@@ -108,7 +134,8 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) {
-        *location.marks_mut() |= FAILED;
+        let was_redelivered = location.marks() & REDELIVERED != 0;
+        *location.marks_mut() |= FAILED | REDELIVERED;
         if let Some(limit) = state.traits.as_ref().and_then(|traits| traits.delivery_limit) {
             let count = count_of(&location, state.notes.as_deref()).saturating_add(1);
             if count > limit {
@@ -121,6 +148,8 @@ impl Queue {
             {
                 settling.returns.push((position, count));
             }
+        } else if !was_redelivered {
+            self.note_returned(state, &location, settling);
         }
         self.retry(state, (sequence, location), true);
     }
@@ -129,29 +158,39 @@ impl Queue {
     pub(super) fn put_back_unharmed(
         &self,
         state: &mut State,
-        (sequence, location): (u64, Location),
+        (sequence, mut location): (u64, Location),
+        settling: &mut Settling,
     ) {
         if self.is_quorum {
             state.notes_mut().add_unharmed(&location, 1);
         }
+        if location.marks() & REDELIVERED == 0 {
+            *location.marks_mut() |= REDELIVERED;
+            self.note_returned(state, &location, settling);
+        }
         self.retry(state, (sequence, location), false);
     }
 
-    /// The positions below `end` of messages in the log that have come back, and how often.
+    /// The positions below `end` of messages in the log that have come back, and how often; or have been handed out, where
+    /// the log is told of that.
     pub(crate) fn returns_below(&self, end: Lsn) -> Vec<(Position, u64)> {
-        let lines = {
+        let (lines, mut pairs) = {
             let state = self.state.lock();
+            let handed_out = state.unacked.noted_below(end);
             // Also without a limit any more: there may be one again.
-            if !state.has_counted {
-                return Vec::new();
+            if !state.has_returned {
+                return handed_out;
             }
-            self.logged(&state)
+            (self.logged(&state), handed_out)
         };
-        let mut pairs = Vec::new();
+        let is_told_of = |marks: u16| {
+            returns(marks) > 0
+                || self.copied.is_some() && marks & (REDELIVERED | SPILLED) == REDELIVERED
+        };
         let mut each_run = |run: &[Entry]| {
-            let counted =
-                run.iter().filter(|(at, marks, _)| at.is_before(end) && returns(*marks) > 0);
-            pairs.extend(counted.map(|(at, marks, _)| (*at, u64::from(returns(*marks)))));
+            let returned =
+                run.iter().filter(|(at, marks, _)| at.is_before(end) && is_told_of(*marks));
+            pairs.extend(returned.map(|(at, marks, _)| (*at, u64::from(returns(*marks)))));
         };
         lines.complete().for_each(|line| line.for_each_run(&mut each_run));
         if pairs.iter().any(|(_, count)| *count == u64::from(RETURNS_MANY)) {

@@ -5,7 +5,7 @@ use super::logged::{Entry, Logged, Placed, logged};
 use super::priority::level_of;
 use super::retry::{Waiting, logged_of};
 use super::{Queue, State};
-use crate::dead_letter::Reason;
+use crate::gate;
 use crate::wakes::Wakes;
 use crate::work;
 use courser_store::recovered::QueueIndex;
@@ -30,9 +30,10 @@ pub(crate) enum Freed {
     MayHaveTurn(u32),
 }
 
-/// What becomes of deliveries that come back.
+/// What becomes of deliveries that come back. One that is untouched no client has had: it is in its place again as if it had
+/// never been handed out.
 #[derive(Clone, Copy)]
-enum Outcome {
+pub(super) enum Outcome {
     Acknowledged { in_log: bool },
     Untouched,
     Requeued { counts: bool },
@@ -112,6 +113,7 @@ impl Queue {
         if settling.positions.is_empty() && settling.returns.is_empty() {
             return Ok(());
         }
+        gate::assert_inside("messages are settled");
         if self.settings.survives() {
             settling.positions.sort_unstable();
             let settled = Record::Settled { queue: self.id, positions: &settling.positions };
@@ -136,7 +138,7 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(settled, Outcome::Acknowledged { in_log }, store, wakes)
+        self.take_back(&[(settled, Outcome::Acknowledged { in_log })], store, wakes)
     }
 
     /// Puts deliveries back to their original places. Whether it counts says if the message may have been at
@@ -148,17 +150,30 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(returned, Outcome::Requeued { counts }, store, wakes)
+        self.take_back(&[(returned, Outcome::Requeued { counts })], store, wakes)
     }
 
-    /// Puts back what no client has had: to its place at once, whatever waits in this queue, and as no return that counts.
+    /// The same for deliveries of channels that close, on which their clients may have failed, and for what these have never
+    /// been sent. All is in its place before any of it is handed out again.
+    pub(crate) fn requeue_closed(
+        self: &Arc<Self>,
+        returned: &[Settled],
+        unsent: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        let lots = [(returned, Outcome::Requeued { counts: true }), (unsent, Outcome::Untouched)];
+        self.take_back(&lots, store, wakes)
+    }
+
+    /// Puts back what no client has had: to its place at once, whatever waits in this queue, and as no return.
     pub(crate) fn return_untouched(
         self: &Arc<Self>,
         returned: &[Settled],
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(returned, Outcome::Untouched, store, wakes)
+        self.take_back(&[(returned, Outcome::Untouched)], store, wakes)
     }
 
     /// Takes deliveries that their consumers refuse for good. Whether it counts says if the message may have been at
@@ -170,54 +185,46 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(refused, Outcome::Rejected { counts }, store, wakes)
+        self.take_back(&[(refused, Outcome::Rejected { counts })], store, wakes)
     }
 
-    /// Settles deliveries, one way or another, and gives their consumers more.
+    /// Settles lots of deliveries, one way or another, and gives their consumers more.
     #[inline]
     fn take_back(
         self: &Arc<Self>,
-        settled: &[Settled],
-        outcome: Outcome,
+        lots: &[(&[Settled], Outcome)],
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut acknowledged = Settling::default();
         let mut settling = Settling::default();
+        let mut in_log = false;
         let mut state = self.state.lock();
-        let acknowledges = matches!(outcome, Outcome::Acknowledged { .. });
-        self.count_settled(&mut state, if acknowledges { settled.len() } else { 0 }, wakes);
-        work::count(settled.len());
-        for (index, one) in settled.iter().enumerate() {
-            if let Some(location) = state.unacked.remove(one.sequence) {
-                match outcome {
-                    Outcome::Acknowledged { .. } => {
+        for (settled, outcome) in lots {
+            let mut acknowledges = 0;
+            if let Outcome::Acknowledged { in_log: known } = outcome {
+                (acknowledges, in_log) = (settled.len(), *known);
+            }
+            self.count_settled(&mut state, acknowledges, wakes);
+            work::count(settled.len());
+            for (index, one) in settled.iter().enumerate() {
+                match state.unacked.remove(one.sequence) {
+                    Some(location) if acknowledges > 0 => {
                         acknowledged.add_first_of(settled.len() - index, location);
                     }
-                    Outcome::Untouched => {
-                        Self::put_into_place(&mut state, one.sequence, location);
-                    }
-                    Outcome::Requeued { counts: false } => {
-                        self.put_back_unharmed(&mut state, (one.sequence, location));
-                    }
-                    Outcome::Requeued { counts: true } => {
+                    Some(location) => {
                         let returned = (one.sequence, location);
-                        self.put_back(&mut state, returned, &mut settling, wakes);
+                        self.put_back_as(*outcome, &mut state, returned, &mut settling, wakes);
                     }
-                    Outcome::Rejected { counts } => {
-                        let mut location = location;
-                        *location.marks_mut() |= if counts { FAILED } else { 0 };
-                        let dead = (state.ready.rank_of(one.sequence), location);
-                        self.bury(&mut state, dead, Reason::Rejected, &mut settling, wakes);
-                    }
+                    None => {}
                 }
-            }
-            match one.freed {
-                Freed::Nothing => {}
-                Freed::MayHaveTurn(consumer) => state.consumers.starve(consumer),
-                Freed::MayHaveMore(consumer) => {
-                    state.consumers.unblock(consumer);
-                    state.offer_aside_to(consumer);
+                match one.freed {
+                    Freed::Nothing => {}
+                    Freed::MayHaveTurn(consumer) => state.consumers.starve(consumer),
+                    Freed::MayHaveMore(consumer) => {
+                        state.consumers.unblock(consumer);
+                        state.offer_aside_to(consumer);
+                    }
                 }
             }
         }
@@ -226,8 +233,9 @@ impl Queue {
         }
         state.unacked.shrink_if_empty();
         self.serve(&mut state, &mut settling, store, wakes);
+        self.note_handed_out(&mut state, &mut settling);
         drop(state);
-        if let Outcome::Acknowledged { in_log: true } = outcome {
+        if in_log {
             store.release(&acknowledged.positions);
         } else {
             settling.positions.append(&mut acknowledged.positions);
@@ -274,9 +282,16 @@ impl Queue {
             state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         for (position, body) in index.messages() {
             let mut location = Location::Log { position, body, marks: 0 };
-            if let count @ 1.. = index.returns(position) {
-                *location.marks_mut() = REDELIVERED | FAILED;
-                state.set_count(&mut location, count);
+            match index.returns(position) {
+                None => {}
+                Some(0) => {
+                    *location.marks_mut() = REDELIVERED;
+                    state.has_returned = true;
+                }
+                Some(count) => {
+                    *location.marks_mut() = REDELIVERED | FAILED;
+                    state.set_count(&mut location, count);
+                }
             }
             let State { ready, notes, .. } = &mut *state;
             // Without it neither its place is known, nor what is the same: what the disk refuses is asked for once more. One that
@@ -311,7 +326,7 @@ impl Queue {
             Self::read_sizes(&mut state, store);
         }
         self.finish(&mut state, Ok(()));
-        // Whether they may expire, nobody knows until their turn comes.
+        // Whether they may expire is not known until their turn comes.
         self.watch_head(&mut state);
         drop(state);
         // If the store has failed, it is found once more at the next start.

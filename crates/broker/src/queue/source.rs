@@ -2,12 +2,14 @@
 //! has been waiting.
 
 use super::backlog::REDELIVERED;
-use super::expiry::{EXPIRED_AT_ONCE, Moment};
+use super::commits::Commits;
+use super::expiry::{EXPIRED_AT_ONCE, EXPIRED_BYTES_AT_ONCE, Moment};
 use super::message_notes::MessageNotes;
 use super::ready::Ready;
 use super::returns::put_counts;
 use crate::posting::PublishRun;
-use courser_store::{BodySize, Location, MessageRef, Position, Reader, Store, StoreError};
+use crate::work;
+use courser_store::{BodySize, Location, Lsn, MessageRef, Position, Reader, Store, StoreError};
 
 /// Messages in the order in which consumers shall get them.
 pub(crate) trait Source {
@@ -31,6 +33,9 @@ pub(crate) trait Source {
 
     /// Moves past a message that does: its place in the queue, and where it is kept.
     fn take(&mut self) -> Option<(u64, Location)>;
+
+    /// How far the log is committed; none if that does not matter.
+    fn commits(&self) -> Option<&Commits<'_>>;
 }
 
 /// The message that comes next.
@@ -40,6 +45,8 @@ pub(crate) struct Next<'a> {
     pub redelivered: bool,
     /// Its time to live is over.
     pub expired: bool,
+    /// How far the log has to be durable until it may be sent.
+    pub sent_at: Lsn,
 }
 
 /// A run of messages just published. Transient ones are copied into the store only if they have to
@@ -50,6 +57,7 @@ pub(crate) struct Publishing<'a, 'm> {
     pub store: &'a dyn Store,
     /// Gives out sequence numbers; empty while messages are handed over directly.
     pub ready: &'a mut Ready,
+    pub commits: Option<Commits<'a>>,
 }
 
 impl Source for Publishing<'_, '_> {
@@ -67,7 +75,11 @@ impl Source for Publishing<'_, '_> {
     fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError> {
         let message = self.run.message(self.next);
         let redelivered = self.run.is_redelivered();
-        Ok(message.map(|message| Next { message, redelivered, expired: false }))
+        let sent_at = match &self.commits {
+            Some(commits) => commits.awaited_by(self.run.logged_at(self.next)),
+            None => Lsn::default(),
+        };
+        Ok(message.map(|message| Next { message, redelivered, expired: false, sent_at }))
     }
 
     fn pass_expired(&mut self) {
@@ -92,6 +104,10 @@ impl Source for Publishing<'_, '_> {
         self.next += 1;
         Some((sequence, location))
     }
+
+    fn commits(&self) -> Option<&Commits<'_>> {
+        self.commits.as_ref()
+    }
 }
 
 /// What has been waiting in the queue.
@@ -104,6 +120,8 @@ pub(crate) struct Waiting<'a> {
     pub expired: Vec<(u8, Location)>,
     /// How many messages have expired or were lost.
     pub unconsumed: usize,
+    /// Bytes of the bodies that were read of what has expired.
+    pub expired_bytes: usize,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
     /// The queue is a quorum queue.
@@ -112,12 +130,15 @@ pub(crate) struct Waiting<'a> {
     pub notes: Option<&'a mut MessageNotes>,
     /// How large the body of the message is that was peeked at last.
     pub seen: BodySize,
+    pub commits: Option<Commits<'a>>,
 }
 
 impl Source for Waiting<'_> {
     #[inline]
     fn is_empty(&self) -> bool {
-        self.ready.is_empty() || self.unconsumed >= EXPIRED_AT_ONCE
+        self.ready.is_empty()
+            || self.unconsumed >= EXPIRED_AT_ONCE
+            || self.expired_bytes >= EXPIRED_BYTES_AT_ONCE
     }
 
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
@@ -138,13 +159,20 @@ impl Source for Waiting<'_> {
         if put_counts(&message, place, self.is_quorum, &mut self.header) {
             message.header = &self.header;
         }
-        Ok(Some(Next { message, redelivered: marks & REDELIVERED != 0, expired }))
+        let sent_at = match &self.commits {
+            Some(commits) => commits.awaited_by(location.position()),
+            None => Lsn::default(),
+        };
+        Ok(Some(Next { message, redelivered: marks & REDELIVERED != 0, expired, sent_at }))
     }
 
     fn pass_expired(&mut self) {
         if let Some((number, location)) = self.take() {
             self.expired.push((self.ready.rank_of(number), location));
         }
+        let bytes = self.seen.bytes().map_or(0, |bytes| bytes as usize);
+        work::count_read(bytes);
+        self.expired_bytes += bytes;
         self.unconsumed += 1;
     }
 
@@ -166,5 +194,9 @@ impl Source for Waiting<'_> {
         // It has been read just now.
         location.set_body_size(self.seen);
         Some((number, location))
+    }
+
+    fn commits(&self) -> Option<&Commits<'_>> {
+        self.commits.as_ref()
     }
 }

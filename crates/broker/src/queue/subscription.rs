@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
-use courser_store::{Store, StoreError, Sync};
+use courser_store::{Lsn, Store, StoreError, Sync};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -122,7 +122,7 @@ impl Queue {
             return None;
         }
         let consumer = state.consumers.remove(key)?;
-        consumer.cancel(self, wakes);
+        consumer.cancel(self, Lsn::default(), wakes);
         // What reads for it, if the queue is a stream, notices then.
         wakes.push(outbox);
         Some(self.departure(&mut state))

@@ -56,7 +56,8 @@ impl State {
     pub(super) fn return_aside(&mut self, most: usize, fits: impl Fn(usize) -> bool) {
         for _ in 0..most {
             let Some((sequence, location)) = self.unacked.take_aside(&fits) else { break };
-            self.ready.put_back(sequence, location, None);
+            let bytes = location.body_size().bytes();
+            self.ready.put_back(sequence, location, bytes);
         }
     }
 }

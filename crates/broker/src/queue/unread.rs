@@ -86,6 +86,14 @@ impl State {
         }
     }
 
+    /// Whether a section may have to read a message from the disk.
+    pub(super) fn may_read(&self) -> bool {
+        let amounts = [self.ready.amounts(), self.unacked.amounts(), self.delayed.amounts()];
+        self.unread.is_some()
+            || amounts.iter().any(|amounts| amounts.has_logged())
+            || self.dying.are_some_logged()
+    }
+
     /// Whether a message can be read, or is known to be lost.
     fn can_read(&mut self, location: &Location, store: &dyn Store) -> bool {
         let found = read(location, &mut self.reader, store);

@@ -32,7 +32,7 @@ pub(crate) const CACHE_TTL: &str = "x-cache-ttl";
 
 /// The most that may be remembered in one place.
 pub(crate) const CACHE_SIZE_MAX: i64 = 1_000_000;
-/// What is remembered where nobody says how much.
+/// What is remembered without an `x-cache-size`.
 const CACHE_SIZE_DEFAULT: usize = 128;
 
 /// What identifies a value: two hashes, with keys that no client knows.

@@ -4,6 +4,7 @@ use super::Route;
 use crate::exchange::{Envelope, Exchange};
 use crate::queue::Queue;
 use crate::shard::Shard;
+use crate::trace::WaitingCopies;
 use crate::wakes::Wakes;
 use std::sync::Arc;
 
@@ -18,6 +19,9 @@ pub(crate) trait Namespace: Send + Sync {
 
     /// The shard that it is on.
     fn shard(&self) -> &Arc<Shard>;
+
+    /// Copies of its messages that are to be posted.
+    fn copies(&self) -> &Arc<WaitingCopies>;
 
     /// The route of a message that the broker itself publishes, also through an internal exchange, without
     /// the exchanges of the numbers in `without`; none if the exchange is missing.
@@ -36,6 +40,6 @@ pub(crate) trait Namespace: Send + Sync {
         without: &[u64],
     ) -> Option<Route>;
 
-    /// Deletes a queue that nobody has used for as long as it wants to be there.
+    /// Deletes a queue that has not been used for as long as its `x-expires` allows.
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes);
 }

@@ -28,8 +28,8 @@ pub(crate) struct Route {
     pub stamped: bool,
     /// One of the queues refuses messages that it has no room for.
     pub may_refuse: bool,
-    /// It leads to somebody who asked for a direct reply, or who no longer waits for it: nothing
-    /// that the one who answers wants to hear of.
+    /// It leads to a client that asked for a direct reply, or that no longer waits for it: the client
+    /// that answers is not told.
     pub answers: bool,
     /// The exchange that it begins at, if clients publish to that.
     pub exchange: Option<Arc<Exchange>>,
@@ -76,7 +76,7 @@ impl Route {
     }
 
     /// What is noted as the time of a publish that takes this way, and has this content header; 0 if
-    /// nobody will ask.
+    /// it is not needed.
     #[inline]
     pub fn stamp(&self, header: &[u8], now_ms: impl FnOnce() -> u64) -> u64 {
         if self.stamped || has_expiration(header) { now_ms().max(1) } else { 0 }
@@ -104,6 +104,11 @@ impl Route {
         self.durable.retain(left);
         self.streams.retain(left);
         self.screens.retain(|screen| !screen.is_queue || left(&screen.place));
+    }
+
+    /// Leaves out the exchanges that keep a copy of the message. In one that delays it the message itself waits.
+    pub fn leave_out_copies(&mut self) {
+        self.keepers.retain(|exchange| exchange.delay().is_some());
     }
 
     /// The numbers of the queues for which a message goes into the log.

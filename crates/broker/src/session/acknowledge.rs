@@ -4,10 +4,19 @@ use super::Session;
 use crate::fault::{Fault, store_fault};
 use crate::outbox::{ChannelOut, Turn, Unacked};
 use crate::queue::{Queue, Settled};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Runs of deliveries from the same queue.
 pub(super) type Runs = Vec<(Arc<Queue>, Vec<Settled>)>;
+
+/// What comes back from channels that close.
+#[derive(Default)]
+pub(super) struct Returned {
+    sent: Runs,
+    /// What their client has never been sent.
+    unsent: Runs,
+}
 
 /// Queues whose consumers on one channel share its limit, and have their turns in one go.
 const STARVED_AT_ONCE: usize = 256;
@@ -59,12 +68,16 @@ impl Session {
     }
 
     /// Ends a channel in the outbox; what is unacknowledged on it is added to `returned`.
-    pub(super) fn give_up(&mut self, number: u16, returned: &mut Runs) {
-        let Some(mut channel) = self.outbox.lock().close_channel(number) else { return };
+    pub(super) fn give_up(&mut self, number: u16, returned: &mut Returned) {
+        let Some((mut channel, unsent)) = self.outbox.lock().close_channel(number) else { return };
+        let mut unsent = unsent.into_iter().peekable();
         let mut taken = Vec::new();
-        channel.unacked.take_through(0, |_, unacked| taken.push(unacked));
-        for unacked in taken {
-            book(&mut channel, unacked, returned);
+        channel.unacked.take_through(0, |tag, unacked| taken.push((tag, unacked)));
+        for (tag, unacked) in taken {
+            while unsent.next_if(|tags| *tags.end() < tag).is_some() {}
+            let is_unsent = unsent.peek().is_some_and(|tags| tags.contains(&tag));
+            let runs = if is_unsent { &mut returned.unsent } else { &mut returned.sent };
+            book(&mut channel, unacked, runs);
         }
     }
 
@@ -123,7 +136,7 @@ impl Session {
         Ok(taken)
     }
 
-    /// Takes deliveries out of the channel's books that the log knows to be done with.
+    /// Takes deliveries out of the channel's books that the log knows to be done with: all of them, also if the store fails meanwhile.
     pub(super) fn apply_logged(&mut self, number: u16, taken: &[Unacked]) -> Result<(), Fault> {
         let mut runs = Runs::new();
         {
@@ -134,12 +147,11 @@ impl Session {
             }
             outbox.resume_starved(number);
         }
-        let store = &*self.shard.store;
+        let (store, mut done) = (&*self.shard.store, Ok(()));
         for (queue, settled) in runs {
-            let acknowledged = queue.acknowledge(&settled, true, store, &mut self.wakes);
-            acknowledged.map_err(store_fault)?;
+            done = done.and(queue.acknowledge(&settled, true, store, &mut self.wakes));
         }
-        Ok(())
+        done.map_err(store_fault)
     }
 
     /// Takes deliveries out of the channel's books; acks wait for the end of the batch, what is
@@ -240,6 +252,29 @@ impl Session {
         let mut done = Ok(());
         for (queue, settled) in merge(returned) {
             done = done.and(queue.requeue(&settled, counts, store, &mut self.wakes));
+        }
+        shard.post_dead_letters(&mut self.wakes);
+        done.map_err(store_fault)
+    }
+
+    /// The same for what comes back as its channel is closed.
+    pub(super) fn return_closed(&mut self, returned: Returned) -> Result<(), Fault> {
+        if returned.unsent.is_empty() {
+            return self.requeue(returned.sent, true);
+        }
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        let store = &*shard.store;
+        let mut done = Ok(());
+        let mut queues = BTreeMap::new();
+        for (kind, runs) in [returned.sent, returned.unsent].into_iter().enumerate() {
+            for (queue, mut run) in runs {
+                let both = queues.entry(queue.id).or_insert_with(|| (queue, [vec![], vec![]]));
+                both.1[kind].append(&mut run);
+            }
+        }
+        for (queue, [sent, unsent]) in queues.into_values() {
+            done = done.and(queue.requeue_closed(&sent, &unsent, store, &mut self.wakes));
         }
         shard.post_dead_letters(&mut self.wakes);
         done.map_err(store_fault)

@@ -38,8 +38,11 @@ const PLACE_BYTES: usize = 16;
 pub(super) struct PutThrough {
     /// Where the log ends with all that they ask for.
     pub lsn: Lsn,
-    /// Which of them a queue has refused for want of room.
+    /// Which of them a full queue has refused.
     pub refused: Vec<bool>,
+    /// Whether the log could be told what they have driven out. If not, they have taken effect all the same: the store has failed, and
+    /// its owner ends the broker.
+    pub told: Result<(), Fault>,
 }
 
 /// Whether the way of a message is decided by more than its exchange and routing key, or it asks for
@@ -110,7 +113,9 @@ impl Session {
         let _gate = shard.gate.read();
         let published = self.put_through(channel, &[addressed], std::iter::empty(), sync);
         shard.post_dead_letters(&mut self.wakes);
-        let PutThrough { lsn, refused } = published.inspect_err(|_| self.forget_unconfirmed())?;
+        let published = published.and_then(|done| done.told.clone().map(|()| done));
+        let PutThrough { lsn, refused, .. } =
+            published.inspect_err(|_| self.forget_unconfirmed())?;
         self.confirms.not_before(lsn);
         match refused[..] {
             _ if confirm_seq == 0 => Ok(()),
@@ -123,8 +128,7 @@ impl Session {
     /// shard's gate held; dead letters have to be posted before it is let go of.
     ///
     /// # Errors
-    /// If there is no room in the store; then nothing has happened. If it has failed, its owner ends the
-    /// broker.
+    /// If there is no room in the store; then nothing has happened.
     pub(super) fn put_through<'s>(
         &mut self,
         channel: u16,
@@ -152,8 +156,12 @@ impl Session {
         let mut refused = Vec::with_capacity(routed.len());
         let mut pushed = Ok(());
         let mut tally = PublishTally::of(channel);
-        for (one, Addressed { inbound, .. }) in routed.iter().zip(addressed) {
+        let is_commit = self.is_transactional(channel);
+        for (one, Addressed { inbound, persistent, .. }) in routed.iter().zip(addressed) {
             let Routed { message, route, .. } = one;
+            if route.durable.is_empty() {
+                self.hold_unlogged(inbound, route, *persistent);
+            }
             tally.add(message.body.len());
             route.count(1, usize::from(!route.queues.is_empty()));
             if route.is_nowhere() {
@@ -164,8 +172,15 @@ impl Session {
             }
             let mut run = logged.next_run();
             let queues = one.queues(&run);
+            if is_commit {
+                queues.iter().for_each(|queue| queue.bind_to_commit(logged.lsn));
+            }
             pushed = pushed.and(self.push(&mut run, queues).map_err(store_fault));
             refused.push(run.is_refused(0));
+        }
+        if logged.lsn == Lsn::default() && routed.len() == 1 {
+            // It is in no queue if there was no room for it.
+            std::mem::replace(&mut pushed, Ok(()))?;
         }
         let mut lsn = logged.lsn;
         logged.keep(store);
@@ -177,7 +192,7 @@ impl Session {
             lsn = store.end();
         }
         screening.settle(|index| refused[index]);
-        pushed.map(|()| PutThrough { lsn, refused })
+        Ok(PutThrough { lsn, refused, told: pushed })
     }
 
     /// The route of a publish without the exchanges and queues that have had it; `None` if none has. Takes the steps of a way that is

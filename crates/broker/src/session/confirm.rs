@@ -4,12 +4,11 @@ use super::{Batch, Channel, Session};
 use crate::counts::PublishCounts;
 use crate::fault::Fault;
 use crate::outbox::wire::WireBuffer;
-use crate::outbox::{Outbox, OutboxState};
+use crate::outbox::{Next, Outbox, OutboxState, Until};
 use crate::work::{self, Budget};
 use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
 use std::sync::Arc;
-use std::task::Waker;
 
 /// What a session has to tell its client once the store is durable.
 #[derive(Debug, Default)]
@@ -20,10 +19,8 @@ pub(super) struct Confirms {
     batch_lsn: Lsn,
     /// Channels with something to be confirmed once it is durable.
     awaiting: Vec<u16>,
-    /// The outbox holds answers that wait for the store.
-    pub holds_answers: bool,
-    /// The LSN at which the store will wake this connection.
-    wake_at: Option<Lsn>,
+    /// At what the store will wake this connection.
+    wake_at: Next,
     /// What the store notifies then, if not the connection's task.
     waiter: Option<Waiter>,
 }
@@ -87,6 +84,8 @@ impl Run {
 #[cold]
 fn fail_commit(outbox: &Outbox, number: u16) {
     outbox.fail_channel(number, Fault::precondition_failed("partial tx completion"));
+    // It may have looked for such in this turn already.
+    outbox.wake_to_go_on();
 }
 
 impl Channel {
@@ -183,12 +182,15 @@ impl Session {
     /// Ends a batch: its publishes are confirmed now if they are durable, or when they are.
     pub(super) fn confirm(&mut self) {
         let lsn = std::mem::take(&mut self.confirms.batch_lsn);
-        if self.confirms.confirming.is_empty() && !self.confirms.holds_answers {
+        if self.confirms.confirming.is_empty() && !self.outbox.holds_back() {
             return;
         }
         for number in std::mem::take(&mut self.confirms.confirming) {
             let Some(channel) = self.channels.get_mut(number) else { continue };
             channel.end_run_of_confirms(lsn);
+            if std::mem::take(&mut channel.has_unlogged) {
+                self.hold_answer(number);
+            }
             self.await_confirms(number);
         }
         self.confirm_durable();
@@ -216,34 +218,36 @@ impl Session {
             self.pump_streams(&Budget::begin());
             self.wakes.wake_all();
         }
-        if self.confirms.awaiting.is_empty() && !self.confirms.holds_answers {
+        if self.confirms.awaiting.is_empty() && !self.outbox.holds_back() {
             return;
         }
         self.broker.check_failure();
-        let durable = self.shard.store.durable();
-        if self.confirms.wake_at.is_some_and(|at| at > durable) && self.nothing_due(durable) {
+        let now = self.reached();
+        if self.confirms.wake_at.durable.is_some_and(|at| at > now.durable)
+            && self.nothing_due(now.durable)
+        {
             return;
         }
         let outbox = Arc::clone(&self.outbox);
         let mut failed = Vec::new();
-        let next = self.write_due(durable, &mut outbox.lock(), &mut failed);
+        let next = self.write_due(now, &mut outbox.lock(), &mut failed);
         failed.into_iter().for_each(|number| fail_commit(&outbox, number));
         self.wait_for(next);
     }
 
     /// As [`Session::confirm_durable`], and takes what is to be sent into `wire`, which must be empty.
-    /// For whoever has made something durable: it waits for nobody, and takes none of the locks that
-    /// publishers hold while they wait for the store. False if there is more to be done, or somebody
-    /// is in the way: then the connection's task has to do it.
+    /// For the thread that has made something durable: it waits for no other thread, and takes none of the
+    /// locks that publishers hold while they wait for the store. False if there is more to be done, or the
+    /// outbox is locked: then the connection's task has to do it.
     pub fn try_confirm(&mut self, wire: &mut WireBuffer) -> bool {
         if !self.stream_readers.is_empty() {
             return false;
         }
         let outbox = Arc::clone(&self.outbox);
         let Some(mut state) = outbox.try_lock() else { return false };
-        let durable = self.shard.store.durable();
+        let now = self.reached();
         let mut failed = Vec::new();
-        let next = self.write_due(durable, &mut state, &mut failed);
+        let next = self.write_due(now, &mut state, &mut failed);
         let taken = state.take_plain(wire);
         drop(state);
         let has_failed = !failed.is_empty();
@@ -252,16 +256,21 @@ impl Session {
         taken && !has_failed
     }
 
-    /// Writes what can be said as the store is durable up to `durable`. Returns the LSN of what comes
-    /// next. Adds to `failed` the channels that have to be closed for a commit.
-    fn write_due(
-        &mut self,
-        durable: Lsn,
-        outbox: &mut OutboxState,
-        failed: &mut Vec<u16>,
-    ) -> Option<Lsn> {
-        let mut next = outbox.release_answers(durable);
-        self.confirms.holds_answers = next.is_some();
+    /// How far the store is. Only answers wait for proofs of its lead, and for removals.
+    fn reached(&self) -> Until {
+        let store = &*self.shard.store;
+        match self.outbox.holds_back() {
+            true => Until::reached_by(store, &self.vhost.removals),
+            false => Until::durable(store.durable()),
+        }
+    }
+
+    /// Writes what can be said as the store is as far as `now`. Returns what the rest waits for. Adds to `failed` the
+    /// channels that have to be closed for a commit.
+    fn write_due(&mut self, now: Until, outbox: &mut OutboxState, failed: &mut Vec<u16>) -> Next {
+        let durable = now.durable;
+        let mut next = outbox.release_held(now);
+        self.outbox.note_holding_back(!next.is_none());
         let mut all = PublishCounts::default();
         self.confirms.awaiting.retain(|number| {
             let Some(channel) = self.channels.get_mut(*number) else { return false };
@@ -280,7 +289,7 @@ impl Session {
                 all += &answered;
             }
             let front = channel.confirms.front().map(|front| front.lsn);
-            next = next.into_iter().chain(front).min();
+            front.into_iter().for_each(|lsn| next.await_durable(lsn));
             channel.awaits_confirms = front.is_some();
             channel.awaits_confirms
         });
@@ -288,30 +297,34 @@ impl Session {
         next
     }
 
-    /// Has the store say when `next` is durable, unless it will already.
-    fn wait_for(&mut self, next: Option<Lsn>) {
-        if std::mem::replace(&mut self.confirms.wake_at, next) == next {
-            return;
+    /// Has the store say when `next` is reached, unless it will already.
+    fn wait_for(&mut self, next: Next) {
+        let before = std::mem::replace(&mut self.confirms.wake_at, next);
+        if let Some(lsn) = next.durable.filter(|_| next.durable != before.durable) {
+            self.shard.store.when_durable(lsn, self.waiter());
         }
-        let Some(lsn) = next else { return };
-        match &self.confirms.waiter {
-            Some(waiter) => self.shard.store.when_durable(lsn, waiter.clone()),
-            None => {
-                let waker = Waker::from(Arc::clone(&self.outbox));
-                self.shard.store.when_durable(lsn, waker.into());
-            }
+        if let Some(proof) = next.lead.filter(|_| next.lead != before.lead) {
+            self.shard.store.when_proven(proof, self.waiter());
         }
+        if let Some(removal) = next.removal.filter(|_| next.removal != before.removal) {
+            self.vhost.removals.when_over(removal, self.waiter());
+        }
+    }
+
+    fn waiter(&self) -> Waiter {
+        self.confirms.waiter.clone().unwrap_or_else(|| self.outbox.own_waiter())
     }
 
     /// Has `waiter` notified, in the place of the connection's task, when something can be confirmed.
     /// It may call [`Session::try_confirm`] there and then.
     pub fn notify_when_durable(&mut self, waiter: Waiter) {
+        self.outbox.notify(waiter.clone());
         self.confirms.waiter = Some(waiter);
     }
 
-    /// Whether no channel has anything that is durable. Of answers that wait it is not known.
+    /// Whether no channel has anything that is durable. Of what the outbox holds back it is not known.
     fn nothing_due(&self, durable: Lsn) -> bool {
-        !self.confirms.holds_answers
+        !self.outbox.holds_back()
             && self.confirms.awaiting.iter().all(|number| match self.channels.get(*number) {
                 Some(channel) => channel.confirms.front().is_none_or(|front| front.lsn > durable),
                 None => true,

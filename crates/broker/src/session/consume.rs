@@ -124,6 +124,9 @@ impl Session {
         let mut with = |sequence, polled: Polled<'_>| {
             let mut outbox = self.outbox.lock();
             outbox.deliver_get(number, &polled);
+            if polled.sent_at != Lsn::default() {
+                self.outbox.note_holding_back(true);
+            }
             if let Some(channel) = outbox.channel(number) {
                 let (redelivered, bytes) = (polled.redelivered, polled.message.body.len());
                 channel.counts().deliveries.add_got(get.no_ack, redelivered, bytes);
@@ -152,12 +155,10 @@ impl Session {
             }
         };
         if got.map_err(|error| queue.fault(error))? == Poll::Empty {
-            let mut outbox = self.outbox.lock();
-            if let Some(channel) = outbox.channel(number) {
+            if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.counts().deliveries.got_empty += 1;
             }
-            let empty = basic::GetEmpty {};
-            outbox.put(number, |wire| empty.write_frame(number, wire.bytes_mut()));
+            self.answer_read(number, &Method::BasicGetEmpty(basic::GetEmpty {}));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::routing::Route;
 use courser_store::MessageRef;
 
 impl Session {
-    /// Notes what the batch has published, for whoever wants to know.
+    /// Adds what the batch has published to the counts.
     pub(super) fn count_published(&mut self, batch: &mut Batch<'_>) {
         batch.tally_run();
         let channel = batch.tally.channel;

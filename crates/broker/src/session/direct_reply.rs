@@ -100,8 +100,8 @@ impl Session {
         Ok(named)
     }
 
-    /// `queue.declare` of the pseudo-queue, or of a queue behind it: it is there or not, nobody can
-    /// make one. None for any other name.
+    /// `queue.declare` of the pseudo-queue, or of a queue behind it: it is there or not, a client
+    /// can't make one. None for any other name.
     pub(super) fn find_reply_queue(&self, name: &ShortString) -> Option<Result<(), Fault>> {
         if *name == *REPLY_TO {
             return Some(Ok(()));

@@ -11,12 +11,12 @@ impl Session {
         while !self.end(&mut Budget::begin()) {}
     }
 
-    /// The connection is over: closes its channels. What was still to be sent is appended to `tail`. Its
+    /// The connection is over: closes its channels. What was still to be sent is appended to `tail`, and counts there. Its
     /// exclusive queues are left to [`Session::end`].
-    pub fn close_quietly(&mut self, tail: &mut Vec<u8>) {
+    pub fn close_quietly(&mut self, tail: &mut WireBuffer) {
         let mut last = WireBuffer::default();
         drop(self.outbox.take(&mut last));
-        last.append_to(tail);
+        tail.append(last);
         self.end_channels();
     }
 
@@ -25,7 +25,8 @@ impl Session {
         self.outbox.close();
         let numbers = self.channels.numbers();
         self.close_channels(&numbers);
-        self.broker.let_go(&self.outbox);
+        self.outbox.forget_held();
+        self.broker.let_go(self.pacing.alarm_turn.take());
         self.incomplete.set(0);
         self.unread.set(0);
     }

@@ -40,7 +40,7 @@ use crate::stream::StreamReader;
 use crate::vhost::{Admission, Vhost};
 use crate::wakes::Wakes;
 use crate::work::Budget;
-use acknowledge::Runs;
+use acknowledge::{Returned, Runs};
 use confirm::{Confirm, Confirms};
 use courser_codec::ShortString;
 use courser_store::Lsn;
@@ -111,6 +111,8 @@ struct Channel {
     /// The highest confirm sequence number taken in with this batch, and how many there were.
     unconfirmed_through: u64,
     unconfirmed_count: u64,
+    /// Some of these are in no durable queue ([`Session::hold_unlogged`]).
+    has_unlogged: bool,
     /// Publishes to be confirmed that have not been counted yet.
     to_confirm: u64,
     /// Earlier batches that are not durable yet, oldest first.
@@ -162,7 +164,7 @@ impl Session {
         &self.outbox
     }
 
-    /// Takes note of what the connection is doing, for whoever wants to know.
+    /// Takes note of what the connection is doing, for monitoring.
     pub fn set_state(&self, state: ConnectionState) {
         self.outbox.connection.set_state(state);
     }
@@ -222,7 +224,7 @@ impl Session {
     fn close_channels(&mut self, numbers: &[u16]) {
         self.settle_acknowledged();
         let mut departures = Vec::new();
-        let mut returned = Runs::new();
+        let mut returned = Returned::default();
         for &number in numbers {
             self.abandon_transaction(number);
             if self.channels.remove(number).is_none() {
@@ -235,9 +237,9 @@ impl Session {
         }
         self.confirms.forget_channels(numbers);
         // Nothing is left of the channels that an error could be reported to.
-        drop(self.requeue(returned, true));
+        drop(self.return_closed(returned));
         for (queue, departure) in departures {
-            // Nobody is told.
+            // As above, no channel is left to report an error to.
             let _ = self.after_departure(&queue, departure);
         }
         self.wakes.wake_all();
@@ -275,7 +277,7 @@ impl Session {
             }
             let Some(next) = stalled.pop() else { break };
             if let Turn::Reader(id) = next {
-                // What reads for long has no checkpoint wait, and all others behind it.
+                // What reads for long has no checkpoint wait.
                 shard.post_dead_letters(&mut self.wakes);
                 gate = None;
                 self.pump_stream(id, &budget);
@@ -285,7 +287,9 @@ impl Session {
             match next {
                 // What fails is an append: the store is of no use any more, and its owner ends the broker.
                 Turn::Queue(queue) => {
-                    drop(queue.resume(&self.outbox, &*shard.store, &mut self.wakes));
+                    if let Some(queue) = queue.upgrade() {
+                        drop(queue.resume(&self.outbox, &*shard.store, &mut self.wakes));
+                    }
                 }
                 Turn::Channel(number) => self.resume_starved(number),
                 Turn::Reader(_) => {}
@@ -341,6 +345,8 @@ impl Session {
             self.vhost.end_reply_queue(queue);
             return deleted;
         }
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
         let note = |_, lsn| deleted = lsn;
         if self.vhost.delete_queue_if(queue, true, false, note, &mut self.wakes).is_ok() {
             self.exclusive.remove(queue);

@@ -3,6 +3,7 @@
 use super::Session;
 use crate::broker::{Broker, Identity};
 use crate::fault::Fault;
+use crate::memory::Use;
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::vhost::Admission;
@@ -34,7 +35,8 @@ impl Broker {
         let interned = &self.monitor.properties;
         let connection = Connection::new(id, vhost, user, details, self.now_ms(), interned);
         let high_bytes = self.limits.outbox_high_bytes;
-        let outbox = Outbox::new(frame_max, high_bytes, identity.cancel_notify, connection);
+        let charge = self.memory.charge(Use::Outboxes, 0);
+        let outbox = Outbox::new(frame_max, high_bytes, identity.cancel_notify, connection, charge);
         let outbox = self.monitor.register(outbox, self.now_ms());
         if let Some(member) = &mut admission.member {
             member.attach(id, &outbox);

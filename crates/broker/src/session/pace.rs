@@ -2,9 +2,9 @@
 
 use super::Session;
 use crate::broker::Broker;
-use crate::gate;
 use crate::queue::Queue;
 use courser_store::Store;
+use courser_store::critical;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Pace {
 
     /// Asked about every millisecond, with how long the publisher has waited: whether it has to wait on.
     pub fn wait_on(&self, waited: Duration) -> bool {
-        gate::assert_outside("a publisher waits");
+        critical::assert_outside("a publisher waits");
         match &self.0 {
             With::Consumers(ahead) => ahead.wait_on(waited),
             With::Store(store) => store.is_behind(),
@@ -148,6 +148,8 @@ pub(super) struct Pacing {
     pub has_published: bool,
     /// The last batch that published something was taken in while publishers should have waited.
     pub published_in_alarm: bool,
+    /// When its turn is at the end of the alarm that holds it back.
+    pub alarm_turn: Option<u64>,
 }
 
 impl Session {
@@ -178,12 +180,12 @@ impl Session {
     }
 
     /// Whether this connection has to wait for the end of an alarm, which wakes it, and the reason.
-    /// An alarm concerns whoever publishes in spite of it: who only acknowledges is needed to end it.
+    /// An alarm holds back connections that publish in spite of it: one that only acknowledges is needed to end it.
     pub fn hold_back(&mut self) -> Option<&'static str> {
         if !self.pacing.published_in_alarm {
             return None;
         }
-        let reason = self.broker.hold_back(&self.outbox);
+        let reason = self.broker.hold_back(&self.outbox, &mut self.pacing.alarm_turn);
         self.pacing.published_in_alarm = reason.is_some();
         reason
     }

@@ -6,10 +6,10 @@ use crate::arguments;
 use crate::direct_reply::REPLY_TO;
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
-use crate::gate;
 use crate::vhost::{WriteTarget, clean_name, owned_arguments, refuse_default_exchange};
 use courser_auth::{Access, Resource, Right};
 use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
+use courser_store::critical;
 
 impl Session {
     /// Counts one more channel for the user.
@@ -29,7 +29,7 @@ impl Session {
 
     /// What knows the user's rights. It may have to ask another program, which takes its time.
     fn access(&mut self) -> &mut Access {
-        gate::assert_outside("a permission is asked for");
+        critical::assert_outside("a permission is asked for");
         &mut self.client.admission.access
     }
 

@@ -9,13 +9,14 @@ use crate::fault::{Fault, store_fault};
 use crate::posting::PublishRun;
 use crate::queue::Queue;
 use crate::routing::cache::{LastRoute, RouteCache};
-use crate::routing::{Namespace, Route, lock_streams};
+use crate::routing::{Route, lock_streams};
 use crate::trace::Traced;
-use crate::vhost::{Vhost, clean_name};
+use crate::vhost::clean_name;
 use crate::work::{self, Budget};
 use bytes::Bytes;
 use courser_codec::{ContentHeader, RawProperties, basic};
-use courser_store::{MessageRef, StoreError, Sync};
+use courser_store::record::SHARED_BODY_MIN_BYTES;
+use courser_store::{MessageRef, SharedBody, StoreError, Sync};
 use std::sync::Arc;
 
 /// One `basic.publish` with its content.
@@ -32,7 +33,7 @@ pub struct Inbound<'m> {
     /// The whole body.
     pub body: &'m [u8],
     /// The same body, when it is owned and can be shared.
-    pub shared_body: Option<&'m Bytes>,
+    pub shared_body: Option<&'m SharedBody>,
     /// The number to confirm it by, 0 if the channel does not confirm.
     pub confirm_seq: u64,
 }
@@ -67,9 +68,10 @@ impl Batch<'_> {
         self.route.as_ref().map_or(0, |route| route.queues.len() * self.run.len())
     }
 
-    /// Empties the batch, which must have been flushed, and keeps its memory for another read.
+    /// Empties the batch and keeps its memory for another read, which may be another connection's.
     pub fn recycle<'n>(self) -> Batch<'n> {
-        let publishers = self.publishers;
+        let mut publishers = self.publishers;
+        publishers.clear();
         Batch {
             run: self.run.recycle(),
             route: None,
@@ -77,7 +79,7 @@ impl Batch<'_> {
             publishers,
             unrouted: 0,
             tallied: (0, 0),
-            tally: self.tally,
+            tally: PublishTally::default(),
         }
     }
 }
@@ -112,7 +114,14 @@ impl Session {
         if route.is_apart {
             return self.publish_apart(batch, Addressed::to(route, inbound, properties)?);
         }
-        let persistent = !route.durable.is_empty() && is_persistent(properties)?;
+        let persistent = match route.durable.is_empty() {
+            false => is_persistent(properties)?,
+            true => {
+                let is_kept = inbound.confirm_seq != 0 && is_persistent(properties)?;
+                self.hold_unlogged(&inbound, &route, is_kept);
+                false
+            }
+        };
         self.publish_routed(batch, inbound, route, persistent)
     }
 
@@ -196,12 +205,27 @@ impl Session {
         Ok(())
     }
 
+    /// Has what the publisher hears of a message wait that goes to no durable queue: where another machine leads, it may have a
+    /// way, or one to a queue that keeps it.
+    pub(super) fn hold_unlogged(&mut self, inbound: &Inbound<'_>, route: &Route, persistent: bool) {
+        let is_missing = route.queues.is_empty();
+        if is_missing && inbound.publish.mandatory {
+            // It is returned at once.
+            self.hold_answer(inbound.channel);
+        } else if (is_missing || persistent)
+            && inbound.confirm_seq != 0
+            && let Some(channel) = self.channels.get_mut(inbound.channel)
+        {
+            channel.has_unlogged = true;
+        }
+    }
+
     /// Notes a copy of a message that is published while that is traced.
     #[cold]
     pub(super) fn trace_publish(&mut self, channel: u16, message: &MessageRef<'_>, route: &Route) {
-        let vhost: Arc<dyn Namespace> = Arc::<Vhost>::clone(&self.vhost);
-        let copy = Traced::publish(&vhost, &self.outbox, channel, message, route);
-        copy.into_iter().for_each(|copy| self.wakes.push_traced(copy));
+        if let Some(copy) = Traced::publish(&*self.vhost, &self.outbox, channel, message, route) {
+            self.vhost.copies().push(copy, &mut self.wakes);
+        }
     }
 
     pub(super) fn find_route(
@@ -234,7 +258,7 @@ impl Session {
 
     /// Forgets all routes; the next ones are those of this generation.
     #[cold]
-    fn forget_routes(&mut self, generation: u64) {
+    pub(super) fn forget_routes(&mut self, generation: u64) {
         self.routes.clear(generation);
         self.channels.iter_mut().for_each(|(_, channel)| channel.last_route = None);
     }
@@ -259,7 +283,8 @@ impl Session {
         Ok(route)
     }
 
-    /// Puts the collected run into its queues.
+    /// Puts the collected run into its queues. Also where that fails, the batch has nothing of it
+    /// afterwards.
     pub(super) fn flush_publishes(&mut self, batch: &mut Batch<'_>) -> Result<(), Fault> {
         let Some(route) = batch.route.take() else { return Ok(()) };
         batch.tally_run();
@@ -267,10 +292,21 @@ impl Session {
         if batch.run.is_empty() {
             return Ok(());
         }
+        let put = self.put_run(batch, &route);
+        if put.is_err() {
+            self.forget_unconfirmed();
+        }
+        batch.run.clear();
+        batch.publishers.clear();
+        batch.tallied = (0, 0);
+        put
+    }
+
+    fn put_run(&mut self, batch: &mut Batch<'_>, route: &Route) -> Result<(), Fault> {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         batch.run.set_refusable(route.may_refuse);
-        let order = lock_streams(std::iter::once(&*route));
+        let order = lock_streams(std::iter::once(route));
         let is_vain = route.refuses_all();
         let persisted = match route.logged(batch.persistent) {
             _ if is_vain => {
@@ -279,24 +315,16 @@ impl Session {
             }
             [] if route.queues.len() > 1 => batch.run.keep_for_several(&*shard.store),
             [] => Ok(()),
-            _ => self.persist(batch, &route),
+            _ => self.persist(batch, route),
         };
-        if let Err(error) = persisted {
-            self.forget_unconfirmed();
-            return Err(store_fault(error));
-        }
+        persisted.map_err(store_fault)?;
         let pushed = match is_vain {
             true => Ok(()),
             false => self.push(&mut batch.run, &route.queues).map_err(store_fault),
         };
-        if pushed.is_err() {
-            self.forget_unconfirmed();
-        }
         drop(order);
         shard.post_dead_letters(&mut self.wakes);
         let confirmed = if route.may_refuse { self.confirm_or_refuse(batch) } else { Ok(()) };
-        batch.run.clear();
-        batch.tallied = (0, 0);
         pushed.and(confirmed)
     }
 
@@ -333,14 +361,18 @@ impl Session {
         pushed
     }
 
-    /// Takes in a publish that lives shorter than the batch: after everything in the batch, and with
-    /// effect before the call returns.
+    /// Takes in a publish that lives shorter than the batch, whose body is `body` and is shared if it is large: after everything in
+    /// the batch, and with effect before the call returns.
     pub fn publish_alone(
         &mut self,
         batch: &mut Batch<'_>,
         inbound: Inbound<'_>,
+        body: &Bytes,
     ) -> Result<(), Fault> {
         self.flush_publishes(batch)?;
+        let is_large = body.len() >= SHARED_BODY_MIN_BYTES;
+        let shared = is_large.then(|| SharedBody::new(body.clone(), &self.broker.gauge));
+        let inbound = Inbound { shared_body: shared.as_ref(), ..inbound };
         let mut alone = Batch::default();
         let published = self.publish(&mut alone, inbound);
         let published = published.and_then(|()| self.flush_publishes(&mut alone));

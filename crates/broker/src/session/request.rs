@@ -262,7 +262,7 @@ impl Session {
     fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(purge.queue))?;
         self.refuse_for_streams("queue.purge", &queue)?;
-        let message_count = queue.purge(&*self.shard.store).map_err(store_fault)? as u32;
+        let message_count = self.vhost.purge(&queue).map_err(store_fault)? as u32;
         self.broker.check_alarms();
         let survives = queue.settings.survives();
         let lsn = if survives { self.shard.store.end() } else { Lsn::default() };
@@ -282,16 +282,14 @@ impl Session {
         }
         let queue = self.vhost.queue_for(name.as_bytes(), self.client.connection)?;
         let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
-        let mut waits = false;
         let reply = |deleted, lsn| {
             if !delete.nowait {
                 let deleted = queue::DeleteOk { message_count: deleted as u32 };
                 let (store, deleted) = (&*self.shard.store, Method::QueueDeleteOk(deleted));
-                waits = put_answer(&self.outbox, store, number, lsn, &deleted);
+                put_answer(&self.outbox, store, number, lsn, &deleted);
             }
         };
         self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
-        self.confirms.holds_answers |= waits;
         self.exclusive.remove(&queue);
         self.broker.check_alarms();
         Ok(())

@@ -1,5 +1,5 @@
-//! What takes so long that whoever serves other connections on the same thread should have somebody
-//! else do it meanwhile: some ten milliseconds or more.
+//! What takes so long, some ten milliseconds or more, that another thread should serve the other
+//! connections of this one meanwhile.
 
 use super::{Batch, Session};
 use crate::outbox::Slot;

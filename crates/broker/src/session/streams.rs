@@ -109,6 +109,9 @@ impl Session {
     pub fn release_memory(&mut self) {
         self.outbox.release_memory();
         self.wakes.release_memory();
+        // They keep queues that have been deleted.
+        self.forget_routes(self.routes.generation());
+        self.acknowledged.retain(|(_, settled)| !settled.is_empty());
         self.stream_readers.values_mut().for_each(StreamReader::release_memory);
     }
 

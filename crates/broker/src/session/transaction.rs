@@ -15,7 +15,7 @@ use crate::queue::Queue;
 use crate::work::Budget;
 use bytes::Bytes;
 use courser_codec::{ContentHeader, Method, ShortStr, basic};
-use courser_store::{Position, Record, Sync};
+use courser_store::{KeptBody, Position, Record, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub(super) struct Transaction {
     /// How often a queue would have got one of them by the routes that they had when they came.
     copies: usize,
     charge: Charge,
+    /// Bytes of the bodies that count for themselves.
+    bodies: Charge,
     /// Deliveries settled; a rollback gives them back to the client, unacknowledged.
     settled: Vec<(u64, Unacked, Settlement)>,
 }
@@ -42,7 +44,7 @@ pub(super) struct Transaction {
 struct Pending {
     address: Bytes,
     header: Bytes,
-    body: Bytes,
+    body: KeptBody,
     mandatory: bool,
 }
 
@@ -67,10 +69,15 @@ impl Session {
         self.channels.get_mut(number)?.transaction.as_deref_mut()
     }
 
+    fn new_transaction(&self) -> Transaction {
+        let [charge, bodies] =
+            [Use::Transactions, Use::TransactionBodies].map(|by| self.broker.memory.charge(by, 0));
+        Transaction { charge, bodies, ..Transaction::default() }
+    }
+
     pub(super) fn begin_transaction(&mut self, number: u16) -> Result<(), Fault> {
-        let charge = self.broker.memory.charge(Use::Transactions, 0);
-        let new = || Box::new(Transaction { charge, ..Transaction::default() });
-        self.channel(number)?.transaction.get_or_insert_with(new);
+        let new = self.new_transaction();
+        self.channel(number)?.transaction.get_or_insert_with(|| Box::new(new));
         if let Some(channel) = self.outbox.lock().channel(number) {
             channel.transactional = true;
         }
@@ -79,9 +86,8 @@ impl Session {
 
     /// Takes what a transactional channel has done, which begins anew.
     fn take_transaction(&mut self, number: u16) -> Option<Transaction> {
-        let charge = self.broker.memory.charge(Use::Transactions, 0);
+        let new = self.new_transaction();
         let transaction = self.transaction(number)?;
-        let new = Transaction { charge, ..Transaction::default() };
         let taken = std::mem::replace(transaction, new);
         self.pending_bytes = self.pending_bytes.saturating_sub(taken.publishes_bytes);
         Some(taken)
@@ -105,10 +111,7 @@ impl Session {
         let pending = Pending {
             address: Bytes::copy_from_slice(inbound.address),
             header: Bytes::copy_from_slice(inbound.header),
-            body: match inbound.shared_body {
-                Some(body) => body.clone(),
-                None => Bytes::copy_from_slice(inbound.body),
-            },
+            body: KeptBody::new(inbound.body, inbound.shared_body),
             mandatory: inbound.publish.mandatory,
         };
         let bytes = PENDING_OVERHEAD_BYTES
@@ -126,6 +129,8 @@ impl Session {
         transaction.publishes_bytes += bytes;
         transaction.header_bytes += pending.header.len();
         transaction.copies += queues;
+        let shared_bytes = pending.body.shared().map_or(0, |body| body.len());
+        transaction.bodies.set(transaction.bodies.bytes() + shared_bytes);
         transaction.count_memory();
         transaction.publishes.push(pending);
         Ok(())
@@ -152,7 +157,7 @@ impl Session {
         let shard = Arc::clone(&self.shard);
         let gate = shard.gate.read();
         let done = self.put_through(number, &addressed, settled_records, Sync::Wanted);
-        let PutThrough { lsn, refused } = match done {
+        let PutThrough { mut lsn, refused, mut told } = match done {
             Ok(done) => done,
             Err(fault) => {
                 // What it has settled returns to the queues with the rest of the channel.
@@ -165,22 +170,23 @@ impl Session {
             those.map(|(tag, unacked, _)| (*tag, *unacked))
         };
         let done: Vec<Unacked> = with(Settlement::Done).map(|(_, unacked)| unacked).collect();
-        self.apply_logged(number, &done)?;
+        // The log has it: all of it takes effect, whatever fails meanwhile.
+        told = told.and(self.apply_logged(number, &done));
         shard.post_dead_letters(&mut self.wakes);
         drop(gate);
-        let mut lsn = lsn;
         let both = [true, false];
         let rejects = both.map(|counts| Settlement::Reject { counts });
         let requeues = both.map(|counts| Settlement::Requeue { counts });
         for settlement in rejects.into_iter().chain(requeues) {
             let those: Vec<_> = with(settlement).collect();
             if !those.is_empty() {
-                self.apply(number, those, settlement)?;
+                told = told.and(self.apply(number, those, settlement));
                 // Behind the letters, and what has been noted of returns.
                 lsn = shard.store.end();
             }
         }
         self.settle_acknowledged();
+        told?;
         if refused.contains(&true) {
             // All else has taken effect; the publisher has to hear that not everything has, when what
             // was refused can't come back after a crash.
@@ -305,7 +311,7 @@ impl Transaction {
 
     fn count_memory(&mut self) {
         let settled = self.settled.capacity() * size_of::<(u64, Unacked, Settlement)>();
-        self.charge.set(self.publishes_bytes + settled);
+        self.charge.set(self.publishes_bytes - self.bodies.bytes() + settled);
     }
 }
 
@@ -324,7 +330,7 @@ impl Pending {
             address: &self.address,
             header: &self.header,
             body: &self.body,
-            shared_body: Some(&self.body),
+            shared_body: self.body.shared(),
             confirm_seq: 0,
         }
     }

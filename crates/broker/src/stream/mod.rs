@@ -24,6 +24,7 @@ pub(crate) use reader::{Pumped, StreamReader};
 pub(crate) use start::OFFSET;
 pub use start::Start;
 
+use crate::gate;
 use crate::memory::Charge;
 use crate::outbox::Outbox;
 use crate::posting::PublishRun;
@@ -196,6 +197,7 @@ impl Stream {
             Record::Stream { queue: self.id, first_offset, pages: state.index.limits() }
         };
         let Record::Stream { first_offset, .. } = record else { return Ok(false) };
+        gate::assert_inside("a stream is cut");
         let gone = {
             let mut state = self.state.lock();
             let gone = state.index.trim(first_offset);

@@ -1,4 +1,4 @@
-//! Reading a stream without a consumer, for whoever operates the broker.
+//! Reading a stream without a consumer, for operators.
 
 use super::Stream;
 use crate::outbox::Outbox;

@@ -3,13 +3,13 @@
 use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
-use crate::gate;
 use crate::kept_reader::{KeptReader, UNUSED_MS};
 use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use crate::work::{self, Budget};
-use courser_store::{Location, MessageRef, Position, Reader, Store, StoreError};
+use courser_store::critical;
+use courser_store::{Location, Lsn, MessageRef, Position, Reader, Store, StoreError};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl StreamReader {
         budget: &Budget,
     ) -> Pumped {
         // A checkpoint waits for no reader.
-        gate::assert_outside("a stream is read");
+        critical::assert_outside("a stream is read");
         if self.reads_at_ms > self.queue.now_ms() {
             return self.waits(outbox);
         }
@@ -277,7 +277,7 @@ impl StreamReader {
                     }
                     put_offset(message.header, self.offset, &mut self.header);
                     let message = MessageRef { header: &self.header, ..message };
-                    if out.deliver(self.channel, self.slot, &message, false) {
+                    if out.deliver((self.channel, self.slot), &message, false, Lsn::default()) {
                         if let Some(channel) = out.channel(self.channel) {
                             channel.await_ack(self.slot, self.offset, self.queue.now_ms());
                         }

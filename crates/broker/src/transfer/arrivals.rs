@@ -1,8 +1,9 @@
-//! Vhosts that are being moved to this broker. Nobody finds one of them until it is accepted.
+//! Vhosts that are being moved to this broker. None of them is found until it is accepted.
 
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
+use crate::persistence::moves::{self, KeptArrival};
 use crate::vhost::{Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use courser_store::Record;
@@ -74,14 +75,22 @@ impl Broker {
         settings.check()?;
         let _write = self.shards_write.lock();
         self.arrivals.refuse(name)?;
-        // Home knows the vhosts of other groups too, and has nothing of them.
-        let is_here = self.vhost(name).is_some_and(|vhost| self.serves(&vhost));
+        // Home knows the vhosts of other groups too.
+        let known = self.vhost(name);
+        let is_here = known.as_ref().is_some_and(|vhost| self.serves(vhost));
         if is_here || self.placement(name).is_some() {
             return Err(Fault::precondition_failed(format_args!("vhost '{name}' exists already")));
         }
+        if known.is_some_and(|vhost| self.is_left_behind(&vhost)) {
+            // Both have the same keys in the log.
+            return Err(Fault::precondition_failed(format_args!(
+                "vhost '{name}' was in this group before, and what it has left here is not removed yet: try \
+                 again in a few seconds"
+            )));
+        }
         let vhost = self.expect_vhost(name, number);
-        let value = definition::arrival_value(false, settings);
-        match self.define_for_broker(definition::arrival_key(name), &value) {
+        let arrival = KeptArrival { is_whole: false, number, settings: settings.clone() };
+        match self.define_for_broker(moves::arrival_key(name), &arrival.value()) {
             Ok(_) => Ok(vhost),
             Err(error) => {
                 self.arrivals.remove(name);
@@ -96,11 +105,10 @@ impl Broker {
         if !self.arrivals.get(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost)) {
             return Err(another_one(&vhost.name));
         }
-        let (_, settings) = self.arrival(&vhost.name)?;
+        let arrival = KeptArrival { is_whole: true, ..self.arrival(&vhost.name)? };
         vhost.queues().iter().for_each(|queue| queue.has_arrived());
-        let value = definition::arrival_value(true, &settings);
-        let key = definition::arrival_key(&vhost.name);
-        self.define_for_broker(key, &value).map(drop).map_err(store_fault)
+        let key = moves::arrival_key(&vhost.name);
+        self.define_for_broker(key, &arrival.value()).map(drop).map_err(store_fault)
     }
 
     /// Lets everybody into a vhost that has arrived, in place of the one of its name that is `known` to be elsewhere, if any.
@@ -118,16 +126,16 @@ impl Broker {
             return Err(another_one(name));
         }
         now.map_or(Ok(()), |now| now.refuse_if_deleted())?;
-        let (is_whole, came_with) = self.arrival(name)?;
-        let Some(vhost) = self.arrivals.get(name).filter(|_| is_whole) else {
+        let arrival = self.arrival(name)?;
+        let Some(vhost) = self.arrivals.get(name).filter(|_| arrival.is_whole) else {
             return Err(Fault::precondition_failed(format_args!(
                 "vhost '{name}' has not arrived as a whole"
             )));
         };
-        let settings = settings.unwrap_or(came_with);
+        let settings = settings.unwrap_or(arrival.settings);
         let (key, value) = (definition::vhost_key(name), definition::vhost_value(&settings));
         let record = Record::Defined { key: &key, value: &value };
-        let accepted = self.exchange_for_broker(&definition::arrival_key(name), record, || {
+        let accepted = self.exchange_for_broker(&moves::arrival_key(name), record, || {
             vhost.restore_settings(settings);
             self.show_vhost(&vhost);
             self.arrivals.remove(name);
@@ -150,10 +158,10 @@ impl Broker {
     ) -> Result<bool, Fault> {
         let _write = self.shards_write.lock();
         let Some(vhost) = self.arrivals.get(name).filter(is_meant) else { return Ok(false) };
-        if let Ok((true, settings)) = self.arrival(name) {
+        if let Ok(arrival @ KeptArrival { is_whole: true, .. }) = self.arrival(name) {
             // Before any of it is gone.
-            let value = definition::arrival_value(false, &settings);
-            let kept = self.define_for_broker(definition::arrival_key(name), &value);
+            let value = KeptArrival { is_whole: false, ..arrival }.value();
+            let kept = self.define_for_broker(moves::arrival_key(name), &value);
             kept.map_err(store_fault)?;
         }
         vhost.label.begin_deletion();
@@ -162,18 +170,14 @@ impl Broker {
         wakes.wake_all();
         emptied?;
         self.forget_parameters(name)?;
-        self.forget_for_broker(&definition::arrival_key(name)).map_err(store_fault)?;
+        self.forget_for_broker(&moves::arrival_key(name)).map_err(store_fault)?;
         self.arrivals.remove(name);
         Ok(true)
     }
 
     /// Throws away what a restart has left of vhosts that were just being moved here, and of those that were moved away.
     pub(crate) fn forget_halves(&self) {
-        for vhost in self.vhosts() {
-            if !self.serves(&vhost) && self.arrivals.get(&vhost.name).is_none() {
-                drop(self.clear_moved(&vhost));
-            }
-        }
+        drop(self.clear_all_moved());
         for arrival in self.arriving() {
             if !arrival.is_whole {
                 // If the store has failed, it is found once more at the next start.
@@ -187,14 +191,14 @@ impl Broker {
         let all = self.kept.of_kind(definition::ARRIVAL).into_iter();
         let read = |(key, value): (Vec<u8>, Vec<u8>)| {
             let name = String::from_utf8(key).ok()?;
-            Some(Arrival { name, is_whole: definition::parse_arrival(&value)?.0 })
+            Some(Arrival { name, is_whole: KeptArrival::parse(&value)?.is_whole })
         };
         all.filter_map(read).collect()
     }
 
-    fn arrival(&self, name: &str) -> Result<(bool, VhostSettings), Fault> {
-        let kept = self.kept.get(&definition::arrival_key(name));
-        kept.and_then(|value| definition::parse_arrival(&value))
+    fn arrival(&self, name: &str) -> Result<KeptArrival, Fault> {
+        let kept = self.kept.get(&moves::arrival_key(name));
+        kept.and_then(|value| KeptArrival::parse(&value))
             .ok_or_else(|| Fault::not_found(format_args!("vhost '{name}' is not being moved here")))
     }
 
@@ -204,8 +208,8 @@ impl Broker {
         if vhost.still_turn() != Some(turn) || vhost.is_deleted() {
             return Ok(false);
         }
-        let value = definition::held_value(vhost.mover());
-        let defined = self.define_for_broker(definition::held_key(&vhost.name), &value);
+        let value = moves::held_value(vhost.mover());
+        let defined = self.define_for_broker(moves::held_key(&vhost.name), &value);
         defined.map(|_| true).map_err(store_fault)
     }
 
@@ -217,14 +221,18 @@ impl Broker {
 
     /// Has a vhost stand still for a move.
     pub(crate) fn stop_vhost(&self, vhost: &Vhost, number: u64) -> Result<(), Fault> {
-        let _write = self.shards_write.lock();
-        match vhost.stop(number) {
-            true => Ok(()),
-            false => Err(Fault::precondition_failed(format_args!(
+        let write = self.shards_write.lock();
+        let stands_still = vhost.stop(number);
+        drop(write);
+        if !stands_still {
+            return Err(Fault::precondition_failed(format_args!(
                 "this move of vhost '{}' has ended, or a later one has begun",
                 vhost.name
-            ))),
+            )));
         }
+        // What was due before this has been done when those have left that may not have seen it. Nothing else waits with it.
+        vhost.shard().gate.wait_for_passers();
+        Ok(())
     }
 
     /// Lets a vhost go on that stood still for a move up to this. Returns whether it did.
@@ -233,7 +241,7 @@ impl Broker {
         if vhost.is_still() && vhost.mover() > number {
             return Ok(false);
         }
-        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
+        self.forget_for_broker(&moves::held_key(&vhost.name)).map_err(store_fault)?;
         let stood_still = vhost.start(number);
         drop(write);
         if stood_still {
@@ -245,15 +253,43 @@ impl Broker {
         Ok(stood_still)
     }
 
-    /// Removes everything from a vhost that is in another group now. What is said of it stays.
-    pub(crate) fn clear_moved(&self, vhost: &Arc<Vhost>) -> Result<(), Fault> {
+    /// Whether the log has something that was in a vhost which is in another group now.
+    fn is_left_behind(&self, vhost: &Vhost) -> bool {
+        let mut is_left = !vhost.queues().is_empty();
+        vhost.for_each_definition(&mut |_, _| is_left = true);
+        is_left
+            || self.kept.get(&moves::held_key(&vhost.name)).is_some()
+            || !self.kept.beginning_with(&definition::parameter_prefix(&vhost.name)).is_empty()
+    }
+
+    /// Removes what vhosts have left here that are in other groups now. Returns their names.
+    pub(crate) fn clear_all_moved(&self) -> Result<Vec<String>, Fault> {
+        let mut cleared = Vec::new();
+        for vhost in self.vhosts() {
+            if !self.serves(&vhost) && self.is_left_behind(&vhost) && self.clear_moved(&vhost)? {
+                cleared.push(vhost.name.clone());
+            }
+        }
+        Ok(cleared)
+    }
+
+    /// Removes everything from a vhost that is in another group now. What is said of it stays. Returns whether the vhost is still
+    /// there, and does not just come back.
+    pub(crate) fn clear_moved(&self, vhost: &Arc<Vhost>) -> Result<bool, Fault> {
+        // While this is held, none of its name begins to arrive, or is accepted: the log knows both by the same keys.
+        let write = self.shards_write.lock();
+        let is_current = self.vhost(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost));
+        if !is_current || self.serves(vhost) || self.arrivals.get(&vhost.name).is_some() {
+            return Ok(false);
+        }
         let mut wakes = Wakes::default();
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();
         emptied?;
         self.forget_parameters(&vhost.name)?;
-        self.forget_for_broker(&definition::held_key(&vhost.name)).map_err(store_fault)?;
+        self.forget_for_broker(&moves::held_key(&vhost.name)).map_err(store_fault)?;
+        drop(write);
         self.check_alarms();
-        Ok(())
+        Ok(true)
     }
 }

@@ -67,7 +67,7 @@ impl<'a> Batch<'a> {
         place.map(|place| targets[place].1 = Some(how)).is_ok()
     }
 
-    /// Puts all of them into the log, and to whoever holds them. Returns how many they were.
+    /// Puts all of them into the log, and to the queues and exchanges that hold them. Returns how many they were.
     pub fn settle_in(&mut self, vhost: &Vhost) -> Result<u64, StoreError> {
         let shard = vhost.shard();
         let store = &*shard.store;
@@ -102,7 +102,7 @@ impl Arriving<'_> {
         }
     }
 
-    /// Gives the message to whoever holds it. What the log has to know of its returns goes into `returns`.
+    /// Gives the message to what holds it. What the log has to know of its returns goes into `returns`.
     fn settle_in(&self, location: &Location, returns: &mut FxHashMap<u64, Vec<(Position, u64)>>) {
         for (target, returned) in &self.targets {
             match target {

@@ -130,7 +130,7 @@ impl Export {
         }
         let held = queue.lines();
         if held.unacked > 0 {
-            return self.refuse(queue, "has messages that somebody is about to acknowledge");
+            return self.refuse(queue, "has unacknowledged messages");
         }
         // Those that come along are taken off as they are read out.
         self.left_behind.messages += held.messages as u64;
@@ -260,7 +260,7 @@ impl Export {
 
     fn define_queue(&mut self, queue: &Queue) -> Result<(), Fault> {
         let key = definition::queue_key(&self.vhost.name, &queue.name);
-        self.define(&key, &definition::queue_value(queue))?;
+        self.define(&key, &definition::queue_value(queue, queue.is_paused()))?;
         match queue.stream() {
             Some(stream) => put_record(&mut self.pending, &stream.record()).map_err(store_fault),
             None => Ok(()),
@@ -282,7 +282,7 @@ impl Export {
         let message = match self.reader.read(&location) {
             Ok(message) => message,
             Err(StoreError::Lost(_)) if not_from_streams == held.len() => {
-                // Nobody would get it here either.
+                // No consumer would get it here either.
                 self.left_behind.lost += 1;
                 return Ok(());
             }

@@ -30,7 +30,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// Begins to take a vhost in. Nobody finds it.
+    /// Begins to take a vhost in. It is not found yet.
     ///
     /// # Errors
     /// When there is a vhost of this name, or one is arriving.

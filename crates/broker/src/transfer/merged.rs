@@ -71,7 +71,7 @@ impl Line {
 
     fn next(&mut self) -> Option<Entry> {
         match &mut self.source {
-            // What is in the log for want of memory alone does not survive.
+            // What is in the log only because memory was short does not survive.
             Source::Entries(entries) => entries.find(|(_, marks, _)| marks & SPILLED == 0),
             Source::Positions(positions) => positions.next().map(without_marks),
             Source::Stream(places, next_offset) => {

@@ -1,9 +1,9 @@
 //! A vhost on its way from one broker to another, with everything in it that survives a restart.
 //!
 //! The one it leaves has it stand still, and reads out pieces ([`Export`]) until there are no more. The one it comes to takes
-//! them in as they come ([`Import`]): under new numbers, at new places of its own log, into a vhost that nobody finds.
+//! them in as they come ([`Import`]): under new numbers, at new places of its own log, into a hidden vhost.
 //! Its log knows such a vhost by a definition of its own, an *arrival*. One that has arrived as a whole stays hidden until
-//! it is accepted, so that whoever moves it can decide in between where it is; half of one is thrown away by a restart.
+//! it is accepted, so that the mover can decide in between where it is; half of one is thrown away by a restart.
 //!
 //! What is carried is what a restart finds: messages that survive one, each once however many queues hold it, with what
 //! is noted of them. It is kept so in the order of each queue, and the other broker's log has it in that order from the start.

@@ -49,9 +49,10 @@ impl Vhost {
             let _gate = self.shard.gate.read();
             let _write = self.write.lock();
             if self.replays.end(&bound) {
+                let removing = self.begin_removal();
                 let mut gone = Gone::default();
                 self.take_binding(&bound.exchange, &bound.destination, &bound.key, &mut gone);
-                self.forget(gone)?;
+                self.forget(gone, removing)?;
             }
             return Err(fault);
         }
@@ -171,6 +172,7 @@ impl Vhost {
         {
             self.check_owner(queue, connection)?;
         }
+        let removing = self.begin_removal();
         let mut gone = Gone::default();
         let removed = self.take_binding(&exchange, &destination, &key, &mut gone);
         if removed.count == 0 {
@@ -179,7 +181,7 @@ impl Vhost {
         if removed.none_left && exchange.settings.auto_delete {
             self.remove_exchange(&exchange, &mut gone);
         }
-        self.forget(gone)
+        self.forget(gone, removing)
     }
 }
 

@@ -43,7 +43,7 @@ impl QueueRequest {
     }
 
     /// Refuses what queues of the type that the arguments name can't be. A replicated queue is there to
-    /// stay: it is durable, has a name, and belongs to nobody.
+    /// stay: it is durable, has a name, and belongs to no connection.
     fn check_type(&self, queue: Resource<'_>) -> Result<(), Fault> {
         let queue_type = QueueType::of(&self.arguments);
         if queue_type == QueueType::Classic {
@@ -258,7 +258,7 @@ impl Vhost {
         Ok(made)
     }
 
-    /// For how far whoever is told that something is there has to wait.
+    /// How far the log must be durable before a client is told that something is there.
     pub(crate) fn logged_if(&self, durable: bool) -> Lsn {
         if durable { self.logged() } else { Lsn::default() }
     }

@@ -8,7 +8,7 @@ use crate::persistence::gone::Gone;
 use crate::queue::{BeforeDeletion, Queue};
 use crate::wakes::Wakes;
 use courser_codec::ShortString;
-use courser_store::Lsn;
+use courser_store::{Lsn, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,9 +29,10 @@ impl Vhost {
                 self.exchange_resource(name)
             )));
         }
+        let removing = self.begin_removal();
         let mut gone = Gone::default();
         self.remove_exchange(&exchange, &mut gone);
-        self.forget(gone)
+        self.forget(gone, removing)
     }
 
     /// Refuses to delete an exchange whose name is reserved, as those that every vhost has are, there or not.
@@ -87,6 +88,7 @@ impl Vhost {
             reply(0, self.logged());
             return Ok(());
         }
+        let removing = self.begin_removal();
         let mut remains = queue.delete(condition)?;
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
@@ -102,10 +104,12 @@ impl Vhost {
             self.remove_exchange(&exchange, &mut gone);
         }
         gone.positions.append(&mut remains.positions);
-        let lsn = self.forget(gone)?;
+        let lsn = self.forget(gone, removing)?;
         reply(remains.messages, lsn);
+        // Where the deletion is not committed yet, the next leader may have the queue.
+        let told_at = if self.shard.is_copied() { lsn } else { Lsn::default() };
         for consumer in remains.consumers {
-            consumer.cancel(queue, wakes);
+            consumer.cancel(queue, told_at, wakes);
         }
         Ok(())
     }
@@ -160,12 +164,22 @@ impl Vhost {
             }
             // It has no definition, and its bindings have.
             let _write = self.write.lock();
+            let removing = self.begin_removal();
             let mut gone = Gone::default();
             self.clear_bindings(exchange, &mut gone);
-            self.forget(gone)?;
+            self.forget(gone, removing)?;
         }
         let _gate = shard.gate.read();
         self.forget_policies()
+    }
+
+    /// Drops everything that waits in a queue. Returns how much that was.
+    pub(crate) fn purge(&self, queue: &Queue) -> Result<usize, StoreError> {
+        let store = &*self.shard.store;
+        let removal = self.shard.is_copied().then(|| self.removals.begin());
+        let messages = queue.purge(store)?;
+        removal.into_iter().for_each(|removal| removal.told(store.end()));
+        Ok(messages)
     }
 
     /// How many bindings lead to a queue, counted until there are more than `most`.

@@ -1,4 +1,4 @@
-//! What a vhost has, in the order of names, for whoever pages through it.
+//! What a vhost has, in the order of names, for lists that come page by page.
 
 use super::{PREDEFINED, Vhost};
 use crate::exchange::Exchange;
@@ -7,7 +7,7 @@ use crate::queue::Queue;
 use courser_codec::ShortString;
 use std::sync::atomic::Ordering;
 
-/// Kept in step with the names by whoever holds the write lock.
+/// Kept in step with the names under the write lock.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub queues: Ordered<Queue>,

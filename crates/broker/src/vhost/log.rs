@@ -7,10 +7,14 @@ use crate::memory::binding_bytes;
 use crate::persistence::definition::{self, DefinedBinding};
 use crate::persistence::gone::Gone;
 use crate::queue::Queue;
+use crate::removals::Removal;
 use courser_codec::ShortString;
 use courser_store::{Lsn, Record, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// A removal in a vhost and in its shard, where another machine may come to lead.
+pub(super) type Removing<'a> = Option<[Removal<'a>; 2]>;
 
 impl Vhost {
     /// Logs an exchange that survives. Returns the LSN at which it does; so do the others here.
@@ -27,7 +31,7 @@ impl Vhost {
             return Ok(Lsn::default());
         }
         let key = definition::queue_key(&self.name, &queue.name);
-        let value = definition::queue_value(queue);
+        let value = definition::queue_value(queue, queue.is_paused());
         match queue.stream() {
             None => self.append_definition(&key, &value),
             Some(stream) => {
@@ -37,29 +41,20 @@ impl Vhost {
         }
     }
 
-    /// Has the log know that a queue is paused now, or not any more. It has the queue already.
-    fn redefine_queue(&self, queue: &Queue) -> Result<Lsn, Fault> {
-        if !queue.settings.survives() {
-            return Ok(Lsn::default());
-        }
-        let key = definition::queue_key(&self.name, &queue.name);
-        self.append_definition(&key, &definition::queue_value(queue))
-    }
-
-    /// Pauses a queue, or ends that: then [`Queue::go_on`] has to follow. Returns whether that is a
-    /// change.
+    /// Pauses a queue, or ends that: then [`Queue::go_on`] has to follow. Returns whether that is a change.
     pub(crate) fn pause_queue(&self, queue: &Arc<Queue>, on: bool) -> Result<bool, Fault> {
         let _write = self.write.lock();
         if !self.is_current(queue) {
             return Err(self.no_queue(queue.name.as_bytes()));
         }
-        if !queue.set_paused(on) {
+        if queue.is_paused() == on {
             return Ok(false);
         }
-        if let Err(fault) = self.redefine_queue(queue) {
-            queue.set_paused(!on);
-            return Err(fault);
+        if queue.settings.survives() {
+            let key = definition::queue_key(&self.name, &queue.name);
+            self.append_definition(&key, &definition::queue_value(queue, on))?;
         }
+        queue.set_paused(on);
         Ok(true)
     }
 
@@ -75,14 +70,14 @@ impl Vhost {
         }
     }
 
-    /// Where the log ends that has everything that was defined or removed here so far. Whoever is told
-    /// that something durable is there, or gone, waits for it: another connection may just have done
-    /// that. The caller holds the write lock, or has found what is there.
+    /// Where the log ends that has everything that was defined or removed here so far. A client is told
+    /// that something durable is there, or gone, when this is durable: another connection may just have
+    /// done that. The caller holds the write lock, or has found what is there.
     pub(crate) fn logged(&self) -> Lsn {
         Lsn(self.logged.load(Ordering::Acquire))
     }
 
-    /// The same for one who has found nothing.
+    /// The same for one who has found nothing, and wants it to be gone.
     pub(crate) fn logged_when_missing(&self) -> Lsn {
         // It is missing before the log has that.
         let _write = self.write.lock();
@@ -150,17 +145,24 @@ impl Vhost {
         let left = charge.bytes().saturating_sub(bytes);
         charge.set(left);
         drop(charge);
-        gone.keys.extend(self.durable_binding(source, destination, key));
+        gone.bindings.extend(self.durable_binding(source, destination, key));
+    }
+
+    /// Something is about to be taken out of the vhost, of which [`Vhost::forget`] tells the log.
+    pub(super) fn begin_removal(&self) -> Removing<'_> {
+        let is_copied = self.shard.is_copied();
+        is_copied.then(|| [self.removals.begin(), self.shard.removals.begin()])
     }
 
     /// Tells the store what is gone, all at once; when there is room, if there is none now. Returns the
     /// LSN at which it stays gone, as far as it is in the log.
-    pub(super) fn forget(&self, gone: Gone) -> Result<Lsn, Fault> {
-        let Some(lsn) = self.shard.forget(gone).map_err(store_fault)? else {
-            return Ok(self.logged());
+    pub(super) fn forget(&self, gone: Gone, removing: Removing<'_>) -> Result<Lsn, Fault> {
+        let told = |lsn: Lsn| {
+            self.logged.fetch_max(lsn.0, Ordering::Release);
+            removing.into_iter().flatten().for_each(|removal| removal.told(lsn));
         };
-        self.logged.fetch_max(lsn.0, Ordering::Release);
-        Ok(lsn)
+        let lsn = self.shard.forget_and(gone, told).map_err(store_fault)?;
+        Ok(lsn.unwrap_or_else(|| self.logged()))
     }
 
     /// Has the log forget its policies.
@@ -169,7 +171,11 @@ impl Vhost {
         self.policies.read().for_each_kept(&mut |kind, policy| {
             gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));
         });
-        self.forget(gone).map(drop)
+        // They are there until the log knows.
+        self.forget(gone, None)?;
+        // A checkpoint would keep them.
+        *self.policies.write() = Arc::default();
+        Ok(())
     }
 
     /// Calls `each` with the key and value of everything durable in this vhost: what its shard's log has of it.
@@ -185,7 +191,7 @@ impl Vhost {
         for queue in self.queues() {
             if queue.settings.survives() {
                 let key = definition::queue_key(&self.name, &queue.name);
-                each(&key, &definition::queue_value(&queue));
+                each(&key, &definition::queue_value(&queue, queue.is_paused()));
             }
         }
     }
@@ -204,6 +210,7 @@ impl Vhost {
         self.restore(Destination::Exchange(Arc::clone(&exchange)));
         if id.is_none() && exchange.number_in_log().is_some() {
             // An earlier version kept nothing of it. Without this it would be so once more.
+            let _gate = self.shard.gate.read();
             drop(self.define_exchange(&exchange));
         }
         exchange

@@ -1,7 +1,7 @@
 //! A vhost: a namespace of exchanges and queues, and the bindings between them.
 //!
-//! Names are looked up in an immutable snapshot. Whoever changes something makes the next snapshot
-//! under the write lock and raises the generation, which ends the life of every remembered route.
+//! Names are looked up in an immutable snapshot. A change makes the next snapshot under the write
+//! lock and raises the generation, which ends the life of every remembered route.
 
 mod bind;
 mod carry;
@@ -34,8 +34,9 @@ use crate::memory::{Charge, Use};
 use crate::monitor::{Event, EventKind, Monitor, TrafficCounts};
 use crate::policy::{CompiledPolicy, Policies, QueuePolicies};
 use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
+use crate::removals::Removals;
 use crate::shard::Shard;
-use crate::trace;
+use crate::trace::{self, WaitingCopies};
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use parking_lot::{Mutex, RwLock};
@@ -60,9 +61,10 @@ pub struct Vhost {
     pub name: String,
     names: ArcSwap<Names>,
     listed: listed::Listed,
-    /// Held by whoever changes the topology.
+    /// Held while the topology changes.
     write: Mutex<()>,
     traced: AtomicBool,
+    copies: Arc<WaitingCopies>,
     generation: AtomicU64,
     bindings: AtomicUsize,
     /// What they use.
@@ -80,6 +82,8 @@ pub struct Vhost {
     replays: replay::Replays,
     /// The end of the log behind the last change of the topology that is in it.
     logged: AtomicU64,
+    /// What is gone from it, and the log has yet to be told so.
+    pub(crate) removals: Removals,
     shard: Arc<Shard>,
     /// What its connections know of it.
     pub(crate) label: Arc<VhostLabel>,
@@ -96,6 +100,8 @@ pub(crate) struct VhostLabel {
     pub name: String,
     /// It is going with everything in it.
     deleted: AtomicBool,
+    /// That has failed half way: another try may go on.
+    half_deleted: AtomicBool,
     /// What went through connections to it that are over.
     pub past_traffic: Mutex<TrafficCounts>,
 }
@@ -105,9 +111,15 @@ impl VhostLabel {
         self.deleted.load(Ordering::Acquire)
     }
 
-    /// Marks it as deleted. Returns whether it was not yet.
+    /// Marks it as deleted. Returns whether it was not yet, or its deletion has failed.
     pub fn begin_deletion(&self) -> bool {
         !self.deleted.swap(true, Ordering::AcqRel)
+            || self.half_deleted.swap(false, Ordering::AcqRel)
+    }
+
+    /// Its deletion has failed. It stays marked, as some of it is gone.
+    pub fn deletion_failed(&self) {
+        self.half_deleted.store(true, Ordering::Release);
     }
 }
 
@@ -128,6 +140,7 @@ impl Vhost {
         let listed = listed::Listed::default();
         // None of these keeps anything, so they need not know where they are.
         let context = Context::new(Weak::<Vhost>::new(), shard);
+        let mut copies_to = 0;
         for (name, kind) in PREDEFINED {
             let name = ShortString::from(ShortStr::from_static(name));
             let settings = ExchangeSettings {
@@ -138,6 +151,9 @@ impl Vhost {
                 arguments: FieldTable::new(),
             };
             let id = shard.next_id();
+            if name == *trace::EXCHANGE {
+                copies_to = id;
+            }
             let exchange = Exchange::new(id, name.clone(), settings, None, context.clone());
             listed.exchanges.insert(Arc::clone(&exchange));
             names.exchanges.insert(name, exchange);
@@ -148,6 +164,12 @@ impl Vhost {
             listed,
             write: Mutex::new(()),
             traced: AtomicBool::new(false),
+            copies: WaitingCopies::new(
+                Weak::<Vhost>::clone(me),
+                copies_to,
+                &shard.timers,
+                &shard.memory,
+            ),
             generation: AtomicU64::new(1),
             bindings: AtomicUsize::new(0),
             bindings_charge: Mutex::new(shard.memory.charge(Use::Definitions, 0)),
@@ -161,6 +183,7 @@ impl Vhost {
             policies_change: Mutex::default(),
             replays: replay::Replays::default(),
             logged: AtomicU64::new(0),
+            removals: Removals::default(),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),
             label: Arc::new(VhostLabel { name: name.to_owned(), ..VhostLabel::default() }),
@@ -175,7 +198,7 @@ impl Vhost {
         self.label.is_deleted()
     }
 
-    /// Tells whoever follows what has happened here.
+    /// Tells the followers what has happened here.
     fn tell(&self, kind: EventKind, name: &ShortString) {
         let event = || Event::new(self.shard.timers.now_ms(), kind, &self.name, name);
         self.monitor.events.tell(event);
@@ -184,6 +207,11 @@ impl Vhost {
     /// Whether copies of messages go to `amq.rabbitmq.trace`.
     pub fn is_traced(&self) -> bool {
         self.traced.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that are to be posted.
+    pub(crate) fn copies(&self) -> &Arc<WaitingCopies> {
+        &self.copies
     }
 
     /// Switches that on or off.
@@ -205,7 +233,7 @@ impl Vhost {
         &self.shard
     }
 
-    /// An exchange that is at home here, but that nobody can find yet.
+    /// An exchange that is at home here, but that can't be found yet.
     pub(crate) fn make_exchange(
         &self,
         id: u64,
@@ -217,7 +245,7 @@ impl Vhost {
         Exchange::new(id, name, settings, policy, Context::new(namespace, &self.shard))
     }
 
-    /// A queue that is at home here, but that nobody can find yet.
+    /// A queue that is at home here, but that can't be found yet.
     pub(crate) fn make_queue(
         &self,
         id: u64,
@@ -230,6 +258,7 @@ impl Vhost {
             vhost_counts: Arc::clone(&self.counts),
             timers: Arc::clone(&self.shard.timers),
             memory: &self.shard.memory,
+            is_copied: self.shard.is_copied(),
         };
         let queue = Queue::new(id, name, settings, policies, home);
         if self.is_traced() {
@@ -288,7 +317,7 @@ impl Vhost {
         })
     }
 
-    /// The queue or exchange of this name, whoever it belongs to, or 404.
+    /// The queue or exchange of this name, exclusive or not, or 404.
     fn destination(&self, name: &[u8], to_queue: bool) -> Result<Destination, Fault> {
         if to_queue {
             self.queue(name).ok_or_else(|| self.no_queue(name)).map(Destination::Queue)

@@ -9,6 +9,7 @@ use crate::persistence::gone::Gone;
 use crate::policy::{CompiledPolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
+use crate::work::Budget;
 use courser_codec::{FieldTable, ShortString};
 use courser_store::Record;
 use std::cell::Cell;
@@ -208,7 +209,8 @@ impl Vhost {
         self.policies_now().of_queue(name.as_bytes(), QueueType::of(arguments))
     }
 
-    /// Lets everything that is there do what these policies say, in portions, between which others have their turn.
+    /// Lets everything that is there do what these policies say, in portions, between which others have their turn: a queue
+    /// may have much to drop, or to hand out, by what they say.
     fn follow_policies(&self, policies: &Policies) {
         for portion in self.queues().chunks(FOLLOWING_MAX) {
             let found = |queue: &Arc<Queue>| {
@@ -216,35 +218,44 @@ impl Vhost {
                 policies.of_queue(queue.name.as_bytes(), queue_type)
             };
             let found: Vec<QueuePolicies> = portion.iter().map(found).collect();
-            self.unless_still(|wakes| {
-                for (queue, policies) in portion.iter().zip(found) {
+            let mut due = portion.iter().zip(found);
+            let mut follow = |wakes: &mut Wakes| {
+                let budget = Budget::begin();
+                while !budget.is_spent()
+                    && let Some((queue, policies)) = due.next()
+                {
                     // What fails is an append: the store is of no use any more, and its owner ends the broker.
                     drop(queue.follow(policies, &*self.shard.store, wakes));
                 }
-            });
+                due.len() > 0
+            };
+            while self.unless_still(&mut follow) {}
         }
         for portion in self.exchanges().chunks(FOLLOWING_MAX) {
             let found = |exchange: &Arc<Exchange>| policies.of_exchange(exchange.name.as_bytes());
             let found: Vec<_> = portion.iter().map(found).collect();
             self.unless_still(|_| {
                 portion.iter().zip(found).for_each(|(exchange, policy)| exchange.follow(policy));
+                false
             });
         }
     }
 
-    /// Does this in the gate, unless the vhost stands still.
-    fn unless_still(&self, follow: impl FnOnce(&mut Wakes)) {
+    /// Does this in the gate, unless the vhost stands still. Returns what it returns, which is whether there is more.
+    fn unless_still(&self, follow: impl FnOnce(&mut Wakes) -> bool) -> bool {
         let mut wakes = Wakes::default();
-        {
+        let has_more = {
             let _gate = self.shard.gate.read();
             if self.is_still() {
-                return;
+                return false;
             }
-            follow(&mut wakes);
+            let has_more = follow(&mut wakes);
             // Remembered routes know which queues ask for stamps.
             self.routes_changed();
             self.shard.post_dead_letters(&mut wakes);
-        }
+            has_more
+        };
         wakes.wake_all();
+        has_more
     }
 }

@@ -85,10 +85,11 @@ impl Vhost {
                 self.refuse_if_still()?;
                 may_go_on().map_err(|fault| self.cut_short(&bound.exchange, fault))?;
             }
-            let gate = self.shard.gate.read();
             if unsent.is_empty() {
+                // No checkpoint waits for a disk that is read.
                 unsent = read_some(history, &mut numbers)?;
             }
+            let gate = self.shard.gate.read();
             let sent = post_in_parts(self, self.route_some(&mut unsent, destination), wakes);
             self.shard.post_dead_letters(wakes);
             drop(gate);
@@ -132,8 +133,7 @@ impl Vhost {
     }
 }
 
-/// The first messages of these numbers that are still remembered; leaves the numbers of the others. They are
-/// copied: those who publish to the exchange wait for its history while that is read, but not while the ways are found.
+/// Copies of the first messages of these numbers that are still remembered; leaves the numbers of the others.
 fn read_some(
     history: &History,
     numbers: &mut Range<u64>,

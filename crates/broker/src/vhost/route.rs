@@ -9,6 +9,7 @@ use crate::fault::{Fault, Resource};
 use crate::queue::Queue;
 use crate::routing::{Namespace, Route, Screen};
 use crate::shard::Shard;
+use crate::trace::WaitingCopies;
 use crate::wakes::Wakes;
 use crate::work;
 use rustc_hash::FxHashSet;
@@ -166,6 +167,10 @@ impl Namespace for Vhost {
 
     fn shard(&self) -> &Arc<Shard> {
         Vhost::shard(self)
+    }
+
+    fn copies(&self) -> &Arc<WaitingCopies> {
+        Vhost::copies(self)
     }
 
     fn route_internally(

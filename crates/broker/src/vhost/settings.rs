@@ -6,6 +6,7 @@ use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use crate::shard::Shard;
 use crate::vhost::QueueRequest;
+use courser_auth::Record as AccountRecord;
 use courser_codec::{FieldValue, ShortStr, ShortString};
 use courser_store::Record;
 
@@ -86,6 +87,16 @@ impl Vhost {
         home: &Shard,
         change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        self.change_settings_along(home, &[], change)
+    }
+
+    /// The same, with other definitions along with it in the log.
+    fn change_settings_along(
+        &self,
+        home: &Shard,
+        others: &[Record<'_>],
+        change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         // Locked across the append, so that the log has the changes in their order.
         let mut settings = self.settings.lock();
         let mut new = settings.clone().unwrap_or_default();
@@ -95,13 +106,31 @@ impl Vhost {
             let key = definition::vhost_key(&self.name);
             let value = definition::vhost_value(&new);
             let record = Record::Defined { key: &key, value: &value };
-            home.define(&[record]).map_err(store_fault)?;
+            let records: Vec<_> = [&[record], others].concat();
+            home.define(&records).map_err(store_fault)?;
             let tracing = new.tracing;
             *settings = Some(new);
             drop(settings);
             self.set_tracing(tracing);
         }
         Ok(())
+    }
+
+    /// Says the first of it, and has the log keep these changes to accounts with that, together or not at all.
+    pub(crate) fn begin_with(
+        &self,
+        home: &Shard,
+        settings: VhostSettings,
+        accounts: &[AccountRecord],
+    ) -> Result<(), Fault> {
+        let accounts = accounts.iter().filter_map(|record| Some((record.key(), record.value()?)));
+        let accounts: Vec<_> = accounts.collect();
+        let accounts: Vec<_> =
+            accounts.iter().map(|(key, value)| Record::Defined { key, value }).collect();
+        self.change_settings_along(home, &accounts, |new| {
+            *new = settings;
+            Ok(())
+        })
     }
 
     /// Takes back what was said of it before a restart.

@@ -1,7 +1,7 @@
 //! A vhost that stands still, as all that is in it is carried to another broker.
 //!
-//! Nobody gets in, no operator changes anything in it, and nothing comes of its timers; what is there can be looked at.
-//! Whoever is in it when that begins is told to go, and until all have gone it is only about to stand still. Kept in memory
+//! No client gets in, no operator changes anything in it, and nothing comes of its timers; what is there can be looked at.
+//! Clients in it when that begins are told to go, and until all have gone it is only about to stand still. Kept in memory
 //! only: a restart ends it.
 //!
 //! It stands still for a move, which has a number: of two moves the later one has the greater number. What comes late of an
@@ -43,13 +43,14 @@ impl Vhost {
 
     /// Which time it is that it stands still, if it does.
     pub(crate) fn still_turn(&self) -> Option<u64> {
-        // Whoever comes in is counted first and looks here then; whoever stops it looks at the counts
-        // after this. So of two that do so at the same moment one sees the other.
+        // A client that comes in is counted first and looks here then; the thread that stops the vhost
+        // looks at the counts after this. So of two that do so at the same moment one sees the other.
         Some(self.stillness.turn.load(Ordering::SeqCst)).filter(|turn| turn % 2 == 1)
     }
 
-    /// Lets nothing begin in it any more, for this move. What has begun is waited for by [`Vhost::in_motion`]. Returns whether
-    /// the move may have it. The caller holds `shards_write`, if others know the vhost.
+    /// Lets nothing begin in it any more, for this move. What has begun is waited for by [`Vhost::in_motion`], and what was due
+    /// by [`Gate::wait_for_passers`](crate::gate::Gate::wait_for_passers). Returns whether the move may have it. The caller
+    /// holds `shards_write`, if others know the vhost.
     pub(crate) fn stop(&self, number: u64) -> bool {
         let Stillness { turn, mover, ended, .. } = &self.stillness;
         let (is_still, before) = (self.is_still(), mover.load(Ordering::SeqCst));
@@ -64,8 +65,6 @@ impl Vhost {
             // What the earlier move reads out comes to nothing.
             (true, false) => drop(turn.fetch_add(2, Ordering::SeqCst)),
         }
-        // What was due before this has been done once the gate has been shut.
-        drop(self.shard.gate.write());
         true
     }
 

@@ -72,7 +72,7 @@ fn a_route_that_was_used_before_follows_every_change() {
     let publish = |client: &mut crate::support::Client, body| {
         client.publish("amq.direct", "k", body);
     };
-    publish(&mut publisher, "to nobody");
+    publish(&mut publisher, "to no queue");
     other.bind("one", "amq.direct", "k");
     publish(&mut publisher, "1");
     other.bind("two", "amq.direct", "k");
@@ -92,7 +92,7 @@ fn a_route_that_was_used_before_follows_every_change() {
 fn a_route_to_a_queue_that_is_made_later_is_found() {
     let world = World::new();
     let (mut publisher, mut other) = (world.connect(), world.connect());
-    publisher.publish("", "q", "to nobody");
+    publisher.publish("", "q", "to no queue");
     other.declare("q");
     publisher.publish("", "q", "x");
     other.delete("q");

@@ -3,6 +3,9 @@
 use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with};
 use courser_broker::steps;
 use courser_codec::{FieldTable, basic};
+use courser_journal::testing::Call;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// More than are packed together, and not a multiple of it.
 const MESSAGES: usize = 3_333;
@@ -121,4 +124,69 @@ fn a_limit_of_bytes_that_was_there_before_a_restart_holds_after_it() {
         .collect();
     expected.push("z".repeat(1_000));
     assert_eq!(client.pop_all("q"), expected);
+}
+
+/// Counts the messages that are read of the log from now on.
+fn count_reads(world: &WorldOnDisk) -> Arc<AtomicUsize> {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&reads);
+    world.store().set_faults(move |call| {
+        counting.fetch_add(usize::from(call == Call::Read), Ordering::Relaxed);
+        None
+    });
+    reads
+}
+
+/// A durable queue that is full with ten bytes in each of so many messages.
+fn full_queue(client: &mut Client, messages: usize) {
+    let limit = FieldTable::new().with("x-max-length-bytes", 10 * messages as i64);
+    declare_with(client, "q", true, &limit);
+    let message = Message::new("", "q", "x".repeat(10));
+    let message = message.with_properties(|properties| properties.delivery_mode = Some(2));
+    (0..messages).for_each(|_| client.send(message.clone()));
+}
+
+#[test]
+fn after_a_restart_sizes_are_known_without_reading() {
+    for restart in [WorldOnDisk::restart, WorldOnDisk::restart_from_checkpoint] {
+        let mut world = WorldOnDisk::new();
+        let mut client = world.connect();
+        full_queue(&mut client, 300);
+        client.disconnect();
+        restart(&mut world);
+        let reads = count_reads(&world);
+        let mut client = world.connect();
+        client.publish("", "q", "y");
+        assert_eq!(world.counts("q").0, 300, "the oldest leaves at once");
+        assert!(reads.load(Ordering::Relaxed) <= 1, "only the head is read, which might expire");
+    }
+}
+
+#[test]
+fn what_comes_back_is_counted_without_reading() {
+    let world = WorldOnDisk::without_memory();
+    let mut client = world.connect();
+    full_queue(&mut client, 20);
+    (0..20).for_each(|_| drop(client.get("q").expect("it waits")));
+    let reads = count_reads(&world);
+    client.tell(basic::Nack { delivery_tag: 0, multiple: true, requeue: true });
+    client.publish("", "q", "y");
+    assert_eq!(world.counts("q").0, 20);
+    assert_eq!(reads.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn sizes_that_are_not_known_are_read_in_portions() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    full_queue(&mut client, 400);
+    client.disconnect();
+    world.restart_without_sizes();
+    let reads = count_reads(&world);
+    let mut client = world.connect();
+    client.publish("", "q", "y");
+    let read = reads.load(Ordering::Relaxed);
+    assert!((1..200).contains(&read), "{read}");
+    world.tick_all(NOW_MS);
+    assert_eq!(world.counts("q").0, 400);
 }

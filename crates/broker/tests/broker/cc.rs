@@ -27,7 +27,7 @@ fn with_queues(names: &[&str]) -> (World, Client) {
 #[test]
 fn cc_and_bcc_name_further_queues_at_the_default_exchange() {
     let (_world, mut client) = with_queues(&["to", "cc1", "cc2", "bcc"]);
-    let (cc, bcc) = (array(&["cc1", "cc2", "nobody"]), array(&["bcc"]));
+    let (cc, bcc) = (array(&["cc1", "cc2", "none"]), array(&["bcc"]));
     client.send(copied("", "to", "hello", &[("CC", cc), ("BCC", bcc)]));
     for queue in ["to", "cc1", "cc2", "bcc"] {
         assert_eq!(client.pop_all(queue), ["hello"], "{queue}");
@@ -68,7 +68,7 @@ fn consumers_see_cc_and_never_bcc() {
 #[test]
 fn a_copy_is_enough_for_mandatory() {
     let (_world, mut client) = with_queues(&["cc"]);
-    client.send(copied("", "nobody", "m", &[("CC", array(&["cc"]))]).mandatory());
+    client.send(copied("", "none", "m", &[("CC", array(&["cc"]))]).mandatory());
     assert_eq!(client.heard(), []);
     assert_eq!(client.pop_all("cc"), ["m"]);
 }

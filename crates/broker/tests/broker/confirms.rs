@@ -140,7 +140,7 @@ fn bytes(wire: &mut WireBuffer) -> Vec<u8> {
 }
 
 #[test]
-fn whoever_makes_it_durable_may_take_the_confirm() {
+fn the_thread_that_makes_it_durable_may_take_the_confirm() {
     let world = WorldOnDisk::new();
     let mut client = world.connect();
     declare_with(&mut client, "q", true, &FieldTable::new());
@@ -158,7 +158,7 @@ fn whoever_makes_it_durable_may_take_the_confirm() {
 }
 
 #[test]
-fn it_is_left_to_the_connection_while_somebody_delivers_to_it() {
+fn it_is_left_to_the_connection_while_another_delivers_to_it() {
     let world = WorldOnDisk::new();
     let mut client = world.connect();
     declare_with(&mut client, "q", true, &FieldTable::new());
@@ -184,7 +184,7 @@ impl Wake for Wakes {
 }
 
 #[test]
-fn the_store_is_asked_once_however_often_somebody_looks() {
+fn the_store_is_asked_once_however_often_confirms_are_taken() {
     let world = WorldOnDisk::new();
     let mut client = world.connect();
     declare_with(&mut client, "q", true, &FieldTable::new());

@@ -99,7 +99,7 @@ fn an_exclusive_consumer_is_alone() {
     let exclusive = basic::Consume { exclusive: true, ..consume("q") };
     let text = "403 ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use";
     let tag = one.consume("q");
-    assert_eq!(two.refused(exclusive), text, "somebody consumes already");
+    assert_eq!(two.refused(exclusive), text, "another consumer is there already");
     one.cancel(&tag);
     one.consume_with(exclusive);
     assert_eq!(two.refused(consume("q")), text);

@@ -44,7 +44,7 @@ fn a_channel_that_acknowledges_too_late_is_closed_and_others_get_the_message() {
 }
 
 #[test]
-fn whoever_acknowledges_in_time_may_go_on() {
+fn a_consumer_that_acknowledges_in_time_may_go_on() {
     let world = World::new();
     tick(&world, 10_000);
     let mut client = world.connect();
@@ -126,7 +126,7 @@ fn a_channel_number_used_again_is_another_channel() {
 }
 
 #[test]
-fn without_acknowledgements_nobody_is_late() {
+fn without_acknowledgements_no_consumer_is_late() {
     let world = World::new();
     tick(&world, 10_000);
     let mut client = world.connect();

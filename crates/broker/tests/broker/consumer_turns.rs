@@ -1,4 +1,4 @@
-//! Who gets the next message: turns, priorities, and nobody left out.
+//! Which consumer gets the next message: turns, priorities, and no consumer left out.
 
 use crate::support::{Client, Message, World, short};
 use courser_codec::{FieldTable, Table, basic};
@@ -45,7 +45,7 @@ fn consumers_take_turns() {
 }
 
 #[test]
-fn what_has_expired_is_nobodys_turn() {
+fn what_has_expired_takes_no_consumers_turn() {
     let world = World::new();
     world.broker.set_time(1000);
     let (mut first, mut second) = (world.connect(), world.connect());

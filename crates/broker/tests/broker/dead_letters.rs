@@ -299,7 +299,7 @@ fn a_letter_does_not_make_all_that_has_expired_where_it_comes_leave_in_one_go() 
 }
 
 #[test]
-fn letters_of_a_queue_arrive_in_the_order_in_which_they_left_whoever_posts_them() {
+fn letters_of_a_queue_arrive_in_the_order_in_which_they_left_from_any_thread() {
     const MESSAGES: usize = 5000;
     let world = World::new();
     world.broker.set_time(1000);

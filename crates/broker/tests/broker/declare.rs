@@ -28,7 +28,7 @@ fn declare_ok_names_the_queue_and_counts_ready_messages_and_consumers() {
 }
 
 #[test]
-fn the_broker_makes_up_a_name_that_nobody_else_has() {
+fn the_broker_makes_up_a_name_that_no_other_queue_has() {
     let world = World::new();
     let mut client = world.connect();
     let mut names = std::collections::HashSet::new();

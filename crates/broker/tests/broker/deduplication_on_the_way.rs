@@ -1,7 +1,7 @@
 //! `x-message-deduplication` beside other features: whatever way a message takes, it comes once; what did
 //! not arrive may be sent again, and what comes back is no repetition.
 
-use crate::support::{Client, Heard, Message, World, declare_with, owned, short};
+use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short};
 use courser_broker::admin::{MoveTo, Selection};
 use courser_broker::{Broker, Limits};
 use courser_codec::{FieldTable, Table, basic, exchange, tx};
@@ -16,7 +16,7 @@ fn message(exchange: &str, key: &str, id: &str, body: &str) -> Message {
     Message::new(exchange, key, body).headers(headers)
 }
 
-fn remembering(size: i32) -> FieldTable {
+pub fn remembering(size: i32) -> FieldTable {
     FieldTable::new().with("x-message-deduplication", true).with("x-cache-size", size)
 }
 
@@ -24,7 +24,7 @@ fn full() -> FieldTable {
     FieldTable::new().with("x-max-length", 1).with("x-overflow", "reject-publish")
 }
 
-fn declare_exchange(client: &mut Client, name: &str, kind: &str, arguments: &FieldTable) {
+pub fn declare_exchange(client: &mut Client, name: &str, kind: &str, arguments: &FieldTable) {
     let entries = arguments.to_entries();
     let declare = exchange::Declare {
         exchange: short(name),
@@ -106,7 +106,7 @@ fn an_alternate_exchange_takes_a_message_once_and_none_is_returned() {
     let alternate = FieldTable::new().with("alternate-exchange", "once");
     declare_exchange(&mut client, "in", "direct", &alternate);
     for body in ["1", "2"] {
-        client.send(message("in", "nobody", "a", body).mandatory());
+        client.send(message("in", "none", "a", body).mandatory());
     }
     assert_eq!(client.heard(), []);
     assert_eq!(client.pop_all("q"), ["1"]);
@@ -258,7 +258,7 @@ fn what_a_transaction_sends_nowhere_is_no_reason_to_drop_its_repetition() {
     client.declare("q");
     client.bind("q", "once", "k");
     client.tx_select();
-    client.send(message("once", "nobody", "a", "1"));
+    client.send(message("once", "none", "a", "1"));
     client.send(message("once", "k", "a", "2"));
     client.send(message("once", "k", "a", "3"));
     client.commit();
@@ -286,7 +286,7 @@ fn a_repetition_is_not_confirmed_before_the_first_one_is_in_the_log() {
         threads.spawn(move || {
             begun.recv().expect("the first is about to be appended");
             second.send(persistent());
-            // There may be nobody who waits for it any more.
+            // The test may not wait for it any more.
             let _ = confirmed.send(second.heard().len());
         });
         let (early, was_early) = mpsc::channel();
@@ -301,4 +301,26 @@ fn a_repetition_is_not_confirmed_before_the_first_one_is_in_the_log() {
         assert!(was_early.recv().expect("it was appended").is_err(), "confirmed too early");
     });
     assert_eq!(first.pop_all("q"), ["m"]);
+}
+
+#[test]
+fn a_repetition_is_confirmed_when_the_first_one_is_durable() {
+    let by_presence = FieldTable::new().with("x-message-deduplication", true);
+    for arguments in [remembering(10), by_presence] {
+        let world = WorldOnDisk::new();
+        let mut clients = [world.connect(), world.connect()];
+        declare_with(&mut clients[0], "q", true, &arguments);
+        world.flush();
+        for client in &mut clients {
+            client.confirm_select();
+            let message = message("", "q", "a", "m");
+            client.send(message.with_properties(|properties| properties.delivery_mode = Some(2)));
+        }
+        let heard =
+            |clients: &mut [Client; 2]| clients.each_mut().map(|client| client.heard().len());
+        assert_eq!(heard(&mut clients), [0, 0], "{arguments:?}: nothing is durable");
+        world.flush();
+        assert_eq!(heard(&mut clients), [1, 1], "{arguments:?}");
+        assert_eq!(clients[0].pop_all("q"), ["m"]);
+    }
 }

@@ -1,7 +1,9 @@
 //! An `x-delayed-message` exchange with more to send than the store takes at once, or can read now; and
 //! the order in which it is sent.
 
+use crate::deduplication_on_the_way::{declare_exchange, remembering};
 use crate::delayed::{START_MS, delayed, messages_delayed, persistent, run_until, with_exchange};
+use crate::recent_history_beside_others::history;
 use crate::support::{BATCH_BYTES, Message, World, WorldOnDisk, declare_with, short};
 use courser_codec::{FieldTable, exchange};
 use courser_journal::testing::Call;
@@ -65,6 +67,59 @@ fn what_is_too_large_with_all_its_copies_goes_without_them() {
 }
 
 #[test]
+fn what_has_been_somewhere_on_its_way_goes_without_copies_as_well() {
+    let world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    declare_exchange(&mut client, "once", "fanout", &remembering(100));
+    history(&mut client, "h", 20, true);
+    for behind in ["once", "h"] {
+        client.bind_exchange(behind, "x", "k");
+    }
+    client.declare("other");
+    client.bind("other", "once", "");
+    let first = Message::new("once", "", "first");
+    client.send(first.headers(FieldTable::new().with("x-deduplication-header", "a")));
+    let headers = FieldTable::new().with("x-deduplication-header", "a").with("x-delay", 1000);
+    client.send(large("large", BATCH_BYTES as usize / 2, 1000).headers(headers));
+    client.send(large("small", 10, 1000));
+    run_until(&world, START_MS + 1000);
+    assert_eq!(names_in_q(&world), ["large", "small"]);
+    assert_eq!(messages_delayed(&world), 0);
+}
+
+#[test]
+fn what_is_too_large_alone_stays_is_told_and_holds_up_no_other() {
+    let world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    for name in ["large", "small"] {
+        client.send(large(name, 10, 1000));
+    }
+    let appends = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&appends);
+    world.store().set_faults(move |call| {
+        // Both together, the first alone, and that without copies.
+        let nth = (call == Call::Append).then(|| counted.fetch_add(1, Ordering::Relaxed));
+        nth.is_some_and(|nth| nth < 3).then_some(StoreError::TooLarge(1 << 30))
+    });
+    let overdue = || world.vhost().exchange(b"x").expect("it is there").overdue();
+    assert_eq!(overdue(), None);
+    run_until(&world, START_MS + 1000);
+    assert_eq!(names_in_q(&world), ["small"]);
+    assert_eq!(messages_delayed(&world), 1);
+    let told = overdue().expect("one stays");
+    assert_eq!(told.since_ms, START_MS + 1000);
+    let tried = appends.load(Ordering::Relaxed);
+    for second in 2..60 {
+        run_until(&world, START_MS + second * 1000);
+    }
+    assert_eq!(appends.load(Ordering::Relaxed), tried, "it fails the same way every second");
+    assert_eq!(overdue(), Some(told));
+    run_until(&world, START_MS + 62_000);
+    assert_eq!(names_in_q(&world), ["large"]);
+    assert_eq!((messages_delayed(&world), overdue()), (0, None));
+}
+
+#[test]
 fn what_cannot_be_read_now_comes_later_and_holds_up_nothing_else() {
     let mut world = WorldOnDisk::new();
     let mut client = with_exchange(&world);
@@ -81,6 +136,8 @@ fn what_cannot_be_read_now_comes_later_and_holds_up_nothing_else() {
     run_until(&world, START_MS + 1000);
     assert_eq!(names_in_q(&world), ["second", "third"]);
     assert_eq!(messages_delayed(&world), 1);
+    let told = world.vhost().exchange(b"x").expect("it is there").overdue().expect("one stays");
+    assert!(told.why.contains("no luck"), "{}", told.why);
     run_until(&world, START_MS + 10_000);
     assert_eq!(names_in_q(&world), ["first"]);
 }

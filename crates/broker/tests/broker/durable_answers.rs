@@ -152,11 +152,27 @@ fn deliveries_wait_behind_an_answer_and_come_when_it_is_sent() {
     ask(&mut client, 1, &[declare("new")]);
     publisher.fill("q", &["1", "2"]);
     assert_eq!(client.heard(), []);
-    assert_eq!(world.counts("q").0, 2, "they wait where they are bounded");
+    assert_eq!(world.counts("q").0, 0, "they have been handed out");
     world.sync();
     assert_eq!(names(&client.heard()), ["declared new", "delivered 1", "delivered 2"]);
     publisher.fill("q", &["3"]);
     assert_eq!(names(&client.heard()), ["delivered 3"]);
+}
+
+#[test]
+fn deliveries_behind_an_answer_are_bounded_as_all_are() {
+    let (world, mut client) = with_queue();
+    let mut publisher = world.connect();
+    client.consume_no_ack("q");
+    let outbox = std::sync::Arc::clone(client.session().outbox());
+    ask(&mut client, 1, &[declare("new")]);
+    let body = "x".repeat(1000);
+    (0..8).for_each(|_| publisher.fill("q", &[body.as_str(); 100]));
+    let (ready, ..) = world.counts("q");
+    assert!((100..700).contains(&ready), "{ready} wait in the queue");
+    assert!(!outbox.is_full_of_answers(), "its client is read");
+    world.sync();
+    assert_eq!(client.heard().len(), 801);
 }
 
 #[test]
@@ -180,7 +196,7 @@ fn consumers_of_a_deleted_queue_hear_of_it_behind_the_answer() {
 }
 
 #[test]
-fn whoever_finds_what_another_has_just_made_or_removed_waits_for_it_too() {
+fn a_client_that_finds_what_another_has_just_made_or_removed_waits_for_it_too() {
     let (world, mut client) = with_queue();
     let mut other = world.connect();
     let passive = queue::Declare { queue: short("new"), passive: true, ..Default::default() };
@@ -315,5 +331,5 @@ fn answers_that_wait_are_bounded_and_make_room_when_they_are_sent() {
     assert_eq!(client.heard(), []);
     world.sync();
     assert_eq!(client.heard().len(), declared);
-    assert!(!outbox.is_full_of_answers() && !client.session().holds_answers());
+    assert!(!outbox.is_full_of_answers() && !client.session().holds_back());
 }

@@ -101,7 +101,7 @@ fn it_goes_with_its_connection_and_the_name_is_free_at_once() {
     assert!(!world.has_queue("q"));
     let mut next = world.connect();
     declare_exclusive(&mut next, "q");
-    next.publish("amq.fanout", "", "to nobody: the binding is gone too");
+    next.publish("amq.fanout", "", "to no queue: the binding is gone too");
     assert_eq!(world.counts("q"), (0, 0, 0));
 }
 

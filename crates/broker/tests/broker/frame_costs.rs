@@ -6,7 +6,7 @@ use courser_codec::{FieldTable, Method, basic, channel};
 
 /// As many consumers as one channel may have.
 const CONSUMERS: usize = 10_000;
-/// Deliveries that nobody has acknowledged.
+/// Deliveries that are not acknowledged.
 const UNACKED: usize = 100_000;
 
 /// The steps that `act` takes.

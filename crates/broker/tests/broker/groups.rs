@@ -83,19 +83,19 @@ fn a_new_vhost_is_put_where_the_fewest_are() {
     let admin = World::new().broker.admin();
     // '/' is in group 0.
     for (name, group) in [("a", 1), ("b", 2), ("c", 0), ("d", 1)] {
-        assert!(admin.place_vhost(name, &[0, 1, 2], |_| ()).expect("a vhost"));
+        assert!(admin.place_vhost(name, &[0, 1, 2], None, |_| ()).expect("a vhost"));
         assert_eq!(group_of(&admin, name), group, "{name}");
     }
-    assert!(admin.place_vhost("e", &[0, 1, 2], |vhost| vhost.group = 0).expect("a vhost"));
+    assert!(admin.place_vhost("e", &[0, 1, 2], None, |vhost| vhost.group = 0).expect("a vhost"));
     assert_eq!((group_of(&admin, "e"), admin.group_with_fewest_vhosts(&[0, 1, 2])), (0, 2));
-    assert!(!admin.place_vhost("a", &[0, 1, 2], |_| ()).expect("it is there"));
+    assert!(!admin.place_vhost("a", &[0, 1, 2], None, |_| ()).expect("it is there"));
     assert_eq!(group_of(&admin, "a"), 1);
     assert!(admin.change_vhost("f", |_| ()).expect("a vhost"));
     assert_eq!((group_of(&admin, "f"), admin.group_with_fewest_vhosts(&[0])), (0, 0));
 }
 
 #[test]
-fn nobody_enters_a_vhost_of_another_group() {
+fn no_client_enters_a_vhost_of_another_group() {
     let world = World::new();
     let admin = world.broker.admin();
     put(&admin, "v", 1);
@@ -106,7 +106,7 @@ fn nobody_enters_a_vhost_of_another_group() {
         refused.to_string(),
         "320 CONNECTION_FORCED - vhost 'v' is in another group of the cluster now; try again"
     );
-    // Home has let whoever comes to another group pass.
+    // Home has let a client pass that comes to another group.
     let other = World::of_group(1);
     let Err(refused) = other.broker.admit("u", "v") else { panic!("it is not there") };
     assert_eq!(refused.code, 320);

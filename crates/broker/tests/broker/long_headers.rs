@@ -1,5 +1,5 @@
 //! Content headers that do not fit a frame of a client's: nothing that the broker adds makes a message
-//! such a one, and where a client accepts smaller frames only, the message holds up nobody.
+//! such a one, and where a client accepts smaller frames only, the message holds up no other client.
 
 use crate::frame_costs::cost;
 use crate::streams::{messages, read, stream};
@@ -174,7 +174,7 @@ fn a_poll_passes_over_what_does_not_fit() {
     with_a_long_one(&mut large);
     assert_eq!(small.pop_all("q"), ["1", "3"]);
     let kept = large.get("q").expect("the message");
-    assert!(!kept.redelivered, "nobody had it");
+    assert!(!kept.redelivered, "it was not delivered");
     assert_eq!(kept.text(), "long");
 }
 

@@ -5,6 +5,7 @@ use crate::support::{Client, World};
 use courser_broker::{Broker, Limits};
 use courser_journal::testing::WatchedStore;
 use courser_store::{MemoryGauge, MemoryStore, Recovered, ShardId};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
@@ -116,6 +117,81 @@ fn who_is_held_back_is_woken_when_the_alarm_ends_and_only_then() {
     assert_eq!(publisher.session().hold_back(), None);
 }
 
+/// Notes the number of a connection when it is woken.
+struct Noting(usize, Arc<Mutex<Vec<usize>>>);
+
+impl Wake for Noting {
+    fn wake(self: Arc<Self>) {
+        self.1.lock().push(self.0);
+    }
+}
+
+const PUBLISHERS: usize = 50;
+
+/// Raises an alarm; gives the client whose queue has caused it, and others that are to wait for its end.
+fn in_an_alarm(world: &World) -> (Client, Vec<Client>) {
+    let mut consumer = world.connect();
+    consumer.declare("q");
+    let publishers = (0..PUBLISHERS).map(|_| world.connect()).collect();
+    while world.broker.alarm().is_none() {
+        publish(&mut consumer, 10_000);
+    }
+    (consumer, publishers)
+}
+
+/// Has a publisher wait for the end of the alarm; its number is noted in `woken` when it is woken.
+fn hold_back(publisher: &mut Client, number: usize, woken: &Arc<Mutex<Vec<usize>>>) {
+    publish(publisher, 0);
+    assert!(publisher.session().hold_back().is_some());
+    let waker = Waker::from(Arc::new(Noting(number, Arc::clone(woken))));
+    publisher.session().outbox().register(&waker);
+}
+
+#[test]
+fn who_are_held_back_are_woken_in_the_order_in_which_they_came() {
+    let world = small();
+    let (mut consumer, mut publishers) = in_an_alarm(&world);
+    let woken = Arc::default();
+    let order: Vec<_> = (0..PUBLISHERS).map(|number| number * 7 % PUBLISHERS).collect();
+    order.iter().for_each(|number| hold_back(&mut publishers[*number], *number, &woken));
+    consumer.purge("q");
+    assert_eq!(*woken.lock(), order);
+}
+
+#[test]
+fn of_many_who_are_held_back_each_has_its_turn() {
+    let world = small();
+    let (mut consumer, mut publishers) = in_an_alarm(&world);
+    let woken = Arc::default();
+    for (number, publisher) in publishers.iter_mut().enumerate() {
+        hold_back(publisher, number, &woken);
+    }
+    let mut published = [0; PUBLISHERS];
+    // The first to be woken publish until the next alarm, a few of them.
+    for _ in 0..PUBLISHERS {
+        consumer.purge("q");
+        let turns = std::mem::take(&mut *woken.lock());
+        assert_eq!(turns.len(), PUBLISHERS);
+        let (mut served, mut early) = (Vec::new(), Vec::new());
+        for number in turns {
+            match publishers[number].session().hold_back() {
+                None => {
+                    publish(&mut publishers[number], 10_000);
+                    published[number] += 1;
+                    served.push(number);
+                }
+                Some(_) => early.push(number),
+            }
+        }
+        assert!(world.broker.alarm().is_some() && !early.is_empty());
+        // Those who have published have more, and come first.
+        for number in served.into_iter().chain(early) {
+            hold_back(&mut publishers[number], number, &woken);
+        }
+    }
+    assert!(published.iter().all(|times| *times > 0), "{published:?}");
+}
+
 #[test]
 fn only_who_publishes_in_spite_of_the_alarm_is_held_back() {
     let world = small();
@@ -164,6 +240,19 @@ fn of_several_shards_without_room_the_last_that_has_some_again_ends_the_alarm() 
         order[1].set_full(false);
         assert_eq!(world.broker.alarm(), None, "no one else looks");
     }
+}
+
+#[test]
+fn a_shard_that_has_room_for_a_moment_is_watched_until_it_has_some() {
+    let (world, [home, _]) = two_shards();
+    home.set_full(true);
+    world.broker.check_alarms();
+    let full_again = Arc::downgrade(&home);
+    home.after_next_room(move || full_again.upgrade().expect("it is there").set_full(true));
+    home.set_full(false);
+    assert_eq!(world.broker.alarm(), Some("low on disk"));
+    home.set_full(false);
+    assert_eq!(world.broker.alarm(), None, "the shard is still watched");
 }
 
 #[test]

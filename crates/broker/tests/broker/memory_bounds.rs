@@ -1,30 +1,18 @@
 //! What clients make the broker hold besides waiting messages: it is counted, bounded and given back.
 
 use crate::streams::{stream, try_read};
-use crate::support::{Client, Heard, Message, Step, World, declare_with, short};
+use crate::support::{Heard, Message, Step, World, declare_with, short};
 use courser_broker::Limits;
 use courser_codec::{FieldTable, FieldValue, Table, basic, exchange, queue};
 use std::sync::Arc;
 
-fn world_of(memory_high_bytes: u64) -> World {
+pub fn world_of(memory_high_bytes: u64) -> World {
     World::with(Limits { memory_high_bytes, ..Limits::default() })
 }
 
 /// A message of a kilobyte.
 fn kilobyte() -> Message {
     Message::new("", "q", "x".repeat(1024))
-}
-
-fn with_text(bytes: usize) -> FieldTable {
-    FieldTable::new().with("text", "x".repeat(bytes).as_str())
-}
-
-fn bind_with(client: &mut Client, arguments: &FieldTable) -> queue::Bind<'static> {
-    // The test is over before anybody misses these bytes.
-    let entries: &'static [u8] = Box::leak(arguments.to_entries().into());
-    client.declare("q");
-    let arguments = Table::from_entries(entries);
-    queue::Bind { queue: short("q"), exchange: short("amq.topic"), arguments, ..Default::default() }
 }
 
 #[test]
@@ -52,6 +40,32 @@ fn what_a_transaction_holds_counts_until_it_ends() {
     client.send(kilobyte());
     client.disconnect();
     assert!(world.broker.memory_used_bytes() < before, "its channel is gone too");
+}
+
+#[test]
+fn a_large_body_in_a_transaction_counts_once_and_for_what_transactions_may_have() {
+    const LARGE: usize = 1_000_000;
+    let world = world_of(10_000_000);
+    let mut client = world.connect();
+    client.declare("q");
+    client.tx_select();
+    let before = world.broker.memory_used_bytes();
+    let large = || [Step::PublishLarge(1, Message::new("", "q", vec![b'x'; LARGE]))];
+    client.read(&large());
+    let open = world.broker.memory_used_bytes() - before;
+    assert!((LARGE as u64..LARGE as u64 + 10_000).contains(&open), "{open}");
+    client.read(&large());
+    assert_eq!(client.heard(), []);
+    client.read(&large());
+    let heard = format!("{:?}", client.heard());
+    assert!(heard.contains("memory limit (2500000 bytes) of open transactions"), "{heard}");
+    assert_eq!(world.broker.memory_used_bytes() / LARGE as u64, 0, "its channel is closed");
+    client.open_channel(1);
+    client.tx_select();
+    client.read(&large());
+    client.commit();
+    let committed = world.broker.memory_used_bytes() - before;
+    assert!((LARGE as u64..LARGE as u64 + 10_000).contains(&committed), "{committed}");
 }
 
 #[test]
@@ -101,7 +115,7 @@ fn open_transactions_together_are_bounded() {
     assert!(text.contains(
         "406 PRECONDITION_FAILED - memory limit (100000 bytes) of open transactions reached"
     ));
-    assert_eq!(world.broker.alarm(), None, "what nobody consumes raises no alarm by itself");
+    assert_eq!(world.broker.alarm(), None, "what is not consumed raises no alarm by itself");
     client.commit();
     assert_eq!(world.counts("q").0, 60);
 }
@@ -158,105 +172,6 @@ fn the_transactions_of_a_connection_are_bounded_together() {
     client.send(kilobyte());
     client.commit();
     assert_eq!(world.counts("q").0, 1, "what the closed channel held is given back");
-}
-
-#[test]
-fn queues_exchanges_and_bindings_count_with_their_arguments_until_they_go() {
-    let world = World::new();
-    let mut client = world.connect();
-    let before = world.broker.memory_used_bytes();
-    let arguments = with_text(10_000);
-    declare_with(&mut client, "large", false, &arguments);
-    let after_queue = world.broker.memory_used_bytes();
-    assert!(after_queue > before + 10_000);
-    let entries = arguments.to_entries();
-    let arguments_again = Table::from_entries(&entries);
-    let (exchange, kind) = (short("x"), short("topic"));
-    client.call(exchange::Declare {
-        exchange,
-        kind,
-        arguments: arguments_again,
-        ..Default::default()
-    });
-    let after_exchange = world.broker.memory_used_bytes();
-    assert!(after_exchange > after_queue + 10_000);
-    let bind = bind_with(&mut client, &arguments);
-    client.call(bind);
-    assert!(world.broker.memory_used_bytes() > after_exchange + 10_000);
-    client.delete("q");
-    assert_eq!(world.broker.memory_used_bytes(), after_exchange);
-    client.call(exchange::Delete { exchange, ..Default::default() });
-    client.delete("large");
-    assert_eq!(world.broker.memory_used_bytes(), before);
-}
-
-#[test]
-fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() {
-    let world = world_of(8_000_000);
-    let mut client = world.connect();
-    let arguments = with_text(20_000);
-    let entries = arguments.to_entries();
-    let names: Vec<String> = (0..100).map(|nth| nth.to_string()).collect();
-    let declare = |name| queue::Declare {
-        queue: short(name),
-        arguments: Table::from_entries(&entries),
-        ..Default::default()
-    };
-    let mut made = 0;
-    let text = loop {
-        let answer = client.call(declare(&names[made]));
-        match answer {
-            Heard::ChannelClosed(text) => break text,
-            _ => made += 1,
-        }
-    };
-    assert!((80..95).contains(&made), "{made}");
-    assert_eq!(
-        text,
-        "406 PRECONDITION_FAILED - memory limit (2000000 bytes) of queues, exchanges and bindings reached"
-    );
-    assert_eq!(world.broker.alarm(), None);
-    client.open_channel(1);
-    client.delete("0");
-    client.delete("1");
-    client.tell(queue::Declare { nowait: true, ..declare(&names[made]) });
-    let bind = bind_with(&mut client, &with_text(30_000));
-    assert!(client.refused(bind).contains("of queues, exchanges and bindings reached"));
-}
-
-#[test]
-fn a_memory_limit_however_small_leaves_room_for_definitions() {
-    let world = world_of(1);
-    let mut client = world.connect();
-    for nth in 0..300 {
-        client.declare(&format!("q{nth}"));
-    }
-    let arguments = with_text(30_000);
-    let refused = (0..40).find_map(|nth| {
-        let name = format!("large{nth}");
-        let entries = arguments.to_entries();
-        let declare = queue::Declare {
-            queue: short(&name),
-            arguments: Table::from_entries(&entries),
-            ..Default::default()
-        };
-        match client.call(declare) {
-            crate::support::Heard::ChannelClosed(text) => Some(text),
-            _ => None,
-        }
-    });
-    let text = refused.expect("a refusal");
-    assert!(text.contains("memory limit (1048576 bytes) of queues"), "{text}");
-}
-
-#[test]
-fn arguments_that_are_too_large_are_refused() {
-    let world = World::new();
-    let mut client = world.connect();
-    let bind = bind_with(&mut client, &with_text(40_000));
-    let text = client.refused(bind);
-    assert!(text.starts_with("406 PRECONDITION_FAILED - arguments of 400"), "{text}");
-    assert!(text.ends_with("are larger than the maximum of 32768"), "{text}");
 }
 
 #[test]
@@ -342,7 +257,7 @@ fn what_is_remembered_to_drop_repetitions_counts_and_is_bounded_together() {
     }
     let full = world.broker.memory_used_bytes() - before;
     assert!((400_000..1_100_000).contains(&full), "{full}");
-    assert_eq!(world.broker.alarm(), None, "nobody could end it");
+    assert_eq!(world.broker.alarm(), None, "consumers could not end it");
     client.pop("q").expect("the newest");
     client.send(marked(59_999));
     assert_eq!(client.pop("q"), None, "the newest are remembered");

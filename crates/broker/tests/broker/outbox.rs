@@ -1,4 +1,4 @@
-//! What waits for a client that does not read: bounded, and nobody else's problem.
+//! What waits for a client that does not read: bounded, and no other client's problem.
 
 use crate::streams::{read, stream};
 use crate::support::{Message, Step, World};

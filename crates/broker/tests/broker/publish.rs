@@ -217,7 +217,7 @@ fn a_user_id_has_to_be_ones_own() {
 }
 
 #[test]
-fn malformed_properties_end_the_connection_and_reach_nobody() {
+fn malformed_properties_end_the_connection_and_reach_no_consumer() {
     let world = World::new();
     let mut consumer = world.connect();
     consumer.declare("q");

@@ -14,7 +14,7 @@ fn ask(client: &mut Client, declare: queue::Declare<'_>, arguments: &FieldTable)
 }
 
 #[test]
-fn a_quorum_queue_is_durable_and_named_and_nobodys_own() {
+fn a_quorum_queue_is_durable_and_named_and_not_exclusive() {
     let world = World::new();
     let mut client = world.connect();
     let good = queue::Declare { queue: short("q"), durable: true, ..Default::default() };

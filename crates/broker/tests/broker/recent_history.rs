@@ -1,4 +1,4 @@
-//! `x-recent-history`: whoever is bound later gets the last messages too.
+//! `x-recent-history`: a queue that is bound later gets the last messages too.
 
 use crate::support::{
     BATCH_BYTES, Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short,

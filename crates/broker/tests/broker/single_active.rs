@@ -148,7 +148,7 @@ fn of_those_that_stand_by_the_highest_priority_is_next() {
         consume_with_priority(consumer, priority);
     }
     client.publish("", "q", "1");
-    assert_eq!(consumers[0].bodies(), ["1"], "nobody takes the active one's place");
+    assert_eq!(consumers[0].bodies(), ["1"], "no consumer takes the active one's place");
     for (nth, next) in [(0, 2), (2, 3), (3, 1)] {
         consumers[nth].disconnect();
         assert_eq!(consumers[next].bodies(), ["1"]);

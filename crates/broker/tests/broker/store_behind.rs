@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
-fn publishers_of_persistent_messages_wait_while_the_store_is_behind_and_nobody_else_does() {
+fn only_publishers_of_persistent_messages_wait_while_the_store_is_behind() {
     let gauge = Arc::new(MemoryGauge::default());
     let store = MemoryStore::new(Arc::clone(&gauge));
     let store = Arc::new(WatchedStore::new(Arc::new(store)));

@@ -1,4 +1,4 @@
-//! `x-dead-letter-strategy: at-least-once`: dead letters that nobody takes for now.
+//! `x-dead-letter-strategy: at-least-once`: dead letters that no queue takes for now.
 
 use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, basic};

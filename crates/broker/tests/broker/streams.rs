@@ -170,7 +170,7 @@ fn an_acknowledgement_gives_credit_and_takes_nothing_away() {
 }
 
 #[test]
-fn a_slow_reader_holds_up_nobody() {
+fn a_slow_reader_holds_up_no_other() {
     let world = World::new();
     let mut publisher = filled(&world, 0);
     let mut slow = reader(&world, 1);

@@ -129,9 +129,9 @@ fn a_time_of_zero_means_now_or_never() {
     let mut client = world.connect();
     client.declare("dead");
     declare_with(&mut client, "q", false, &dying_to("dead", ttl(0)));
-    client.fill("q", &["nobody takes it"]);
+    client.fill("q", &["not taken"]);
     assert_eq!(world.counts("q"), (0, 0, 0));
-    assert_eq!(client.pop_all("dead"), ["nobody takes it"]);
+    assert_eq!(client.pop_all("dead"), ["not taken"]);
     client.consume_no_ack("q");
     client.fill("q", &["taken"]);
     assert_eq!(client.bodies(), ["taken"]);
@@ -161,7 +161,7 @@ fn an_expired_message_is_dead_lettered_without_its_expiration() {
 }
 
 #[test]
-fn messages_that_expire_go_in_circles_only_if_somebody_refuses_them() {
+fn messages_that_expire_go_in_circles_only_if_a_client_rejects_them() {
     let world = world_at_t0();
     let mut client = world.connect();
     declare_with(&mut client, "a", false, &dying_to("b", ttl(10)));

@@ -1,6 +1,7 @@
 //! Tracing: copies of what is published and delivered go to `amq.rabbitmq.trace`.
 
 use crate::support::{Client, Delivery, Heard, Message, World, declare_with, headers, short};
+use courser_broker::Limits;
 use courser_codec::{FieldTable, FieldValue, exchange};
 
 const TRACE: &str = "amq.rabbitmq.trace";
@@ -150,4 +151,96 @@ fn copies_that_have_died_are_not_copied_when_they_are_consumed() {
     let letter = client.get("dead").expect("the copy of the publish");
     assert_eq!(headers(&letter).get("x-first-death-exchange"), Some(&TRACE.into()));
     assert_eq!(client.get("dead"), None);
+}
+
+/// So many publishes are committed together.
+fn committed(client: &mut Client, routing_key: &str, messages: usize) {
+    client.tx_select();
+    (0..messages).for_each(|number| client.publish("x", routing_key, &number.to_string()));
+    client.commit();
+}
+
+#[test]
+fn copies_of_a_large_transaction_are_posted_in_portions_and_in_order() {
+    const MESSAGES: usize = 20_000;
+    let (world, mut client) = traced();
+    let used = || world.broker.admin().memory_uses().answers;
+    committed(&mut client, "nowhere", MESSAGES);
+    let posted = world.counts("trace").0;
+    assert!(posted > 0 && posted < MESSAGES, "{posted}");
+    let waiting = used();
+    assert!(waiting > 0, "those that wait count");
+    // Another client's copy comes behind them.
+    let mut other = world.connect();
+    other.publish("x", "nowhere", "the last");
+    let now_ms = world.broker.now_ms();
+    world.broker.tick(now_ms);
+    let more = world.counts("trace").0;
+    assert!(more > posted && more < MESSAGES, "a portion in each turn: {posted}, then {more}");
+    assert!(used() < waiting);
+    world.tick_all(now_ms);
+    assert_eq!((world.counts("trace").0, used()), (MESSAGES + 1, 0));
+    let bodies = copies(&mut other).into_iter().map(|copy| copy.text().to_owned());
+    let expected = (0..MESSAGES).map(|number| number.to_string()).chain(["the last".to_owned()]);
+    assert!(bodies.eq(expected));
+}
+
+#[test]
+fn copies_for_many_queues_are_posted_in_portions() {
+    const QUEUES: usize = 500;
+    const MESSAGES: usize = 1000;
+    let (world, mut client) = traced();
+    for number in 1..QUEUES {
+        let name = format!("trace {number}");
+        client.declare(&name);
+        client.bind(&name, TRACE, "#");
+    }
+    committed(&mut client, "nowhere", MESSAGES);
+    let posted = world.counts("trace").0;
+    assert!(posted > 0 && posted < MESSAGES, "{posted}");
+    world.tick_all(world.broker.now_ms());
+    assert_eq!(world.counts("trace").0, MESSAGES);
+}
+
+#[test]
+fn copies_that_wait_go_with_their_vhost() {
+    let world = World::new();
+    let vhost = world.broker.define_vhost("other", Default::default()).expect("a vhost");
+    let admin = world.broker.admin();
+    admin.change_vhost("other", |settings| settings.tracing = true).expect("the vhost is there");
+    let mut client = world.connect_to(vhost);
+    client.declare("trace");
+    client.bind("trace", TRACE, "#");
+    client.declare_exchange("x", "topic");
+    committed(&mut client, "nowhere", 10_000);
+    assert!(admin.memory_uses().answers > 0);
+    drop(client);
+    admin.delete_vhost("other").expect("it is there");
+    world.tick_all(world.broker.now_ms());
+    assert_eq!(admin.memory_uses().answers, 0);
+}
+
+#[test]
+fn copies_that_memory_has_no_room_for_are_not_made() {
+    const MESSAGES: usize = 500;
+    let world = World::with(Limits { memory_high_bytes: 4 << 20, ..Limits::default() });
+    let mut client = world.connect();
+    client.declare("trace");
+    client.bind("trace", TRACE, "#");
+    client.declare_exchange("x", "topic");
+    // A copy names all of them, which takes more than its message.
+    for number in 0..20 {
+        let name = format!("{number:0200}");
+        client.declare(&name);
+        client.bind(&name, "x", "all");
+    }
+    trace(&world, true);
+    committed(&mut client, "all", MESSAGES);
+    world.tick_all(world.broker.now_ms());
+    let posted = world.counts("trace").0;
+    assert!(posted > 0 && posted < MESSAGES, "{posted}");
+    client.tx_select();
+    client.publish("x", "nowhere", "there is room again");
+    client.commit();
+    assert_eq!(world.counts("trace").0, posted + 1);
 }

@@ -4,6 +4,7 @@ use crate::frame_costs::{ask, consume, cost, fill, large};
 use crate::streams;
 use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, short};
 use courser_broker::Budget;
+use courser_broker::wire::WireBuffer;
 use courser_codec::{FieldTable, Method, Table, basic, exchange, queue, tx};
 use courser_journal::testing::Call;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ fn the_exclusive_queues_of_a_connection_that_ends_go_a_few_in_a_turn() {
         let queue = short(name);
         client.call(queue::Declare { queue, exclusive: true, ..Default::default() });
     }
-    client.session().close_quietly(&mut Vec::new());
+    client.session().close_quietly(&mut WireBuffer::default());
     let (mut left, mut turns) = (QUEUES, 0);
     loop {
         let is_done = client.session().end(&mut Budget::begin());
@@ -301,7 +302,7 @@ fn the_end_of_what_takes_a_large_queue_along_takes_long() {
     assert!(client.session().takes_long_to_end());
     client.cancel(&tag);
     assert!(!client.session().takes_long_to_end() && !client.session().takes_long_to_close(1));
-    client.session().close_quietly(&mut Vec::new());
+    client.session().close_quietly(&mut WireBuffer::default());
     assert!(client.session().takes_long_to_go_on(), "its exclusive queue");
     let mut budget = Budget::begin();
     while !client.session().end(&mut budget) {}

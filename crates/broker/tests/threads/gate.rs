@@ -1,4 +1,4 @@
-//! The gate of a shard: passed by two threads, shut by a checkpoint. The model follows `Gate`, the flush
+//! The gate of a shard: passed by two threads, watched by a checkpoint. The model follows `Gate`, the flush
 //! of a batch, and `StateOfShard`.
 
 use loom::sync::{Arc, Mutex, RwLock};
@@ -27,14 +27,12 @@ impl Shard {
         self.effects.lock().unwrap().push(position);
     }
 
-    /// Writes what has taken effect before the checkpoint's start, which is where `parts` of the gate
-    /// were shut.
+    /// Writes what has taken effect before the checkpoint's start, for which who is in `parts` of the gate is waited for.
     fn checkpoint(&self, parts: usize) {
-        let start = {
-            let gate = &self.gate[..parts];
-            let _shut: Vec<_> = gate.iter().map(|part| part.write().unwrap()).collect();
-            *self.end.lock().unwrap()
-        };
+        let start = *self.end.lock().unwrap();
+        for part in &self.gate[..parts] {
+            drop(part.write().unwrap());
+        }
         let mut written = self.effects.lock().unwrap().clone();
         written.retain(|position| *position <= start);
         written.sort_unstable();
@@ -66,6 +64,6 @@ fn a_checkpoint_has_all_changes_before_its_start() {
 
 #[test]
 #[should_panic(expected = "the log is freed up to")]
-fn a_checkpoint_that_shuts_a_part_of_the_gate_misses_a_change() {
+fn a_checkpoint_that_waits_for_a_part_of_the_gate_misses_a_change() {
     checkpoint_among_changes(PASSERS - 1);
 }

@@ -23,7 +23,7 @@ struct State {
 
 struct Outbox {
     state: Mutex<State>,
-    /// Whom to wake, as in an `AtomicWaker`: whoever wakes it takes it out.
+    /// Whom to wake, as in an `AtomicWaker`: the thread that wakes it takes it out.
     waker: Mutex<Option<Waker>>,
 }
 

@@ -1,13 +1,14 @@
 //! The batch interface.
 
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
-use courser_client::batch::{Confirmed, Envelope, PublishBatch, Sent};
+use courser_client::batch::{Confirmed, Deliveries, Envelope, PublishBatch, Sent};
 use courser_client::{ConsumeOptions, OwnedProperties};
 use courser_codec::{Method, ShortStr, basic, confirm};
 use tokio::sync::mpsc;
 
-use crate::support::{Seen, beside, channel};
+use crate::support::{Seen, beside, channel, code};
 
 #[tokio::test]
 async fn a_batch_arrives_as_the_messages_that_were_pushed() {
@@ -78,7 +79,7 @@ async fn a_handler_sees_every_message_and_acknowledges_in_one() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let consuming = beside({
         let (channel, seen) = (channel.clone(), seen.clone());
-        let handler = move |deliveries: &mut courser_client::batch::Deliveries<'_>| {
+        let handler = move |deliveries: &mut Deliveries<'_>| {
             let mut seen = seen.lock().unwrap();
             seen.extend(deliveries.iter().map(|view| (view.delivery_tag(), view.body().len())));
             deliveries.ack_all();
@@ -119,7 +120,7 @@ async fn a_handler_may_hold_the_channel_that_calls_it() {
     let consuming = beside({
         let (holding, channel) = (channel.clone(), channel);
         async move {
-            let handler = move |deliveries: &mut courser_client::batch::Deliveries<'_>| {
+            let handler = move |deliveries: &mut Deliveries<'_>| {
                 for delivery in deliveries.iter() {
                     holding.nack(delivery.delivery_tag(), false, true).unwrap();
                 }
@@ -134,4 +135,45 @@ async fn a_handler_may_hold_the_channel_that_calls_it() {
     peer.channel_error(1, 406, "unknown delivery tag 1").await;
     assert_eq!(consumer.ended().await.unwrap_err().reply_code(), Some(406));
     assert!(connection.is_open());
+}
+
+#[tokio::test]
+async fn a_channel_that_is_opened_while_a_handler_runs_is_not_one_that_has_closed() {
+    let (connection, channel, mut peer) = channel().await;
+    let opening = beside({
+        let connection = connection.clone();
+        async move { connection.open_channel().await }
+    });
+    assert_eq!(peer.channel_opened().await, 2);
+    let closed = opening.await.unwrap().unwrap();
+    let consuming = beside({
+        let closed = closed.clone();
+        async move { closed.consume("q", ConsumeOptions::default()).await }
+    });
+    peer.accept_consumer().await;
+    let mut consumer = consuming.await.unwrap().unwrap();
+
+    let (told, mut openings) = mpsc::unbounded_channel();
+    let consuming = beside(async move {
+        let handler = move |_: &mut Deliveries<'_>| {
+            let connection = connection.clone();
+            let mut opening = Box::pin(async move { connection.open_channel().await });
+            // Asks for a channel; the answer can only come when the handler has returned.
+            let polled = opening.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(matches!(polled, Poll::Pending));
+            told.send(opening).map_err(drop).unwrap();
+        };
+        channel.consume_batches("q", ConsumeOptions::default(), handler).await
+    });
+    let (_, tag) = peer.accept_consumer().await;
+    let _batches = consuming.await.unwrap().unwrap();
+    // The client does not run between the two, and so reads them at once.
+    peer.deliver(1, &tag, 1, b"x").await;
+    peer.channel_error(2, 406, "no more of this").await;
+    let opening = openings.recv().await.unwrap();
+    let opened = beside(opening);
+    peer.channel_opened().await;
+    let opened = opened.await.unwrap().expect("the channel of the handler is open");
+    assert_eq!(code(consumer.next().await), Some(406));
+    assert!(opened.is_open() && !closed.is_open());
 }

@@ -67,7 +67,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_an_error_with_the_address() {
+async fn a_port_without_a_listener_is_an_error_with_the_address() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);

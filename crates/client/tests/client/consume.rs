@@ -48,7 +48,7 @@ async fn a_consumer_that_does_not_keep_up_stops_the_reading_and_loses_nothing() 
         peer
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!sending.is_finished(), "a megabyte was read that nobody has taken");
+    assert!(!sending.is_finished(), "a megabyte was read that the consumer has not taken");
     for number in 1..=1000 {
         let delivery = consumer.next().await.unwrap().unwrap();
         assert_eq!(delivery.delivery_tag(), number);

@@ -242,7 +242,7 @@ async fn a_dropped_get_gives_its_message_back_before_and_after_the_answer() {
     };
     begin_and_drop(channel.get("q", false)).await;
     peer.request("basic.get").await;
-    peer.send_message(1, get_ok(1), b"nobody waits").await;
+    peer.send_message(1, get_ok(1), b"the caller is gone").await;
     assert_eq!(peer.requeued().await, 1);
 
     // The answer of another request behind it says that it has come.

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   8  "courserC"      4  sum of what follows
-//!   8  group           8  term that the giver leads; 0 while no entry of its own is committed
-//!   8  index of the last entry that is sent
+//!   8  group           8  term of the last entry that is sent
+//!   8  its index
 //!   8  index of the entry that made the members     and the members
 //! ```
 
 use crate::Members;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use courser_journal::replica::EntryId;
 
 const MAGIC: &[u8; 8] = b"courserC";
 const SUMMED_AT: usize = 12;
@@ -17,8 +18,8 @@ const MEMBERS_AT: usize = SUMMED_AT + 4 * 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     pub group: u64,
-    pub term: u64,
-    pub last: u64,
+    /// The last entry that is sent. It is committed.
+    pub last: EntryId,
     pub members: Members,
     pub members_index: u64,
 }
@@ -28,7 +29,7 @@ impl Head {
         let mut out = BytesMut::new();
         out.put_slice(MAGIC);
         out.put_u32_le(0);
-        for number in [self.group, self.term, self.last, self.members_index] {
+        for number in [self.group, self.last.term, self.last.index, self.members_index] {
             out.put_u64_le(number);
         }
         out.put_slice(&self.members.encode());
@@ -48,8 +49,7 @@ impl Head {
         }
         Some(Head {
             group: rest.get_u64_le(),
-            term: rest.get_u64_le(),
-            last: rest.get_u64_le(),
+            last: EntryId { term: rest.get_u64_le(), index: rest.get_u64_le() },
             members_index: rest.get_u64_le(),
             members: Members::decode(&rest)?,
         })

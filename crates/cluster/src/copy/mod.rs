@@ -6,13 +6,15 @@
 //!
 //! What the node has ever acknowledged may count for a majority, so the copy has to have it. That is certain in two cases:
 //!
-//! - the node's own log is whole, and the copy reaches as far, or comes from a leader of a term behind that log's last entry;
-//! - whatever was here, the copy comes from a leader of a term in which this node has taken no part. That leader was elected by
-//!   others, and had everything that was committed with this node's help.
+//! - the node's own log is whole, and the copy reaches as far, or ends with an entry of a later term than that log does;
+//! - whatever was here, the copy ends with an entry of a term in which this node has taken no part.
 //!
-//! The term of a leader counts when an entry of its own is committed in it: everything before is in the copy then. Until that
-//! it gives copies only to nodes of the first kind whose own log ends before: they may be what it needs for a majority. So does
-//! a member that knows of no leader: there may be none before the node that lacks a log has one again, and votes.
+//! All of a copy is committed. The leader of the term of its last entry was elected with everything that had been committed in
+//! earlier terms, and has placed its own entries behind that. So a log with a long end of its own that no other node has is
+//! replaced by a shorter copy of a later term.
+//!
+//! A leader that has committed no entry of its own gives copies too, and a member that knows of no leader: the node that lacks a
+//! log may be what a majority needs. A node of the second kind has a leader give up its lead before, unless its term is late enough.
 
 mod head;
 mod sink;

@@ -100,8 +100,8 @@ impl Here {
     /// Whether everything that this node has acknowledged, and that is committed, is in the copy: see the module's page.
     fn is_in(&self, head: &Head) -> bool {
         match self.last {
-            Some(last) => last.index <= head.last || last.term < head.term,
-            None => head.term > self.vote.term,
+            Some(last) => last.index <= head.last.index || last.term < head.last.term,
+            None => self.vote.term < head.last.term,
         }
     }
 }

@@ -36,9 +36,9 @@ impl CopySource {
             // Whether what has made the members is in the copy is not known.
             return Err(CopyError::Changed);
         }
-        let Giver { term, members, members_index } = now;
-        let (group, last) = (replica.identity().group, bootstrap.upto().index);
-        let head = Some(Head { group, term, last, members, members_index });
+        let Giver { members, members_index, .. } = now;
+        let (group, last) = (replica.identity().group, bootstrap.upto());
+        let head = Some(Head { group, last, members, members_index });
         Ok(CopySource { head, bootstrap })
     }
 

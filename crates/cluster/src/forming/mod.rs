@@ -1,6 +1,6 @@
 //! How nodes become a cluster.
 //!
-//! A node draws its number once, and keeps it in its data folder before it tells it to anybody ([`Folder`]). A new node
+//! A node draws its number once, and keeps it in its data folder before it tells any other node ([`Folder`]). A new node
 //! asks all addresses that it was given who is there. When all answer and none belongs to a cluster, they are one: its
 //! members are all of them, and its identity follows from its name and their numbers, so that each comes to it by itself.
 //! A node that meets a cluster is part of it if it is one of its founders, which has told its number and has kept

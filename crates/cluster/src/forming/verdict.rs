@@ -5,7 +5,7 @@ use crate::transport::{About, Formation};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Who is at an address, or why nobody answers there.
+/// Who is at an address, or why no answer comes from there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The address.

@@ -31,14 +31,11 @@ impl<L: ReplicaLog> Group<L> {
 
     /// Says that there is enough here, or notices that there is not.
     pub(super) fn take_offer(&mut self, packet: &Packet) -> Result<(), GroupError> {
-        let raft = &self.node.raft;
-        let (leader, first) = (packet.from(), packet.message.index);
-        let is_current = packet.message.term == raft.term
-            && raft.leader_id == leader.0
-            && raft.state == StateRole::Follower;
-        if !is_current {
+        if !self.is_of_leader(packet) {
             return Ok(());
         }
+        let raft = &self.node.raft;
+        let (leader, first) = (packet.from(), packet.message.index);
         // Committed, and on this disk: the leader has the same.
         let has = raft.raft_log.committed.min(raft.raft_log.persisted);
         if has + 1 < first {

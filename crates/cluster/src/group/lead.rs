@@ -54,7 +54,7 @@ impl<L: ReplicaLog> Group<L> {
         Ok(false)
     }
 
-    /// Changes the members; several at once by way of a joint configuration, which whoever leads leaves at a tick. Takes
+    /// Changes the members; several at once by way of a joint configuration, which the leader leaves at a tick. Takes
     /// effect when it is committed. `since` is the [`members_index`](Self::members_index) of the members by which it was decided
     /// on: it may mean something else for others.
     ///
@@ -115,7 +115,7 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     /// Ends the exchange of one majority for another. The engine could do that by itself, except for a leader that is
-    /// deposed before; so whoever leads does it.
+    /// deposed before; so each leader does it.
     pub(super) fn leave_joint(&mut self) -> Result<(), GroupError> {
         let wants = self.members.is_joint() && !self.node.raft.has_pending_conf();
         if !wants || self.may_propose().is_err() {

@@ -4,7 +4,9 @@ mod held;
 mod lacking;
 mod lead;
 mod open;
+mod probes;
 mod ready;
+mod rounds;
 mod timeouts;
 
 use crate::log::Room;
@@ -12,14 +14,15 @@ use crate::packet::Packet;
 use crate::storage::LogStorage;
 use crate::{Entry, GroupError, Members, NodeId, Options, ReplicaLog, Vote};
 use held::Held;
-use raft::{INVALID_ID, Progress, RawNode, StateRole};
-use std::collections::VecDeque;
+use raft::{INVALID_ID, Progress, Raft, RawNode, StateRole};
+use rounds::Round;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeouts::Timeouts;
 
 /// One node's part in one group: see the crate's page.
 ///
 /// After an error of kind [`GroupError`] it must not be used any more, and after a panic neither: the engine panics
-/// when somebody contradicts what is committed.
+/// when a message contradicts what is committed.
 pub struct Group<L: ReplicaLog> {
     node: RawNode<LogStorage<L>>,
     options: Options,
@@ -34,10 +37,14 @@ pub struct Group<L: ReplicaLog> {
     /// What waits for the disk, in the order in which it was written.
     unsynced: VecDeque<Unsynced>,
     packets: Vec<Packet>,
+    /// Followers that were asked without a long entry whether they have the one before that, and which one that is.
+    probed: BTreeMap<u64, u64>,
     /// What waits for room in the log.
     held: Held,
     /// The term in which the log was told to take batches.
     serving: Option<u64>,
+    /// The round of [`Group::prove_lead`] that is under way in that term.
+    proving: Option<Round>,
     /// What was last given to [`ReplicaLog::commit`].
     committed: u64,
     /// Bytes that this leader has placed, and those of them that are committed: index and sum of bytes so far.
@@ -83,6 +90,7 @@ impl<L: ReplicaLog> Group<L> {
         }
         self.leave_joint()?;
         self.handle_ready()?;
+        self.ask_again();
         self.offer_copies();
         self.room()
     }
@@ -100,6 +108,9 @@ impl<L: ReplicaLog> Group<L> {
         if packet.is_offer() {
             return self.take_offer(&packet);
         }
+        if self.take_answer(&packet) || self.answer_round(&packet) {
+            return Ok(());
+        }
         if packet.helps_to_lead() && !self.may_lead() {
             return Ok(());
         }
@@ -112,6 +123,14 @@ impl<L: ReplicaLog> Group<L> {
         }
         self.held.push(packet);
         self.room()
+    }
+
+    /// Whether it is from the leader that this node follows, and of this term.
+    fn is_of_leader(&self, packet: &Packet) -> bool {
+        let raft = &self.node.raft;
+        raft.state == StateRole::Follower
+            && raft.leader_id == packet.from().0
+            && raft.term == packet.message.term
     }
 
     /// Counts how long no leader was heard, for the sake of those who want to lead: this node does not.
@@ -153,10 +172,14 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     fn take(&mut self, packet: Packet) -> Result<(), GroupError> {
+        let probed = packet.says_what_is_there();
         match self.node.step(packet.message) {
-            // Who is asked to answer somebody that it does not know (any more) does not.
+            // A node does not answer one that it does not know (any more).
             Ok(()) | Err(raft::Error::StepPeerNotFound) => {}
             Err(error) => return Err(error.into()),
+        }
+        if let Some((node, term, index)) = probed {
+            self.end_probe(node, term, index);
         }
         self.handle_ready()
     }
@@ -168,6 +191,38 @@ impl<L: ReplicaLog> Group<L> {
     pub fn synced(&mut self) -> Result<(), GroupError> {
         self.handle_ready()?;
         self.room()
+    }
+
+    /// Entries that followers lack were read, see [`ReplicaLog::fetch`].
+    ///
+    /// # Errors
+    /// When the group can't go on.
+    pub fn fetched(&mut self) -> Result<(), GroupError> {
+        let awaited = std::mem::take(&mut *self.node.store().awaited.borrow_mut());
+        for follower in self.followers() {
+            self.send_fetched(follower.node, &awaited);
+        }
+        self.handle_ready()
+    }
+
+    /// Sends a follower what there is of what it has waited for.
+    fn send_fetched(&mut self, node: NodeId, awaited: &BTreeSet<u64>) {
+        let next = self.node.raft.prs().get(node.0).map(|progress| progress.next_idx);
+        if next.is_some_and(|next| awaited.contains(&next)) {
+            self.send_next(node);
+        }
+    }
+
+    /// Sends a follower what there is, as far as it may be on the way.
+    fn send_next(&mut self, node: NodeId) {
+        let raft = &mut self.node.raft;
+        let next = |raft: &Raft<_>| raft.prs().get(node.0).map(|progress| progress.next_idx);
+        let mut sent = next(raft);
+        while let Some(from) = sent {
+            raft.send_append(node.0);
+            let last = raft.raft_log.last_index();
+            sent = next(raft).filter(|next| (from + 1..=last).contains(next));
+        }
     }
 
     /// The packets to be sent now.
@@ -216,7 +271,7 @@ impl<L: ReplicaLog> Group<L> {
         self.placed_bytes - self.committed_bytes
     }
 
-    /// The others, as this leader knows them; nobody on a follower.
+    /// The others, as this leader knows them; none on a follower.
     pub fn followers(&self) -> Vec<Follower> {
         let raft = &self.node.raft;
         if raft.state != StateRole::Leader {

@@ -6,6 +6,7 @@ use crate::{GroupError, Members, Options, ReplicaLog};
 use raft::eraftpb::HardState;
 use raft::{Config, RawNode};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 impl<L: ReplicaLog> Group<L> {
     /// Takes a log into use. One of a new group has been given its founders by
@@ -17,6 +18,9 @@ impl<L: ReplicaLog> Group<L> {
         let vote = log.vote();
         let members = Members::decode(&vote.members).ok_or(GroupError::Members)?;
         let changes = log.members_after(vote.members_index)?;
+        let changes: BTreeMap<_, _> =
+            changes.iter().map(|entry| (entry.id.index, log.payload(entry))).collect();
+        let indices: Vec<u64> = changes.keys().copied().collect();
         let known = log.committed_hint().max(vote.members_index).max(log.before_first().index);
         let begin = HardState {
             term: vote.term.max(log.last().term),
@@ -30,10 +34,10 @@ impl<L: ReplicaLog> Group<L> {
             log,
             begin,
             members: members.clone(),
-            changes: changes.iter().copied().collect(),
-            wants_names: Cell::new(false),
+            changes,
             read_left: Cell::new(options.read_bytes),
             unread: Cell::default(),
+            awaited: RefCell::default(),
             lacking: RefCell::default(),
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());
@@ -49,8 +53,10 @@ impl<L: ReplicaLog> Group<L> {
             applied: VecDeque::new(),
             unsynced: VecDeque::new(),
             packets: Vec::new(),
+            probed: BTreeMap::new(),
             held: Held::default(),
             serving: None,
+            proving: None,
             committed: commit,
             placed: VecDeque::new(),
             placed_bytes: 0,
@@ -59,7 +65,7 @@ impl<L: ReplicaLog> Group<L> {
             disk_stands_still: false,
         };
         // Committed, but the node stopped before it had saved what they made of the members.
-        for index in changes.into_iter().filter(|index| *index <= commit) {
+        for index in indices.into_iter().filter(|index| *index <= commit) {
             group.change_takes_effect(index)?;
         }
         group.log_mut().commit(commit)?;

@@ -26,17 +26,17 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     fn handle_one(&mut self) -> Result<(), GroupError> {
-        self.node.store().wants_names.set(true);
         let mut ready = self.node.ready();
-        self.node.store().wants_names.set(false);
         self.stop_serving();
         // First these: a cut waits for what has a ticket, and the log was asked whether it has to wait before that.
-        self.write_in_runs(&ready.take_entries())?;
+        let made = self.write_in_runs(&ready.take_entries())?;
         if let Some(state) = ready.hs() {
             self.save_promise(state)?;
         }
-        let now = self.to_packets(ready.take_messages())?;
-        let later = self.to_packets(ready.take_persisted_messages())?;
+        let mut now = ready.take_messages();
+        self.shorten_probes(&mut now);
+        let now = to_packets(now, &made);
+        let later = to_packets(ready.take_persisted_messages(), &made);
         let packets = self.say(now, later);
         let (number, ticket) = (ready.number(), self.log().written());
         self.unsynced.push_back(Unsynced { number, ticket, packets });
@@ -63,7 +63,7 @@ impl<L: ReplicaLog> Group<L> {
         let raft = &self.node.raft;
         let leads = raft.state == StateRole::Leader;
         if self.serving.is_some_and(|term| !leads || raft.term != term) {
-            self.serving = None;
+            (self.serving, self.proving) = (None, None);
             self.node.mut_store().log.follow();
         }
     }
@@ -99,35 +99,41 @@ impl<L: ReplicaLog> Group<L> {
     }
 
     /// Puts entries into the log. Before a change of members, the log is told what is committed: with the change it will
-    /// know after a restart that the one before was, see [`ReplicaLog::committed_hint`].
-    fn write_in_runs(&mut self, entries: &[EngineEntry]) -> Result<(), GroupError> {
+    /// know after a restart that the one before was, see [`ReplicaLog::committed_hint`]. Returns those that the engine has made, as
+    /// they stand in the log.
+    fn write_in_runs(&mut self, entries: &[EngineEntry]) -> Result<Vec<Entry>, GroupError> {
+        let mut made = Vec::new();
         for run in entries.chunk_by(|_, next| next.entry_type == EntryType::EntryNormal) {
             self.publish_commit(run[0].index - 1)?;
-            self.write(run)?;
+            self.write(run, &mut made)?;
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Puts entries into the log: those of another leader where it has them, those that the engine has made where there
     /// is room. What this leader has proposed is there already.
-    fn write(&mut self, entries: &[EngineEntry]) -> Result<(), GroupError> {
+    fn write(&mut self, entries: &[EngineEntry], made: &mut Vec<Entry>) -> Result<(), GroupError> {
         let Some(first) = entries.first() else { return Ok(()) };
         let store = self.node.mut_store();
         let _ = store.changes.split_off(&first.index);
         let mut theirs = Vec::new();
         for entry in entries {
-            if entry.entry_type != EntryType::EntryNormal {
-                store.changes.insert(entry.index);
-            }
             let id = EntryId { term: entry.term, index: entry.index };
-            if let Some(framed) = from_engine(entry) {
+            let framed = from_engine(entry);
+            if entry.entry_type != EntryType::EntryNormal {
+                let payload = framed.as_ref().map(|framed| store.log.payload(framed));
+                store.changes.insert(entry.index, payload.unwrap_or_else(|| entry.data.clone()));
+            }
+            if let Some(framed) = framed {
                 let is_there = store.log.term(id.index) == Some(id.term);
                 if !is_there || !theirs.is_empty() {
                     theirs.push(framed);
                 }
             } else {
                 let kind = kind_of_made(entry);
-                store.log.place_bare(id, kind, &entry.data).map_err(into_log_error)?;
+                let placed = store.log.place_bare(id, kind, &entry.data);
+                let frame = placed.map_err(into_log_error)?.frame;
+                made.push(Entry { id, kind, frame });
             }
         }
         if !theirs.is_empty() {
@@ -150,25 +156,6 @@ impl<L: ReplicaLog> Group<L> {
         if let Some(number) = number {
             self.node.on_persist_ready(number);
         }
-    }
-
-    fn to_packets(&self, messages: Vec<Message>) -> Result<Vec<Packet>, LogError> {
-        let mut packets = Vec::with_capacity(messages.len());
-        for mut message in messages {
-            for entry in message.entries.iter_mut().filter(|entry| from_engine(entry).is_none()) {
-                *entry = to_engine(&self.placed_entry(entry.index)?);
-            }
-            if Packet::can_be_sent(&message) {
-                packets.push(Packet { message });
-            }
-        }
-        Ok(packets)
-    }
-
-    /// An entry that the engine has made, as it stands in the log.
-    fn placed_entry(&self, index: u64) -> Result<Entry, LogError> {
-        let mut read = self.log().read(index, index + 1, u64::MAX)?;
-        read.pop().ok_or_else(|| LogError(format!("entry {index} was placed, but can't be read")))
     }
 
     fn apply(&mut self, committed: &[EngineEntry]) -> Result<(), GroupError> {
@@ -196,7 +183,8 @@ impl<L: ReplicaLog> Group<L> {
 
     /// The change of members at `index` is committed. A start applies it again until they are saved.
     pub(super) fn change_takes_effect(&mut self, index: u64) -> Result<(), GroupError> {
-        let payload = self.log().payload(index)?;
+        let payload = self.node.mut_store().changes.remove(&index);
+        let payload = payload.ok_or(GroupError::Change(index))?;
         if payload.len() > CHANGE_BYTES_MAX {
             return Err(GroupError::Change(index));
         }
@@ -228,6 +216,22 @@ impl<L: ReplicaLog> Group<L> {
         }
         Ok(())
     }
+}
+
+/// What is to be sent, with entries that the engine has made as they stand in the log.
+fn to_packets(messages: Vec<Message>, made: &[Entry]) -> Vec<Packet> {
+    let mut packets = Vec::with_capacity(messages.len());
+    for mut message in messages {
+        for entry in message.entries.iter_mut().filter(|entry| from_engine(entry).is_none()) {
+            if let Some(made) = made.iter().find(|made| made.id.index == entry.index) {
+                *entry = to_engine(made);
+            }
+        }
+        if Packet::can_be_sent(&message) {
+            packets.push(Packet { message });
+        }
+    }
+    packets
 }
 
 fn into_log_error(error: PlaceError) -> LogError {

@@ -31,7 +31,7 @@ pub struct MemberConfig {
 
 /// Where a node's copy of a group's log comes from.
 ///
-/// Whoever gives out the number of a node sees to it that a copy which was there before is not made anew under the same
+/// The caller that gives out a node's number sees to it that a copy which was there before is not made anew under the same
 /// number: what it has promised would be forgotten.
 #[derive(Clone, Debug)]
 pub enum Origin {

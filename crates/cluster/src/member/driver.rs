@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Entries that are proposed before it is looked what else waits.
+/// Entries that are proposed at once, before a look at what else waits.
 const ENTRIES_A_TURN: usize = 8;
 /// After so many ticks in which nothing was committed, though something waits, the broker is told that there is no room.
 const STALLED_TICKS: u32 = 10;
@@ -107,12 +107,17 @@ impl Driver {
         if waiting.room {
             self.group.room()?;
         }
+        if waiting.fetched {
+            self.group.fetched()?;
+        }
         if ticked {
             self.group.tick()?;
         }
-        // What nobody waits for is proposed at a tick.
+        // What has no one waiting for it is proposed at a tick.
         self.wants_to_propose |= waiting.gathered || ticked;
         self.propose()?;
+        // Behind the packets: they may have ended the round before.
+        self.group.prove_lead();
         for command in waiting.commands {
             self.obey(command)?;
         }
@@ -201,7 +206,7 @@ impl Driver {
                 if above.is_some_and(|above| self.group.term() <= above) {
                     self.group.step_down()?;
                 }
-                // Whoever has asked may be gone.
+                // The caller may be gone.
                 let _ = answer.send(self.giver());
                 return Ok(());
             }
@@ -214,7 +219,7 @@ impl Driver {
             Err(ProposeError::Failed(error)) => Some(LogError(error.to_string()).into()),
             _ => None,
         };
-        // Whoever has asked may be gone.
+        // The caller may be gone.
         let _ = answer.send(done);
         failed.map_or(Ok(()), Err)
     }
@@ -279,7 +284,7 @@ impl Driver {
         voters.iter().filter(is_heard).count() > voters.len() / 2
     }
 
-    /// Says what has changed: packets to the others, and who leads to whoever wants to know.
+    /// Says what has changed: packets to the others, and to those that watch it, who leads.
     fn tell(&mut self) {
         let mut by_node: BTreeMap<NodeId, Vec<_>> = BTreeMap::new();
         for packet in self.group.take_packets() {
@@ -305,7 +310,7 @@ impl Driver {
         }
     }
 
-    /// Before anybody is told.
+    /// Before those that watch the lead are told.
     fn change_lead(&self, now: &Leadership) {
         let log = self.group.log();
         let lead = match (now, log.serving()) {
@@ -321,7 +326,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Nobody commits any more: who has appended shall not wait.
+        // Nothing is committed any more: a thread that has appended shall not wait.
         *self.shared.lead.lock() = None;
         self.shared.replica.follow();
         self.shared.leadership.send_replace(Leadership::Following { leader: None });

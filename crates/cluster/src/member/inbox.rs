@@ -41,8 +41,12 @@ pub(crate) struct Waiting {
     pub synced: bool,
     /// The log has more files, or none.
     pub room: bool,
+    /// Entries that followers lack were read.
+    pub fetched: bool,
     /// Something was appended that has to be proposed.
     pub gathered: bool,
+    /// An answer waits for a proof that this node leads.
+    pub proof_wanted: bool,
     pub commands: Vec<Command>,
     /// The log can't take what this leader's broker has done.
     pub overrun: bool,
@@ -73,7 +77,7 @@ impl Inbox {
         self.filled.notify_one();
     }
 
-    /// False if nobody is there any more.
+    /// False if the member has stopped.
     pub fn put_command(&self, command: Command) -> bool {
         let mut waiting = self.waiting.lock();
         let is_there = !waiting.stop;
@@ -101,9 +105,10 @@ impl Inbox {
     /// Whether there is something to be taken.
     pub fn is_filled(&self) -> bool {
         let waiting = self.waiting.lock();
-        let Waiting { packets, packet_bytes: _, synced, room, gathered, .. } = &*waiting;
-        let Waiting { commands, overrun, failed, stop, .. } = &*waiting;
-        let has_said = *synced || *room || *gathered || *overrun || *stop || failed.is_some();
+        let Waiting { packets, packet_bytes: _, synced, room, fetched, gathered, .. } = &*waiting;
+        let Waiting { proof_wanted, commands, overrun, failed, stop, .. } = &*waiting;
+        let has_said = *synced || *room || *fetched || *gathered || *proof_wanted || *overrun;
+        let has_said = has_said || *stop || failed.is_some();
         has_said || !packets.is_empty() || !commands.is_empty()
     }
 
@@ -126,8 +131,18 @@ impl Events for Inbox {
         self.filled.notify_one();
     }
 
+    fn proof_wanted(&self) {
+        self.waiting.lock().proof_wanted = true;
+        self.filled.notify_one();
+    }
+
     fn room(&self) {
         self.waiting.lock().room = true;
+        self.filled.notify_one();
+    }
+
+    fn fetched(&self) {
+        self.waiting.lock().fetched = true;
         self.filled.notify_one();
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A task of the thread owns the [`Group`](crate::Group). What comes from elsewhere goes through an inbox with bounds: packets from
 //! the transport, word from the log thread, and an operator's wishes. What goes out are packets, to [`Peers`], and who
-//! leads, to whoever watches [`Member::leadership`].
+//! leads, to those that watch [`Member::leadership`].
 
 mod config;
 mod driver;
@@ -21,7 +21,7 @@ use crate::shard::{CheckpointThread, FollowerCheckpointError, ReplicatedShards};
 use crate::{Change, NodeId, Packet, ProposeError};
 use courser_journal::replica::{MendError, Piece, Replica};
 use courser_journal::{Journal, Pass, Scrubbing};
-use courser_store::MemoryGauge;
+use courser_store::{MemoryGauge, critical};
 use inbox::{Command, Inbox};
 use parking_lot::Mutex;
 use run::Running;
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub inbox: Arc<Inbox>,
     pub leadership: watch::Sender<Leadership>,
     pub status: Mutex<Status>,
-    /// What this leader appends to, until somebody takes it.
+    /// What this leader appends to, until the shard takes it.
     pub lead: Mutex<Option<Lead>>,
     /// Held by who makes a checkpoint of a follower, and by who restores what a leader begins with.
     pub restoring: Mutex<()>,
@@ -90,7 +90,7 @@ impl Member {
         Ok(member)
     }
 
-    /// As [`Member::start`], without threads: whoever has the [`Driver`] runs the group. For seeded tests.
+    /// As [`Member::start`], without threads: the owner of the [`Driver`] runs the group. For seeded tests.
     ///
     /// # Errors
     /// Why the group can't run here.
@@ -159,6 +159,7 @@ impl Member {
     /// Why there is none now.
     pub fn copy(&self, needs_term_above: Option<u64>) -> Result<CopySource, CopyError> {
         let giver = |above| {
+            critical::assert_outside("a group is asked");
             let (answer, answered) = mpsc::sync_channel(1);
             let is_there = self.shared.inbox.put_command(Command::Give { above, answer });
             is_there.then(|| answered.recv().ok().flatten()).flatten()
@@ -198,12 +199,17 @@ impl Member {
         self.shared.replica.want(piece);
     }
 
-    /// A piece of the log for a node whose disk has damaged it, and what follows it: see [`Replica::stretch`].
+    /// Some of a piece of the log for a node whose disk has damaged it, and what follows it: see [`Replica::part`].
     ///
     /// # Errors
     /// When it can't be said now.
-    pub fn stretch(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
-        self.shared.replica.stretch(piece)
+    pub fn part(
+        &self,
+        piece: Piece,
+        from: usize,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, MendError> {
+        self.shared.replica.part(piece, from, max_bytes)
     }
 
     /// Writes a piece again that another node has: see [`Replica::mend`].
@@ -212,6 +218,16 @@ impl Member {
     /// Why it is not written.
     pub fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<Vec<Piece>, MendError> {
         self.shared.replica.mend(piece, bytes)
+    }
+
+    /// Another node has freed this piece: see [`Replica::is_freed_elsewhere`].
+    pub fn is_freed_elsewhere(&self, piece: Piece) {
+        self.shared.replica.is_freed_elsewhere(piece);
+    }
+
+    /// Whether no broker can be opened on this node's log any more: see [`Replica::needs_copy`].
+    pub fn needs_copy(&self) -> bool {
+        self.shared.replica.needs_copy()
     }
 
     /// No other node has this piece: see [`Replica::give_up`].
@@ -233,6 +249,7 @@ impl Member {
         &self,
         command: impl FnOnce(mpsc::SyncSender<Result<(), ProposeError>>) -> Command,
     ) -> Result<(), ProposeError> {
+        critical::assert_outside("a group is asked");
         let (answer, answered) = mpsc::sync_channel(1);
         if !self.shared.inbox.put_command(command(answer)) {
             return Err(ProposeError::NotLeader);

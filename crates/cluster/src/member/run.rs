@@ -2,6 +2,7 @@
 
 use super::{Driver, GroupThread, Leadership, Shared};
 use crate::NodeId;
+use courser_store::critical;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -15,6 +16,7 @@ pub(super) struct Running(mpsc::Receiver<()>);
 impl Running {
     /// Waits until nothing of it is used any more. Not on its own thread.
     pub fn wait(self) {
+        critical::assert_outside("a group's end is waited for");
         // Nothing is sent: the other end goes with the group.
         let _ = self.0.recv();
     }
@@ -41,7 +43,7 @@ pub(super) fn spawn(driver: Driver, tick: Duration, thread: &GroupThread) -> Run
     Running(ended)
 }
 
-/// Returns the leader without a copy of whose log this node can't go on, or nobody if it was stopped.
+/// Returns the leader without a copy of whose log this node can't go on, or `None` if it was stopped.
 async fn run(mut driver: Driver, tick: Duration) -> Result<Option<NodeId>, String> {
     let inbox = Arc::clone(&driver.shared.inbox);
     // The only clock of the group: it counts ticks, and nothing is decided by what time it is.
@@ -54,7 +56,7 @@ async fn run(mut driver: Driver, tick: Duration) -> Result<Option<NodeId>, Strin
             _ = ticks.tick() => true,
             () = inbox.filled() => false,
         };
-        // The engine panics when somebody contradicts what is committed. Nothing of the group is used after that.
+        // The engine panics when a message contradicts what is committed. Nothing of the group is used after that.
         match catch_unwind(AssertUnwindSafe(|| driver.turn(ticked))) {
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => return Ok(driver.lacks()),

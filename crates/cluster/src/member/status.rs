@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Who leads the group, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// Another node, or nobody that is known.
+    /// Another node, or one that is not known.
     Following {
         /// Which node.
         leader: Option<NodeId>,

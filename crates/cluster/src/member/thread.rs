@@ -1,9 +1,10 @@
 //! The thread of a node's group, and of the connections on which its packets travel.
 //!
-//! It is a tokio runtime of its own: a packet is read, handled and answered there by one thread, which nobody has to wake in between.
-//! Whoever serves clients is not held up by it, nor does it wait for them; but for connections with TLS that another node has opened:
+//! It is a tokio runtime of its own: a packet is read, handled and answered there by one thread, with no other one to wake in between.
+//! It does not hold up the threads that serve clients, nor wait for them; but for connections with TLS that another node has opened:
 //! the runtime that took them watches their sockets.
 
+use courser_store::critical::{self, Section};
 use std::io;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -25,16 +26,18 @@ impl GroupThread {
     pub fn start() -> io::Result<Self> {
         let (made, runtime) = mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel::<()>();
-        // The runtime is made there: whoever starts this may be in another one, where none can be dropped.
+        // The runtime is made there: the caller may be in another one, where none can be dropped.
         let thread = thread::Builder::new().name("group".into()).spawn(move || {
             let runtime = match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(error) => return drop(made.send(Err(error))),
             };
+            let section = critical::enter(Section::GroupThread);
             if made.send(Ok(runtime.handle().clone())).is_ok() {
                 // An error means that it was dropped: it is to end as well.
                 let _ = runtime.block_on(stopped);
             }
+            drop(section);
             // A name that is being looked up is not waited for.
             runtime.shutdown_background();
         })?;

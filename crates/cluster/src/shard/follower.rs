@@ -2,18 +2,19 @@
 
 use super::restore::{RestoreError, Restored, restore};
 use crate::member::Shared;
-use courser_journal::CheckpointError;
 use courser_journal::replica::{ReadEntryError, Replica};
+use courser_journal::{CheckpointError, Repeated, rest_after_failure};
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// How often it is looked whether one is wanted.
+/// How often the thread looks whether one is wanted.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How long to rest behind one that was made for want of room: it may take long, and the next one free little.
+/// How long to rest behind one that was made because room was short: it may take long, and the next one free little.
 const REST: Duration = Duration::from_secs(5);
 
 /// The thread that makes them. Ends when it is dropped.
@@ -55,7 +56,7 @@ impl Drop for CheckpointThread {
 }
 
 fn run(shared: &Shared, stop: &Stop) {
-    let mut pause = LOOK_AGAIN;
+    let (mut pause, failures) = (LOOK_AGAIN, Repeated::default());
     loop {
         let mut lock = stop.lock.lock();
         if stop.wanted.load(Relaxed) {
@@ -69,13 +70,19 @@ fn run(shared: &Shared, stop: &Stop) {
         if !is_wanted(&shared.replica) {
             continue;
         }
+        let begun = Instant::now();
         match make(shared, &mut || !stop.wanted.load(Relaxed)) {
             Ok(()) => {}
             Err(error) if error.is_unwanted() => {}
-            Err(error) => tracing::warn!(%error, "no checkpoint of the copy could be made"),
+            Err(error) => {
+                pause = rest_after_failure(begun.elapsed());
+                if let Some(others) = failures.line(Instant::now().into_std()) {
+                    tracing::warn!(%error, others, "no checkpoint of the copy could be made");
+                }
+            }
         }
         if !shared.replica.has_room() {
-            pause = REST;
+            pause = pause.max(REST);
         }
     }
 }

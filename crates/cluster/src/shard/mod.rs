@@ -2,7 +2,7 @@
 //!
 //! On the leader it is a [`JournalStore`] whose appends are proposed to the others, and durable when a majority has them.
 //! What a broker begins with is read from the last checkpoint and the committed entries behind it. A follower serves
-//! nobody: now and then it makes a checkpoint of what is committed, so that its log does not grow, and that it can serve
+//! no clients: now and then it makes a checkpoint of what is committed, so that its log does not grow, and that it can serve
 //! soon when it is elected.
 
 mod follower;

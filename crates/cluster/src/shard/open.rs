@@ -76,7 +76,7 @@ impl OpenShard for ReplicatedShard {
     }
 }
 
-/// Says that somebody was woken.
+/// Says that it was woken.
 #[derive(Default)]
 struct Signal {
     woken: Mutex<bool>,

@@ -1,10 +1,10 @@
 //! What the committed entries of a copy come to.
 
 use courser_journal::OpenError;
-use courser_journal::replica::{ReadEntryError, Replica};
+use courser_journal::replica::{Entry, ReadEntryError, Replica};
 use courser_store::change::Replayed;
 use courser_store::{Lsn, Position, Progress, Recovered};
-use std::io::{self, Read};
+use std::mem;
 
 /// Bytes of entries that are read at once.
 const READ_BYTES: u64 = 4 << 20;
@@ -19,12 +19,9 @@ pub struct Restored {
 /// Why it can't be found out what is committed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// A file can't be opened.
+    /// Neither checkpoint can be read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The checkpoint can't be read.
-    #[error("the checkpoint can't be read: {0}")]
-    Checkpoint(io::Error),
     /// The checkpoint is whole, and makes no sense.
     #[error("the checkpoint is malformed")]
     MalformedCheckpoint,
@@ -46,44 +43,48 @@ pub fn restore(
     go_on: &mut dyn FnMut() -> bool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Restored, RestoreError> {
-    // First this: another checkpoint may be made meanwhile, and needs less.
-    let mut next = replica.last_in_checkpoint().index + 1;
-    let (mut recovered, mut start) = (Recovered::default(), Lsn(0));
-    if let Some(mut checkpoint) = replica.checkpoint_data()? {
-        start = checkpoint.start();
-        let mut bytes = Vec::new();
-        checkpoint.read_to_end(&mut bytes).map_err(RestoreError::Checkpoint)?;
-        let found = Recovered::from_checkpoint(&bytes);
-        recovered = found.ok_or(RestoreError::MalformedCheckpoint)?;
-    }
-    let (mut records, mut malformed) = (0, None);
+    let mut checkpoint = replica.checkpointed()?;
+    let recovered = Recovered::from_checkpoint(&mem::take(&mut checkpoint.data));
+    let recovered = recovered.ok_or(RestoreError::MalformedCheckpoint)?;
+    let mut restored = Restored { recovered, records: 0 };
+    let (start, mut next) = (checkpoint.start, checkpoint.last().index + 1);
+    let mut applied = Ok(());
+    replica.read_kept(&checkpoint, &mut |entry| {
+        applied = if go_on() { restored.apply(entry, start) } else { Err(RestoreError::Unwanted) };
+        next += 1;
+        applied.is_ok()
+    })?;
+    applied?;
     let total_bytes = replica.end().0.saturating_sub(start.0);
     while next <= last {
         if !go_on() {
             return Err(RestoreError::Unwanted);
         }
         let entries = replica.read(next, last + 1, READ_BYTES)?;
-        for entry in &entries {
-            entry.for_each_record(&mut |lsn, record| {
-                let position = Position::from(lsn);
-                // What the checkpoint has already would be applied twice.
-                if lsn < start || malformed.is_some() {
-                    return;
-                }
-                match Replayed::parse(record) {
-                    Some(change) => recovered.apply(position, change),
-                    None => malformed = Some(position),
-                }
-                records += 1;
-            });
-        }
-        if let Some(position) = malformed {
-            return Err(RestoreError::Record(position));
-        }
-        let read_to = entries.last().map_or(start, |entry| entry.end());
+        entries.iter().try_for_each(|entry| restored.apply(entry, start))?;
+        let read_to = entries.last().map_or(start, Entry::end);
         let read_bytes = read_to.0.saturating_sub(start.0);
         progress(Progress { read_bytes, total_bytes });
         next += entries.len() as u64;
     }
-    Ok(Restored { recovered, records })
+    Ok(restored)
+}
+
+impl Restored {
+    /// Applies the records of an entry from `start` on: what the checkpoint has already would be applied twice.
+    fn apply(&mut self, entry: &Entry, start: Lsn) -> Result<(), RestoreError> {
+        let mut malformed = None;
+        entry.for_each_record(&mut |lsn, record| {
+            let position = Position::from(lsn);
+            if lsn < start || malformed.is_some() {
+                return;
+            }
+            match Replayed::parse(record) {
+                Some(change) => self.recovered.apply(position, change),
+                None => malformed = Some(position),
+            }
+            self.records += 1;
+        });
+        malformed.map_or(Ok(()), |position| Err(RestoreError::Record(position)))
+    }
 }

@@ -38,7 +38,7 @@ async fn read(stream: &mut Stream) -> io::Result<(bool, String)> {
     Ok((is_refusal, text))
 }
 
-/// Sends the answer to a question. Whoever asked may be gone.
+/// Sends the answer to a question. The node that asked may be gone.
 pub(super) async fn answer(mut stream: Stream, answer: Result<String, String>) {
     let (is_refusal, text) = match &answer {
         Ok(text) if text.len() > ANSWER_BYTES_MAX => (true, "the answer is longer than 64 MiB"),

@@ -88,10 +88,10 @@ pub(super) struct Accepted {
 /// Why there is no connection to a node.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// Nobody is there.
+    /// No process listens there.
     #[error("can't be reached: {0}")]
     Unreachable(io::Error),
-    /// Nobody answers.
+    /// No answer comes.
     #[error("does not answer")]
     TimedOut,
     /// It is no node, or breaks off.

@@ -1,7 +1,7 @@
 //! Connections on which packets go to other nodes.
 
 use super::about::About;
-use super::frames::{self, PING, PONG};
+use super::frames::{self, PART_BYTES, PING, PONG, Parts};
 use super::handshake::{Endpoint, Purpose};
 use super::stream::Stream;
 use crate::packet::Packet;
@@ -18,11 +18,13 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// Bytes that wait for one node; what comes beyond is dropped, as if it had been lost, and said again later. One packet
-/// may always wait.
+/// Bytes of entries that wait for one node; what comes beyond is dropped, as if it had been lost, and said again later. One
+/// packet may always wait.
 const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Packets that may wait without entries.
+const WAITING_WORDS_MAX: usize = 4096;
 /// Bytes that are put together for one write.
-const WRITE_BYTES: usize = 256 << 10;
+const WRITE_BYTES: usize = PART_BYTES;
 /// How long to wait before the first and the last of many attempts to connect.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// How often the other end is asked whether it is there.
@@ -120,9 +122,12 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    packets: VecDeque<Packet>,
+    /// What a leader sends of its log, in this order.
+    appends: VecDeque<Packet>,
     bytes: usize,
-    /// There is a connection. Otherwise nothing waits: what is old when it arrives helps nobody.
+    /// What else is said, as that the leader is there: it goes before, for entries may take long.
+    words: VecDeque<Packet>,
+    /// There is a connection. Otherwise nothing waits: what is old when it arrives is of no use.
     is_open: bool,
     /// The other end takes part in the group.
     takes_part: bool,
@@ -134,14 +139,17 @@ impl Queue {
         if !waiting.is_open {
             return;
         }
-        for packet in packets {
+        let (appends, words): (Vec<_>, Vec<_>) = packets.into_iter().partition(Packet::appends);
+        for packet in appends {
             let bytes = packet.encoded_len();
             if waiting.bytes > 0 && waiting.bytes + bytes > WAITING_BYTES_MAX {
                 break;
             }
             waiting.bytes += bytes;
-            waiting.packets.push_back(packet);
+            waiting.appends.push_back(packet);
         }
+        let room = WAITING_WORDS_MAX - waiting.words.len();
+        waiting.words.extend(words.into_iter().take(room));
         drop(waiting);
         self.wake.notify_one();
     }
@@ -157,15 +165,33 @@ impl Queue {
         self.waiting.lock().takes_part = takes_part;
     }
 
-    /// Takes what makes up one write.
-    fn pop(&self, out: &mut BytesMut) {
+    /// Takes what makes up one write. `long` is the packet of which parts were sent last, if not all were.
+    fn pop(&self, long: &mut Option<Parts>, out: &mut BytesMut) {
         while out.len() < WRITE_BYTES {
-            let mut waiting = self.waiting.lock();
-            let Some(packet) = waiting.packets.pop_front() else { return };
-            waiting.bytes -= packet.encoded_len();
-            drop(waiting);
-            frames::encode(&packet, out);
+            match (self.next(long.is_none()), &mut *long) {
+                (Some(packet), None) if packet.encoded_len() > PART_BYTES => {
+                    *long = Some(Parts::new(&packet));
+                }
+                (Some(packet), _) => frames::encode(&packet, out),
+                (None, Some(parts)) => {
+                    if !parts.encode_next(out) {
+                        *long = None;
+                    }
+                }
+                (None, None) => return,
+            }
         }
+    }
+
+    /// The next packet; one with entries only if that is wanted.
+    fn next(&self, with_entries: bool) -> Option<Packet> {
+        let mut waiting = self.waiting.lock();
+        if let Some(packet) = waiting.words.pop_front() {
+            return Some(packet);
+        }
+        let packet = waiting.appends.pop_front_if(|_| with_entries)?;
+        waiting.bytes -= packet.encoded_len();
+        Some(packet)
     }
 }
 
@@ -246,7 +272,7 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
     };
     let sending = async {
         let mut ping_at = Instant::now();
-        let mut out = BytesMut::new();
+        let (mut out, mut long) = (BytesMut::new(), None);
         loop {
             tokio::select! {
                 () = queue.wake.notified() => {}
@@ -257,7 +283,7 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
                 }
             }
             loop {
-                queue.pop(&mut out);
+                queue.pop(&mut long, &mut out);
                 if out.is_empty() {
                     break;
                 }
@@ -265,7 +291,7 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
                     if let Err(error) = outgoing.write_all(part).await {
                         return error;
                     }
-                    // Whoever takes this much is there, though it answers only behind it.
+                    // A node that takes this much is there, though it answers only behind it.
                     if part.len() == WRITE_BYTES {
                         heard.send_replace(Instant::now());
                     }
@@ -298,3 +324,6 @@ async fn carry(stream: Stream, queue: &Queue) -> io::Error {
         error = silence => error,
     }
 }
+
+#[cfg(test)]
+mod tests;

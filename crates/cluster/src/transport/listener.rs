@@ -11,6 +11,7 @@ use super::handshake::{Accepted, Endpoint, HandshakeError, Purpose};
 use super::stream::Stream;
 use crate::packet::Packet;
 use crate::{GroupNumber, NodeId};
+use bytes::BytesMut;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
@@ -240,8 +241,9 @@ async fn receive(
     incoming: &Weak<dyn Incoming>,
 ) -> io::Result<Infallible> {
     let mut stream = BufReader::with_capacity(READ_BYTES, stream);
+    let mut parts = BytesMut::new();
     loop {
-        match frames::read(&mut stream).await? {
+        match frames::read(&mut stream, &mut parts).await? {
             Frame::Ping => {
                 let incoming = incoming.upgrade().ok_or(io::ErrorKind::ConnectionAborted)?;
                 let answer = if incoming.takes_part(group) { PONG } else { IDLE };

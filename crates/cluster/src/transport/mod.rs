@@ -3,7 +3,7 @@
 //! A connection begins with a [handshake](Endpoint): both ends prove that they know the cluster's secret and say who they
 //! are. What follows depends on its [`Purpose`]: nothing, packets of a group in one direction, a question and its answer, or
 //! the bytes of a client's connection. [`Links`] keeps one connection for packets to each other node and never blocks
-//! whoever sends; [`listen`] takes what comes.
+//! the sender; [`listen`] takes what comes.
 
 mod about;
 mod alive;

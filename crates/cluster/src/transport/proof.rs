@@ -5,7 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
 
-/// Bytes of a secret. What nodes prove with it can be tried against guesses by whoever pretends to be a node.
+/// Bytes of a secret. What nodes prove with it can be tried against guesses by anyone who pretends to be a node.
 pub const SECRET_BYTES_MIN: usize = 16;
 
 /// Bytes of a proof.

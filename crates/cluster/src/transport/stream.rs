@@ -1,5 +1,6 @@
 //! The bytes of a connection between nodes, with TLS and without.
 
+use courser_store::critical::{self, Work};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,9 +14,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// A connection between nodes.
 pub enum Stream {
-    /// Whoever sees the network can read it.
+    /// Anyone who sees the network can read it.
     Plain(TcpStream),
-    /// Nobody else can read it.
+    /// Only its two ends can read it.
     Secured(Box<dyn Secured>),
 }
 
@@ -23,6 +24,9 @@ pub enum Stream {
 pub trait Secured: ByteStream {
     /// The connection below.
     fn socket(&self) -> &TcpStream;
+
+    /// Bytes that the connection below has taken.
+    fn written(&self) -> u64;
 }
 
 impl Stream {
@@ -46,7 +50,16 @@ impl Stream {
         }
     }
 
+    /// Bytes that have gone on, of what a secured connection was given: it keeps some of that.
+    pub fn passed_on(&self) -> u64 {
+        match self {
+            Stream::Plain(_) => 0,
+            Stream::Secured(stream) => stream.written(),
+        }
+    }
+
     fn inner(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
+        critical::check(Work::Socket);
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream),
             Stream::Secured(stream) => Pin::new(&mut **stream as &mut dyn ByteStream),

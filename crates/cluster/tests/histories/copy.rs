@@ -26,6 +26,12 @@ pub trait Copy: ReplicaLog + Sized {
     /// A batch of one record, to be proposed. Only to a copy that serves.
     fn batch(&mut self, record: Record) -> Self::Batch;
 
+    /// Asks for a round that proves that this copy leads. Only to one that serves.
+    fn want_proof(&mut self) -> u64;
+
+    /// The last round that has proven it.
+    fn proven(&self) -> u64;
+
     /// The records of an entry.
     fn records(entry: &Entry) -> Vec<Record>;
 }
@@ -70,7 +76,7 @@ impl Copy for JournalLog {
     }
 
     fn entry(&self, index: u64) -> Option<Entry> {
-        self.read(index, index + 1, u64::MAX).ok()?.pop()
+        self.fetch(index, index + 1, u64::MAX).ok()??.pop()
     }
 
     fn batch(&mut self, record: Record) {
@@ -80,6 +86,14 @@ impl Copy for JournalLog {
         let mode = AppendMode { sync: true, reserve: false };
         // A disk that fails is noticed by what is done next.
         let _ = journal.append(&mut batch, mode);
+    }
+
+    fn want_proof(&mut self) -> u64 {
+        self.serving().expect("it serves").prove_lead().0
+    }
+
+    fn proven(&self) -> u64 {
+        self.serving().map_or(0, |journal| journal.proven().0)
     }
 
     fn records(entry: &Entry) -> Vec<Record> {

@@ -14,7 +14,7 @@ fn led(others: usize) -> (World, usize) {
     led_on(others)
 }
 
-fn led_on<C: Copy>(others: usize) -> (AnyWorld<C>, usize) {
+pub fn led_on<C: Copy>(others: usize) -> (AnyWorld<C>, usize) {
     let mut world = AnyWorld::new(1, 3, others);
     world.settle();
     let leader = world.leader().expect("a settled group has a leader");
@@ -22,7 +22,7 @@ fn led_on<C: Copy>(others: usize) -> (AnyWorld<C>, usize) {
 }
 
 #[test]
-fn a_leader_that_hears_from_nobody_stops_serving() {
+fn a_leader_that_hears_from_no_node_stops_serving() {
     let (mut world, leader) = led(0);
     world.cut_off(leader);
     let ticks = 2 * Options::new(NodeId(1)).election_ticks;

@@ -2,22 +2,26 @@
 //!
 //! It writes nothing by itself: [`TestLog::flush`] is the round of a log thread.
 
+mod frames;
+
 use crate::copy::Copy;
 use crate::model::Record;
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use courser_cluster::{
     Entry, EntryId, EntryKind, LogError, Members, NodeId, PlaceError, Placed, ReplicaLog, Vote,
 };
 use courser_journal::testing::FakeDisk;
 use courser_journal::{Disk, OpenMode};
 use courser_store::Lsn;
+use frames::{
+    OWN_LEN, decode_own, decode_vote, encode_frame, encode_own, encode_vote, entry_of, frame_at,
+    payload_of, start_of, term_before,
+};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Bytes in front of a frame's payload.
-const HEAD_LEN: usize = 48;
-/// Bytes behind a frame that are this copy's own: what was known to be committed, and a sum.
-const OWN_LEN: usize = 12;
 /// A leader leaves this much room now and then, as a journal does where a segment ends.
 const GAP: u64 = 64;
 
@@ -37,6 +41,10 @@ pub struct TestLog {
     leads: Option<u64>,
     /// Nothing may gather now.
     paused: bool,
+    /// What is being read: there when it is asked for again.
+    fetching: RefCell<BTreeSet<u64>>,
+    /// The rounds of proofs that are wanted, have begun, and have ended well.
+    rounds: [u64; 3],
 }
 
 /// An entry and where it stands.
@@ -56,13 +64,11 @@ impl TestLog {
     fn next_in(&self, bytes: &[u8]) -> Option<(Held, u64)> {
         let at = |start: u64| {
             let frame = frame_at(bytes, start)?;
-            let own = bytes.get(start as usize + frame.len()..)?.get(..OWN_LEN)?;
-            let commit =
-                (own[8..] == crc32c::crc32c(&own[..8]).to_le_bytes()).then(|| number(own, 0))?;
+            let commit = decode_own(bytes.get(start as usize + frame.len()..)?)?;
             let entry = entry_of(Bytes::copy_from_slice(frame));
             let follows = entry.id.index == self.last().index + 1
-                && number(&entry.frame, 32) == self.last().term
-                && number(&entry.frame, 24) == start;
+                && term_before(&entry) == self.last().term
+                && start_of(&entry) == start;
             follows.then_some((Held { entry, start }, commit))
         };
         at(self.end()).or_else(|| at(self.end() + GAP))
@@ -90,17 +96,7 @@ impl TestLog {
         assert_eq!(id.index, self.last().index + 1, "entries are placed in order");
         let leaves_gap = (id.term * 31 + id.index).is_multiple_of(7);
         let start = self.end() + if leaves_gap { GAP } else { 0 };
-        let mut frame = vec![0; 8];
-        frame[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-        frame.put_u64_le(id.term);
-        frame.put_u64_le(id.index);
-        frame.put_u64_le(start);
-        frame.put_u64_le(self.last().term);
-        frame.put_u64_le(kind as u64);
-        frame.extend_from_slice(payload);
-        let sum = crc32c::crc32c(&frame[4..]);
-        frame[..4].copy_from_slice(&sum.to_le_bytes());
-        let frame = Bytes::from(frame);
+        let frame = encode_frame(id, kind, start, self.last().term, payload);
         let held = Held { entry: Entry { id, kind, frame: frame.clone() }, start };
         let placed = Placed { frame, start: Lsn(start), end: Lsn(held.end()) };
         self.hold(held);
@@ -119,9 +115,8 @@ impl TestLog {
             );
         }
         self.written += 1;
-        let commit = self.committed.to_le_bytes();
-        let sum = crc32c::crc32c(&commit).to_le_bytes();
-        self.buffer.push((held.start, [&held.entry.frame[..], &commit, &sum].concat()));
+        let own = encode_own(self.committed);
+        self.buffer.push((held.start, [&held.entry.frame[..], &own].concat()));
         self.entries.push(held);
     }
 
@@ -156,6 +151,8 @@ impl Copy for TestLog {
             synced: 0,
             leads: None,
             paused: false,
+            fetching: RefCell::default(),
+            rounds: [0; 3],
         };
         while let Some((held, commit)) = log.next_in(&bytes) {
             log.hint = log.hint.max(commit);
@@ -191,6 +188,15 @@ impl Copy for TestLog {
 
     fn batch(&mut self, record: Record) -> Vec<u8> {
         record.encode()
+    }
+
+    fn want_proof(&mut self) -> u64 {
+        self.rounds[0] = self.rounds[1] + 1;
+        self.rounds[0]
+    }
+
+    fn proven(&self) -> u64 {
+        self.rounds[2]
     }
 
     fn records(entry: &Entry) -> Vec<Record> {
@@ -239,14 +245,19 @@ impl ReplicaLog for TestLog {
         self.hint
     }
 
-    fn members_after(&self, index: u64) -> Result<Vec<u64>, LogError> {
+    fn members_after(&self, index: u64) -> Result<Vec<Entry>, LogError> {
         let entries = self.entries.iter().map(|held| &held.entry);
         let found =
             entries.filter(|entry| entry.kind == EntryKind::Members && entry.id.index > index);
-        Ok(found.map(|entry| entry.id.index).collect())
+        Ok(found.cloned().collect())
     }
 
-    fn read(&self, from: u64, to: u64, bytes_max: u64) -> Result<Vec<Entry>, LogError> {
+    fn fetch(&self, from: u64, to: u64, bytes_max: u64) -> Result<Option<Vec<Entry>>, LogError> {
+        let mut fetching = self.fetching.borrow_mut();
+        if !fetching.remove(&from) {
+            fetching.insert(from);
+            return Ok(None);
+        }
         let mut left = bytes_max;
         let mut found = Vec::new();
         for entry in (from..to).filter_map(|index| self.held_at(index)) {
@@ -257,12 +268,11 @@ impl ReplicaLog for TestLog {
             left = left.saturating_sub(len);
             found.push(entry.clone());
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
-    fn payload(&self, index: u64) -> Result<Bytes, LogError> {
-        let entry = self.held_at(index).ok_or_else(|| LogError(format!("no entry {index}")))?;
-        Ok(payload_of(entry))
+    fn payload(&self, entry: &Entry) -> Bytes {
+        payload_of(entry)
     }
 
     fn place(&mut self, id: EntryId, batch: &mut Vec<u8>) -> Result<Option<Placed>, PlaceError> {
@@ -294,7 +304,7 @@ impl ReplicaLog for TestLog {
                 Some(_) => self.cut(entry.id.index),
                 None => assert_eq!(entry.id.index, self.last().index + 1, "no gaps"),
             }
-            let start = number(&entry.frame, 24);
+            let start = start_of(entry);
             self.hold(Held { entry: entry.clone(), start });
         }
         Ok(())
@@ -320,62 +330,19 @@ impl ReplicaLog for TestLog {
         assert!(self.last().term == term && self.leads.replace(term).is_none());
     }
 
+    fn begin_proof(&mut self) -> Option<u64> {
+        let [wanted, begun, _] = &mut self.rounds;
+        let is_wanted = *wanted > *begun;
+        *begun += u64::from(is_wanted);
+        is_wanted.then_some(*begun)
+    }
+
+    fn proven(&mut self, round: u64) {
+        assert!(self.leads.is_some() && round == self.rounds[1], "another round has begun since");
+        self.rounds[2] = round;
+    }
+
     fn follow(&mut self) {
         assert!(self.leads.take().is_some());
-    }
-}
-
-/// What an entry was placed with.
-fn payload_of(entry: &Entry) -> Bytes {
-    entry.frame.slice(HEAD_LEN..)
-}
-
-fn entry_of(frame: Bytes) -> Entry {
-    let kind = match number(&frame, 40) & 0xff {
-        0 => EntryKind::Batch,
-        1 => EntryKind::Start,
-        _ => EntryKind::Members,
-    };
-    let id = EntryId { term: number(&frame, 8), index: number(&frame, 16) };
-    Entry { id, kind, frame }
-}
-
-/// The frame that begins at `start`, if its sum is right.
-fn frame_at(bytes: &[u8], start: u64) -> Option<&[u8]> {
-    let rest = bytes.get(start as usize..)?;
-    let head = rest.get(..HEAD_LEN)?;
-    let len = u32::from_le_bytes(head[4..8].try_into().ok()?) as usize;
-    let frame = rest.get(..HEAD_LEN.checked_add(len)?)?;
-    let sum = u32::from_le_bytes(head[..4].try_into().ok()?);
-    (crc32c::crc32c(&frame[4..]) == sum).then_some(frame)
-}
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-}
-
-fn encode_vote(vote: &Vote) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.put_u64_le(vote.term);
-    out.put_u64_le(vote.voted_for);
-    out.put_u64_le(vote.members_index);
-    out.extend_from_slice(&vote.members);
-    let sum = crc32c::crc32c(&out);
-    out.put_u32_le(sum);
-    out
-}
-
-fn decode_vote(bytes: &[u8]) -> Vote {
-    let (vote, sum) = bytes.split_at(bytes.len() - 4);
-    assert_eq!(
-        crc32c::crc32c(vote).to_le_bytes(),
-        *sum,
-        "the vote is saved as a whole or not at all"
-    );
-    Vote {
-        term: number(vote, 0),
-        voted_for: number(vote, 8),
-        members_index: number(vote, 16),
-        members: vote[24..].to_vec(),
     }
 }

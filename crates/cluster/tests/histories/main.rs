@@ -3,10 +3,12 @@
 //!
 //! `COURSER_HISTORIES=10000` runs that many; `COURSER_HISTORY=17` runs one.
 
+mod allocated;
 mod copy;
 mod directed;
 mod log;
 mod model;
+mod rounds;
 mod world;
 
 use copy::Copy;
@@ -61,10 +63,11 @@ fn step<C: Copy>(world: &mut World<C>, changes: bool) {
         0..350 => (0..1 + world.rng.below(6)).for_each(|_| world.deliver()),
         350..550 => world.tick(at),
         550..750 => world.flush(at),
-        750..900 => {
+        750..880 => {
             let leader = world.leader().filter(|_| !world.rng.one_in(4)).unwrap_or(at);
             world.publish(leader);
         }
+        880..900 => world.ask_all_for_proofs(),
         900..930 => world.lose_packet(),
         930..940 => world.damage(),
         940..945 => world.crash(at, false),
@@ -77,7 +80,8 @@ fn step<C: Copy>(world: &mut World<C>, changes: bool) {
         978..985 => world.heal(),
         985 => (0..world.nodes.len()).for_each(|at| world.crash(at, true)),
         986..989 => (0..world.nodes.len()).for_each(|at| world.start(at)),
-        989..992 => world.quiet_spell(),
+        989..991 => world.quiet_spell(),
+        991 => world.pause(world.leader().unwrap_or(at)),
         992..995 => {
             let leader = world.leader().unwrap_or(at);
             world.transfer(leader);

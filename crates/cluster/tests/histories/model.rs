@@ -72,7 +72,7 @@ impl Model {
     pub fn confirms(&mut self, node: NodeId, record: Record, index: u64) {
         let entry = self.committed.get(index as usize - 1);
         let (_, kept) = entry.unwrap_or_else(|| {
-            panic!("{node} confirms {record:?}, which nobody holds for committed")
+            panic!("{node} confirms {record:?}, which no node holds for committed")
         });
         assert!(kept.contains(&record), "node {node} confirms at {index} what is not there");
         self.confirmed.insert(record, index);
@@ -115,9 +115,14 @@ impl Model {
         self.confirmed.len()
     }
 
-    /// In how many terms somebody served.
+    /// In how many terms a node served.
     pub fn terms(&self) -> usize {
         self.served.len()
+    }
+
+    /// The newest term in which a node served.
+    pub fn newest_term(&self) -> u64 {
+        self.served.keys().next_back().copied().unwrap_or_default()
     }
 
     /// The messages that were confirmed and not acknowledged.

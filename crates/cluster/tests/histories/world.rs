@@ -2,6 +2,9 @@
 //!
 //! Nothing runs by itself: the same seed gives the same history.
 
+mod proofs;
+mod settle;
+
 use crate::copy::Copy;
 use crate::model::{Model, Record};
 use bytes::{Bytes, BytesMut};
@@ -11,8 +14,6 @@ use std::collections::BTreeSet;
 
 /// Packets on the way; what is more is lost.
 const PACKETS_MAX: usize = 400;
-/// Rounds in which a group that nothing disturbs has to have a leader that has everything.
-const ROUNDS_TO_SETTLE: usize = 600;
 
 /// One node.
 pub struct Node<C: Copy> {
@@ -22,6 +23,8 @@ pub struct Node<C: Copy> {
     /// Records that wait for their confirm: what, where, of which term.
     waiting: Vec<(Record, u64, u64)>,
     serving: Option<u64>,
+    /// Rounds that have to prove that it leads, and the newest term in which a node had served when each was asked for.
+    asked: Vec<(u64, u64)>,
     seen: u64,
     starts: u64,
 }
@@ -50,6 +53,7 @@ impl<C: Copy> World<C> {
                 group: None,
                 waiting: Vec::new(),
                 serving: None,
+                asked: Vec::new(),
                 seen: 0,
                 starts: 0,
             }
@@ -89,6 +93,7 @@ impl<C: Copy> World<C> {
         let node = &mut self.nodes[at];
         node.group = None;
         node.waiting.clear();
+        node.asked.clear();
         node.serving = None;
         if power_too { node.disk.lose_power() } else { node.disk.kill() }
     }
@@ -117,6 +122,7 @@ impl<C: Copy> World<C> {
     fn observe(&mut self, at: usize) {
         let node = &mut self.nodes[at];
         let Some(group) = &mut node.group else { return };
+        group.prove_lead();
         for packet in group.take_packets() {
             let mut bytes = BytesMut::new();
             packet.encode(&mut bytes);
@@ -128,6 +134,7 @@ impl<C: Copy> World<C> {
         if let Some(term) = serving.filter(|_| serving != node.serving) {
             self.model.serves(node.id, term, group);
         }
+        node.see_proofs(serving);
         node.serving = serving;
         // Clients of a leader that is none any more lose their connections.
         node.waiting.retain(|(_, _, term)| serving == Some(*term));
@@ -148,16 +155,17 @@ impl<C: Copy> World<C> {
         self.with(at, Group::tick);
     }
 
-    /// One round of a node's log thread.
+    /// One round of a node's log thread, in which what is fetched is read too.
     pub fn flush(&mut self, at: usize) {
         self.with(at, |group| {
             let flushed = group.log_mut().flush();
             flushed.map_err(|error| courser_cluster::LogError(error.to_string()))?;
-            group.synced()
+            group.synced()?;
+            group.fetched()
         });
     }
 
-    /// A node stops after its log thread has synced, and before it has told anybody.
+    /// A node stops after its log thread has synced, and before it has told another one.
     pub fn crash_after_sync(&mut self, at: usize) {
         let Some(group) = &mut self.nodes[at].group else { return };
         // Its disk may fail just then: that is a crash too.
@@ -318,50 +326,6 @@ impl<C: Copy> World<C> {
         self.cut.clear();
     }
 
-    /// Nothing is disturbed any more: the group has to find a leader, which takes one more message, and every member has to
-    /// have what that leader has.
-    pub fn settle(&mut self) {
-        self.heal();
-        for node in self.nodes.iter().filter(|node| node.group.is_some()) {
-            node.disk.set_faults(Faults::default());
-        }
-        for _ in 0..ROUNDS_TO_SETTLE {
-            // One whose power has gone before notices it by what it does next.
-            (0..self.nodes.len()).for_each(|at| self.start(at));
-            self.round();
-            if let Some(leader) = self.leader()
-                && self.nodes[leader].waiting.is_empty()
-                && self.all_have_what(leader)
-            {
-                return;
-            }
-        }
-        panic!(
-            "no leader that has everything after {ROUNDS_TO_SETTLE} rounds without a fault: {}",
-            self.told()
-        );
-    }
-
-    /// How the nodes stand.
-    fn told(&self) -> String {
-        let node = |node: &Node<C>| match &node.group {
-            None => format!("\n  {} is down", node.id),
-            Some(group) => format!(
-                "\n  {}: term {}, leader {:?}, serves in {:?}, has {:?}, committed {}, waits for {} confirms, {:?}, knows {:?}",
-                node.id,
-                group.term(),
-                group.leader(),
-                group.serving(),
-                group.log().last(),
-                group.committed(),
-                node.waiting.len(),
-                group.members(),
-                group.followers(),
-            ),
-        };
-        self.nodes.iter().map(node).collect()
-    }
-
     /// A tick, a sync and the packets of everybody.
     pub fn round(&mut self) {
         self.round_with_syncs_of(|_| true);
@@ -369,8 +333,13 @@ impl<C: Copy> World<C> {
 
     /// A tick and the packets of everybody; only some sync.
     pub fn round_with_syncs_of(&mut self, syncs: impl Fn(usize) -> bool) {
+        self.round_of(|_| true, syncs);
+    }
+
+    /// The packets of everybody; time passes for some, and some sync.
+    fn round_of(&mut self, ticks: impl Fn(usize) -> bool, syncs: impl Fn(usize) -> bool) {
         let syncing: Vec<usize> = (0..self.nodes.len()).filter(|at| syncs(*at)).collect();
-        (0..self.nodes.len()).for_each(|at| self.tick(at));
+        (0..self.nodes.len()).filter(|at| ticks(*at)).for_each(|at| self.tick(at));
         syncing.iter().for_each(|at| self.flush(*at));
         for bytes in std::mem::take(&mut self.packets) {
             self.hand_over(bytes);
@@ -378,10 +347,11 @@ impl<C: Copy> World<C> {
         syncing.iter().for_each(|at| self.flush(*at));
     }
 
-    /// Nobody stops and no packet is lost for some time, except where links are cut: long enough for an election.
+    /// No node stops and no packet is lost for some time, except where links are cut: long enough for an election.
     pub fn quiet_spell(&mut self) {
         for _ in 0..10 + self.rng.below(40) {
             self.round();
+            self.ask_all_for_proofs();
             if let Some(leader) = self.leader() {
                 self.publish(leader);
             }
@@ -397,17 +367,5 @@ impl<C: Copy> World<C> {
     pub fn leader(&self) -> Option<usize> {
         let serving = (0..self.nodes.len()).filter(|at| self.nodes[*at].serving.is_some());
         serving.max_by_key(|at| self.nodes[*at].serving)
-    }
-
-    fn all_have_what(&self, leader: usize) -> bool {
-        let Some(group) = &self.nodes[leader].group else { return false };
-        let members = group.members();
-        let has = |node: &Node<C>| {
-            let copy = node.group.as_ref();
-            copy.is_some_and(|copy| {
-                copy.committed() == group.committed() && copy.members() == group.members()
-            })
-        };
-        !members.is_joint() && self.nodes.iter().filter(|node| members.contains(node.id)).all(has)
     }
 }

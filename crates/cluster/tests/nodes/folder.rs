@@ -146,7 +146,7 @@ fn the_folder_of_a_broker_by_itself_stays_its_until_it_was_adopted() {
     assert_eq!(founders, Some(vec![folder.node()]));
     // A second time there is no journal of a broker by itself.
     adopt(&folder).expect_err("it is a copy");
-    // Without its number it is nobody's.
+    // Without its number it belongs to no node.
     std::fs::remove_file(dir.path().join("cluster.json")).expect("a file");
     assert!(matches!(open(dir.path()).err(), Some(FolderError::Damaged { .. })));
 }
@@ -234,7 +234,7 @@ fn a_folder_is_the_brokers_or_the_nodes_whenever_the_node_is_killed_as_it_begins
         let replica = Replica::open(&dir, options(), Arc::new(disk.clone()), Arc::new(()));
         let replica = replica.expect("a copy");
         assert_eq!(replica.identity().group, formation.group);
-        assert!(replica.checkpoint_data().expect("readable").is_some());
+        assert!(!replica.checkpointed().expect("readable").data.is_empty());
         if is_done {
             break;
         }

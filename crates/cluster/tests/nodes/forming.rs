@@ -48,7 +48,7 @@ fn the_only_node_with_data_begins_and_the_others_wait_to_be_added() {
     assert_eq!(judge(&with_data(5, "a"), &[]), Verdict::Begins);
     let Verdict::Waits(whom) = judge(&about(3, "b"), &seen) else { panic!("it waits") };
     assert!(whom[0].1.contains("node 'a' has data"), "{whom:?}");
-    // Somebody who is away may have data too.
+    // A node that is away may have data too.
     let verdict = judge(&with_data(5, "a"), &[seen[0].clone(), away("b:5680")]);
     assert!(matches!(verdict, Verdict::Waits(_)), "{verdict:?}");
     let two = [met(with_data(5, "a")), met(with_data(3, "b")), met(about(4, "c"))];
@@ -105,7 +105,7 @@ fn two_clusters_and_two_nodes_of_one_name_are_noticed() {
 async fn three_processes_form_one_cluster_whenever_they_start() {
     let first = Listening::start(&endpoint(about(1, "a"))).await;
     let second = Listening::start(&endpoint(about(2, "b"))).await;
-    // Nobody is there yet; the port was free a moment ago.
+    // No node is there yet; the port was free a moment ago.
     let third = Listening::start(&endpoint(about(3, "c"))).await;
     let addresses = [&first, &second, &third].map(|node| node.address.clone());
     drop(third);

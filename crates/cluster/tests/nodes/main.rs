@@ -2,15 +2,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "nodes that are tested have tasks of their own")]
 
+mod damaged_checkpoint;
+mod failing_checkpoint;
 mod folder;
 mod forming;
 mod full_disk;
 mod one_of_three;
 mod packets;
+mod probes;
 mod recovered;
 mod silent;
 mod slow_checkpoint;
 mod slow_disk;
+mod slow_reads;
 mod support;
 mod thread;
 mod welcome;

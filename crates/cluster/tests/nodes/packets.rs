@@ -1,6 +1,8 @@
 //! Packets on sockets.
 
-use crate::support::{LAST_GROUP, Listening, PATIENCE, about, endpoint, formation, packet};
+use crate::support::{
+    LAST_GROUP, Listening, PATIENCE, about, endpoint, formation, heartbeat, packet,
+};
 use bytes::BytesMut;
 use courser_cluster::transport::{Endpoint, Links, Purpose};
 use courser_cluster::{GroupNumber, NodeId};
@@ -8,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 fn member(number: u64, name: &str) -> Arc<Endpoint> {
     let mut about = about(number, name);
@@ -53,6 +57,50 @@ async fn packets_arrive_whole_and_in_order() {
     }
 }
 
+/// A way to a node on which nothing goes on after `bytes` until it is let go: its address, what says that it is so far, and
+/// what lets it go.
+async fn stopped_way(
+    to: String,
+    bytes: u64,
+) -> (String, oneshot::Receiver<()>, oneshot::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let ((reached, is_reached), (let_go, is_let_go)) = (oneshot::channel(), oneshot::channel());
+    tokio::spawn(async move {
+        let (from, _) = listener.accept().await.expect("a connection");
+        let to = TcpStream::connect(to).await.expect("a node");
+        let ((mut questions, mut back), (mut answers, mut forth)) =
+            (from.into_split(), to.into_split());
+        tokio::spawn(async move { tokio::io::copy(&mut answers, &mut back).await });
+        let first = tokio::io::copy(&mut (&mut questions).take(bytes), &mut forth).await;
+        assert_eq!(first.expect("open connections"), bytes);
+        reached.send(()).expect("a test that waits");
+        is_let_go.await.expect("a test that goes on");
+        // Until the test is over.
+        let _ = tokio::io::copy(&mut questions, &mut forth).await;
+    });
+    (address, is_reached, let_go)
+}
+
+#[tokio::test]
+async fn a_leader_is_heard_while_a_long_packet_of_it_is_on_its_way() {
+    /// More than sockets hold.
+    const LONG_BYTES: usize = 60 << 20;
+    let mut node = Listening::start(&member(1, "a")).await;
+    let (address, is_reached, let_go) = stopped_way(node.address.clone(), 1 << 20).await;
+    let links = links(GroupNumber::HOME);
+    links.set_address(NodeId(1), &address);
+    connected(&links, NodeId(1), true).await;
+    let long = packet(2, 1, LONG_BYTES);
+    links.send(NodeId(1), vec![long.clone()]);
+    let reached = tokio::time::timeout(PATIENCE, is_reached).await;
+    reached.expect("in time").expect("it has begun");
+    links.send(NodeId(1), vec![heartbeat(2, 1)]);
+    let_go.send(()).expect("a way");
+    assert!(node.packet().await.1 == heartbeat(2, 1), "it comes behind the long one");
+    assert!(node.packet().await.1 == long);
+}
+
 #[tokio::test]
 async fn packets_come_to_their_group_and_to_none_that_is_not_there() {
     let mut node = Listening::start(&member(1, "a")).await;
@@ -93,7 +141,7 @@ async fn a_node_that_comes_back_is_connected_again() {
     connected(&links, NodeId(1), true).await;
     node.task.abort();
     connected(&links, NodeId(1), false).await;
-    // What is sent to nobody is lost, and takes no memory.
+    // What is sent to a node that is not there is lost, and takes no memory.
     links.send(NodeId(1), vec![packet(2, 1, 1)]);
     node = Listening::start_at(&Arc::clone(&node.endpoint), &node.address.clone()).await;
     connected(&links, NodeId(1), true).await;
@@ -152,7 +200,7 @@ async fn a_connection_ends_with_a_damaged_packet_one_of_another_node_and_one_tha
 }
 
 #[tokio::test]
-async fn whoever_asks_whether_a_node_is_there_hears_that_it_is() {
+async fn a_node_that_asks_whether_another_is_there_hears_that_it_is() {
     let node = Listening::start(&member(1, "a")).await;
     let dialled = member(2, "b").dial(&node.address, Purpose::Packets, "").await;
     let mut stream = dialled.expect("let in").stream;

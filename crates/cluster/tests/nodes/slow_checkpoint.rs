@@ -16,7 +16,7 @@ const MESSAGES: usize = 400;
 /// One in so many stays.
 const KEPT_ONE_IN: usize = 10;
 
-fn opened(node: &Node) -> Arc<dyn Store> {
+pub fn opened(node: &Node) -> Arc<dyn Store> {
     let term = node.serves().expect("it serves");
     let shards = node.member.shards(term, Arc::default());
     let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
@@ -24,7 +24,7 @@ fn opened(node: &Node) -> Arc<dyn Store> {
 }
 
 /// Appends a record, and returns its position when both nodes have it.
-fn append(nodes: &mut [Node; 2], store: &dyn Store, record: Record<'_>) -> Vec<Position> {
+pub fn append(nodes: &mut [Node; 2], store: &dyn Store, record: Record<'_>) -> Vec<Position> {
     let mut locations = Vec::new();
     store.append(&[record], Sync::Wanted, &mut locations).expect("there is room");
     let end = store.end();

@@ -1,5 +1,6 @@
 //! A follower whose disk takes its time: what waits for it is not the group.
 
+use crate::slow_checkpoint::opened;
 use crate::support::PATIENCE;
 use courser_cluster::{
     Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
@@ -25,6 +26,27 @@ impl Peers for Sent {
     }
 }
 
+pub fn config(
+    id: NodeId,
+    founders: &[NodeId],
+    disk: &FakeDisk,
+    journal: courser_journal::Options,
+) -> MemberConfig {
+    MemberConfig {
+        dir: PathBuf::from("group"),
+        disk: Arc::new(disk.clone()),
+        identity: Identity { group: 7, segment_bytes: journal.segment_bytes },
+        origin: Origin::Founders(founders.to_vec()),
+        options: Options {
+            election_ticks: ELECTION_TICKS,
+            read_bytes: READ_BYTES,
+            ..Options::new(id)
+        },
+        tick: Duration::ZERO,
+        journal,
+    }
+}
+
 /// A node whose group has no thread.
 pub struct Node {
     pub disk: FakeDisk,
@@ -35,21 +57,8 @@ pub struct Node {
 
 impl Node {
     pub fn new(id: NodeId, founders: &[NodeId], journal: courser_journal::Options) -> Self {
-        let segment_bytes = journal.segment_bytes;
         let (disk, sent) = (FakeDisk::new(id.0), Arc::new(Sent::default()));
-        let config = MemberConfig {
-            dir: PathBuf::from("group"),
-            disk: Arc::new(disk.clone()),
-            identity: Identity { group: 7, segment_bytes },
-            origin: Origin::Founders(founders.to_vec()),
-            options: Options {
-                election_ticks: ELECTION_TICKS,
-                read_bytes: READ_BYTES,
-                ..Options::new(id)
-            },
-            tick: Duration::ZERO,
-            journal,
-        };
+        let config = config(id, founders, &disk, journal);
         let opened = Member::idle(config, Arc::clone(&sent) as Arc<dyn Peers>);
         let (member, driver) = opened.expect("a new copy");
         Node { disk, member: Arc::new(member), driver, sent }
@@ -147,6 +156,49 @@ fn a_follower_whose_disk_does_not_sync_answers_its_leader_meanwhile() {
     for _ in 0..5 * ELECTION_TICKS {
         round(&mut nodes, true);
     }
+    assert_eq!(nodes[0].serves(), Some(term), "the leader was not heard");
+    assert!(store.durable() < store.end(), "what is not synced was acknowledged");
+    assert!(hold.let_go(), "the group has waited for the disk");
+    rounds_until(&mut nodes, false, |_| store.durable() >= store.end());
+    assert_eq!(nodes[0].serves(), Some(term));
+}
+
+/// More than half of what the follower's buffer takes, and three of them less than a packet may have.
+const LARGE_BYTES: usize = 40 << 10;
+
+#[test]
+fn a_follower_whose_buffer_takes_less_than_a_packet_answers_its_leader_meanwhile() {
+    let [id, other] = TWO;
+    let journal = |buffer_bytes| courser_journal::Options {
+        segment_bytes: 1 << 20,
+        buffer_bytes,
+        ..Default::default()
+    };
+    let (leader, follower) = (journal(1 << 20), journal(64 << 10));
+    let mut nodes = [Node::new(id, &TWO, leader), Node::new(other, &TWO, follower)];
+    rounds_until(&mut nodes, true, |nodes| nodes[0].serves().is_some());
+    let term = nodes[0].serves().expect("it has just served");
+    let store = opened(&nodes[0]);
+    let value = vec![7; LARGE_BYTES];
+    for number in 0..3u8 {
+        let record = Record::Defined { key: &[number], value: &value };
+        store.append(&[record], Sync::Wanted, &mut Vec::new()).expect("the leader has room");
+        nodes[0].driver.turn(false).expect("a good disk");
+        // What is sent is lost, so that the follower gets them together.
+        nodes[0].sent.0.lock().clear();
+    }
+
+    let hold = nodes[1].disk.hold_syncs();
+    let mut longest = 0;
+    for _ in 0..5 * ELECTION_TICKS {
+        nodes[0].driver.turn(true).expect("a good disk");
+        let sent = nodes[0].sent.0.lock().iter().map(Packet::encoded_len).max();
+        longest = longest.max(sent.unwrap_or(0));
+        deliver(&nodes);
+        nodes[1].driver.turn(false).expect("a good disk");
+        deliver(&nodes);
+    }
+    assert!(longest > 3 * LARGE_BYTES, "they come one by one");
     assert_eq!(nodes[0].serves(), Some(term), "the leader was not heard");
     assert!(store.durable() < store.end(), "what is not synced was acknowledged");
     assert!(hold.let_go(), "the group has waited for the disk");

@@ -166,3 +166,11 @@ pub fn packet(from: u64, to: u64, frame_len: usize) -> Packet {
     bytes.extend((0..frame_len).map(|at| at as u8));
     Packet::decode(bytes.into()).expect("a packet")
 }
+
+/// A packet that says that a leader is there.
+pub fn heartbeat(from: u64, to: u64) -> Packet {
+    let mut bytes = vec![5, 0];
+    [to, from].iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    bytes.extend_from_slice(&[0; 7 * 8 + 1 + 4]);
+    Packet::decode(bytes.into()).expect("a packet")
+}

@@ -2,7 +2,9 @@
 
 use crate::support::PATIENCE;
 use bytes::BytesMut;
-use courser_cluster::{GroupThread, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers};
+use courser_cluster::{
+    GroupThread, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
+};
 use courser_journal::replica::Identity;
 use courser_journal::testing::FakeDisk;
 use std::path::PathBuf;
@@ -51,7 +53,7 @@ impl Peers for Insistent {
         let Some(member) = self.member.get().and_then(Weak::upgrade) else { return };
         for packet in packets {
             if is_answer(&packet) {
-                let _ = self.answered.get().expect("somebody who counts").send(());
+                let _ = self.answered.get().expect("a test that counts").send(());
             }
             member.receive(heartbeat(to, &packet));
         }
@@ -85,15 +87,7 @@ fn heartbeat(from: NodeId, answered: &Packet) -> Packet {
 
 #[test]
 fn a_group_that_always_has_something_to_do_lets_connections_have_their_turn() {
-    let config = MemberConfig {
-        dir: PathBuf::from("group"),
-        disk: Arc::new(FakeDisk::new(1)),
-        identity: Identity { group: 7, segment_bytes: 1 << 20 },
-        origin: Origin::Founders((1..=3).map(NodeId).collect()),
-        options: Options::new(NodeId(1)),
-        tick: Duration::from_millis(5),
-        journal: courser_journal::Options::default(),
-    };
+    let config = config(7, 3);
     let thread = Arc::new(GroupThread::start().expect("a thread"));
     let (peers, (sender, answers)) = (Arc::new(Insistent::default()), mpsc::channel());
     peers.answered.set(sender).expect("the first");
@@ -106,4 +100,51 @@ fn a_group_that_always_has_something_to_do_lets_connections_have_their_turn() {
     let (sender, had_its_turn) = mpsc::channel();
     drop(thread.handle().spawn(async move { sender.send(()) }));
     had_its_turn.recv_timeout(PATIENCE).expect("a turn of another task");
+}
+
+/// A group of so many nodes, the first of which this is.
+fn config(group: u64, nodes: u64) -> MemberConfig {
+    MemberConfig {
+        dir: PathBuf::from("group"),
+        disk: Arc::new(FakeDisk::new(group)),
+        identity: Identity { group, segment_bytes: 1 << 20 },
+        origin: Origin::Founders((1..=nodes).map(NodeId).collect()),
+        options: Options::new(NodeId(1)),
+        tick: Duration::from_millis(5),
+        journal: courser_journal::Options::default(),
+    }
+}
+
+/// Panics as soon as there is something to send.
+struct Panics;
+
+impl Peers for Panics {
+    fn send(&self, _: NodeId, _: Vec<Packet>) {
+        panic!("on purpose");
+    }
+}
+
+/// There are no others.
+struct Alone;
+
+impl Peers for Alone {
+    fn send(&self, _: NodeId, _: Vec<Packet>) {}
+}
+
+#[tokio::test]
+async fn a_group_that_panics_says_so_and_ends_and_others_on_its_thread_go_on() {
+    let thread = Arc::new(GroupThread::start().expect("a thread"));
+    let panics = Member::start(config(7, 3), Arc::new(Panics), &thread).expect("an empty folder");
+    let mut leadership = panics.leadership();
+    let ended = leadership.wait_for(|now| matches!(now, Leadership::Ended { .. }));
+    let ended = tokio::time::timeout(PATIENCE, ended).await.expect("it goes on").expect("told");
+    let Leadership::Ended { reason } = &*ended else { panic!("{:?}", *ended) };
+    assert!(reason.contains("on purpose"), "{reason}");
+    drop(ended);
+
+    // It begins only now, and has to be elected and to commit: its thread has survived.
+    let lone = Member::start(config(8, 1), Arc::new(Alone), &thread).expect("an empty folder");
+    let mut leadership = lone.leadership();
+    let serves = leadership.wait_for(|now| matches!(now, Leadership::Serving { .. }));
+    tokio::time::timeout(PATIENCE, serves).await.expect("it does not lead").expect("told");
 }

@@ -13,7 +13,7 @@ async fn nodes_with_the_same_secret_learn_who_the_other_one_is() {
 }
 
 #[tokio::test]
-async fn another_secret_lets_nobody_in() {
+async fn another_secret_lets_no_client_in() {
     let node = Listening::start(&endpoint(about(1, "a"))).await;
     let other = Secret::new(b"another one of enough bytes").expect("long enough");
     for secret in [other, Secret::none()] {
@@ -94,7 +94,7 @@ async fn what_is_no_node_is_disconnected() {
         let answered = stream.read(&mut [0; 100]).await.unwrap_or(0);
         assert_eq!(answered, 0);
     }
-    // It goes on with others, and has told nobody of these.
+    // It goes on with others, and has told no node of these.
     let met = endpoint(about(2, "b")).dial(&node.address, Purpose::Meet, "").await;
     met.map(drop).expect("a node");
     let first = node.heard.recv().await;

@@ -26,7 +26,7 @@ fn less_than_announced_is_refused() {
 
 #[test]
 #[should_panic(expected = "less than it had announced")]
-fn a_window_in_a_window_that_nobody_filled_does_not_count() {
+fn a_window_in_a_window_that_is_not_filled_does_not_count() {
     Vec::new().put_with(4, |window| {
         let _ = window.window(4);
     });

@@ -1,7 +1,7 @@
 //! The Go writer: the generated files of `go/amqpcodec`, a package of its own with the rest of the codec.
 //!
 //! A class has a file of its methods and one of their views; there is one for the list of all methods, one for
-//! properties, one for constants. The text is written as gofmt would leave it, so that nobody needs Go to run this.
+//! properties, one for constants. The text is written as gofmt would leave it, so that this needs no Go.
 
 mod constants;
 mod fields;

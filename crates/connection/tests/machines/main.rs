@@ -1,5 +1,5 @@
 //! Tests of the connection machines: no sockets, a clock that the test turns.
-#![allow(clippy::disallowed_methods, reason = "somebody has to tell the time")]
+#![allow(clippy::disallowed_methods, reason = "the tests tell the time")]
 
 mod client;
 mod client_confirms;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How often a node that is drained is asked how many clients it still has.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
-/// Requests in a row that may fail after the first: nobody answers while the lead goes to another node.
+/// Requests in a row that may fail after the first: no node answers while the lead goes to another one.
 const FAILURES_MAX: u32 = 20;
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
@@ -101,7 +101,7 @@ fn check_options(input: &Input) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The numbers of groups that nobody leads.
+/// The numbers of the groups without a leader.
 fn without_leader(status: &Value) -> String {
     let groups = status["groups"].as_array().into_iter().flatten();
     let without = groups.filter(|group| !group["leader"].is_string());

@@ -204,7 +204,7 @@ fn unacknowledged(session: &mut Session, input: &Input) -> Result<Output, Failur
     let mut page = found(session, &path(input, &format!("unacked?page=1&page_size={count}")))?;
     let mut items = page["items"].take();
     for item in items.as_array_mut().into_iter().flatten() {
-        // Whoever may not see others' connections is not told.
+        // A caller who may not see others' connections is not told.
         item["channel"] = item["channel_details"]["name"].take();
     }
     let columns = [

@@ -6,6 +6,8 @@ use crate::format::plain;
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, any, optional};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -207,7 +209,7 @@ fn wait(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     loop {
         let pid = input.find("pidfile").and_then(process);
         if let Some(pid) = pid
-            && !std::path::Path::new(&format!("/proc/{pid}")).exists()
+            && !is_running(pid)
         {
             return Err(Failure::error(UNAVAILABLE, format!("process {pid} is not running")));
         }
@@ -228,6 +230,12 @@ fn wait(session: &mut Session, input: &Input) -> Result<Output, Failure> {
             _ => session.client.pause(RETRY),
         }
     }
+}
+
+/// Whether there is such a process, also one that this user may not signal. Not all systems have a /proc that tells.
+fn is_running(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// The number in a pid file, if there is one already.

@@ -1,4 +1,4 @@
-//! A bundle for whoever helps: what the broker is and how it is, without anybody's secrets.
+//! A support bundle: what the broker is and how it is, without secrets.
 
 use crate::failure::{CANT_CREATE, DATA, Failure};
 use crate::input::Input;
@@ -44,7 +44,7 @@ const PARTS: &[(&str, &str)] = &[
     ("permissions.json", "/api/permissions"),
     ("policies.json", "/api/policies"),
     ("operator-policies.json", "/api/operator-policies"),
-    // Their values are anybody's, secrets included.
+    // Their values may hold secrets.
     ("parameters.json", "/api/parameters?columns=component,vhost,name"),
     ("global-parameters.json", "/api/global-parameters?columns=name"),
 ];
@@ -139,14 +139,19 @@ fn pretty(value: Value) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-/// The last part of a log.
+/// The last part of a log. It begins with a whole line: in the rest of one, a secret has no name before it.
 fn tail(path: &str) -> Result<String, Failure> {
     let read = || {
         let mut file = File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES_MAX)))?;
+        let start = file.metadata()?.len().saturating_sub(LOG_BYTES_MAX);
+        file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::new();
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+        if start > 0 {
+            let rest =
+                bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
+            bytes.drain(..rest);
+        }
         Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().map_err(|error| Failure::error(DATA, format!("can't read the log {path}: {error}")))
@@ -189,4 +194,21 @@ fn list(root: &Path, folder: &Path, lines: &mut Vec<String>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_part_of_a_log_begins_with_a_whole_line() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().to_str().expect("text");
+        std::fs::write(path, "password=PLANTED\nlast\n").expect("a log");
+        assert_eq!(tail(path).expect("read"), "password=PLANTED\nlast\n");
+        // What is taken begins within the value, behind its name.
+        let rest = "x".repeat(LOG_BYTES_MAX as usize - "TED\n\n".len());
+        std::fs::write(path, format!("password=PLANTED\n{rest}\n")).expect("a log");
+        assert_eq!(tail(path).expect("read").trim_end(), rest);
+    }
 }

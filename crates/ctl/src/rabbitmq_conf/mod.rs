@@ -23,7 +23,7 @@ pub enum Fate {
     NotNeeded(String),
     /// It has nothing here that takes its place, and this is what follows from it.
     NotThere(String),
-    /// Nobody knows it; a key that it may have been meant to be.
+    /// RabbitMQ does not know it either; a key that it may have been meant to be.
     Unknown(Option<&'static str>),
     /// It can't be read.
     Wrong(String),

@@ -58,7 +58,7 @@ fn has_page(lines: &[Line]) -> bool {
         && value(lines, "management.oauth_client_id").is_some()
 }
 
-const NO_PAGE: &str = "the page logs nobody in with tokens: management.oauth_enabled is not true, or there is no client";
+const NO_PAGE: &str = "the page has no login with tokens: management.oauth_enabled is not true, or there is no client";
 
 /// What the page is at the issuer.
 pub(super) fn page_client(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {

@@ -226,7 +226,7 @@ pub(super) fn loopback(key: &str, text: &str, lines: &[Line], settings: &mut Val
 
 pub(super) fn anonymous(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
     if text == "none" {
-        return Fate::NotNeeded("nobody logs in without credentials".to_owned());
+        return Fate::NotNeeded("no client logs in without credentials".to_owned());
     }
     set(settings, "auth.anonymous_user", text.into());
     Fate::Taken("auth.anonymous_user".to_owned())
@@ -237,7 +237,7 @@ pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> F
     Fate::Taken("management.cors_origins".to_owned())
 }
 
-/// There, whoever connects is taken for a proxy.
+/// In RabbitMQ, every client is taken for a proxy then.
 pub(super) fn proxies(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
     if text != "true" {
         return Fate::NotNeeded("by default, no address is a trusted proxy".to_owned());

@@ -58,7 +58,7 @@ impl Look {
         let overview = client.get("/api/overview?columns=node,product_name,product_version,cluster_name,message_stats,queue_totals,object_totals")?;
         let node = permitted(client.get("/api/nodes"))?[0].take();
         let attention = permitted(client.get("/api/attention"))?;
-        // A page that became the last but one while nobody looked is not there any more.
+        // The page may be gone since the last look.
         let list = match client.find(&path(ask))? {
             Some(list) => list,
             None => client.get(&path(&Ask { page: 1, ..ask.clone() }))?,

@@ -204,7 +204,7 @@ fn turn(
         }
         match step {
             Step::Quit => return Ok(()),
-            // The thread ends when this one does, so somebody is there to take it.
+            // The thread that takes it ends only when this one does.
             Step::Ask => {
                 drop(asks.send((app.ask.clone(), (!app.is_paused).then_some(app.interval))))
             }

@@ -11,13 +11,13 @@ use unicode_width::UnicodeWidthStr as _;
 /// Asks twice, because rates need two looks, and prints the second.
 ///
 /// # Errors
-/// If the broker does not answer, or nobody reads.
+/// If the broker does not answer, or the output can't be written.
 pub(crate) fn print(client: &mut Client, app: App) -> Result<(), Failure> {
     Look::take(client, &app.ask)?;
     std::thread::sleep(app.interval);
     let look = Look::take(client, &app.ask)?;
     match io::stdout().lock().write_all(table(&look).as_bytes()) {
-        // Whoever reads has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| Failure::error(CANT_CREATE, error)),
     }

@@ -188,7 +188,7 @@ fn a_row_is_looked_into_and_left() {
     answer.detail = Some(Detail {
         title: "queue orders.1 in vhost /".to_owned(),
         facts: vec![("type", "classic".to_owned()), ("state", "running".to_owned())],
-        findings: vec!["5711 messages wait, and nobody consumes".to_owned()],
+        findings: vec!["5711 messages wait without a consumer".to_owned()],
         table: Table {
             title: "consumers",
             head: &["channel", "tag"],

@@ -5,3 +5,4 @@ mod cluster;
 mod other_servers;
 mod refusals;
 mod support;
+mod waiting;

@@ -255,6 +255,15 @@ impl CheckpointReader {
         Ok(())
     }
 
+    /// All of the data.
+    pub(crate) fn read_all(mut self) -> Result<Vec<u8>, FileError> {
+        let mut data = Vec::new();
+        while self.check_block()? {
+            data.extend_from_slice(&self.block);
+        }
+        Ok(data)
+    }
+
     /// Reads the next block to see whether it is what was written; `false` behind the last.
     pub(crate) fn check_block(&mut self) -> Result<bool, FileError> {
         if !self.at_end {
@@ -262,6 +271,12 @@ impl CheckpointReader {
             self.left_bytes -= self.block.len() as u64;
         }
         Ok(!self.at_end)
+    }
+
+    /// Reads on up to this offset to see whether it is what was written.
+    pub(crate) fn check_to(&mut self, offset: u64) -> Result<(), FileError> {
+        while self.offset < offset && self.check_block()? {}
+        Ok(())
     }
 
     /// Bytes of the block that was read last.

@@ -29,7 +29,7 @@ use std::{
     time::Instant,
 };
 
-/// The log grows by so much before it is looked at again whether a checkpoint would free space.
+/// By how much the log grows until the next look at whether a checkpoint would free space.
 const LOOK_AGAIN_BYTES: u64 = 1 << 20;
 
 /// The last checkpoint, and the one before.
@@ -45,6 +45,8 @@ pub struct Latest {
     dead_bytes: AtomicU64,
     /// The end of the log at which to look again whether there is much dead space.
     look_at: AtomicU64,
+    /// The number of one that was found not to be what was written.
+    unsound: AtomicU64,
     /// What only a later one stands for.
     pub unlogged: Unlogged,
     /// Holes that it has in its table, to be punched when the next one counts.
@@ -64,6 +66,11 @@ impl Latest {
         latest
     }
 
+    /// Has the next look at whether one is wanted find out how much dead space there is.
+    pub fn look_again(&self) {
+        self.look_at.store(0, Relaxed);
+    }
+
     /// Logs why a hole was not punched, the first time only.
     pub fn say_once_not_punched(&self, error: &io::Error) {
         if !self.cannot_punch.swap(true, Relaxed) {
@@ -74,6 +81,18 @@ impl Latest {
     /// Its number.
     pub fn number(&self) -> u64 {
         self.number.load(Relaxed)
+    }
+
+    /// A checkpoint is not what was written.
+    pub fn note_unsound(&self, number: u64) {
+        self.unsound.store(number, Relaxed);
+    }
+
+    /// The last two, that first which is more likely to be sound.
+    pub fn in_order(&self) -> [u64; 2] {
+        let last = self.number();
+        let before = last.saturating_sub(1);
+        if self.unsound.load(Relaxed) == last { [before, last] } else { [last, before] }
     }
 
     /// Where a replay starts.
@@ -163,7 +182,9 @@ impl Core {
         let dead_then = self.latest.dead_bytes.fetch_min(dead, Relaxed);
         let dead_since = dead.saturating_sub(dead_then);
         let bound = if self.has_room() { self.options.dead_bytes + usage.live_bytes } else { 0 };
-        let would_free = dead > bound && dead_since >= self.options.segment_bytes;
+        let has_dead = dead > bound && dead_since >= self.options.segment_bytes;
+        // What a copy keeps that is being sent none would free. On a full disk one finds out what that is.
+        let would_free = has_dead && !(self.has_room() && self.is_pinned());
         let wanted = would_free || self.a_segment_awaits_a_checkpoint();
         if !wanted {
             self.latest.look_at.store(end + LOOK_AGAIN_BYTES, Relaxed);

@@ -1,6 +1,7 @@
 //! The disk of this machine.
 
 use super::{Disk, DiskFile, FileEntry, OpenMode, system};
+use courser_store::critical::{self, Work};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use std::{
@@ -45,13 +46,14 @@ pub struct GroupDisk;
 
 impl Permissions {
     fn create_dir(self, dir: &Path) -> io::Result<()> {
+        critical::check(Work::File);
         let above = match dir.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
         if dir.is_dir() {
-            // Who made it may have been killed before it was synced. If the folder above may not be
-            // opened, it was somebody else.
+            // The process that made it may have been killed before it was synced. If the folder above may not be
+            // opened, another user has made it.
             return match RealDisk.sync_dir(above) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 result => result,
@@ -66,6 +68,7 @@ impl Permissions {
     }
 
     fn open(self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        critical::check(Work::File);
         let mut options = File::options();
         options.read(true).mode(self.file);
         match mode {
@@ -77,6 +80,7 @@ impl Permissions {
     }
 
     fn lock(self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        critical::check(Work::File);
         let mut options = File::options();
         options.create(true).truncate(false).write(true).mode(self.file);
         let file = options.open(path)?;
@@ -103,6 +107,7 @@ impl Disk for RealDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<FileEntry>> {
+        critical::check(Work::File);
         let mut found = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
@@ -116,6 +121,7 @@ impl Disk for RealDisk {
     }
 
     fn folders(&self, dir: &Path) -> io::Result<Vec<String>> {
+        critical::check(Work::File);
         let mut found = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
@@ -132,14 +138,17 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        critical::check(Work::File);
         fs::rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        critical::check(Work::File);
         fs::remove_file(path)
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        critical::check(Work::File);
         fs::remove_dir_all(dir)?;
         match dir.parent() {
             Some(above) if !above.as_os_str().is_empty() => self.sync_dir(above),
@@ -148,6 +157,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        critical::check(Work::Sync);
         // Like `sync_data`, not tried again after a failure.
         system::sync_dir(&patiently(|| File::open(dir))?)
     }
@@ -218,7 +228,7 @@ fn patiently(mut open: impl FnMut() -> io::Result<File>) -> io::Result<File> {
     let mut result = open();
     let mut waits = 0;
     while is_too_many_files(&result) && waits < TOO_MANY_FILES_RETRIES {
-        // Somebody else may be quicker to take what is given up.
+        // Another thread may be quicker to take what is given up.
         if RESERVE.lock().pop().is_none() {
             if waits == 0 {
                 tracing::warn!("too many open files: the journal waits");
@@ -253,23 +263,28 @@ fn refill_reserve() {
 
 impl DiskFile for File {
     fn size_bytes(&self) -> io::Result<u64> {
+        critical::check(Work::File);
         Ok(self.metadata()?.len())
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        critical::check(Work::File);
         FileExt::read_at(self, out, offset)
     }
 
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
+        critical::check(Work::File);
         FileExt::write_at(self, octets, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        critical::check(Work::Sync);
         // Not `File::sync_data`, which tries again when it is interrupted.
         system::sync_data(self)
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        critical::check(Work::File);
         system::punch(self, offset, len)
     }
 
@@ -290,7 +305,7 @@ mod tests {
     fn a_lock_ends_when_it_is_dropped_whatever_a_child_has_inherited() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("lock");
-        let lock = RealDisk.lock(&path).expect("nobody has it");
+        let lock = RealDisk.lock(&path).expect("it is free");
         let inherited = lock.downcast_ref::<Lock>().expect("a lock").0.try_clone().expect("a file");
         let refused = RealDisk.lock(&path).map(drop).map_err(|error| error.kind());
         assert_eq!(refused, Err(io::ErrorKind::WouldBlock));

@@ -167,7 +167,7 @@ impl Buffer {
     /// Forgets what was taken, because it is written; `steps` is what [`Buffer::take`] returned.
     pub fn written(&mut self, steps: Arc<Vec<Step>>) {
         self.taken = Arc::default();
-        // Nobody else has it: who reads from the buffer copies under its lock.
+        // It is shared with no reader: they copy from the buffer under its lock.
         let Ok(mut steps) = Arc::try_unwrap(steps) else { return };
         for step in steps.drain(..) {
             let Step::Write(Piece { octets, .. }) = step else { continue };

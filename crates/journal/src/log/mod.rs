@@ -16,6 +16,7 @@ use crate::{
     replica::{Begun, Lead, RESERVED_LEN, Vote},
     segments::Segment,
 };
+use courser_store::critical::{self, Work};
 use parking_lot::MutexGuard;
 use std::{
     mem,
@@ -144,7 +145,9 @@ impl Core {
                 gathers && (self.is_stalled() || !self.has_room() || !self.options.threads);
             let of_reserve = if may_last && reserve { self.options.buffer_bytes } else { 0 };
             let (buffered, max) = (log.buffered_bytes(), self.options.buffer_bytes + of_reserve);
-            let is_full = len > 0 && buffered > 0 && buffered as u64 + len > max as u64;
+            let is_over = buffered > 0 && buffered as u64 + len > max as u64;
+            // What another machine has placed was let in with all of its packet, by `room_for`.
+            let is_full = len > 0 && epoch != FOLLOWS && is_over;
             if is_full && may_last {
                 return Err(self.refuse(log, reserve));
             } else if is_full || log.paused && gathers {
@@ -189,6 +192,7 @@ impl Core {
             return Err(AppendError::Full);
         }
         if self.options.threads {
+            critical::check(Work::Room);
             self.work.notify_one();
             self.space.wait(&mut log);
             return Ok(log);
@@ -201,6 +205,7 @@ impl Core {
     /// Waits until a file may have been made that there was none of.
     pub fn wait_for_spare<'a>(&'a self, mut log: MutexGuard<'a, Log>) -> MutexGuard<'a, Log> {
         if self.options.threads {
+            critical::check(Work::Room);
             self.wake_upkeep();
             self.space.wait(&mut log);
             return log;

@@ -59,7 +59,7 @@ impl Pace {
         (gap >= GAP_MIN).then(|| self.last_end.map(|end| end + gap))?
     }
 
-    /// How long to sleep before it is looked whether anything has come in.
+    /// How long to sleep before the next look at whether anything has come in.
     pub fn sleep(&self) -> Duration {
         (self.gap() / 2).max(SLEEP_MIN)
     }

@@ -12,6 +12,7 @@ use crate::{
     names,
     segments::Segment,
 };
+use courser_store::critical::{self, Section};
 use parking_lot::MutexGuard;
 use std::{
     io, mem,
@@ -20,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long what nobody waits for may wait for company.
+/// How long records that no thread waits for may wait for company.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// What the log thread owns.
@@ -55,7 +56,7 @@ pub enum Turn {
     Wait,
     /// It writes, and syncs if that is wished.
     Flush,
-    /// It ends: nobody will be served any more.
+    /// It ends: nothing is appended any more.
     End,
 }
 
@@ -77,9 +78,10 @@ pub type Failed = (&'static str, PathBuf, io::Error);
 impl Core {
     /// The log thread: flushes until it is told to stop or something fails.
     ///
-    /// What nobody waits for is written together with what somebody does, or after [`LINGER`]: it
-    /// wakes this thread only if it sleeps without an end.
+    /// Records that no thread waits for are written together with those that have waiters, or after [`LINGER`]: they wake this
+    /// thread only if it sleeps without an end.
     pub fn run_log(&self) {
+        let _section = critical::enter(Section::LogThread);
         let (mut pace, mut delays) = (Pace::new(self.options.gather), Delays::of_this_thread());
         sleep_precisely();
         loop {
@@ -156,15 +158,16 @@ impl Core {
         }
     }
 
-    /// Writes what is in the buffer, then syncs if somebody asked for it or much is unsynced.
+    /// Writes what is in the buffer, then syncs if that was asked for or much is unsynced.
     /// Returns whether there was anything to do.
     ///
     /// A wish for a sync that comes in during the write is met by the same sync.
     pub fn flush_once(&self) -> bool {
+        let mut writer = self.writer.lock();
+        // The thread that had the lock may have failed: nothing behind what it could not write or sync may be called durable.
         if self.failed.get().is_some() {
             return false;
         }
-        let mut writer = self.writer.lock();
         let mut log = self.log.lock();
         let (steps, vote, cuts) = (log.buffer.take(), log.vote.take(), log.cuts);
         let end = if self.replica.is_some() { log.queued } else { log.end };

@@ -22,7 +22,8 @@ pub fn open_checkpoint(
     CheckpointReader::open(file).map_err(|error| checkpoint_error(path, error))
 }
 
-fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
+/// What it means that a checkpoint's file is not what was written, or can't be read.
+pub fn checkpoint_error(path: &Path, error: FileError) -> OpenError {
     match error {
         FileError::Version(found) => {
             OpenError::UnknownVersion { path: path.to_owned(), found, known: VERSION }

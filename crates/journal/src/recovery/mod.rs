@@ -6,7 +6,7 @@ mod replay;
 pub mod scan;
 mod start;
 
-pub use checkpoints::open_checkpoint;
+pub use checkpoints::{checkpoint_error, open_checkpoint};
 pub use open::{has_followed, lock, open, open_copy, open_locked, read_segment_header, vote};
 pub use start::clear;
 
@@ -162,7 +162,7 @@ impl Recovery {
     /// replay is through.
     ///
     /// Returns whether its segment is there. What is live after the replay and is in no segment was in
-    /// one that somebody has removed: [`Recovery::missing`] is the error for it.
+    /// one that was removed: [`Recovery::missing`] is the error for it.
     pub fn hold(&self, position: Lsn, times: u64) -> bool {
         self.segments.hold(position, times)
     }
@@ -178,12 +178,12 @@ impl Recovery {
     }
 
     /// Clears a torn tail away, makes sure that what was replayed is durable, and starts the
-    /// journal. Replays with nobody looking if [`Recovery::replay`] was not called.
+    /// journal. Replays without handing out records if [`Recovery::replay`] was not called.
     pub fn start(self) -> Result<Journal, OpenError> {
-        let nobody = &mut |_: Record<'_>| Ok::<_, Infallible>(());
+        let ignore = &mut |_: Record<'_>| Ok::<_, Infallible>(());
         let tail = match *self.tail.lock() {
             Some(tail) => tail,
-            None => match self.walk(nobody, &mut |_| {}) {
+            None => match self.walk(ignore, &mut |_| {}) {
                 Ok(tail) => tail,
                 Err(ReplayError::Journal(error)) => return Err(error),
                 Err(ReplayError::Owner(never)) => match never {},

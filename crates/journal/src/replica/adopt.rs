@@ -50,7 +50,7 @@ impl<'a> Adoption<'a> {
             return Err(AdoptError::IsCopy(core.dir.clone()));
         }
         let end = core.end_for_good().map_err(CheckpointError::Failed)?;
-        // Whoever begins a second time comes to the same.
+        // A second call comes to the same.
         let base = core.adopted.get_or_init(|| Base { id: FIRST, end });
         debug_assert_eq!(base.end, end, "nothing is appended any more");
         for _ in 0..2 {

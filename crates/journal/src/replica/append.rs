@@ -80,6 +80,7 @@ impl Core {
         }
         let (buffered, len) =
             (log.buffered_bytes(), entries.iter().map(|one| one.frame.len()).sum::<usize>());
+        // With nothing left to write, no event would say when to ask again.
         if buffered > 0 && buffered + len > self.options.buffer_bytes {
             return Room::Coming;
         }

@@ -3,11 +3,12 @@
 use super::{BootstrapError, Chunk, EntryId, Shared, chunk::Part, entry::Base};
 use crate::{
     DiskFile, Lsn, OpenMode,
+    checkpoint::CheckpointReader,
     core::Core,
     disk::read_up_to,
     format::{SEGMENT_HEADER_LEN, SEGMENT_HEADER_USED, SegmentHeader},
     names::{self, Named},
-    recovery::open_checkpoint,
+    recovery::checkpoint_error,
     segments::Segment,
 };
 use bytes::Bytes;
@@ -30,8 +31,11 @@ pub struct Bootstrap {
     whole: Base,
     end: Lsn,
     number: u64,
-    checkpoint: Option<OpenFile>,
+    /// With what checks it on the way.
+    checkpoint: Option<(OpenFile, CheckpointReader)>,
     checkpoint_number: u64,
+    /// The number of the last checkpoint when this began.
+    last_checkpoint: u64,
     segments: VecDeque<Arc<Segment>>,
     segment: Option<(Lsn, OpenFile)>,
     ended: bool,
@@ -68,9 +72,8 @@ impl Bootstrap {
         let pinned = Pinned::new(core);
         let core = &pinned.0;
         let _no_checkpoint = core.checkpointing.lock();
-        let number = core.latest.number();
-        let (reader, table) =
-            open_checkpoint(&*core.disk, &core.dir.join(names::checkpoint(number)))?;
+        let (number, reader, table) =
+            core.newest_checkpoint(&mut |number, reader, table| Ok((number, reader, table)))?;
         let (upto, end) = core.committed_behind(reader.start().max(table.durable))?;
         while core.written() < end {
             if let Some(failure) = core.failed.get() {
@@ -78,22 +81,23 @@ impl Bootstrap {
             }
             core.flush_once();
         }
-        let whole = core.replica.as_ref().map(|replica| *replica.latest_base.lock());
         let path = core.dir.join(names::checkpoint(number));
         let file = core.disk.open(&path, OpenMode::Read);
         let file = file.map_err(|error| io_error("open", &path, error))?;
         let size_bytes = file.size_bytes().map_err(|error| io_error("read", &path, error))?;
-        let checkpoint = Some(OpenFile { file, path, offset: 0, end: size_bytes });
+        let checkpoint = Some((OpenFile { file, path, offset: 0, end: size_bytes }, reader));
+        let last_checkpoint = core.latest.number();
         let segments = core.segments.starting_before(end).into();
         drop(_no_checkpoint);
         Ok(Bootstrap {
             pinned,
             upto,
-            whole: whole.unwrap_or_default(),
+            whole: table.base,
             end,
             number: 0,
             checkpoint,
             checkpoint_number: number,
+            last_checkpoint,
             segments,
             segment: None,
             ended: false,
@@ -108,7 +112,7 @@ impl Bootstrap {
     /// Whether the disk has no room, and this keeps what a checkpoint would have given back that was made since it began.
     pub fn keeps_disk_full(&self) -> bool {
         let core = &self.pinned.0;
-        !core.has_room() && core.latest.number() > self.checkpoint_number
+        !core.has_room() && core.latest.number() > self.last_checkpoint
     }
 
     /// The next chunk, with `max_bytes` of files at most; none after the last.
@@ -129,10 +133,16 @@ impl Bootstrap {
             let (group, segment_bytes) = (core.id, core.options.segment_bytes);
             return Ok(Some(Part::Begin { group, segment_bytes, upto: self.upto.index }));
         }
-        if let Some(file) = &mut self.checkpoint {
+        if let Some((file, check)) = &mut self.checkpoint {
             let (offset, bytes) = file.next(max_bytes)?;
             if !bytes.is_empty() {
-                let (number, bytes) = (self.checkpoint_number, Bytes::from(bytes));
+                let number = self.checkpoint_number;
+                let checked = check.check_to(offset + bytes.len() as u64);
+                checked.map_err(|error| {
+                    self.pinned.0.latest.note_unsound(number);
+                    checkpoint_error(&file.path, error)
+                })?;
+                let bytes = Bytes::from(bytes);
                 return Ok(Some(Part::Checkpoint { number, offset, bytes }));
             }
             self.checkpoint = None;
@@ -180,10 +190,23 @@ impl Bootstrap {
         })
     }
 
+    /// The entry before the first that is known.
+    fn first(&self) -> u64 {
+        self.pinned.0.replica.as_ref().map_or(0, |replica| replica.entries.lock().base.index)
+    }
+
     /// Reads the entries up to a position that the other side will read when it opens the copy: it could not open one with damage,
     /// and would ask for the same again. What is damaged other copies are asked for.
     fn check_entries(&mut self, to: Lsn) -> Result<(), BootstrapError> {
         while self.whole.end < to && self.whole.id.index < self.upto.index {
+            if self.whole.id.index < self.first() {
+                let (core, whole) = (&self.pinned.0, &mut self.whole);
+                core.read_kept(*whole, &mut |entry| {
+                    *whole = Base { id: entry.id, end: entry.end() };
+                    whole.end < to
+                })?;
+                continue;
+            }
             let next = self.whole.id.index + 1;
             let max_bytes = CHECK_BYTES.min(to.0 - self.whole.end.0);
             let read = self.pinned.0.read_entries(next, self.upto.index + 1, max_bytes)?;
@@ -273,6 +296,10 @@ impl Drop for Pinned {
             pins.trim(replica);
             pins.count
         };
+        if left == 0 {
+            // A checkpoint may free now what it could not before.
+            self.0.latest.look_again();
+        }
         if left == 0 && self.0.failed.get().is_none() {
             // What stays is removed at the next start.
             let _ = self.0.remove_old_checkpoints();

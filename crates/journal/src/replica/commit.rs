@@ -3,12 +3,10 @@
 
 use super::{ReadEntryError, Shared, entry::Base, state::State};
 use crate::{
-    CheckpointError, EachLive, Failure, Lsn, OpenError,
-    checkpoint::CheckpointReader,
+    CheckpointError, EachLive, Failure, Lsn,
     core::Core,
     log::{ALONE, FOLLOWS},
     names,
-    recovery::open_checkpoint,
 };
 use std::{
     collections::HashMap,
@@ -45,14 +43,14 @@ impl Core {
         Ok(())
     }
 
-    /// What is durable for who appends in this epoch: nothing, once somebody else does.
+    /// What is durable for the leader of this epoch: nothing, once another one leads.
     pub fn durable_for(&self, epoch: u64) -> Lsn {
         // In this order: what was committed under another leader was published after the change.
         let durable = self.durable();
         if self.has_epoch(epoch) { durable } else { Lsn(0) }
     }
 
-    /// Whether who appends in this epoch still may.
+    /// Whether the leader of this epoch may still append.
     pub fn has_epoch(&self, epoch: u64) -> bool {
         epoch == ALONE || self.replica.as_ref().is_none_or(|replica| replica.epoch() == epoch)
     }
@@ -63,9 +61,15 @@ impl Core {
             .then(|| self.failure("this machine does not lead the log any more"))
     }
 
-    /// Why nothing becomes durable while nobody commits, and nobody else runs who could.
-    pub fn nobody_commits(&self) -> Failure {
-        self.failure("the log is not committed, and nobody commits it")
+    /// Why the log lacks something that the leader of this epoch has done.
+    fn refused(&self, epoch: u64) -> Option<Failure> {
+        let is_refused = epoch != ALONE && self.log.lock().is_overrun();
+        is_refused.then(|| self.failure("the log had no room for all that was done in this lead"))
+    }
+
+    /// Why nothing becomes durable while no consensus runs that could commit it.
+    pub fn not_committed(&self) -> Failure {
+        self.failure("the log is not committed, and no consensus runs that would commit it")
     }
 
     fn failure(&self, text: &'static str) -> Failure {
@@ -78,7 +82,7 @@ impl Core {
         self.replica.as_ref().is_some_and(|replica| replica.is_stalled())
     }
 
-    /// Does something that only whoever appends in this epoch may do.
+    /// Does something that only the leader of this epoch may do.
     pub fn while_leading(&self, epoch: u64, work: impl FnOnce()) {
         match self.replica.as_ref().filter(|_| epoch != ALONE) {
             Some(replica) => replica.while_leading(epoch, work),
@@ -87,7 +91,7 @@ impl Core {
     }
 
     /// Whether segments may be freed at all: not before it is known what is live in them, nor while
-    /// they are sent to somebody.
+    /// they are sent to another node.
     pub fn may_free(&self) -> bool {
         let is_free =
             |replica: &Shared| replica.counted.load(Acquire) && replica.pins.lock().count == 0;
@@ -116,8 +120,8 @@ impl Core {
             return Ok(durable);
         };
         let covered = if epoch == ALONE { self.durable() } else { self.end() };
-        // Then it ends where the log does without what was gathered, which the state may have.
-        if let Some(failure) = self.deposed(epoch) {
+        // Then the state may have what the log has not: what was refused, or gathered in a lead that is over.
+        if let Some(failure) = self.refused(epoch).or_else(|| self.deposed(epoch)) {
             return Err(CheckpointError::Failed(failure));
         }
         if start > covered {
@@ -160,6 +164,7 @@ impl Core {
     ) {
         let Some(replica) = &self.replica else { return };
         let before = std::mem::replace(&mut *replica.latest_base.lock(), base);
+        replica.damage.lock().needed_from = None;
         let mut pins = replica.pins.lock();
         pins.base = before;
         pins.trim(replica);
@@ -232,13 +237,5 @@ impl Core {
         self.end_lead();
         self.wait_synced()?;
         self.save_state(|state| state.clean = true)
-    }
-
-    /// See [`Replica::checkpoint_data`](super::Replica::checkpoint_data).
-    pub fn checkpoint_data(&self) -> Result<Option<CheckpointReader>, OpenError> {
-        let _stays = self.checkpointing.lock();
-        let path = self.dir.join(names::checkpoint(self.latest.number()));
-        let (reader, _) = open_checkpoint(&*self.disk, &path)?;
-        Ok(Some(reader).filter(|reader| reader.left_bytes() > 0))
     }
 }

@@ -1,12 +1,12 @@
 //! An open copy of a replicated log.
 
 use super::{
-    AppendEntryError, Bootstrap, BootstrapError, CutError, Entry, EntryId, EntryKind, Identity,
-    PlaceError, ReadEntryError, Room, Shared, Vote,
+    AppendEntryError, Bootstrap, BootstrapError, Checkpointed, CutError, Entry, EntryId, EntryKind,
+    Identity, PlaceError, ReadEntryError, Room, Shared, Vote,
 };
 use crate::{
-    CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, Pass, ReadCache, ReadError,
-    Scrubbing, checkpoint::CheckpointReader, log::ALONE,
+    CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, OpenError, Pass, ReadCache,
+    ReadError, Scrubbing, log::ALONE,
 };
 use std::{io, sync::Arc};
 
@@ -107,6 +107,25 @@ impl Replica {
         self.journal.core.read_entries(from, to, max_bytes)
     }
 
+    /// As [`Replica::read`], without waiting for the disk. None if the first of them has to be read from there: a thread of its own
+    /// does it, and [`Events::fetched`](super::Events::fetched) says when to ask again. Without threads it is done at once.
+    ///
+    /// # Errors
+    /// When the first of them can't be read.
+    pub fn fetch(
+        &self,
+        from: u64,
+        to: u64,
+        max_bytes: u64,
+    ) -> Result<Option<Vec<Entry>>, ReadEntryError> {
+        self.journal.core.fetch_entries(from, to, max_bytes)
+    }
+
+    /// A tick has passed: what was read for [`Replica::fetch`] and is not asked for does not take memory for ever.
+    pub fn tick(&self) {
+        self.shared().aside.tick();
+    }
+
     /// Where an entry ends, from [`Replica::first`] on, whose end is where the next one begins or
     /// before.
     ///
@@ -184,9 +203,21 @@ impl Replica {
         self.journal.core.end_lead();
     }
 
+    /// Begins a round in which the other machines are asked whether they still follow this one, if an answer waits for one:
+    /// see [`Events::proof_wanted`](super::Events::proof_wanted). Returns the number of the round. Not to be called while one is
+    /// under way.
+    pub fn begin_proof(&self) -> Option<u64> {
+        self.shared().proofs.begin()
+    }
+
+    /// A majority has followed this machine after this round had begun, and in the term in which it had.
+    pub fn proven(&self, round: u64) {
+        self.shared().proofs.publish(round);
+    }
+
     /// Makes what was gathered the entry `id`, which is the next one, and hands it to the log thread.
-    /// None if there is nothing. To be called after [`Events::gathered`](super::Events::gathered), and now and then for what
-    /// nobody waits for.
+    /// None if there is nothing. To be called after [`Events::gathered`](super::Events::gathered), and now and then for
+    /// records that no thread waits for.
     ///
     /// # Errors
     /// Nothing is changed then.
@@ -235,14 +266,27 @@ impl Replica {
         self.shared().latest_base.lock().id
     }
 
-    /// The data of the last checkpoint, if there is one, and where it starts: records from there on are to be
-    /// applied, which are in entries behind [`Replica::last_in_checkpoint`]. Any thread may ask, also for
-    /// entries that are committed, which nobody cuts.
+    /// The state that the last checkpoint stands for, or the one before if that can't be read. Records from its start on are to
+    /// be applied: those of [`Replica::read_kept`] first. Any thread may ask, also for entries that are committed, which are
+    /// never cut.
     ///
     /// # Errors
-    /// When it can't be read.
-    pub fn checkpoint_data(&self) -> Result<Option<CheckpointReader>, crate::OpenError> {
-        self.journal.core.checkpoint_data()
+    /// When neither can be read: why not the last one.
+    pub fn checkpointed(&self) -> Result<Checkpointed, OpenError> {
+        self.journal.core.checkpointed()
+    }
+
+    /// Reads the entries that the last checkpoint stands for and this one does not, and [`Replica::read`] may not have any more:
+    /// up to [`Replica::first`], if it is not behind that. Ends early if `visit` says so.
+    ///
+    /// # Errors
+    /// When one can't be read, of which other copies are asked for what is damaged.
+    pub fn read_kept(
+        &self,
+        behind: &Checkpointed,
+        visit: &mut dyn FnMut(&Entry) -> bool,
+    ) -> Result<(), ReadEntryError> {
+        self.journal.core.read_kept(behind.base, visit)
     }
 
     /// As [`Journal::checkpoint`], of a state up to `start`, which is committed, as long as `go_on` says so: it is asked before

@@ -59,6 +59,7 @@ impl Core {
                 .map_or(Ok(()), |failure| Err(CutError::Failed(failure.clone())));
         };
         replica.entries.lock().cut(after, at);
+        replica.aside.forget();
         let end = log.end.min(segment.end());
         (log.end, log.queued, log.sync_to) = (at, at, at);
         log.segment = Arc::clone(&segment);

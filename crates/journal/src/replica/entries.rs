@@ -1,5 +1,5 @@
-//! Which entries a copy has, and where they are. Bounded: the last few thousand are known one by one,
-//! the others by a mark every 64 KiB of log.
+//! Which entries a copy has, and where they are. Bounded: the last few thousand are known one by one, and those that
+//! may be cut or come to be committed, which must not wait for the disk; the others by a mark every 64 KiB of log.
 
 use super::{
     EntryId, EntryKind,
@@ -8,7 +8,7 @@ use super::{
 use crate::Lsn;
 use std::collections::VecDeque;
 
-/// Entries that are known one by one, once they are on the disk.
+/// Entries that are known one by one, once they are on the disk and committed.
 const RECENT_MAX: usize = 4096;
 /// Bytes of log between two marks, at most, if entries are not longer.
 const MARK_EVERY_BYTES: u64 = 64 << 10;
@@ -82,9 +82,9 @@ impl Entries {
             self.notes.push_back(place.index);
         }
         self.recent.push_back(place);
-        while self.recent.len() > RECENT_MAX && self.recent[0].end <= synced {
-            self.recent.pop_front();
-        }
+        let committed = self.commit.max(self.commit_hint);
+        let is_done = |first: &mut Place| first.end <= synced && first.index < committed;
+        while self.recent.len() > RECENT_MAX && self.recent.pop_front_if(is_done).is_some() {}
         (self.last, self.end) = (closing.id, place.end);
     }
 

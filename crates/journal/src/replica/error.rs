@@ -190,6 +190,7 @@ pub enum ReadEntryError {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
+        #[source]
         error: std::io::Error,
     },
 }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Disk, DiskFile, Lsn, OpenMode,
-    checkpoint::{SegmentEntry, copy as copy_checkpoint},
+    checkpoint::{FileError, SegmentEntry, copy as copy_checkpoint},
     disk::{read_up_to, write_all},
     format::{SegmentHeader, u32_at, u64_at},
     names,
@@ -180,7 +180,9 @@ impl Installer {
     /// When chunks are missing, or something can't be written.
     pub fn finish(mut self) -> Result<(), BootstrapError> {
         let done = self.complete();
-        self.give_back_without_room(done)
+        self.give_back_without_room(done)?;
+        // It is whole, and stays.
+        self.sync_dir()
     }
 
     fn give_back_without_room(
@@ -207,8 +209,12 @@ impl Installer {
         let second = self.dir.join(names::checkpoint(number + 1));
         let file = self.disk.open(&second, OpenMode::Create);
         let file = file.map_err(|error| io_error("write to", &second, error))?;
-        copy_checkpoint(&*checkpoint, &*file, number + 1)
-            .map_err(|_| BootstrapError::Damaged { path: second, offset: 0 })?;
+        copy_checkpoint(&*checkpoint, &*file, number + 1).map_err(|error| match error {
+            FileError::Io(error) => io_error("write to", &second, error),
+            FileError::Version(_) | FileError::Bad(_) => {
+                BootstrapError::Damaged { path: second.clone(), offset: 0 }
+            }
+        })?;
         self.sync_dir()?;
         let state = State {
             commit: self.upto,
@@ -224,8 +230,7 @@ impl Installer {
         // If it came back after a loss of power, others would count on more than it says.
         let cleared = set_mark(&*self.disk, &mark, None);
         cleared.map_err(|error| io_error("write to", &mark, error))?;
-        self.disk.remove(&mark).map_err(|error| io_error("remove", &mark, error))?;
-        self.sync_dir()
+        self.disk.remove(&mark).map_err(|error| io_error("remove", &mark, error))
     }
 
     fn sync_dir(&self) -> Result<(), BootstrapError> {

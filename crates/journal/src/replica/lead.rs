@@ -53,7 +53,7 @@ impl Gathered {
 pub struct Lead {
     closed: VecDeque<Gathered>,
     open: Gathered,
-    /// Whoever places has been told that there is something.
+    /// The thread that places has been told that there is something.
     told: bool,
     /// It could not gather what the broker has done: the lead has to end.
     overrun: bool,
@@ -315,11 +315,15 @@ impl Core {
         // Who sees the shorter end sees that the lead is over.
         if let Some(replica) = &self.replica {
             replica.set_epoch(FOLLOWS);
+            replica.aside.forget();
         }
         self.end.store(log.end.0, Release);
         self.space.notify_all();
         drop(log);
         self.waiters.wake_up_to(Lsn(u64::MAX), false);
+        if let Some(replica) = &self.replica {
+            replica.proofs.give_up();
+        }
         self.room_waiters.wake_up_to(Lsn(0), false);
     }
 }

@@ -3,7 +3,7 @@
 //! All copies have the same bytes at the same positions, as far as they are committed. So what the disk has changed is asked
 //! for elsewhere, and written again in its place. Only when no copy has it is it lost.
 
-use super::Replica;
+use super::{Replica, pages};
 use crate::{
     Journal, Lsn, OpenMode, ReadCache, ReadError,
     core::Core,
@@ -43,8 +43,15 @@ impl Piece {
         }
     }
 
-    /// How many bytes it has, as its first bytes say; none if these are too few.
-    pub fn len_of(self, bytes: &[u8]) -> Option<usize> {
+    /// How many bytes [`Replica::stretch`] brings at least, as the first of them say; none if these are too few.
+    pub fn len_of(self, brought: &[u8]) -> Option<usize> {
+        let front = pages::bytes_in_front(self.position());
+        let own = self.own_len(brought.get(front..)?)?;
+        front.checked_add(own)
+    }
+
+    /// How many bytes it has itself.
+    pub(super) fn own_len(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Piece::Record(_) => {
                 let head = bytes.first_chunk::<RECORD_HEAD_LEN>()?;
@@ -69,6 +76,11 @@ pub struct Damage {
     lost: BTreeSet<Piece>,
     /// How many pieces were written again.
     mended: u64,
+    /// The last frame that can't be read here and that the copies that could have brought it have freed.
+    pub(super) freed_to: Option<Lsn>,
+    /// Where the entries begin that are needed behind the checkpoint that was read since the last one was made: it may be the one
+    /// before.
+    pub(super) needed_from: Option<Lsn>,
 }
 
 impl Damage {
@@ -89,7 +101,7 @@ impl Damage {
     }
 
     /// The same for what a reader has found. Returns whether another copy may have it.
-    fn want_unless_lost(&mut self, piece: Piece) -> bool {
+    pub(super) fn want_unless_lost(&mut self, piece: Piece) -> bool {
         let may_be_had = !self.lost.contains(&piece);
         if may_be_had {
             self.want(piece);
@@ -117,7 +129,7 @@ pub enum MendError {
 
 impl Replica {
     /// Pieces that a reader could not read, and that can't be read now: `most` of them, in turn. Other copies may have them:
-    /// see [`Replica::piece`].
+    /// see [`Replica::stretch`].
     pub fn damaged(&self, most: usize) -> Vec<Piece> {
         let next = self.shared().damage.lock().next(most);
         let (damaged, others): (Vec<Piece>, Vec<Piece>) = next.into_iter().partition(|piece| {
@@ -144,46 +156,32 @@ impl Replica {
         self.shared().damage.lock().want(piece);
     }
 
-    /// A piece of the log, for a copy whose disk has damaged it; `None` if it is damaged here as well, is not kept any more, or has
-    /// not come here yet.
+    /// A piece of the log, for a copy whose disk has damaged it, with the whole pages that it lies in, as far as they are committed;
+    /// `None` if it is damaged here as well, or has not come here yet. A frame comes with those that follow it, as far as they are
+    /// whole: a disk that has lost a page has damaged all frames in it, and no reader of the other copy knows where they begin.
     ///
     /// # Errors
-    /// When it can't be said now: what is there may not be committed, or the disk can't be read.
-    pub fn piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
-        let (core, position) = (&self.journal.core, piece.position());
-        if position >= core.end() {
-            return Ok(None);
-        }
-        if position >= core.durable() {
-            return Err(MendError::Uncommitted(position));
-        }
-        match core.whole_piece(piece) {
-            Ok(bytes) if position.plus(bytes.len() as u64) <= core.durable() => Ok(Some(bytes)),
-            Ok(_) => Err(MendError::Uncommitted(position)),
-            Err(ReadError::Bad { .. } | ReadError::Gone(_)) => Ok(None),
-            Err(ReadError::Io { error, .. }) => Err(error.into()),
-        }
-    }
-
-    /// The same of a frame with those that follow it, as far as they are whole: a disk that has lost a page has damaged all frames in
-    /// it, and no reader of the other copy knows where they begin.
-    ///
-    /// # Errors
-    /// As for [`Replica::piece`].
+    /// [`MendError::Gone`] when it is not needed here any more, and not kept. Else when it can't be said now: what is there may not
+    /// be committed, or the disk can't be read.
     pub fn stretch(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
-        let Some(mut bytes) = self.piece(piece)? else { return Ok(None) };
-        while let Piece::Frame(start) = piece
-            && let Ok(Some(next)) = self.piece(Piece::Frame(start.plus(bytes.len() as u64)))
+        let (core, start) = (&self.journal.core, piece.position());
+        let Some(mut bytes) = core.committed_piece(piece)? else { return Ok(None) };
+        if start > core.fixed_to() {
+            return Err(MendError::Uncommitted(start));
+        }
+        while let Piece::Frame(_) = piece
+            && let next = Piece::Frame(start.plus(bytes.len() as u64))
+            && let Ok(Some(next)) = core.committed_piece(next)
             && bytes.len() + next.len() <= STRETCH_BYTES_MAX
         {
             bytes.extend_from_slice(&next);
         }
-        Ok(Some(bytes))
+        Ok(Some(core.with_pages(start, &bytes)?))
     }
 
-    /// Writes again what [`Replica::piece`] or [`Replica::stretch`] of another copy has returned, and syncs it: of the frames that
-    /// follow the first one those that are damaged. Returns which, and has [`Replica::damaged`] name the next one behind them that
-    /// is damaged.
+    /// Writes again what [`Replica::stretch`] of another copy has returned, and syncs it: the pages that can't be read, and of the
+    /// frames that follow the first one those that are damaged. Returns which, and has [`Replica::damaged`] name the next one behind
+    /// them that is damaged.
     ///
     /// # Errors
     /// Nothing has changed, unless the disk has failed meanwhile.
@@ -228,31 +226,29 @@ impl Journal {
 }
 
 impl Core {
-    /// The entry that begins here can't be read: other copies are asked for the first of its frames of which that is so.
-    pub(super) fn want_frame_of_entry(&self, start: Lsn) {
-        let Some(replica) = &self.replica else { return };
-        let mut at = start;
-        // What is not committed may be another entry elsewhere.
-        while at < self.durable() {
-            match self.whole_frame(at) {
-                Ok(frame) => {
-                    let header = FrameHeader::decode(&frame, at);
-                    if header.is_none_or(|header| header.kind == FrameKind::Entry) {
-                        return;
-                    }
-                    at = at.plus(frame.len() as u64);
-                }
-                Err(ReadError::Gone(_)) => return,
-                Err(_) => {
-                    replica.damage.lock().want_unless_lost(Piece::Frame(at));
-                    return;
-                }
+    /// A piece as all copies have it, if it is committed; `None` if it is damaged or not there.
+    fn committed_piece(&self, piece: Piece) -> Result<Option<Vec<u8>>, MendError> {
+        let position = piece.position();
+        if position >= self.end() {
+            return Ok(None);
+        }
+        if position >= self.durable() {
+            return Err(MendError::Uncommitted(position));
+        }
+        match self.whole_piece(piece) {
+            Ok(bytes) if position.plus(bytes.len() as u64) <= self.durable() => Ok(Some(bytes)),
+            Ok(_) => Err(MendError::Uncommitted(position)),
+            Err(ReadError::Gone(_)) => Err(MendError::Gone(position)),
+            Err(ReadError::Bad { .. }) if self.is_punched(position) => {
+                Err(MendError::Gone(position))
             }
+            Err(ReadError::Bad { .. }) => Ok(None),
+            Err(ReadError::Io { error, .. }) => Err(error.into()),
         }
     }
 
     /// A piece as all copies have it.
-    fn whole_piece(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
+    pub(super) fn whole_piece(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
         match piece {
             Piece::Record(position) => {
                 let mut cache = ReadCache::default();
@@ -263,7 +259,8 @@ impl Core {
         }
     }
 
-    fn whole_frame(&self, position: Lsn) -> Result<Vec<u8>, ReadError> {
+    /// A frame as all copies have it.
+    pub(super) fn whole_frame(&self, position: Lsn) -> Result<Vec<u8>, ReadError> {
         let segment = self.segments.find(position).ok_or(ReadError::Gone(position))?;
         let (path, offset) = (segment.path(&self.dir), position.0 - segment.start.0);
         let failed = |error| ReadError::Io { path: path.clone(), error };
@@ -288,14 +285,13 @@ impl Core {
     }
 
     /// Returns what was written: the piece, and those behind it that were damaged.
-    fn mend(&self, piece: Piece, bytes: &[u8]) -> Result<Vec<Piece>, MendError> {
+    fn mend(&self, piece: Piece, brought: &[u8]) -> Result<Vec<Piece>, MendError> {
         let position = piece.position();
-        let pieces = split(piece, bytes, self.id).ok_or(MendError::Bad(position))?;
+        let pieces = split(piece, brought, self.id).ok_or(MendError::Bad(position))?;
         // While this is held, no segment becomes a spare file and then another segment.
         let _not_freed = self.upkeeping.lock();
         let segment = self.segments.find(position).ok_or(MendError::Gone(position))?;
-        let mut file = None;
-        let mut written = Vec::new();
+        let (mut damaged, mut whole_to) = (Vec::new(), position);
         for (one, bytes) in pieces {
             let end = one.position().plus(bytes.len() as u64);
             let offset = one.position().0 - segment.start.0;
@@ -309,20 +305,20 @@ impl Core {
                 // What was given back to the file system no reader needs.
                 () if end > self.durable() || end > segment.end() => break,
                 () if segment.has_hole(offset..offset + bytes.len() as u64) => break,
-                () if self.whole_piece(one).is_ok() => continue,
                 () => {}
             }
-            let file = match &mut file {
-                Some(file) => file,
-                none => none.insert(self.disk.open(&segment.path(&self.dir), OpenMode::Write)?),
-            };
-            write_all(&**file, bytes, offset)?;
-            written.push(one);
+            whole_to = end;
+            if is_first || self.whole_piece(one).is_err() {
+                damaged.push((one, bytes));
+            }
         }
-        if let Some(file) = file {
-            file.sync_data()?;
+        let file = self.disk.open(&segment.path(&self.dir), OpenMode::Write)?;
+        self.write_unreadable_pages(&*file, &segment, position..whole_to, brought)?;
+        for (one, bytes) in &damaged {
+            write_all(&*file, bytes, one.position().0 - segment.start.0)?;
         }
-        Ok(written)
+        file.sync_data()?;
+        Ok(damaged.into_iter().map(|(one, _)| one).collect())
     }
 
     /// Reads entries from a position on, so that other copies are asked for the next one that is damaged.
@@ -345,25 +341,28 @@ impl Core {
     }
 }
 
-/// The pieces that were brought together, one behind the other; none if some of it is not what was written.
-fn split(first: Piece, bytes: &[u8], id: u64) -> Option<Vec<(Piece, &[u8])>> {
+/// The pieces that were brought together, one behind the other, as far as they are what was written; none if the first one is not.
+fn split(first: Piece, brought: &[u8], id: u64) -> Option<Vec<(Piece, &[u8])>> {
+    let bytes = brought.get(pages::bytes_in_front(first.position())..)?;
+    let own = |piece: Piece, rest: &'_ [u8]| piece.own_len(rest).filter(|len| *len <= rest.len());
     let start = match first {
         Piece::Record(position) => {
-            return is_record_at(position, bytes, id).then(|| vec![(first, bytes)]);
+            let record = &bytes[..own(first, bytes)?];
+            return is_record_at(position, record, id).then(|| vec![(first, record)]);
         }
         Piece::Frame(position) => position,
     };
     let (mut frames, mut done) = (Vec::new(), 0);
-    while done < bytes.len() || frames.is_empty() {
-        let (position, rest) = (start.plus(done as u64), &bytes[done..]);
-        let frame = rest.get(..Piece::Frame(position).len_of(rest)?)?;
-        if !is_frame_at(position, frame, id) {
-            return None;
-        }
-        frames.push((Piece::Frame(position), frame));
+    loop {
+        let (next, rest) = (Piece::Frame(start.plus(done as u64)), &bytes[done..]);
+        let frame = own(next, rest).map(|len| &rest[..len]);
+        let Some(frame) = frame.filter(|frame| is_frame_at(next.position(), frame, id)) else {
+            break;
+        };
+        frames.push((next, frame));
         done += frame.len();
     }
-    Some(frames)
+    (!frames.is_empty()).then_some(frames)
 }
 
 /// Whether these are a record that was written at a position, with its head.

@@ -1,7 +1,7 @@
 //! A journal that is one copy of a replicated log.
 //!
 //! The log of a group of machines is the journal itself: all copies have the same bytes at the same
-//! positions. Consensus is somebody else's: it says who leads, what an entry's term and index are, what
+//! positions. Consensus is made elsewhere: it says who leads, what an entry's term and index are, what
 //! is committed, and what of a copy's tail has to go. This module keeps entries and votes.
 //!
 //! ```text
@@ -29,7 +29,9 @@
 mod adopt;
 mod append;
 mod applied;
+mod aside;
 mod bootstrap;
+mod checkpointed;
 mod chunk;
 mod closed;
 mod commit;
@@ -42,6 +44,10 @@ mod install;
 mod lead;
 mod mend;
 mod open;
+mod outdated;
+mod pages;
+mod parts;
+mod proofs;
 mod read;
 mod recover;
 mod sent_segment;
@@ -51,6 +57,7 @@ mod state;
 pub use adopt::{Adoption, is_copy};
 pub use append::Room;
 pub use bootstrap::Bootstrap;
+pub use checkpointed::Checkpointed;
 pub use chunk::Chunk;
 pub use closed::Contents;
 pub use copy::Replica;
@@ -64,6 +71,7 @@ pub use mend::{MendError, Piece};
 pub use state::{MEMBERS_BYTES_MAX, Vote};
 
 pub(crate) use applied::Applied;
+pub(crate) use aside::Aside;
 pub(crate) use closed::ClosedCopy;
 pub(crate) use entry::{Base, RESERVED_LEN};
 pub(crate) use lead::{Begun, Lead};
@@ -81,7 +89,7 @@ pub struct Identity {
     pub segment_bytes: u64,
 }
 
-/// Who is told what happens in a copy. Calls come from the log thread, or from whoever does its work,
+/// Is told what happens in a copy. Calls come from the log thread, or from a thread that does its work,
 /// and from threads that append: they are short, and don't call the [`Replica`].
 pub trait Events: Send + Sync + 'static {
     /// Everything up to this ticket of [`Replica::written`] is on the disk.
@@ -91,8 +99,14 @@ pub trait Events: Send + Sync + 'static {
     /// has left nothing.
     fn gathered(&self);
 
+    /// An answer waits for [`Replica::begin_proof`], and for what comes of it. Said once for each round.
+    fn proof_wanted(&self);
+
     /// [`Replica::room_for`] has a new answer.
     fn room(&self);
+
+    /// Entries that [`Replica::fetch`] was asked for were read.
+    fn fetched(&self);
 
     /// The copy takes nothing any more.
     fn failed(&self, failure: &Failure);
@@ -102,11 +116,13 @@ pub trait Events: Send + Sync + 'static {
     fn overrun(&self);
 }
 
-/// Where nobody listens.
+/// Hears nothing.
 impl Events for () {
     fn synced(&self, _ticket: u64) {}
     fn gathered(&self) {}
+    fn proof_wanted(&self) {}
     fn room(&self) {}
+    fn fetched(&self) {}
     fn failed(&self, _failure: &Failure) {}
     fn overrun(&self) {}
 }

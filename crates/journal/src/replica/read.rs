@@ -1,12 +1,12 @@
 //! Reading entries back, by their index, from the copy's own files.
 
 use super::{
-    Entry, ReadEntryError,
+    Entry, Piece, ReadEntryError,
     entries::{Entries, Mark},
     entry::{Base, Closing},
 };
 use crate::{
-    Lsn,
+    Lsn, ReadError,
     core::Core,
     disk::read_up_to,
     format::{FRAME_HEADER_LEN, FrameHeader, FrameKind, check_frame},
@@ -20,10 +20,10 @@ use std::sync::Arc;
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// An entry as it was found, with the copy's own bytes in it.
-struct Found {
-    index: u64,
-    end: Lsn,
-    bytes: Vec<u8>,
+pub(super) struct Found {
+    pub index: u64,
+    pub end: Lsn,
+    pub bytes: Vec<u8>,
 }
 
 impl Core {
@@ -49,7 +49,7 @@ impl Core {
             };
             debug_assert_eq!(found.index, index, "entries are read in order");
             left = left.saturating_sub(found.bytes.len() as u64);
-            read.push(self.whole(found)?);
+            read.push(self.whole(found, cursor.cuts)?);
         }
         Ok(read)
     }
@@ -76,6 +76,7 @@ impl Core {
     /// The last entry that ends at `position` or before.
     pub fn last_ending_by(&self, position: Lsn) -> Result<Base, ReadEntryError> {
         let Some(replica) = &self.replica else { return Ok(Base::default()) };
+        let cuts = self.cuts();
         let (base, mark) = {
             let entries = replica.entries.lock();
             if entries.end <= position {
@@ -85,7 +86,7 @@ impl Core {
             (base, entries.mark_before(position))
         };
         let Some(mark) = mark else { return Ok(base) };
-        let mut cursor = self.cursor_from(mark);
+        let mut cursor = self.cursor_from(mark, cuts);
         let mut index = mark.index - 1;
         let mut end = if index <= base.id.index { base.end } else { self.end_of(index)? };
         loop {
@@ -103,12 +104,12 @@ impl Core {
     }
 
     /// Takes the copy's own bytes out of an entry.
-    fn whole(&self, found: Found) -> Result<Entry, ReadEntryError> {
+    fn whole(&self, found: Found, cuts: u64) -> Result<Entry, ReadEntryError> {
         let start = Lsn(found.end.0 - found.bytes.len() as u64);
-        self.checked(found, start).inspect_err(|_| self.want_frame_of_entry(start))
+        self.checked(found, start).inspect_err(|_| self.want_frame_of_entry(start, cuts))
     }
 
-    fn checked(&self, found: Found, start: Lsn) -> Result<Entry, ReadEntryError> {
+    pub(super) fn checked(&self, found: Found, start: Lsn) -> Result<Entry, ReadEntryError> {
         let Found { index, mut bytes, .. } = found;
         if let Some(at) = closing_at(&bytes, start) {
             // Its sum is about to be another.
@@ -129,6 +130,7 @@ impl Core {
             last: entries.last.index,
         };
         let Some(replica) = &self.replica else { return Err(gone(&Entries::default())) };
+        let cuts = self.cuts();
         let mark = {
             let entries = replica.entries.lock();
             if index <= entries.base.index || index > entries.last.index {
@@ -137,21 +139,28 @@ impl Core {
             let place = entries.place(index).map(|place| Mark { index, start: place.start });
             place.or_else(|| entries.mark_for(index)).ok_or_else(|| gone(&entries))?
         };
-        let mut cursor = self.cursor_from(mark);
+        let mut cursor = self.cursor_from(mark, cuts);
         while cursor.next < index {
             self.read_next(&mut cursor)?;
         }
         Ok(cursor)
     }
 
-    fn cursor_from(&self, mark: Mark) -> Cursor {
+    /// How often the log was cut. Who reads looks before it learns where entries are.
+    pub(super) fn cuts(&self) -> u64 {
+        self.log.lock().cuts
+    }
+
+    fn cursor_from(&self, mark: Mark, cuts: u64) -> Cursor {
         let last = self.replica.as_ref().map_or(0, |replica| replica.entries.lock().last.index);
         Cursor {
             next: mark.index,
             last,
             at: mark.start,
+            cuts,
             block: Vec::new(),
             block_at: mark.start,
+            small_to: Lsn(0),
             segment: None,
         }
     }
@@ -170,7 +179,34 @@ impl Core {
         max_bytes: u64,
     ) -> Result<Option<Found>, ReadEntryError> {
         let found = self.find_within(cursor, max_bytes);
-        found.inspect_err(|_| self.want_frame_of_entry(cursor.at))
+        found.inspect_err(|_| self.want_frame_of_entry(cursor.at, cursor.cuts))
+    }
+
+    /// The entry that begins here can't be read: other copies are asked for the first of its frames of which that is so. If the log
+    /// was cut since the reader has learnt where it begins, other entries may be there now, and nothing may be wrong with those.
+    pub(super) fn want_frame_of_entry(&self, start: Lsn, cuts: u64) {
+        let Some(replica) = &self.replica else { return };
+        let mut at = start;
+        // What is not committed may be another entry elsewhere.
+        while at < self.durable() {
+            match self.whole_frame(at) {
+                Ok(frame) => {
+                    let header = FrameHeader::decode(&frame, at);
+                    if header.is_none_or(|header| header.kind == FrameKind::Entry) {
+                        return;
+                    }
+                    at = at.plus(frame.len() as u64);
+                }
+                Err(ReadError::Gone(_)) => return,
+                Err(_) => {
+                    // Asked last: what was committed when it was found is not cut any more.
+                    if self.cuts() == cuts {
+                        replica.damage.lock().want_unless_lost(Piece::Frame(at));
+                    }
+                    return;
+                }
+            }
+        }
     }
 
     fn find_within(
@@ -266,9 +302,18 @@ impl Core {
                 }
                 continue;
             }
-            let rest = self.written().min(segment.end()).0 - at.0;
-            let wanted = (len - cursor.block.len()).max(BLOCK_BYTES) as u64;
-            self.read_file(cursor, &segment, at, wanted.min(rest) as usize, index)?;
+            let rest = written.min(segment.end()).0 - at.0;
+            let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+            let needed = (len - cursor.block.len()).min(rest);
+            let most =
+                if at < cursor.small_to { needed } else { needed.max(BLOCK_BYTES).min(rest) };
+            match self.read_file(cursor, &segment, at, most, index) {
+                Err(ReadEntryError::Io { .. }) if needed < most => {
+                    // What is unreadable may lie behind the entry. Large blocks would come upon it again.
+                    cursor.small_to = at.plus(most as u64);
+                }
+                read => read?,
+            }
         }
         Ok(())
     }
@@ -290,8 +335,9 @@ impl Core {
         let before = cursor.block.len();
         cursor.block.resize(before + len, 0);
         let offset = at.0 - segment.start.0;
-        let found = read_up_to(&*file, &mut cursor.block[before..], offset).map_err(io)?;
-        cursor.block.truncate(before + found);
+        let found = read_up_to(&*file, &mut cursor.block[before..], offset);
+        cursor.block.truncate(before + found.as_ref().map_or(0, |found| *found));
+        let found = found.map_err(io)?;
         cursor.segment = Some((Arc::clone(segment), file));
         if found < len {
             return Err(self.damaged_at(index, at.plus(found as u64)));
@@ -299,7 +345,7 @@ impl Core {
         Ok(())
     }
 
-    fn damaged_at(&self, index: u64, position: Lsn) -> ReadEntryError {
+    pub(super) fn damaged_at(&self, index: u64, position: Lsn) -> ReadEntryError {
         let segment = self.segments.find(position);
         let path = segment.as_ref().map_or_else(|| self.dir.clone(), |one| one.path(&self.dir));
         let offset = segment.map_or(0, |segment| position.0 - segment.start.0);
@@ -313,8 +359,12 @@ struct Cursor {
     /// The last one when it began.
     last: u64,
     at: Lsn,
+    /// How often the log had been cut when it was known where that is.
+    cuts: u64,
     block: Vec<u8>,
     block_at: Lsn,
+    /// Up to here no more is read than what is needed: the system has refused to read a block of it.
+    small_to: Lsn,
     segment: Option<(Arc<Segment>, Arc<dyn crate::DiskFile>)>,
 }
 

@@ -1,8 +1,8 @@
 //! What a journal has besides, if it is a copy of a replicated log.
 
 use super::{
-    Applied, Events, Identity, bootstrap::Pins, entries::Entries, entry::Base, mend::Damage,
-    state::StateFile,
+    Applied, Aside, Events, Identity, bootstrap::Pins, entries::Entries, entry::Base, mend::Damage,
+    proofs::Proofs, state::StateFile,
 };
 use crate::{Lsn, log::FOLLOWS};
 use parking_lot::{Mutex, RwLock};
@@ -36,6 +36,8 @@ pub struct Shared {
     /// [`Events::room`] is waited for.
     pub wants_room: AtomicBool,
     pub applied: Applied,
+    pub aside: Aside,
+    pub proofs: Proofs,
     /// Records that can't be read here.
     pub damage: Mutex<Damage>,
 }
@@ -62,6 +64,8 @@ impl Shared {
             stalled: AtomicBool::new(false),
             wants_room: AtomicBool::new(false),
             applied: Applied::default(),
+            aside: Aside::default(),
+            proofs: Proofs::default(),
             damage: Mutex::default(),
         }
     }

@@ -44,7 +44,7 @@ const CLEAN: u32 = 2;
 pub struct Vote {
     /// The latest term that was heard of.
     pub term: u64,
-    /// Who got the vote in it; 0 is nobody.
+    /// The node that got the vote in it; 0 is none.
     pub voted_for: u64,
     /// Who the members are, in the words of consensus; at most [`MEMBERS_BYTES_MAX`].
     pub members: Vec<u8>,

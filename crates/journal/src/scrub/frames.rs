@@ -10,7 +10,7 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Holes begin and end at multiples of this.
+/// Holes begin and end at multiples of this, and so do segments. The system refuses to read so much at once at least.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// What is where a frame should be.

@@ -9,6 +9,8 @@ mod blocks;
 mod frames;
 mod segment;
 
+pub(crate) use frames::PAGE_BYTES;
+
 use crate::{
     Journal, Lsn, OpenMode,
     checkpoint::{CheckpointReader, FileError},
@@ -170,7 +172,7 @@ impl Core {
     }
 
     /// What the file of a segment begins with, if that is what was written.
-    fn header_of(&self, segment: &Segment) -> Option<SegmentHeader> {
+    pub(crate) fn header_of(&self, segment: &Segment) -> Option<SegmentHeader> {
         let mut header = [0; SEGMENT_HEADER_USED];
         let file = segment.open(&*self.disk, &self.dir).ok()?;
         let found = read_up_to(&*file, &mut header, 0).ok()?;

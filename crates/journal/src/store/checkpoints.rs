@@ -88,7 +88,10 @@ impl CheckpointCalls {
                 }
                 Call::Make => {
                     *call = Call::Watch;
-                    return true;
+                    // It may have been called for while the last one was made, which stands for that.
+                    if journal.wants_checkpoint() || journal.awaits_checkpoint() {
+                        return true;
+                    }
                 }
                 Call::Stop => return false,
             }

@@ -2,18 +2,20 @@
 //! memory until memory is short.
 
 mod checkpoints;
+mod reader;
 
 pub use checkpoints::rest_after_failure;
 use checkpoints::{ByCheckpoint, CheckpointCalls};
+use reader::LogReader;
 
 use crate::{
     AppendError, AppendMode, Batch, CheckpointDone, CheckpointError, Disk, Journal, Lsn, OpenError,
-    Options, ReadCache, ReadError, Recovery, Repeated, ReplayError, Replayed as ReplayStats,
+    Options, ReadCache, Recovery, Repeated, ReplayError, Replayed as ReplayStats,
 };
-use courser_store::change::{Replayed, message_of};
+use courser_store::change::Replayed;
 use courser_store::{
     BodySize, Figures, Location, Log, MemoryGauge, MemoryStore, MessageRef, Messages, Position,
-    Progress, Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
+    Progress, Proof, Reader, Record, Recovered, ShardState, StoreError, Sync, Unlogged, Waiter,
 };
 use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
@@ -155,46 +157,59 @@ impl JournalStore {
     ) -> Result<Lsn, StoreError> {
         let end = BATCH.with_borrow_mut(|batch| {
             batch.clear();
-            let mut head = Vec::new();
-            // The index of each message in the batch, how many queues hold it, and how large it is.
-            let mut messages: Vec<(usize, u32, BodySize)> = Vec::new();
-            for record in records {
-                head.clear();
-                record.encode_head(&mut head);
-                let index = match record.message() {
-                    Some(message) => {
-                        let (prefix, [address, header, body]) = message.record_parts()?;
-                        batch.push(&[&head, &prefix, address, header, body])
-                    }
-                    None => batch.push(&[&head]),
-                };
-                let holders = match record {
-                    Record::Message { holders, .. } => holders,
-                    Record::Delayed { .. } => 1,
-                    _ => 0,
-                };
-                if let Some(message) = record.message() {
-                    messages.push((index, holders, BodySize::of(message.body.len())));
-                }
-            }
-            // Acknowledgements free room, so they may use the last there is.
-            let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
-            let appended = self.journal.append(batch, mode).map_err(store_error)?;
-            // All of a batch is in one segment.
-            let holds = messages.iter().map(|(_, holders, _)| u64::from(*holders)).sum();
-            if holds > 0 {
-                self.journal.hold(appended.start(), holds);
-            }
-            for (index, _, body) in messages {
-                let position = appended.position(index).into();
-                locations.push(Location::Log { position, body, marks: 0 });
-            }
-            Ok(appended.end())
+            let end = self.append_batch(batch, records, sync, locations);
+            // What was not taken is still in it.
+            batch.clear();
+            end
         })?;
         if self.journal.wants_checkpoint() {
             self.checkpoints.make();
         }
         Ok(end)
+    }
+
+    fn append_batch(
+        &self,
+        batch: &mut Batch,
+        records: &mut dyn Iterator<Item = Record<'_>>,
+        sync: Sync,
+        locations: &mut Vec<Location>,
+    ) -> Result<Lsn, StoreError> {
+        let mut head = Vec::new();
+        // The index of each message in the batch, how many queues hold it, and how large it is.
+        let mut messages: Vec<(usize, u32, BodySize)> = Vec::new();
+        for record in records {
+            head.clear();
+            record.encode_head(&mut head);
+            let index = match record.message() {
+                Some(message) => {
+                    let (prefix, [address, header, body]) = message.record_parts()?;
+                    batch.push(&[&head, &prefix, address, header, body])
+                }
+                None => batch.push(&[&head]),
+            };
+            let holders = match record {
+                Record::Message { holders, .. } => holders,
+                Record::Delayed { .. } => 1,
+                _ => 0,
+            };
+            if let Some(message) = record.message() {
+                messages.push((index, holders, BodySize::of(message.body.len())));
+            }
+        }
+        // Acknowledgements free room, so they may use the last there is.
+        let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
+        let appended = self.journal.append(batch, mode).map_err(store_error)?;
+        // All of a batch is in one segment.
+        let holds = messages.iter().map(|(_, holders, _)| u64::from(*holders)).sum();
+        if holds > 0 {
+            self.journal.hold(appended.start(), holds);
+        }
+        for (index, _, body) in messages {
+            let position = appended.position(index).into();
+            locations.push(Location::Log { position, body, marks: 0 });
+        }
+        Ok(appended.end())
     }
 }
 
@@ -236,7 +251,7 @@ impl Messages for JournalStore {
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
         locations: &mut Vec<Location>,
     ) -> Result<(), StoreError> {
-        if self.gauge.used_bytes() < self.spill_bytes {
+        if self.gauge.waiting_bytes() < self.spill_bytes {
             return self.memory.keep(messages, locations);
         }
         let mut records = messages.map(|message| Record::Spilled { message });
@@ -275,8 +290,24 @@ impl Log for JournalStore {
         self.journal.durable()
     }
 
+    fn deliverable(&self) -> Lsn {
+        if self.journal.is_replicated() { self.journal.durable() } else { Lsn::MAX }
+    }
+
     fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
         self.journal.when_durable(lsn, waiter);
+    }
+
+    fn prove_lead(&self) -> Proof {
+        self.journal.prove_lead()
+    }
+
+    fn proven(&self) -> Proof {
+        self.journal.proven()
+    }
+
+    fn when_proven(&self, proof: Proof, waiter: Waiter) {
+        self.journal.when_proven(proof, waiter);
     }
 
     fn settle(
@@ -329,58 +360,5 @@ impl Log for JournalStore {
 
     fn figures(&self) -> Figures {
         self.journal.figures()
-    }
-}
-
-/// Reads messages from the log.
-struct LogReader {
-    journal: Arc<Journal>,
-    cache: ReadCache,
-    failed_reads: Arc<Repeated>,
-}
-
-impl std::fmt::Debug for LogReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LogReader").finish_non_exhaustive()
-    }
-}
-
-impl Reader for LogReader {
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
-        let position = match location {
-            Location::Log { position, .. } => *position,
-            Location::Memory { .. } => {
-                let gone = || StoreError::Failed("a message is not in memory".into());
-                return location.in_memory().ok_or_else(gone);
-            }
-        };
-        let lost = |error: &dyn std::fmt::Display| {
-            tracing::error!(%error, "a message is lost");
-            StoreError::Lost(error.to_string())
-        };
-        let read = self.journal.read(position.into(), &mut self.cache);
-        // A leader that is deposed has lost nothing, and what it finds may be what the next one has put there. Asked behind
-        // the read, which may have come upon either.
-        if self.journal.deposed().is_some() {
-            return Err(StoreError::Deposed);
-        }
-        let record = match read {
-            Ok(record) => record,
-            Err(error)
-                if self.journal.asks_others(position.into(), &error)
-                    || matches!(error, ReadError::Io { .. }) =>
-            {
-                if let Some(others) = self.failed_reads.line(Instant::now()) {
-                    tracing::error!(%error, others, "a message can't be read, which is tried again");
-                }
-                return Err(StoreError::Unread(error.to_string()));
-            }
-            Err(error) => return Err(lost(&error)),
-        };
-        message_of(record).ok_or_else(|| lost(&MalformedRecord(position)))
-    }
-
-    fn held_bytes(&self) -> usize {
-        self.cache.held_bytes()
     }
 }

@@ -1,8 +1,8 @@
-//! A store with somebody between it and the broker.
+//! A store that a test watches: it may have calls fail, or act before them.
 
 use courser_store::{
-    Figures, Location, Log, Lsn, MessageRef, Messages, Position, Reader, Record, Store, StoreError,
-    Sync, Unlogged, Waiter,
+    Figures, Location, Log, Lsn, MessageRef, Messages, Position, Proof, Reader, Record, Store,
+    StoreError, Sync, Unlogged, Waiter,
 };
 use parking_lot::Mutex;
 use std::{
@@ -14,8 +14,8 @@ use std::{
     task::Waker,
 };
 
-/// Done once, before something is appended.
-type BeforeAppend = Box<dyn FnOnce() + Send>;
+/// Done once, at some moment.
+type Once = Box<dyn FnOnce() + Send>;
 
 /// Says what is wrong with a call, if anything is.
 type Faults = Box<dyn FnMut(Call) -> Option<StoreError> + Send>;
@@ -33,16 +33,31 @@ pub enum Call {
     Read,
 }
 
-/// Any store; a test can say that it is behind or has no room, be called before it takes the next change,
-/// and have calls fail.
+/// Any store; a test can say that it is behind or has no room, or that another machine may lead it or has a copy, be called
+/// before it takes the next change or after a look how far it is durable or whether it has room, and have calls fail.
 pub struct WatchedStore {
     store: Arc<dyn Store>,
     is_behind: AtomicBool,
     is_full: AtomicBool,
+    /// Another machine has a copy of the log.
+    is_copied: AtomicBool,
     /// Those that wait for room.
     waiting: Mutex<Vec<Waker>>,
-    before_append: Mutex<Option<BeforeAppend>>,
+    before_append: Mutex<Option<Once>>,
+    after_look: Mutex<Option<Once>>,
+    after_room: Mutex<Option<Once>>,
     faults: Arc<Mutex<Option<Faults>>>,
+    /// Set where another machine may lead the log.
+    lead: Mutex<Option<Lead>>,
+}
+
+/// A lead that has to be proven.
+#[derive(Default)]
+struct Lead {
+    wanted: u64,
+    proven: u64,
+    deposed: bool,
+    waiters: Vec<Waiter>,
 }
 
 /// A reader of such a store.
@@ -58,9 +73,13 @@ impl WatchedStore {
             store,
             is_behind: AtomicBool::new(false),
             is_full: AtomicBool::new(false),
+            is_copied: AtomicBool::new(false),
             waiting: Mutex::default(),
             before_append: Mutex::default(),
+            after_look: Mutex::default(),
+            after_room: Mutex::default(),
             faults: Arc::default(),
+            lead: Mutex::default(),
         }
     }
 
@@ -74,9 +93,25 @@ impl WatchedStore {
         *self.before_append.lock() = None;
     }
 
+    /// Has `call` called when it has said next how far it is durable: what comes of that, comes right behind.
+    pub fn after_next_look(&self, call: impl FnOnce() + Send + 'static) {
+        *self.after_look.lock() = Some(Box::new(call));
+    }
+
+    /// Has `call` called when it has said next that it has room.
+    pub fn after_next_room(&self, call: impl FnOnce() + Send + 'static) {
+        *self.after_room.lock() = Some(Box::new(call));
+    }
+
     /// Says that it has enough to write, or has not.
     pub fn set_behind(&self, is_behind: bool) {
         self.is_behind.store(is_behind, Ordering::Relaxed);
+    }
+
+    /// Says from now on that only what is durable may be handed out, as where another machine has a copy of the log. To be
+    /// called before there is a broker.
+    pub fn have_copies(&self) {
+        self.is_copied.store(true, Ordering::Relaxed);
     }
 
     /// Says that it has no room, or has some again, which wakes those that wait for it.
@@ -94,6 +129,37 @@ impl WatchedStore {
     /// No call fails any more, but for what the store behind finds wrong.
     pub fn heal(&self) {
         *self.faults.lock() = None;
+    }
+
+    /// Says that another machine may lead the log: each answer waits for [`WatchedStore::prove`].
+    pub fn contest(&self) {
+        *self.lead.lock() = Some(Lead::default());
+    }
+
+    /// Proves the lead for all that waits.
+    pub fn prove(&self) {
+        self.change_lead(|lead| lead.proven = lead.wanted);
+    }
+
+    /// Whether a proof is wanted that is not there yet, and how many are to be told when it is.
+    pub fn awaits_proof(&self) -> (bool, usize) {
+        let lead = self.lead.lock();
+        lead.as_ref().map_or((false, 0), |lead| (lead.wanted > lead.proven, lead.waiters.len()))
+    }
+
+    /// Says that another machine leads.
+    pub fn depose(&self) {
+        self.change_lead(|lead| lead.deposed = true);
+    }
+
+    fn change_lead(&self, change: impl FnOnce(&mut Lead)) {
+        let mut lead = self.lead.lock();
+        let waiters = lead.as_mut().map_or_else(Vec::new, |lead| {
+            change(lead);
+            std::mem::take(&mut lead.waiters)
+        });
+        drop(lead);
+        waiters.into_iter().for_each(|waiter| waiter.notify(false));
     }
 
     fn call(&self) {
@@ -165,23 +231,59 @@ impl Log for WatchedStore {
     }
 
     fn durable(&self) -> Lsn {
-        self.store.durable()
+        let durable = self.store.durable();
+        let call = self.after_look.lock().take();
+        call.into_iter().for_each(|call| call());
+        durable
+    }
+
+    fn deliverable(&self) -> Lsn {
+        match self.is_copied.load(Ordering::Relaxed) {
+            true => self.store.durable(),
+            false => self.store.deliverable(),
+        }
     }
 
     fn when_durable(&self, lsn: Lsn, waiter: Waiter) {
         self.store.when_durable(lsn, waiter);
     }
 
+    fn prove_lead(&self) -> Proof {
+        let mut lead = self.lead.lock();
+        let Some(lead) = &mut *lead else { return self.store.prove_lead() };
+        lead.wanted += 1;
+        Proof(lead.wanted)
+    }
+
+    fn proven(&self) -> Proof {
+        let lead = self.lead.lock();
+        let Some(lead) = &*lead else { return self.store.proven() };
+        if lead.deposed { Proof::default() } else { Proof(lead.proven) }
+    }
+
+    fn when_proven(&self, proof: Proof, waiter: Waiter) {
+        let mut lead = self.lead.lock();
+        match &mut *lead {
+            None => self.store.when_proven(proof, waiter),
+            Some(lead) if lead.deposed || lead.proven >= proof.0 => waiter.notify(false),
+            Some(lead) => lead.waiters.push(waiter),
+        }
+    }
+
     fn failure(&self) -> Option<String> {
-        self.store.failure()
+        let deposed = || self.is_deposed().then(|| "another machine leads".to_owned());
+        self.store.failure().or_else(deposed)
     }
 
     fn is_deposed(&self) -> bool {
-        self.store.is_deposed()
+        self.lead.lock().as_ref().is_some_and(|lead| lead.deposed) || self.store.is_deposed()
     }
 
     fn has_room(&self) -> bool {
-        !self.is_full.load(Ordering::Relaxed) && self.store.has_room()
+        let has_room = !self.is_full.load(Ordering::Relaxed) && self.store.has_room();
+        let call = if has_room { self.after_room.lock().take() } else { None };
+        call.into_iter().for_each(|call| call());
+        has_room
     }
 
     fn is_behind(&self) -> bool {

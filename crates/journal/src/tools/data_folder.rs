@@ -132,7 +132,7 @@ impl Tour<'_> {
         }
         match look(&folder.path, Arc::clone(&self.disk), self.out) {
             Ok(done) => Ok(Some(done)),
-            // Nobody reads the report any more.
+            // The reader of the report is gone.
             Err(ToolError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => Err(error.into()),
             Err(error) => {
                 writeln!(self.out, "{error}")?;

@@ -68,7 +68,7 @@ pub fn repair_store(
     let names = names(&recovered);
     lost.say(&names, out)?;
     if repaired.lost {
-        say_nobodys(&recovered, &names, out)?;
+        say_orphans(&recovered, &names, out)?;
     }
     if lost.is_empty() {
         return Ok(repaired);
@@ -171,8 +171,8 @@ impl Lost {
     }
 }
 
-/// Says which messages are kept for nobody, as the definition of who had them is lost.
-fn say_nobodys(
+/// Says which messages belong to no queue or exchange, as the definition of the one that had them is lost.
+fn say_orphans(
     recovered: &Recovered,
     names: &HashMap<u64, String>,
     out: &mut dyn Write,
@@ -182,7 +182,10 @@ fn say_nobodys(
     let delayed = recovered.delayed.iter().map(|(number, index)| (*number, index.pairs().count()));
     for (number, count) in queues.chain(delayed) {
         if count > 0 && !names.contains_key(&number) {
-            writeln!(out, "{count} messages are nobody's: what number {number} was is lost")?;
+            writeln!(
+                out,
+                "{count} messages belong to no queue or exchange: what number {number} was is lost"
+            )?;
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{RecvTimeoutError, channel},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -21,6 +22,8 @@ struct State {
     takes: Duration,
     /// Something is removed behind the start of each checkpoint, which the log does not know.
     changes: AtomicBool,
+    /// Something is appended while each checkpoint is written.
+    appends: AtomicBool,
     /// When it was to be written.
     tried: Mutex<Vec<Instant>>,
 }
@@ -30,9 +33,14 @@ impl State {
     fn new(options: Options, fails: bool, takes: Duration) -> Arc<Self> {
         let (disk, gauge) = (Arc::new(FakeDisk::new(1)), Arc::new(MemoryGauge::default()));
         let opened = JournalStore::open(&dir(), options, disk, gauge, u64::MAX, &mut |_| {});
-        let (fails, changes) = (AtomicBool::new(fails), AtomicBool::new(false));
+        let (fails, changes, appends) = (AtomicBool::new(fails), false.into(), false.into());
         let (store, tried) = (opened.unwrap().0, Mutex::default());
-        Arc::new(State { store, fails, takes, changes, tried })
+        Arc::new(State { store, fails, takes, changes, appends, tried })
+    }
+
+    fn append(&self) {
+        let record = Record::Defined { key: b"key", value: &[1; 1000] };
+        self.store.append(&[record], Sync::Wanted, &mut Vec::new()).unwrap();
     }
 
     fn note_unlogged(&self) {
@@ -77,6 +85,9 @@ impl ShardState for State {
             std::thread::sleep(self.takes);
             return Err(io::Error::other("the disk does not take this"));
         }
+        if self.appends.load(Relaxed) {
+            self.append();
+        }
         courser_store::Recovered::default().write(out)
     }
 }
@@ -94,21 +105,40 @@ fn a_checkpoint_that_fails_is_tried_again_after_a_rest_however_much_is_appended(
     let options = Options { checkpoint_after_bytes: 16 << 10, threads: true, ..options() };
     let state = State::new(options, true, Duration::ZERO);
     let thread = state.make_checkpoints();
-    let append = || {
-        let record = Record::Defined { key: b"key", value: &[1; 1000] };
-        state.store.append(&[record], Sync::Wanted, &mut Vec::new()).unwrap();
-    };
     let since = Instant::now();
     while state.tried().len() < 2 {
         assert!(since.elapsed().as_secs() < 60, "it is not tried again");
-        append();
+        state.append();
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(since.elapsed() >= Duration::from_secs(1), "without a rest");
     state.fails.store(false, Relaxed);
-    append();
+    state.append();
     wait_until("it is not made when it can be", || !state.store.journal().wants_checkpoint());
     state.close(thread);
+}
+
+#[test]
+fn what_is_appended_while_a_checkpoint_is_made_asks_for_no_second_one() {
+    let options = Options { checkpoint_after_bytes: 16 << 10, ..options() };
+    let state = State::new(options, false, Duration::ZERO);
+    while !state.store.journal().wants_checkpoint() {
+        state.append();
+    }
+    assert!(state.store.wait_for_checkpoint());
+    state.appends.store(true, Relaxed);
+    state.store.checkpoint(&*state).unwrap();
+    let (tell, told) = channel();
+    let waiting = std::thread::spawn({
+        let state = Arc::clone(&state);
+        move || tell.send(state.store.wait_for_checkpoint())
+    });
+    // Too short a time only finds less.
+    let asked = told.recv_timeout(Duration::from_millis(200));
+    assert_eq!(asked, Err(RecvTimeoutError::Timeout));
+    state.store.stop_checkpoints();
+    assert_eq!(told.recv(), Ok(false));
+    waiting.join().unwrap().unwrap();
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn damage_to_the_last_write_is_told_wherever_in_it() {
 }
 
 #[test]
-fn a_bad_spot_on_the_disk_takes_only_the_records_that_lie_in_it() {
+fn a_bad_spot_on_the_disk_takes_only_the_records_that_reach_into_its_pages() {
     let disk = FakeDisk::new(11);
     let journal = start(&disk);
     let positions: Vec<Lsn> = (0..25).flat_map(|i| append(&journal, &[&[i; 1000]], SYNC)).collect();
@@ -336,10 +336,11 @@ fn a_bad_spot_on_the_disk_takes_only_the_records_that_lie_in_it() {
     let bad = [positions[12].0 + 500..positions[12].0 + 501, positions[5].0..positions[7].0 + 1];
     for bad_spot in bad {
         disk.set_faults(Faults { bad_spot: bad_spot.clone(), ..Faults::default() });
+        let pages = bad_spot.start / 4096 * 4096..bad_spot.end.next_multiple_of(4096);
         // In order, so that much is read at once.
         let mut cache = ReadCache::default();
         for (index, &position) in positions.iter().enumerate() {
-            let lies_in_it = position.0 < bad_spot.end && position.0 + 1008 > bad_spot.start;
+            let lies_in_it = position.0 < pages.end && position.0 + 1000 > pages.start;
             match journal.read(position, &mut cache) {
                 Ok(octets) => assert!(octets == [index as u8; 1000] && !lies_in_it),
                 Err(error) => assert!(lies_in_it, "{index}: {error}"),

@@ -122,7 +122,7 @@ fn everybody_who_waits_in_a_gap_is_woken_after_it() {
         });
     }
     for _ in 0..4 {
-        ends.recv_timeout(Duration::from_secs(60)).expect("somebody waits for ever");
+        ends.recv_timeout(Duration::from_secs(60)).expect("no thread waits for ever");
     }
     let since = Instant::now();
     journal.close().unwrap();

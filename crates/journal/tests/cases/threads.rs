@@ -1,6 +1,6 @@
 //! The journal with its own threads and many callers, and the power going under it.
 
-use crate::support::{dir, open};
+use crate::support::{SYNC, append, dir, open, start};
 use courser_journal::{
     AppendMode, Batch, Journal, Lsn, Options, ReadCache,
     testing::{FakeDisk, Faults, Outlook, Rng, Turn},
@@ -168,8 +168,8 @@ fn spare_segments_that_a_burst_leaves_are_kept_and_given_back_when_it_is_quiet()
     burst(Duration::from_millis(5), |spares| spares == 3);
 }
 
-/// Somebody else may flush what the thread was woken for, at any moment: it ended then, and whoever
-/// waited for a sync after that waited for ever.
+/// Another thread may flush what this one was woken for, at any moment. If it ended then, a thread that waits for a later
+/// sync would wait for ever.
 #[test]
 fn the_log_thread_ends_only_when_it_is_told_to_and_nothing_is_left() {
     for bits in 0..32_u8 {
@@ -179,4 +179,26 @@ fn the_log_thread_ends_only_when_it_is_told_to_and_nothing_is_left() {
         assert_eq!(next == Turn::End, over && !(wished || buffered || much), "{bits:05b}");
         assert_eq!(next == Turn::Wait, !(over || wished || much || lingered && buffered));
     }
+}
+
+#[test]
+fn nothing_is_durable_behind_what_could_not_be_synced_also_if_another_thread_writes_it() {
+    let disk = FakeDisk::new(3);
+    let journal = start(&disk);
+    let before = journal.durable();
+    append(&journal, &[b"lost"], SYNC);
+    let hold = disk.hold_syncs();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| journal.flush_once());
+        assert!(hold.wait_until_reached());
+        append(&journal, &[b"behind it"], SYNC);
+        let second = scope.spawn(|| journal.flush_once());
+        // The second one has looked for failures by then, and waits for the first.
+        thread::sleep(Duration::from_millis(100));
+        disk.set_faults(Faults { fail_sync_after: Some(0), ..Faults::default() });
+        assert!(hold.let_go());
+        assert!(first.join().is_ok() && second.join().is_ok_and(|flushed| !flushed));
+    });
+    assert!(journal.failed().is_some());
+    assert_eq!(journal.durable(), before, "what follows a failed sync is durable");
 }

@@ -25,7 +25,7 @@ pub enum Harm {
 pub enum Outcome {
     /// All is there.
     Whole,
-    /// The end is not there, and nobody was told.
+    /// The end is not there, and that was not told.
     Shorter,
     /// The start is refused.
     Damaged,

@@ -8,10 +8,10 @@ use courser_journal::{
 };
 use std::{collections::BTreeMap, io::Read, path::Path, sync::Arc};
 
-type Records = BTreeMap<u64, Vec<u8>>;
+pub type Records = BTreeMap<u64, Vec<u8>>;
 
 /// What is in a journal that stands alone, by its checkpoint and the log behind that, and the journal.
-fn begin(disk: &FakeDisk) -> Result<(Journal, Records), OpenError> {
+pub fn begin(disk: &FakeDisk) -> Result<(Journal, Records), OpenError> {
     let options = courser_journal::Options { segment_bytes: 16 << 10, ..options() };
     let recovery = Journal::open(Path::new(DIR), options, Arc::new(disk.clone()))?;
     let mut records = Records::new();
@@ -33,10 +33,10 @@ fn begin(disk: &FakeDisk) -> Result<(Journal, Records), OpenError> {
 
 /// The state that the checkpoints of this test have: position, length, bytes.
 fn write(records: &Records, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-    for (position, octets) in records {
+    for (position, bytes) in records {
         out.write_all(&position.to_le_bytes())?;
-        out.write_all(&(octets.len() as u64).to_le_bytes())?;
-        out.write_all(octets)?;
+        out.write_all(&(bytes.len() as u64).to_le_bytes())?;
+        out.write_all(bytes)?;
     }
     Ok(())
 }
@@ -47,23 +47,23 @@ fn read(checkpoint: &mut dyn Read) -> Records {
     let (mut rest, mut records) = (&bytes[..], Records::new());
     while let Some((head, tail)) = rest.split_first_chunk::<16>() {
         let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap());
-        let (octets, tail) = tail.split_at(number(8) as usize);
-        records.insert(number(0), octets.to_vec());
+        let (record, tail) = tail.split_at(number(8) as usize);
+        records.insert(number(0), record.to_vec());
         rest = tail;
     }
     records
 }
 
-fn append(journal: &Journal, records: &mut Records, octets: &[u8]) {
+pub fn append(journal: &Journal, records: &mut Records, bytes: &[u8]) {
     let mut batch = Batch::new();
-    batch.push(&[octets]);
+    batch.push(&[bytes]);
     let appended = journal.append(&mut batch, AppendMode { sync: true, reserve: false }).unwrap();
     journal.flush_once();
-    records.insert(appended.position(0).0, octets.to_vec());
+    records.insert(appended.position(0).0, bytes.to_vec());
 }
 
 /// A journal of some segments, with a checkpoint within.
-fn alone(seed: u64, count: u8) -> (FakeDisk, Records) {
+pub fn alone(seed: u64, count: u8) -> (FakeDisk, Records) {
     let disk = FakeDisk::new(seed);
     let (journal, mut records) = begin(&disk).unwrap();
     for number in 0..count {
@@ -88,12 +88,12 @@ fn vote() -> Vote {
     Vote { term: 1, voted_for: 7, members: vec![7; 9], members_index: 1 }
 }
 
-fn adopt(disk: &FakeDisk) -> Result<(), String> {
+pub fn adopt(disk: &FakeDisk) -> Result<(), String> {
     let (journal, records) = begin(disk).map_err(|error| error.to_string())?;
     finish(&journal, &records).map_err(|error| error.to_string())
 }
 
-fn finish(journal: &Journal, records: &Records) -> Result<(), AdoptError> {
+pub fn finish(journal: &Journal, records: &Records) -> Result<(), AdoptError> {
     let adoption = Adoption::begin(
         journal,
         &mut |each| records.keys().for_each(|position| each(Lsn(*position))),
@@ -103,19 +103,17 @@ fn finish(journal: &Journal, records: &Records) -> Result<(), AdoptError> {
 }
 
 /// The copy has everything, goes on, and can be sent to others.
-fn check_copy(disk: &FakeDisk, records: &Records) {
+pub fn check_copy(disk: &FakeDisk, records: &Records) {
     let replica = open(disk).unwrap();
     assert_eq!(replica.vote(), vote());
     let first = EntryId { term: 1, index: 1 };
     assert_eq!((replica.first(), replica.last()), (first, first));
     assert_eq!(replica.last_in_checkpoint(), first);
-    // One without data is none.
-    let checkpoint = replica.checkpoint_data().unwrap();
-    let found = checkpoint.map_or_else(Records::new, |mut checkpoint| read(&mut checkpoint));
-    assert_eq!(&found, records);
+    let checkpoint = replica.checkpointed().unwrap();
+    assert_eq!(&read(&mut &checkpoint.data[..]), records);
     let mut cache = ReadCache::default();
-    for (position, octets) in records {
-        assert_eq!(replica.read_record(Lsn(*position), &mut cache).unwrap(), octets);
+    for (position, bytes) in records {
+        assert_eq!(replica.read_record(Lsn(*position), &mut cache).unwrap(), bytes);
     }
     let start = replica.place_note(EntryId { term: 2, index: 2 }, EntryKind::Start, &[]);
     start.unwrap();
@@ -140,8 +138,8 @@ fn check_copy(disk: &FakeDisk, records: &Records) {
     }
     installer.finish().unwrap();
     let sent = open(&other).unwrap();
-    for (position, octets) in records {
-        assert_eq!(sent.read_record(Lsn(*position), &mut cache).unwrap(), octets);
+    for (position, bytes) in records {
+        assert_eq!(sent.read_record(Lsn(*position), &mut cache).unwrap(), bytes);
     }
     assert_eq!(sent.last(), entry.id);
     drop((bootstrap, lead, replica));

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use courser_journal::{
     AppendMode, Batch, ReadCache,
     replica::{
-        BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, Piece, PlaceError,
-        ReadEntryError, ReplicaError, Vote,
+        Bootstrap, BootstrapError, Chunk, EntryId, EntryKind, Identity, Installer, Piece,
+        PlaceError, ReadEntryError, ReplicaError, Vote,
     },
     testing::{FakeDisk, Faults},
 };
-use std::{path::Path, sync::Arc};
+use std::{io::Write, path::Path, sync::Arc};
 
 /// Where the log has ended that a copy is installed over.
 const LAST: Option<EntryId> = Some(EntryId { term: 3, index: 17 });
@@ -22,7 +22,7 @@ const LAST: Option<EntryId> = Some(EntryId { term: 3, index: 17 });
 const UNMARKED_MAX: usize = 12;
 
 /// A copy with a checkpoint in the middle of its committed entries, and some that are not committed.
-fn sender() -> Copy {
+pub fn sender() -> Copy {
     let record = vec![9; 700];
     let mut copy = leading(&vec![record.as_slice(); 60]);
     copy.flush();
@@ -44,7 +44,7 @@ fn sender() -> Copy {
     copy
 }
 
-fn chunks(copy: &Copy) -> (EntryId, Vec<Bytes>) {
+pub fn chunks(copy: &Copy) -> (EntryId, Vec<Bytes>) {
     let mut bootstrap = copy.replica().bootstrap().unwrap();
     let mut chunks = Vec::new();
     while let Some(chunk) = bootstrap.next_chunk(3000).unwrap() {
@@ -55,7 +55,7 @@ fn chunks(copy: &Copy) -> (EntryId, Vec<Bytes>) {
     (bootstrap.upto(), chunks)
 }
 
-fn install(disk: &FakeDisk, vote: &Vote, chunks: &[Bytes]) -> Result<(), BootstrapError> {
+pub fn install(disk: &FakeDisk, vote: &Vote, chunks: &[Bytes]) -> Result<(), BootstrapError> {
     let mut installer =
         Installer::begin(Path::new(DIR), Arc::new(disk.clone()), IDENTITY, vote, LAST)?;
     for chunk in chunks {
@@ -100,10 +100,7 @@ fn a_copy_that_was_sent_goes_on_where_the_sender_was_committed() {
     assert!(first < 45);
     let read = copy.read(first as u64 + 1, 51, u64::MAX).unwrap();
     assert_eq!(read, sender.entries[first..50]);
-    let mut data = Vec::new();
-    let mut checkpoint = copy.checkpoint_data().unwrap().unwrap();
-    std::io::Read::read_to_end(&mut checkpoint, &mut data).unwrap();
-    assert_eq!(data, [7; 5000]);
+    assert_eq!(copy.checkpointed().unwrap().data, [7; 5000]);
     let live = sender.entries[1].start().plus(32);
     assert_eq!(copy.read_record(live, &mut ReadCache::default()).unwrap(), [9; 700]);
     copy.append(&sender.entries[50..]).unwrap();
@@ -300,6 +297,47 @@ fn what_follows_a_copy_can_be_read_until_it_is_dropped() {
     drop(bootstrap);
     checkpoint(57);
     assert!(copy.replica().first().index > upto, "nothing was trimmed afterwards");
+}
+
+/// A copy that has dead segments behind its checkpoint, since which too little has come to make another one for that alone.
+fn with_dead_segments(begin: impl Fn(&Copy) -> Option<Bootstrap>) -> (Copy, Option<Bootstrap>) {
+    let record = vec![9; 1000];
+    let sender = leading(&vec![record.as_slice(); 56]);
+    let (copy, mut bootstrap) = (Copy::new("copy", 3), None);
+    for (from, to) in [(0, 28), (28, 56)] {
+        copy.replica().append(&sender.entries[from..to]).unwrap();
+        while copy.replica().flush_once() {}
+        copy.replica().commit(to as u64).unwrap();
+        if from == 0 {
+            let start = sender.entries[to - 1].end();
+            let written = &mut |out: &mut dyn Write| out.write_all(&[1]);
+            copy.replica().checkpoint(start, &mut || true, &mut |_| {}, written).unwrap();
+            bootstrap = begin(&copy);
+        }
+    }
+    (copy, bootstrap)
+}
+
+#[test]
+fn no_checkpoint_is_made_for_what_a_copy_that_is_sent_keeps_unless_the_disk_is_full() {
+    let (copy, _) = with_dead_segments(|_| None);
+    assert!(copy.replica().wants_checkpoint(), "it would free some");
+    let (copy, bootstrap) = with_dead_segments(|copy| copy.replica().bootstrap().ok());
+    let bootstrap = bootstrap.expect("it has one");
+    assert!(!copy.replica().wants_checkpoint(), "it would free nothing");
+    drop(bootstrap);
+    assert!(
+        copy.replica().wants_checkpoint(),
+        "nothing keeps it any more, though nothing was appended"
+    );
+
+    let (copy, bootstrap) = with_dead_segments(|copy| copy.replica().bootstrap().ok());
+    assert!(!copy.replica().wants_checkpoint(), "it would free nothing");
+    copy.disk.set_capacity(0);
+    copy.replica().maintain_once();
+    assert!(!copy.replica().has_room());
+    assert!(copy.replica().wants_checkpoint(), "by it is known what the copy keeps");
+    drop(bootstrap);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Checkpoints of a leader that is deposed while it makes them.
+//! Checkpoints of a leader that is deposed while it makes them, or has to be.
 
-use crate::copy::{DIR, IDENTITY, options};
+use crate::copy::{DIR, IDENTITY, new_disk, open, options};
 use courser_journal::{
-    AppendMode, Batch, CheckpointError, Disk, DiskFile, FileEntry, Journal, Lsn, OpenMode,
-    ReadCache,
+    AppendError, AppendMode, Batch, CheckpointError, Disk, DiskFile, FileEntry, Journal, Lsn,
+    OpenMode, ReadCache,
     replica::{EntryId, EntryKind, Replica},
     testing::FakeDisk,
 };
@@ -140,4 +140,33 @@ fn a_deposed_leaders_checkpoint_does_not_say_what_is_dead() {
     }
     copy.maintain_once();
     copy.read_record(message, &mut ReadCache::default()).unwrap_err();
+}
+
+#[test]
+fn a_lead_that_could_not_gather_what_was_done_in_it_makes_no_checkpoint() {
+    let copy = open(&new_disk(3)).unwrap();
+    copy.place_note(EntryId { term: 1, index: 1 }, EntryKind::Start, &[]).unwrap();
+    let lead = copy.lead(1);
+    let mut batch = Batch::new();
+    let mut fill = || loop {
+        batch.clear();
+        batch.push(&[&[0; 2000]]);
+        if let Err(error) = lead.append(&mut batch, AppendMode { sync: true, reserve: true }) {
+            return error;
+        }
+    };
+    assert!(matches!(fill(), AppendError::Deposed));
+    let mut index = 1;
+    while copy.place(EntryId { term: 1, index: index + 1 }).unwrap().is_some() {
+        index += 1;
+        copy.flush_once();
+        copy.maintain_once();
+    }
+    copy.flush_once();
+    copy.commit(index).unwrap();
+    copy.applied(index);
+    let start = copy.end_of(index).unwrap();
+    assert_eq!(lead.durable(), start, "all is durable that was gathered");
+    let made = lead.checkpoint(&mut || start, &mut |_| {}, &mut |_| Ok(()));
+    assert!(matches!(made, Err(CheckpointError::Failed(_))), "{made:?}");
 }

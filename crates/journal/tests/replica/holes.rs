@@ -1,11 +1,12 @@
 //! Room within segments that copies give back to the file system.
 
 use crate::copy::{DIR, IDENTITY, options};
+use crate::mend::corrupt_on;
 use courser_journal::{
     AppendMode, Batch, CheckpointDone, CheckpointError, EachLive, Lsn, ReadCache,
     replica::{
-        BootstrapError, Chunk, Entry, EntryId, EntryKind, Identity, Installer, Replica,
-        ReplicaError, Vote,
+        BootstrapError, Chunk, Entry, EntryId, EntryKind, Identity, Installer, MendError, Piece,
+        Replica, ReplicaError, Vote,
     },
     testing::FakeDisk,
 };
@@ -154,6 +155,39 @@ fn a_copy_that_follows_gives_dead_pages_back_as_its_leader_does() {
     let punched: u64 = (0..3).map(|_| halves.checkpoint().punched_bytes).sum();
     assert!(punched > 0, "nothing comes of records that are dead since");
     halves.check();
+}
+
+#[test]
+fn a_copy_without_a_checkpoint_is_to_be_replaced_where_others_have_freed_what_is_damaged_in_it() {
+    for has_checkpoint in [false, true] {
+        let halves = Halves::new();
+        let Halves { led, followed, last, live } = &halves;
+        let entries = led.replica().read(1, last.id.index + 1, u64::MAX).unwrap();
+        for _ in 0..3 {
+            followed.checkpoint(last.end(), live);
+        }
+        if has_checkpoint {
+            led.checkpoint(last.end(), live);
+        }
+        let frames = entries.iter().map(|entry| Piece::Frame(entry.start()));
+        let (freed, kept): (Vec<Piece>, Vec<Piece>) = frames.partition(|frame| {
+            let found = followed.replica().stretch(*frame);
+            assert!(matches!(found, Ok(Some(_)) | Err(MendError::Gone(_))), "{found:?}");
+            found.is_err()
+        });
+        assert!(freed.len() > 100 && kept.len() > 10, "{} and {}", freed.len(), kept.len());
+        for frame in [freed[0], freed[freed.len() - 1]] {
+            led.replica().is_freed_elsewhere(frame);
+            assert!(!led.replica().needs_copy(), "it is whole here");
+        }
+        corrupt_on(&led.disk, freed[50].position().plus(60));
+        led.replica().is_freed_elsewhere(freed[50]);
+        assert_eq!(led.replica().needs_copy(), !has_checkpoint);
+        led.checkpoint(last.end(), live);
+        assert!(!led.replica().needs_copy(), "its own checkpoint is past it");
+        corrupt_on(&followed.disk, kept[5].position().plus(60));
+        assert_eq!(followed.replica().stretch(kept[5]).unwrap(), None, "it is damaged");
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
     let before = EntryId { term: 1, index: 2 };
     assert_eq!(replica.last_in_checkpoint(), before, "not this entry, which it has in part");
     assert_eq!((replica.first(), replica.last()), (before, entry.id));
-    assert_eq!(replica.checkpoint_data().unwrap().unwrap().start(), start);
+    assert_eq!(replica.checkpointed().unwrap().start, start);
     assert_eq!(replica.read(3, 4, u64::MAX).unwrap(), std::slice::from_ref(&entry));
     let mut left = Vec::new();
     entry.for_each_record(&mut |position, octets| {
@@ -317,7 +317,9 @@ impl Events for Told {
     fn gathered(&self) {
         self.gathered.fetch_add(1, SeqCst);
     }
+    fn proof_wanted(&self) {}
     fn room(&self) {}
+    fn fetched(&self) {}
     fn failed(&self, _failure: &Failure) {}
     fn overrun(&self) {
         self.overrun.fetch_add(1, SeqCst);
@@ -340,9 +342,9 @@ fn it_is_said_once_that_something_waits_to_be_placed() {
     let mut batch = Batch::new();
     batch.push(&[b"later"]);
     let end = lead.append(&mut batch, AppendMode::default()).unwrap().end();
-    assert_eq!(told.gathered.load(SeqCst), 2, "nobody waits for it");
+    assert_eq!(told.gathered.load(SeqCst), 2, "it has no waiter");
     assert!(is_durable(&lead, end).is_pending());
-    assert_eq!(told.gathered.load(SeqCst), 3, "now somebody does");
+    assert_eq!(told.gathered.load(SeqCst), 3, "now it has one");
 }
 
 /// What the log thread has synced.
@@ -358,7 +360,9 @@ impl Events for Synced {
         self.changed.notify_all();
     }
     fn gathered(&self) {}
+    fn proof_wanted(&self) {}
     fn room(&self) {}
+    fn fetched(&self) {}
     fn failed(&self, _failure: &Failure) {}
     fn overrun(&self) {}
 }
@@ -389,12 +393,10 @@ fn the_log_thread_says_what_is_on_the_disk() {
         copy.commit(index).unwrap();
         assert!(lead.wait_durable(end).is_ok());
     }
-    drop(lead);
     copy.close().unwrap();
-    drop(copy);
+    drop((lead, copy));
     let copy = open(Arc::new(()));
-    assert_eq!(copy.last().index, 199);
-    assert!(copy.committed_hint() >= 198);
+    assert!(copy.last().index == 199 && copy.committed_hint() >= 198);
     assert_eq!(copy.read(1, 200, u64::MAX).unwrap(), entries);
     copy.cut(198).unwrap_err();
 }

@@ -1,7 +1,9 @@
 //! Copies of a replicated log on disks that crash, held against a model.
 
 mod adopting;
+mod aside;
 mod bootstrap;
+mod checkpointed;
 mod closed;
 mod copy;
 mod damage;
@@ -12,4 +14,8 @@ mod holes;
 mod leading;
 mod mend;
 mod pair;
+mod parts;
+mod proofs;
 mod random;
+mod scrubbed;
+mod unreadable;

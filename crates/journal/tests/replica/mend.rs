@@ -6,29 +6,30 @@ use crate::{
     leading::publish,
 };
 use courser_journal::{
-    JournalStore, Lsn, Part, Pass,
+    JournalStore, Lsn,
     replica::{Entry, EntryId, MendError, Piece, Replica},
-    testing::Faults,
+    testing::FakeDisk,
 };
 use courser_store::{Location, Messages, StoreError};
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 /// Bytes in front of a record.
-const HEAD: usize = 8;
+pub const HEAD: usize = 8;
 
 /// A leader, another copy of its log, and messages that are committed in both.
-struct Two {
-    leader: Copy,
-    other: Copy,
-    store: JournalStore,
-    messages: Vec<(Location, Vec<u8>)>,
+pub struct Two {
+    pub leader: Copy,
+    pub other: Copy,
+    pub store: JournalStore,
+    pub messages: Vec<(Location, Vec<u8>)>,
 }
 
 impl Two {
-    fn new(bodies: &[usize]) -> Self {
+    pub fn new(bodies: &[usize]) -> Self {
         let mut leader = leading(&[]);
         let store = JournalStore::on_lead(Arc::new(leader.lead.take().unwrap()), Arc::default());
         let mut messages = Vec::new();
@@ -53,28 +54,32 @@ impl Two {
         self.other.replica().commit(index).unwrap();
     }
 
-    fn position(&self, number: usize) -> Lsn {
+    pub fn position(&self, number: usize) -> Lsn {
         self.messages[number].0.position().unwrap().into()
     }
 
-    fn record(&self, number: usize) -> Piece {
+    pub fn record(&self, number: usize) -> Piece {
         Piece::Record(self.position(number))
     }
 
     /// Reads a message as a queue does.
-    fn body(&self, number: usize) -> Result<Vec<u8>, StoreError> {
+    pub fn body(&self, number: usize) -> Result<Vec<u8>, StoreError> {
         self.store.reader().read(&self.messages[number].0).map(|message| message.body.to_vec())
     }
 }
 
 /// The file with this position, and where in it that is.
-fn place(copy: &Copy, position: Lsn) -> (PathBuf, usize) {
+pub fn place(copy: &Copy, position: Lsn) -> (PathBuf, usize) {
+    place_on(&copy.disk, position)
+}
+
+fn place_on(disk: &FakeDisk, position: Lsn) -> (PathBuf, usize) {
     let start = |path: &Path| {
         let is_log = path.extension().is_some_and(|kind| kind == "log");
         let stem = path.file_stem()?.to_str()?;
         is_log.then(|| u64::from_str_radix(stem, 16).ok()).flatten()
     };
-    let names = copy.disk.names();
+    let names = disk.names();
     let starts = names.iter().filter_map(|name| Some((start(name)?, name)));
     let (start, path) = starts.filter(|(start, _)| *start <= position.0).max().unwrap();
     assert!(path.starts_with(DIR));
@@ -82,8 +87,12 @@ fn place(copy: &Copy, position: Lsn) -> (PathBuf, usize) {
 }
 
 pub fn corrupt(copy: &Copy, position: Lsn) {
-    let (path, offset) = place(copy, position);
-    copy.disk.corrupt(&path, offset, 0x10);
+    corrupt_on(&copy.disk, position);
+}
+
+pub fn corrupt_on(disk: &FakeDisk, position: Lsn) {
+    let (path, offset) = place_on(disk, position);
+    disk.corrupt(&path, offset, 0x10);
 }
 
 #[test]
@@ -92,14 +101,14 @@ fn each_byte_of_a_record_is_written_again_from_the_other_copy() {
     let (leader, other) = (two.leader.replica(), two.other.replica());
     for number in 0..two.messages.len() {
         let position = two.position(number);
-        let whole = other.piece(Piece::Record(position)).unwrap().unwrap();
-        for offset in 0..whole.len() {
+        let whole = other.stretch(Piece::Record(position)).unwrap().unwrap();
+        for offset in 0..own(Piece::Record(position), &whole).len() {
             corrupt(&two.leader, position.plus(offset as u64));
             let read = two.body(number);
             assert!(matches!(read, Err(StoreError::Unread(_))), "{number}, {offset}: {read:?}");
             assert_eq!(leader.damaged(9), [Piece::Record(position)]);
             assert_eq!(
-                leader.piece(Piece::Record(position)).unwrap(),
+                leader.stretch(Piece::Record(position)).unwrap(),
                 None,
                 "the other one can't have it from here"
             );
@@ -114,8 +123,13 @@ fn each_byte_of_a_record_is_written_again_from_the_other_copy() {
     );
 }
 
+/// Where the piece itself is in what another copy brings.
+pub fn own(piece: Piece, brought: &[u8]) -> Range<usize> {
+    (piece.position().0 % 4096) as usize..piece.len_of(brought).unwrap()
+}
+
 /// All entries of a copy, which the other one helps to read.
-fn read_all(copy: &Replica, helper: &Replica) -> Vec<Entry> {
+pub fn read_all(copy: &Replica, helper: &Replica) -> Vec<Entry> {
     let (mut entries, last) = (Vec::new(), copy.last().index);
     while let next = copy.first().index + 1 + entries.len() as u64
         && next <= last
@@ -125,7 +139,7 @@ fn read_all(copy: &Replica, helper: &Replica) -> Vec<Entry> {
             Err(error) => {
                 let pieces = copy.damaged(9);
                 let [piece] = pieces[..] else { panic!("{error}: {pieces:?} are asked for") };
-                let whole = helper.piece(piece).unwrap().unwrap();
+                let whole = helper.stretch(piece).unwrap().unwrap();
                 copy.mend(piece, &whole).unwrap();
             }
         }
@@ -166,7 +180,7 @@ fn an_entry_that_no_copy_has_is_asked_for_once() {
     assert!(leader.read(last, last + 1, u64::MAX).is_err());
     let pieces = leader.damaged(9);
     let [piece] = pieces[..] else { panic!("{pieces:?} are asked for") };
-    assert_eq!(other.piece(piece).unwrap(), None);
+    assert_eq!(other.stretch(piece).unwrap(), None);
     assert!(leader.wants_pieces());
     leader.give_up(piece);
     assert!(leader.read(last, last + 1, u64::MAX).is_err());
@@ -254,7 +268,7 @@ fn damage_behind_what_was_written_again_is_asked_for_before_it_is_read() {
 fn a_copy_that_has_not_come_so_far_says_that_it_has_no_such_piece() {
     let two = Two::new(&[100]);
     let behind = Copy::new("behind", 8);
-    assert_eq!(behind.replica().piece(two.record(0)).unwrap(), None);
+    assert_eq!(behind.replica().stretch(two.record(0)).unwrap(), None);
 }
 
 #[test]
@@ -263,12 +277,12 @@ fn what_was_written_again_is_there_after_the_power_was_lost() {
     let position = two.position(0);
     corrupt(&two.leader, position.plus(HEAD as u64));
     drop(two.body(0));
-    let whole = two.other.replica().piece(Piece::Record(position)).unwrap().unwrap();
+    let whole = two.other.replica().stretch(Piece::Record(position)).unwrap().unwrap();
     two.leader.replica().mend(Piece::Record(position), &whole).unwrap();
     two.leader.committed = two.leader.entries.len();
     drop(two.store);
     two.leader.crash(true);
-    assert_eq!(two.leader.replica().piece(Piece::Record(position)).unwrap(), Some(whole));
+    assert_eq!(two.leader.replica().stretch(Piece::Record(position)).unwrap(), Some(whole));
 }
 
 #[test]
@@ -280,7 +294,7 @@ fn a_record_that_no_copy_has_is_lost_and_others_are_not() {
         assert!(matches!(two.body(number), Err(StoreError::Unread(_))));
     }
     corrupt(&two.other, two.position(0).plus(30));
-    assert_eq!(two.other.replica().piece(two.record(0)).unwrap(), None);
+    assert_eq!(two.other.replica().stretch(two.record(0)).unwrap(), None);
     leader.give_up(two.record(0));
     assert!(matches!(two.body(0), Err(StoreError::Lost(_))));
     assert!(matches!(two.body(1), Err(StoreError::Unread(_))));
@@ -316,13 +330,15 @@ fn those_that_no_copy_has_now_do_not_keep_others_waiting() {
 fn nothing_else_is_written_in_the_place_of_a_record() {
     let two = Two::new(&[100, 100]);
     let (leader, first, second) = (two.leader.replica(), two.record(0), two.record(1));
-    let whole = leader.piece(first).unwrap().unwrap();
+    let whole = leader.stretch(first).unwrap().unwrap();
     let bad = |record: &[u8]| matches!(leader.mend(first, record), Err(MendError::Bad(_)));
-    assert!(bad(&leader.piece(second).unwrap().unwrap()), "of another position");
-    for len in [0, HEAD - 1, HEAD, whole.len() - 1] {
+    let other = leader.stretch(second).unwrap().unwrap();
+    let (other, own) = (&other[own(second, &other)], own(first, &whole));
+    assert!(bad(&[&whole[..own.start], other].concat()), "of another position");
+    for len in [0, own.start, own.start + HEAD - 1, own.start + HEAD, own.end - 1] {
         assert!(bad(&whole[..len]), "{len} bytes of it");
     }
-    for offset in 0..whole.len() {
+    for offset in own {
         let mut harmed = whole.clone();
         harmed[offset] ^= 1;
         assert!(bad(&harmed), "harmed at {offset}");
@@ -342,109 +358,10 @@ fn what_is_not_committed_is_neither_given_nor_written() {
     two.other.push(entry);
     two.other.flush();
     let (leader, other) = (two.leader.replica(), two.other.replica());
-    assert!(matches!(other.piece(Piece::Record(position)), Err(MendError::Uncommitted(_))));
+    assert!(matches!(other.stretch(Piece::Record(position)), Err(MendError::Uncommitted(_))));
     leader.commit(index).unwrap();
-    let whole = leader.piece(Piece::Record(position)).unwrap().unwrap();
+    let whole = leader.stretch(Piece::Record(position)).unwrap().unwrap();
     assert!(matches!(other.mend(Piece::Record(position), &whole), Err(MendError::Uncommitted(_))));
     other.commit(index).unwrap();
     other.mend(Piece::Record(position), &whole).unwrap();
-}
-
-fn scrub(copy: &Copy) -> Vec<Part> {
-    let (pass, found) = copy.scrub();
-    assert_eq!(pass, Pass::Complete);
-    found.into_iter().map(|damaged| damaged.part).collect()
-}
-
-fn piece(part: Part) -> Piece {
-    match part {
-        Part::Record(position) => Piece::Record(position),
-        Part::Frame(position) => Piece::Frame(position),
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn each_byte_of_a_copy_that_the_disk_changes_is_found_and_written_again() {
-    let mut two = Two::new(&[10, 300, 0, 2000]);
-    let end = two.leader.replica().end_of(two.leader.last().index).unwrap();
-    two.leader.entries.clone().into_iter().for_each(|entry| two.other.push(entry));
-    assert_eq!((scrub(&two.leader), scrub(&two.other)), (vec![], vec![]));
-    let first = two.leader.entries[0].start();
-    for at in (first.0..end.0).map(Lsn) {
-        let (path, offset) = place(&two.other, at);
-        if offset < 4096 {
-            continue;
-        }
-        let before = two.other.disk.contents(&path).unwrap();
-        corrupt(&two.other, at);
-        let found = scrub(&two.other);
-        // Behind the last frame of a segment nothing is written.
-        if found.is_empty() {
-            assert_eq!(before[offset], 0, "{at}");
-            assert!(before[offset..].iter().all(|byte| *byte == 0), "{at}");
-            corrupt(&two.other, at);
-            continue;
-        }
-        for part in found {
-            let piece = piece(part);
-            let whole = two.leader.replica().piece(piece).unwrap().unwrap();
-            assert_eq!(piece.len_of(&whole), Some(whole.len()));
-            two.other.replica().mend(piece, &whole).unwrap();
-        }
-        assert_eq!(scrub(&two.other), [], "{at}");
-        two.other.check(1, two.other.entries.len() as u64 + 1);
-    }
-    two.other.committed = two.other.entries.len();
-    two.other.crash(true);
-    two.other.check(1, two.other.entries.len() as u64 + 1);
-}
-
-#[test]
-fn what_a_copy_can_not_read_is_told_as_what_another_copy_has_and_written_again() {
-    let two = Two::new(&[10, 5000, 300, 3200, 20]);
-    let (last, last_offset) = place(&two.other, two.position(4).plus(HEAD as u64));
-    two.other.disk.corrupt(&last, last_offset, 0x10);
-    let page = last_offset / 4096 * 4096;
-    assert!(page >= 3 * 4096, "several pages");
-    for offset in (4096..page as u64).step_by(61) {
-        two.other.disk.set_faults(Faults { bad_spot: offset..offset + 1, ..Faults::default() });
-        let found = scrub(&two.other);
-        assert!(found.len() >= 2, "the damage behind it is found too: {found:?}");
-        for part in found {
-            let piece = piece(part);
-            let whole = two.leader.replica().piece(piece).unwrap().expect("the other copy has it");
-            two.other.replica().mend(piece, &whole).unwrap();
-        }
-        // The disk has put what was written at another place.
-        two.other.disk.set_faults(Faults::default());
-        assert_eq!(scrub(&two.other), [], "{offset}");
-        two.other.disk.corrupt(&last, last_offset, 0x10);
-    }
-}
-
-#[test]
-fn a_frame_that_another_copy_gives_is_written_only_in_its_place() {
-    let two = Two::new(&[100, 100]);
-    let frames: Vec<Piece> =
-        two.leader.entries.iter().map(|one| Piece::Frame(one.start())).collect();
-    let (leader, other) = (two.leader.replica(), two.other.replica());
-    let whole = leader.piece(frames[1]).unwrap().unwrap();
-    let next = leader.piece(frames[2]).unwrap().unwrap();
-    assert!(matches!(other.mend(frames[1], &next), Err(MendError::Bad(_))));
-    assert!(matches!(other.mend(two.record(0), &whole), Err(MendError::Bad(_))));
-    for len in 0..whole.len() {
-        assert!(matches!(other.mend(frames[1], &whole[..len]), Err(MendError::Bad(_))), "{len}");
-    }
-    for offset in 0..whole.len() {
-        let mut harmed = whole.clone();
-        harmed[offset] ^= 1;
-        assert!(matches!(other.mend(frames[1], &harmed), Err(MendError::Bad(_))), "{offset}");
-    }
-    corrupt(&two.leader, frames[1].position().plus(5));
-    assert_eq!(leader.piece(frames[1]).unwrap(), None, "the other one can't have it from here");
-    leader.want(frames[1]);
-    assert_eq!(leader.damaged(9), [frames[1]]);
-    leader.mend(frames[1], &whole).unwrap();
-    assert!(leader.damaged(9).is_empty());
 }

@@ -36,7 +36,7 @@ pub(crate) const ROUTES: &[Route] = &[
         "/api/users/{user}/queues",
         Needs::Administrator,
         queues_of_user,
-        "Queues that a user has declared: nobody knows, so there is none.",
+        "Queues that a user has declared: none, as the broker does not record this.",
     ),
     Route {
         method: Verb::Post,

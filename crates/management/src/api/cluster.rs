@@ -31,7 +31,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/cluster/moves/{vhost}", Needs::Monitoring, moved, "How far the move of a vhost is."),
 ];
 
-/// Connections that a drained node closes at a time, and the pause between, where nobody says otherwise.
+/// Connections that a drained node closes at a time, and the pause between, unless the request says otherwise.
 const GROUP: u64 = 100;
 const PAUSE_MS: u64 = 1000;
 

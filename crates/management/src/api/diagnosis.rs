@@ -11,7 +11,8 @@ use crate::reply::Reply;
 use crate::routes::{Needs, Route};
 use crate::settings::Notice;
 use courser_broker::admin::{
-    Alarms, ConsumerView, Listing, NewMessage, PageRequest, QueueView, Start, UnackedView,
+    Alarms, ConsumerView, Listing, NewMessage, OverdueView, PageRequest, QueueView, Start,
+    UnackedView,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ const EXPIRES_SOON_S: i64 = 30 * 24 * 3600;
 /// The part of what there may be that is nearly all of it.
 const NEARLY: f64 = 0.8;
 
-/// Something that somebody should know.
+/// Something that an operator should know.
 pub(super) struct Finding {
     severity: &'static str,
     kind: &'static str,
@@ -148,6 +149,14 @@ impl Consumers {
     }
 }
 
+/// That so many messages wait.
+fn waiting(ready: usize) -> String {
+    match ready {
+        1 => "1 message waits".to_owned(),
+        _ => format!("{ready} messages wait"),
+    }
+}
+
 /// Why consumers take nothing while messages wait.
 fn of_consumers(
     call: &Call,
@@ -158,12 +167,12 @@ fn of_consumers(
     let ready = queue.ready;
     let Consumers { all, active, used_up, connections } = consumers;
     if *all == 0 {
-        let text = format!("{ready} messages wait, and nobody consumes");
+        let text = format!("{} without a consumer", waiting(ready));
         findings.push(Finding::new("warning", "no_consumer", text));
         return Ok(());
     }
     if *active == 0 {
-        let text = format!("{ready} messages wait, and none of its consumers is active");
+        let text = format!("{}, and none of its consumers is active", waiting(ready));
         findings.push(Finding::new("warning", "no_active_consumer", text));
         return Ok(());
     }
@@ -189,8 +198,7 @@ fn of_consumers(
         let Ok(view) = call.admin().connection(connection) else { continue };
         let is_seen = sees(call, view.user.as_bytes())?;
         let object = is_seen.then(|| json!({ "connection": connection }));
-        let client =
-            if is_seen { format!("'{connection}'") } else { "of somebody else".to_owned() };
+        let client = if is_seen { format!("'{connection}'") } else { "of another user".to_owned() };
         if view.pending_bytes >= PENDING_BYTES {
             let bytes = view.pending_bytes;
             let text = format!("The client {client} does not read: {bytes} bytes wait for it");
@@ -214,7 +222,7 @@ fn sees(call: &Call, user: &[u8]) -> Result<bool, Refusal> {
     Ok(caller.is_monitor() || caller.name().as_bytes() == user)
 }
 
-/// The oldest message that nobody has acknowledged, if it is old.
+/// The oldest unacknowledged message, if it is old.
 fn of_oldest(call: &Call, oldest: &UnackedView) -> Option<Finding> {
     let age_ms = call.api.now_ms().saturating_sub(oldest.since_ms?);
     if age_ms < OLD_MS {
@@ -224,7 +232,7 @@ fn of_oldest(call: &Call, oldest: &UnackedView) -> Option<Finding> {
     let by = match (&oldest.consumer_tag, is_seen) {
         (Some(tag), true) => format!("consumer '{}' of '{}'", name(tag), oldest.connection),
         (None, true) => format!("'{}', which polled it", oldest.connection),
-        (_, false) => "somebody else".to_owned(),
+        (_, false) => "another user".to_owned(),
     };
     let seconds = age_ms / 1000;
     let text = format!("The oldest unacknowledged message is with {by} for {seconds} s");
@@ -257,7 +265,7 @@ fn urgency(is_unread: bool, is_held_up: bool) -> u8 {
     }
 }
 
-/// What somebody should know of one of many queues.
+/// What an operator should know of one of many queues.
 fn of_queue(queue: &QueueView) -> Option<Finding> {
     let (of, ready) = (name(&queue.name), queue.ready);
     let finding = if let Some(unread) = of_unread(queue) {
@@ -273,7 +281,7 @@ fn of_queue(queue: &QueueView) -> Option<Finding> {
         );
         Finding::new("warning", "header_too_long", text)
     } else if ready > 0 && queue.consumers == 0 && queue.stream.is_none() {
-        let text = format!("{ready} messages wait in queue '{of}', and nobody consumes");
+        let text = format!("{} in queue '{of}' without a consumer", waiting(ready));
         Finding::new("info", "no_consumer", text)
     } else {
         return None;
@@ -291,7 +299,7 @@ fn of_certificates(call: &Call, findings: &mut Vec<Finding>) {
         let object = json!({ "certificate": certificate.path });
         if left_s <= 0 {
             let text =
-                format!("The certificate in {shown} has expired: whoever checks it refuses it");
+                format!("The certificate in {shown} has expired: peers that check it refuse it");
             let ended_ms = u64::try_from(certificate.not_after_s).unwrap_or(0) * 1000;
             let finding = Finding::new("critical", "certificate_expired", text);
             expired.push(finding.since(Some(ended_ms)).about(object));
@@ -304,6 +312,20 @@ fn of_certificates(call: &Call, findings: &mut Vec<Finding>) {
         }
     }
     findings.extend(expired.into_iter().chain(expiring));
+}
+
+/// Exchanges at which messages stay whose delay is over.
+fn of_overdue(call: &Call, vhosts: &[String], findings: &mut Vec<Finding>) {
+    let is_shown = |vhost: &str| vhosts.iter().any(|one| one == vhost);
+    for OverdueView { vhost, exchange, overdue } in call.admin().overdue(QUEUES_MAX, &is_shown) {
+        let of = name(&exchange);
+        let text = format!(
+            "Messages stay at exchange '{of}' though their delay is over, and others go: {}. It tries again",
+            overdue.why
+        );
+        let finding = Finding::new("warning", "overdue", text).since(Some(overdue.since_ms));
+        findings.push(finding.about(json!({ "vhost": vhost, "exchange": of })));
+    }
 }
 
 fn attention(call: &Call) -> Outcome {
@@ -337,6 +359,7 @@ fn attention(call: &Call) -> Outcome {
     let connections = admin.connections(None)?.len() as u64;
     nearly("connections_high", "Connections", connections, node.connections_max as u64);
     let vhosts = call.vhosts()?;
+    of_overdue(call, &vhosts, &mut findings);
     let queues = admin.queues(None)?;
     let queues = Listing::within(queues, |vhost| vhosts.iter().any(|one| one == vhost));
     let request = PageRequest { start: Start::Rank(0), limit: QUEUES_MAX, filter: None };
@@ -355,7 +378,7 @@ fn attention(call: &Call) -> Outcome {
     Ok(Reply::json(&list.collect::<Vec<Value>>()))
 }
 
-/// What somebody should know of a queue, if anything, and by what it was chosen.
+/// What an operator should know of a queue, if anything, and by what it was chosen.
 fn weighed(queue: &QueueView) -> Value {
     let unattended = if queue.consumers == 0 { queue.ready } else { 0 };
     let mut finding = match of_queue(queue) {

@@ -1,4 +1,4 @@
-//! What happens in the broker, as a stream of events (`text/event-stream`) for as long as somebody
+//! What happens in the broker, as a stream of events (`text/event-stream`) for as long as a client
 //! listens.
 
 use super::get;
@@ -32,7 +32,7 @@ fn events(call: &Call) -> Outcome {
     live::serve(call, "events from now on", following)
 }
 
-/// Which events somebody wants.
+/// Which events the client wants.
 struct Wanted {
     kinds: Vec<String>,
     vhost: Option<String>,
@@ -57,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// Somebody who listens.
+/// The events that one client follows.
 struct Following {
     wanted: Wanted,
     follower: Follower,

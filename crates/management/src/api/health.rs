@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
     get("/health/live", Needs::Nothing, live, "The process answers."),
-    get("/health/ready", Needs::Nothing, ready, "The broker serves clients and holds nobody back."),
+    get("/health/ready", Needs::Nothing, ready, "The broker serves clients, and has no alarm."),
     get("/api/health/checks/alarms", Needs::Login, alarms, "Nothing is short in the cluster."),
     get("/api/health/checks/local-alarms", Needs::Login, local_alarms, "Nothing is short here."),
     get(

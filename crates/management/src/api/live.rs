@@ -35,7 +35,7 @@ pub(super) trait Source: Send + 'static {
     /// has `waker` woken when there is more. When it is given up before it is done, it is not asked again.
     fn take(&mut self, waker: &Waker) -> impl Future<Output = Option<String>> + Send;
 
-    /// Whether somebody may hear it still.
+    /// Whether the caller may still hear it.
     fn lets_in(&self, caller: &Caller) -> bool;
 }
 
@@ -61,7 +61,7 @@ pub(super) fn serve(call: &Call, greeting: &str, source: impl Source) -> Outcome
     Ok(Reply::live(receiver, EVENT_STREAM).with_header(UNBUFFERED, "no"))
 }
 
-/// Somebody who listens.
+/// A stream of events to one client.
 struct Live<S> {
     source: S,
     caller: Caller,

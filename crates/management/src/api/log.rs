@@ -34,7 +34,7 @@ const COUNT_DEFAULT: usize = 100;
 /// Lines that are sent at once.
 const LINES_AT_ONCE: usize = 256;
 
-/// Which lines somebody wants.
+/// Which lines the client wants.
 struct Wanted {
     /// This and what matters more.
     level: LogLevel,
@@ -84,7 +84,7 @@ fn stream(call: &Call) -> Outcome {
     live::serve(call, "lines from now on", Following { log, wanted, next, first })
 }
 
-/// Somebody who follows the log.
+/// The lines that one client follows.
 struct Following {
     log: Arc<LogLines>,
     wanted: Wanted,

@@ -1,4 +1,4 @@
-//! Logging in with a browser at whoever issues tokens.
+//! Logging in with a browser at the provider of tokens.
 
 use super::session::begun;
 use crate::call::{Call, Outcome};

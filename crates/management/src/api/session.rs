@@ -30,7 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/login", Needs::Login, who, "The user who is logged in, and how a session is used."),
 ];
 
-/// Begins a session of whoever has logged in with this request.
+/// Begins a session of the user who has logged in with this request.
 pub(super) fn begun(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let web = &call.api.settings.web;

@@ -5,8 +5,7 @@ use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
-use courser_auth::Permission;
-use courser_broker::admin::{AccountsError, Fault, VhostSettings};
+use courser_broker::admin::{Fault, VhostSettings};
 use hyper::StatusCode;
 use serde_json::{Map, Value};
 
@@ -120,19 +119,13 @@ fn put(call: &Call) -> Outcome {
     let body = call.object()?;
     let said = Said::read(&body)?;
     let wanted = groups::wanted(&body)?;
-    let is_new = change_placed(call, name, wanted, |settings| said.apply(settings))?;
     let user = &call.caller()?.user;
-    if is_new && user.is_kept() {
-        match call.admin().give_permission(&user.name, name, Permission::all()) {
-            // The vhost has been deleted meanwhile.
-            Err(AccountsError::NoVhost(_)) => {}
-            given => given.map_err(|error| Refusal::from(error).partial())?,
-        }
-    }
+    let founder = user.is_kept().then_some(&*user.name);
+    let is_new = change_placed(call, name, wanted, founder, |settings| said.apply(settings))?;
     Ok(Reply::put(is_new))
 }
 
-/// Changes a vhost, or makes it in a group. Returns whether it is new.
+/// Changes a vhost, or makes it in a group, where `founder` may do everything in it. Returns whether it is new.
 ///
 /// # Errors
 /// When it can't be in the group that is wanted.
@@ -140,12 +133,13 @@ pub(crate) fn change_placed(
     call: &Call,
     name: &str,
     wanted: Option<u16>,
+    founder: Option<&str>,
     change: impl FnOnce(&mut VhostSettings),
 ) -> Result<bool, Refusal> {
     if let Some(none) = wanted.filter(|wanted| *wanted >= groups::count(call)) {
         return Err(groups::no_group(none));
     }
-    let changed = call.admin().place_vhost(name, &groups::led(call), |settings| {
+    let changed = call.admin().place_vhost(name, &groups::led(call), founder, |settings| {
         change(settings);
         settings.group = wanted.unwrap_or(settings.group);
     });

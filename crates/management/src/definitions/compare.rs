@@ -220,7 +220,7 @@ fn differences(known: &Value, row: &Value) -> (Map<String, Value>, Map<String, V
         if stays || is_same(now, wanted) {
             continue;
         }
-        // A hash is nobody's business, and a password even less.
+        // Neither a hash nor a password is shown.
         let (now, wanted) = match name.as_str() {
             "password_hash" | "password" => (json!("one"), json!("another")),
             _ => (now.clone(), wanted.clone()),
@@ -296,6 +296,13 @@ fn shown(row: &Value, key: &[&str]) -> Value {
     let members =
         key.iter().filter_map(|member| Some(((*member).to_owned(), row.get(*member)?.clone())));
     Value::Object(members.collect())
+}
+
+/// The texts that name a row, for an error. The rest is not shown: there may be passwords in the value of a parameter.
+pub(super) fn named(row: &Value) -> Value {
+    let names = ["vhost", "component", "name", "source", "destination"];
+    let texts = names.into_iter().filter(|name| text_of(row, name).is_some());
+    shown(row, &texts.collect::<Vec<&str>>())
 }
 
 #[cfg(test)]

@@ -30,10 +30,13 @@ struct Topology {
 
 /// The global parameter with the hash of the definitions that the last start has imported.
 pub const IMPORTED_HASH: &str = "imported_definition_hash_value";
+/// The one with the hash of those that each node of a cluster has had imported last.
+pub const IMPORTED_BY_NODES: &str = "imported_definition_hashes_of_nodes";
 /// The one with the hash of those that a command has imported last that asks for it.
 pub(crate) const IMPORTED_BY_COMMAND: &str = "imported_by_command_hash_value";
 /// Global parameters of this broker alone, which are in no definitions.
-pub(crate) const OWN_PARAMETERS: [&str; 2] = [IMPORTED_HASH, IMPORTED_BY_COMMAND];
+pub(crate) const OWN_PARAMETERS: [&str; 3] =
+    [IMPORTED_HASH, IMPORTED_BY_NODES, IMPORTED_BY_COMMAND];
 
 /// The definitions of the whole broker.
 pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {

@@ -5,6 +5,7 @@
 //! transaction: what comes before a mistake stays.
 
 use super::check::unknown_keys;
+use super::compare::named;
 use super::foreign::{leave_out_parameters, strip};
 use super::skipped::Skipped;
 use crate::api::vhost_limits::{self, NamedLimits};
@@ -71,7 +72,7 @@ pub(super) struct Import<'a> {
     pub(super) admin: &'a Admin,
     /// For definitions of one vhost, that one.
     vhost: Option<&'a str>,
-    /// Who asks, if somebody does.
+    /// The request, if one asks for the import.
     pub(super) call: Option<&'a Call>,
     /// When it was last looked whether who asks still may, where that takes long.
     asked_ms: u64,
@@ -361,7 +362,8 @@ pub(super) fn queue_of(name: &str, row: &Value) -> Result<NewQueue, ImportError>
 
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
     let found = row.get(member).and_then(Value::as_str);
-    found.ok_or_else(|| ImportError(format!("a {what} has no text '{member}': {row}")))
+    let why = || format!("a {what} has no text '{member}': {}", named(row));
+    found.ok_or_else(|| ImportError(why()))
 }
 
 pub(super) fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, ImportError> {

@@ -13,8 +13,8 @@ mod users;
 mod vhosts;
 
 pub(crate) use compare::compare;
-pub use export::IMPORTED_HASH;
 pub(crate) use export::OWN_PARAMETERS;
+pub use export::{IMPORTED_BY_NODES, IMPORTED_HASH};
 pub(crate) use export::{leave_out_foreign_hashes, metadata, of_broker, of_vhost};
 pub(crate) use import::import_into;
 pub use import::{ImportError, Imported, import};

@@ -62,7 +62,7 @@ impl Import<'_> {
             settings.group = wanted.unwrap_or(settings.group);
         };
         match self.call {
-            Some(call) => change_placed(call, name, wanted, change)
+            Some(call) => change_placed(call, name, wanted, None, change)
                 .map_err(|refusal| refused("vhost", name, reason(&refusal)))?,
             None => self
                 .admin

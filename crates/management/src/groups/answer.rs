@@ -35,7 +35,7 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
         Scope::Rows => {
             let vhost = call.vhost().ok().flatten();
             match vhost.map(|vhost| elsewhere(&call, vhost)) {
-                // Home has it, or nobody.
+                // Home has it, or no group.
                 Some(None) => return answer.to(call).await,
                 Some(group) => group,
                 None => None,
@@ -68,7 +68,7 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             let question = Question::of_part(&call).without_columns(&call);
             parts::answered(call, answer, &*groups, question, merge).await
         }
-        Scope::Whoever => whoever(call).await.unwrap_or_else(|refused| refusal(&refused)),
+        Scope::Owner => ask_owner(call).await.unwrap_or_else(|refused| refusal(&refused)),
         Scope::Events => events::answered(call).await.unwrap_or_else(|refused| refusal(&refused)),
         Scope::Import => imports::answered(call, answer, groups).await,
     }
@@ -167,13 +167,14 @@ pub(super) async fn ask_all(
     let mut answers = Vec::new();
     for (group, mut asking) in asking {
         let answered = (&mut asking.0).await;
-        let answered = answered.unwrap_or_else(|_| Err(Refusal::internal("nobody has asked")));
+        let answered =
+            answered.unwrap_or_else(|_| Err(Refusal::internal("a group could not be asked")));
         answers.push((group, answered));
     }
     answers
 }
 
-/// A task that ends when nobody waits for it any more.
+/// A task that is aborted when this is dropped.
 struct Aborts<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Drop for Aborts<T> {
@@ -183,7 +184,7 @@ impl<T> Drop for Aborts<T> {
 }
 
 /// What the group answers that knows what is asked for.
-async fn whoever(call: Call) -> Result<Response<Outgoing>, Refusal> {
+async fn ask_owner(call: Call) -> Result<Response<Outgoing>, Refusal> {
     let call = Arc::new(call);
     let (mut missing, mut unknown) = (None, None);
     let question = Question { patience: Some(PART_TIMEOUT), ..Question::of(&call) };

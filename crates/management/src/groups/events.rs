@@ -24,8 +24,8 @@ const BYTES_MAX: usize = 16 << 20;
 /// How long a client may take nothing.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Answers with the events of all groups. When one of them is lost the stream ends, so that nobody takes what is left for all: whoever
-/// follows connects again.
+/// Answers with the events of all groups. When one of them is lost the stream ends, so that what is left is not taken for all:
+/// the client connects again.
 pub(super) async fn answered(call: Call) -> Result<Response<Outgoing>, Refusal> {
     let call = Arc::new(call);
     let mut streams = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn passed_on(
 }
 
 async fn until_one_ends(ended: &mut watch::Receiver<bool>) {
-    // The sender is there as long as whoever waits.
+    // The task that waits holds the sender.
     drop(ended.wait_for(|ended| *ended).await);
 }
 

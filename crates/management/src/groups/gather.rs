@@ -3,10 +3,13 @@
 //! Those of users whom another program knows have few, as each group asks that program: where it hangs, others get on. No
 //! user has all of them.
 
+use super::{Groups, Settled};
 use crate::asking::ASKING_MAX;
 use crate::call::Call;
 use crate::caller::NO_ANSWER;
+use crate::http::answer::look_again;
 use crate::refusal::Refusal;
+use crate::routes::Needs;
 use crate::shares::{Share, Shares};
 
 /// What a request has until it is answered.
@@ -31,6 +34,22 @@ pub(super) async fn place(call: &Call) -> Result<Place, Refusal> {
         false => None,
     };
     Ok(Place { _place: acquired(&api.gathers, user).await?, _of_askers })
+}
+
+/// Waits for a place, and while a vhost changes its group: not the other way round, as there is no limit for the place. Looks
+/// again then whether the sender may still ask.
+///
+/// # Errors
+/// As [`place`], and when the sender may not any more.
+pub(super) async fn begin(
+    call: &mut Call,
+    needs: Needs,
+    groups: &dyn Groups,
+) -> Result<(Place, Settled), Refusal> {
+    let place = place(call).await?;
+    let settled = groups.settled().await;
+    look_again(call, needs)?;
+    Ok((place, settled))
 }
 
 async fn acquired(places: &Shares, user: &str) -> Result<Share, Refusal> {

@@ -53,7 +53,7 @@ pub(super) async fn answered(
 
 /// Says what an import would change in what all groups have.
 async fn tried(call: &Arc<Call>, answer: Answer) -> Result<Response<Outgoing>, Refusal> {
-    // What is wrong with the file is said without asking anybody.
+    // What is wrong with the file is said without asking the groups.
     aside(call, |call| definitions_file(call).map(drop)).await?;
     let mut question = Question::of_part(call);
     (question.method, question.body) = (Method::GET, Bytes::new());
@@ -65,7 +65,7 @@ async fn tried(call: &Arc<Call>, answer: Answer) -> Result<Response<Outgoing>, R
     let call = Arc::clone(call);
     let comparing = tokio::task::spawn_blocking(move || {
         let planned = merged(documents).and_then(|now| tell_plan(&call, &now));
-        answer.hand_out_whole(planned)
+        answer.send(&call, planned)
     });
     Ok(comparing.await.unwrap_or_else(|_| interrupted()))
 }
@@ -85,7 +85,7 @@ async fn imported(
     let warnings = at_home(call, shared).await?;
     groups.changed().await;
     match in_vhosts(call, document, warnings).await.map_err(Refusal::partial)? {
-        Sent::Done(warnings) => Ok(answer.hand_out_whole(Ok(imported_with(call, &warnings)))),
+        Sent::Done(warnings) => Ok(answer.send(call, Ok(imported_with(call, &warnings)))),
         Sent::Refused(mut refused) => {
             set_partial(&mut refused);
             Ok(refused)

@@ -1,6 +1,7 @@
 //! On whose behalf a request comes that the API of home passes on to that of a group: a header says so, which counts on no other
 //! connections than those that a node makes to another one, or to itself.
 
+use super::HOME;
 use crate::Api;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
@@ -35,9 +36,9 @@ pub(crate) struct Inside {
 enum Standing {
     /// As one of the users that all groups have a copy of.
     Kept,
-    /// As whoever the broker itself belongs to.
+    /// As the operator.
     Operator,
-    /// As one whom somebody else knows; this says who, to [`crate::Settings::readmit`].
+    /// As a user of another authority; this says who, to [`crate::Settings::readmit`].
     Granted(String),
 }
 
@@ -73,12 +74,12 @@ impl Inside {
     /// Who asks.
     ///
     /// # Errors
-    /// When nobody here can say what it may do.
+    /// When it is unknown here what the caller may do.
     pub fn caller(&self, api: &Api) -> Result<Caller, Refusal> {
         let accounts = &api.settings.accounts;
         match &self.standing {
             Standing::Operator => Ok(Caller::operator(accounts)),
-            Standing::Kept => Ok(Caller::new(self.kept(accounts), accounts)),
+            Standing::Kept => Ok(Caller::new(self.kept(accounts)?, accounts)),
             Standing::Granted(passport) => {
                 let readmit = api.settings.readmit.as_ref();
                 let authority = readmit.and_then(|readmit| readmit(passport)).ok_or_else(|| {
@@ -91,17 +92,24 @@ impl Inside {
         }
     }
 
-    /// The user as it is here. One whom nothing is known of here yet has the tags that home says it has.
-    fn kept(&self, accounts: &Accounts) -> Arc<User> {
+    /// The user as it is here. A group that knows nothing of a user yet goes by the tags that home says it has; home knows all.
+    ///
+    /// # Errors
+    /// When home has no such user any more.
+    fn kept(&self, accounts: &Accounts) -> Result<Arc<User>, Refusal> {
         let directory = accounts.directory();
+        let user = directory.user(&self.user);
+        if self.group == HOME {
+            return user.map(Arc::clone).ok_or_else(Refusal::challenge);
+        }
         let has_tags =
             |user: &&Arc<User>| user.tags.iter().eq(self.tags.iter().map(String::as_str));
-        if let Some(user) = directory.user(&self.user).filter(has_tags) {
-            return Arc::clone(user);
+        if let Some(user) = user.filter(has_tags) {
+            return Ok(Arc::clone(user));
         }
         let mut user = User::new(&self.user, PasswordHash::none());
         // They are those of a user, which are never too many.
         user.tags = Tags::new(self.tags.iter().map(String::as_str)).unwrap_or_default();
-        Arc::new(user)
+        Ok(Arc::new(user))
     }
 }

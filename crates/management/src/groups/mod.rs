@@ -71,7 +71,7 @@ pub(crate) fn count(call: &Call) -> u16 {
     others.and_then(|others| others.last().copied()).unwrap_or(HOME) + 1
 }
 
-/// The groups that a new vhost may be put into without anybody saying which. Home is led: it answers.
+/// The groups that a new vhost may be put into where the request names none. Home is led: it answers.
 pub(crate) fn led(call: &Call) -> Vec<u16> {
     let others = call.api.settings.groups.as_ref().map(|groups| groups.led());
     std::iter::once(HOME).chain(others.into_iter().flatten()).collect()

@@ -2,7 +2,7 @@
 
 use super::Groups;
 use super::answer::ask_all;
-use super::gather::place;
+use super::gather::begin;
 use super::link::{Question, lost};
 use crate::call::{Call, Outcome};
 use crate::http::answer::{Answer, interrupted, refusal, relayed_bytes};
@@ -34,18 +34,16 @@ pub(super) type Merge = fn(&Call, Vec<Part>) -> Outcome;
 
 /// Answers with what all groups say together.
 pub(super) async fn answered(
-    call: Call,
+    mut call: Call,
     answer: Answer,
     groups: &dyn Groups,
     question: Question,
     merge: Merge,
 ) -> Response<Outgoing> {
-    let _place = match place(&call).await {
-        Ok(place) => place,
+    let _begun = match begin(&mut call, answer.route.needs, groups).await {
+        Ok(begun) => begun,
         Err(refused) => return refusal(&refused),
     };
-    // Not while it waits for its place, for which there is no limit.
-    let _settled = groups.settled().await;
     let call = Arc::new(call);
     let parts = match said(&call, question).await {
         Ok(parts) => parts,
@@ -66,7 +64,7 @@ pub(super) async fn answered(
     }
     let merging = tokio::task::spawn_blocking(move || {
         let parts: Result<Vec<Part>, Refusal> = parts.into_iter().map(Said::read).collect();
-        answer.hand_out_whole(parts.and_then(|parts| merge(&call, parts)))
+        answer.send(&call, parts.and_then(|parts| merge(&call, parts)))
     });
     merging.await.unwrap_or_else(|_| interrupted())
 }

@@ -5,7 +5,7 @@
 
 use super::Groups;
 use super::answer::ask_all;
-use super::gather::place;
+use super::gather::begin;
 use super::link::{Question, lost};
 use crate::call::Call;
 use crate::http::answer::{Answer, refusal, set_content_type};
@@ -38,12 +38,15 @@ const ROWS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers with a list of all groups.
 pub(super) async fn answered(
-    call: Call,
+    mut call: Call,
     answer: Answer,
     groups: &dyn Groups,
 ) -> Response<Outgoing> {
-    let call = Arc::new(call);
-    match merged(&call, &answer, groups).await {
+    let _begun = match begin(&mut call, answer.route.needs, groups).await {
+        Ok(begun) => begun,
+        Err(refused) => return refusal(&refused),
+    };
+    match merged(&Arc::new(call), &answer).await {
         Ok(answered) => answered,
         Err(refused) => refused.unwrap_or_else(|refused| refusal(&refused)),
     }
@@ -52,14 +55,7 @@ pub(super) async fn answered(
 /// What is answered instead: what a group says, or a refusal of this process.
 type Instead = Result<Response<Outgoing>, Refusal>;
 
-async fn merged(
-    call: &Arc<Call>,
-    answer: &Answer,
-    groups: &dyn Groups,
-) -> Result<Response<Outgoing>, Instead> {
-    let place = place(call).await.map_err(Err)?;
-    // Not while it waits for its place, for which there is no limit.
-    let _settled = groups.settled().await;
+async fn merged(call: &Arc<Call>, answer: &Answer) -> Result<Response<Outgoing>, Instead> {
     let question = Question { rows: true, ..Question::of_part(call) };
     let mut lists = Vec::new();
     for (group, answered) in ask_all(call, question).await {
@@ -76,15 +72,13 @@ async fn merged(
         true => page(call, head, &mut rows).await.map_err(Err)?,
     };
     let listener = Listener::of_list(call, answer.route.needs);
-    let sent = sent(rows, frame, listener, answer.is_gzip_wanted).await.map_err(Err);
-    drop(place);
-    sent
+    sent(rows, frame, listener, answer.is_gzip_wanted).await.map_err(Err)
 }
 
 /// Goes to the page that is asked for: what stands around it.
 async fn page(call: &Call, head: Head, rows: &mut Merge) -> Result<Frame, Refusal> {
     let Some(page) = Page::asked(call)? else {
-        return Err(Refusal::internal("a page that nobody has asked for"));
+        return Err(Refusal::internal("the request asks for no page"));
     };
     page.check_range(head.filtered)?;
     for _ in 0..page.first() {

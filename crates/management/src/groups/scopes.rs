@@ -27,16 +27,16 @@ pub(super) enum Scope {
     Parts(Merge),
     /// The same, of all that there is: which columns are wanted is for home to look at.
     WholeParts(Merge),
-    /// Whichever group has it: connections and channels have names of their own.
-    Whoever,
-    /// All groups, for as long as somebody listens.
+    /// The group that has it: connections and channels have names of their own.
+    Owner,
+    /// All groups, for as long as the client listens.
     Events,
     /// Each group what is for it.
     Import,
 }
 
 use Scope::{
-    AllRows, Events, Home, Import, Parameter, Parts, Rows, Shared, VhostOfBody, Whoever, WholeParts,
+    AllRows, Events, Home, Import, Owner, Parameter, Parts, Rows, Shared, VhostOfBody, WholeParts,
 };
 use Verb::{Delete, Get, Post, Put};
 
@@ -197,13 +197,13 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/connections", Rows),
     (Get, "/api/connections/username/{user}", AllRows),
     (Delete, "/api/connections/username/{user}", Parts(sums::done)),
-    (Get, "/api/connections/{name}", Whoever),
-    (Get, "/api/connections/{name}/channels", Whoever),
-    (Get, "/api/connections/{name}/sessions", Whoever),
-    (Delete, "/api/connections/{name}", Whoever),
+    (Get, "/api/connections/{name}", Owner),
+    (Get, "/api/connections/{name}/channels", Owner),
+    (Get, "/api/connections/{name}/sessions", Owner),
+    (Delete, "/api/connections/{name}", Owner),
     (Get, "/api/channels", Rows),
-    (Get, "/api/channels/{name}", Whoever),
-    (Delete, "/api/channels/{name}", Whoever),
+    (Get, "/api/channels/{name}", Owner),
+    (Delete, "/api/channels/{name}", Owner),
     // Definitions.
     (Get, "/api/definitions", Parts(documents::definitions)),
     (Get, "/api/all-configuration", Parts(documents::definitions)),

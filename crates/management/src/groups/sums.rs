@@ -74,10 +74,10 @@ pub(super) fn alarms(_: &Call, parts: Vec<Part>) -> Outcome {
     Ok(reply_alarms(all, "There are alarms in effect in the cluster"))
 }
 
-/// The member by which findings about queues are compared; nobody else sees it.
+/// The member by which findings about queues are compared; clients do not see it.
 pub(crate) const WEIGHT: &str = "weight";
 
-/// What somebody should look at: the broker first, and of the queues those that one broker would name.
+/// What an operator should look at: the broker first, and of the queues those that one broker would name.
 pub(super) fn attention(_: &Call, parts: Vec<Part>) -> Outcome {
     let (mut general, mut queues) = (Vec::new(), Vec::new());
     for finding in values(parts)?.into_iter().filter_map(into_list).flatten() {

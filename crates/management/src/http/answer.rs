@@ -4,19 +4,17 @@
 //! portion by portion ([`crate::reply::Work`]).
 
 use super::body::Outgoing;
-use super::connection::Limits;
-use super::long::{Long, PIECE_TIMEOUT, gzip};
+use super::long::{Long, gzip};
+use super::made::{Hearer, Made};
 use crate::asking::{Budget, GiveUp};
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
-use crate::fetches::{Fetch, no_room};
-use crate::listener::Listener;
+use crate::fetches::Fetch;
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Awaited, Body, Reply, Work};
 use crate::routes::{Needs, Route, check_tags, check_vhost};
 use bytes::Bytes;
-use hyper::body::Body as _;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
     HeaderValue, PRAGMA, TRANSFER_ENCODING, WWW_AUTHENTICATE,
@@ -43,13 +41,6 @@ pub(crate) struct Answer {
     pub is_gzip_wanted: bool,
 }
 
-/// What a handler has come to, ready to go out.
-enum Made {
-    Whole(Response<Outgoing>),
-    /// What stands before the body, and the body, of which the beginning is made.
-    Long(Response<Outgoing>, Box<Long>),
-}
-
 /// How far a handler has come.
 enum Handled {
     Made(Made),
@@ -69,11 +60,7 @@ impl Answer {
             return self.hand_out_whole(self.handle(&call));
         }
         let (api, user) = (Arc::clone(&call.api), call.user().to_owned());
-        let patience = match call.inside {
-            None => PIECE_TIMEOUT,
-            Some(_) => Limits::INSIDE.write_timeout,
-        };
-        let listener = Listener::of_list(&call, self.route.needs);
+        let hearer = Hearer::of(&call, &self.route);
         // Dropped when all is asked, or when the client has gone.
         let asking = match &mut call.caller {
             Some(caller) if caller.is_known_elsewhere() => {
@@ -85,11 +72,7 @@ impl Answer {
             _ => None,
         };
         match self.made(call, &user, asking).await {
-            Some(Made::Whole(answer)) => answer,
-            Some(Made::Long(mut head, long)) => {
-                *head.body_mut() = long.send(Arc::clone(&api.answers), user, listener, patience);
-                head
-            }
+            Some(made) => hearer.send(made),
             None => interrupted(),
         }
     }
@@ -107,7 +90,7 @@ impl Answer {
                     Handled::Waiting(call.unlimited(), outcome)
                 }
                 done if is_question(&call) => {
-                    Handled::Made(within_room(&call, None, self.hand_out(done)))
+                    Handled::Made(self.hand_out(done).within_room(&call, None))
                 }
                 done => Handled::Changed(call.unlimited(), done),
             };
@@ -130,7 +113,7 @@ impl Answer {
         if matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty)) {
             let place = api.answers.take(user, 1).await?;
             let making = tokio::task::spawn_blocking(move || {
-                let made = within_room(&call, fetch, self.hand_out(done));
+                let made = self.hand_out(done).within_room(&call, fetch);
                 drop(place);
                 made
             });
@@ -165,7 +148,7 @@ impl Answer {
     }
 
     fn handle(&self, call: &Call) -> Outcome {
-        // Where no client says anything, nobody else has told the broker the time lately.
+        // Where clients are silent, nothing else has told the broker the time lately.
         call.admin().set_time(call.api.now_ms());
         let done = check_vhost(call, self.route.needs).and_then(|()| (self.route.handler)(call));
         let has_given_up = call.caller.as_ref().is_some_and(Caller::has_given_up);
@@ -176,8 +159,14 @@ impl Answer {
         }
     }
 
-    /// What has been come to without a handler, and is no list that is made while it goes out.
-    pub fn hand_out_whole(&self, done: Outcome) -> Response<Outgoing> {
+    /// Hands out what has been come to without a handler, as what one has come to.
+    pub fn send(&self, call: &Call, done: Outcome) -> Response<Outgoing> {
+        let made = self.hand_out(done).within_room(call, None);
+        Hearer::of(call, &self.route).send(made)
+    }
+
+    /// What is no list that is made while it goes out.
+    fn hand_out_whole(&self, done: Outcome) -> Response<Outgoing> {
         match self.hand_out(done) {
             Made::Whole(answer) => answer,
             Made::Long(..) => interrupted(),
@@ -252,51 +241,8 @@ pub(crate) fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn is_question(call: &Call) -> bool {
+pub(super) fn is_question(call: &Call) -> bool {
     matches!(call.method, Method::GET | Method::HEAD)
-}
-
-/// An answer with its part of the memory for large ones, which it may have already, if it is large; a refusal where none
-/// is left.
-fn within_room(call: &Call, fetch: Option<Fetch>, made: Made) -> Made {
-    let (fetches, admin, user) = (&call.api.fetches, &call.api.admin, call.user());
-    match made {
-        Made::Whole(mut answer) => {
-            let bytes = answer.body().size_hint().lower() as usize;
-            let fetch = match fetch {
-                Some(fetch) => match fetches.fitted(fetch, user, bytes) {
-                    // What has been taken is not thrown away. It counts, and has one message more than its share at most.
-                    Err(fetch) if !is_question(call) => Ok(fetch),
-                    fitted => fitted.map_err(|_| no_room()),
-                },
-                None if bytes > WHOLE_BYTES_MAX => fetches.of(admin, user, bytes),
-                None => return Made::Whole(answer),
-            };
-            match fetch {
-                Ok(fetch) => answer.body_mut().hold(fetch),
-                Err(refused) => return Made::Whole(refusal(&refused)),
-            }
-            if bytes <= WHOLE_BYTES_MAX {
-                return Made::Whole(answer);
-            }
-            let long = Long::ready(answer.body_mut().take_whole());
-            answer.headers_mut().insert(CONTENT_LENGTH, bytes.into());
-            Made::Long(answer, Box::new(long))
-        }
-        Made::Long(head, mut long) => {
-            let fetch = match long.take_room() {
-                None => fetches.of(admin, user, long.bytes()),
-                Some(mut fetch) => fetches.resize(&mut fetch, user, long.bytes()).map(|()| fetch),
-            };
-            match fetch {
-                Ok(fetch) => {
-                    long.hold(fetch);
-                    Made::Long(head, long)
-                }
-                Err(refused) => Made::Whole(refusal(&refused)),
-            }
-        }
-    }
 }
 
 /// Waits until what has been changed so far is durable.
@@ -365,7 +311,7 @@ pub(crate) fn set_partial(answer: &mut Response<Outgoing>) {
     answer.headers_mut().insert(PARTIAL, HeaderValue::from_static("true"));
 }
 
-/// What somebody else has answered, as it came.
+/// What a group has answered, as it came.
 pub(crate) fn relayed_bytes(head: Response<()>, bytes: Bytes) -> Response<Outgoing> {
     let mut answer = head.map(|()| Outgoing::whole(bytes));
     for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {

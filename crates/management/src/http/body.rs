@@ -126,7 +126,7 @@ enum Content {
     /// In pieces up to an empty one. An error, or none any more before that, ends the connection, so that what there is
     /// is not taken for all.
     List(mpsc::Receiver<io::Result<Bytes>>),
-    /// As it comes from somebody else.
+    /// As it comes over another connection.
     Relayed(Incoming),
 }
 

@@ -18,6 +18,9 @@ use tokio::sync::watch;
 /// How long the head of a request may take, and how long a connection may be idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long an answer that goes out may take after the broker has stopped: it holds the broker in memory.
+const LAST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What a client may do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -68,13 +71,18 @@ pub(crate) async fn serve<S, F>(
     http.max_buf_size(limits.head_bytes).max_headers(limits.headers);
     let mut connection = std::pin::pin!(http.serve_connection(stream, service).with_upgrades());
     let served = tokio::select! {
+        biased;
         served = connection.as_mut() => served,
         () = place.lost() => return,
         () = stopped(&mut stopping) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
+                biased;
                 served = connection.as_mut() => served,
                 () = place.lost() => return,
+                () = tokio::time::sleep(LAST_ANSWER_TIMEOUT) => {
+                    return tracing::debug!(%peer, "HTTP connection ended: the broker has stopped");
+                }
             }
         }
     };
@@ -130,6 +138,30 @@ mod tests {
         let written = writing.await.ok();
         drop(client);
         written
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_goes_on_ends_soon_after_the_broker() {
+        let (mut client, stream) = tokio::io::duplex(1 << 10);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let place = Arc::<Places>::default().take(peer).expect("a place");
+        let (stop, stopping) = watch::channel(false);
+        let (pieces, receiver) = tokio::sync::mpsc::channel(1);
+        let receiver = std::sync::Mutex::new(Some(receiver));
+        let serving = tokio::spawn(async move {
+            let respond = |_| {
+                let receiver = receiver.lock().expect("no panic").take().expect("one request");
+                async move { Response::new(Outgoing::pieces(receiver)) }
+            };
+            serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
+        });
+        client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it is taken");
+        client.read_u8().await.expect("an answer begins");
+        stop.send_replace(true);
+        let ended = timeout(Duration::from_secs(60), serving).await;
+        ended.expect("it does not wait for the rest").expect("no panic");
+        // What makes the rest ends with it.
+        assert!(pieces.is_closed());
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use hyper::header::{
 use hyper::{Method, Response};
 
 /// What pages may do that are shown from here. The web page has its styles and its data from here, and
-/// nobody shows it inside another page.
+/// no other page shows it in a frame.
 const POLICY: &str = "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none'; \
                       form-action 'self'; frame-ancestors 'none'; img-src 'self' data:";
 /// How long a browser may remember what it may send from elsewhere.

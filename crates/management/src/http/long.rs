@@ -4,11 +4,13 @@
 //! clients that don't read hold up no others. What a list has in memory meanwhile counts as what large answers have.
 
 use super::body::Outgoing;
+use super::current::current;
 use crate::fetches::Fetch;
 use crate::listener::Listener;
 use crate::reply::Rows;
 use crate::shares::Shares;
 use bytes::Bytes;
+use courser_broker::admin::Admin;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, Write};
@@ -109,15 +111,17 @@ impl Long {
     }
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
-    /// `user`'s `places`, and may wait so long for its client. It ends with the right of who listens, if that is known.
+    /// `user`'s `places`, and may wait so long for its client. It ends with the right of who listens, if that is known, and
+    /// when all of it is certainly current, if there is an `admin` who knows.
     pub fn send(
         self,
         places: Arc<Shares>,
         user: String,
         listener: Option<Listener>,
+        admin: Option<Admin>,
         patience: Duration,
     ) -> Outgoing {
-        sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user, listener))
+        sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user, listener, admin))
     }
 
     /// Returns early when the client has gone, may not hear more or takes nothing, or when the broker ends.
@@ -127,12 +131,19 @@ impl Long {
         places: Arc<Shares>,
         user: String,
         mut listener: Option<Listener>,
+        admin: Option<Admin>,
     ) -> Option<()> {
         let mut has_more = true;
         loop {
             pieces.send(self.take()).await?;
             if !has_more {
-                return pieces.end().await;
+                // A list without an end is none: another node may lead by now.
+                return match &admin {
+                    Some(admin) if current(admin).await.is_err() => {
+                        pieces.fail(io::ErrorKind::Interrupted.into()).await
+                    }
+                    _ => pieces.end().await,
+                };
             }
             // What comes is as it is now, not as it was when the list was asked for. Another program may be asked, which takes
             // its time: that holds no place.
@@ -230,7 +241,8 @@ mod tests {
             left > 0
         });
         let places = Arc::new(Shares::new(1, 1));
-        let mut body = Long::new(Box::new(rows), false).send(places, "user".into(), None, patience);
+        let mut body =
+            Long::new(Box::new(rows), false).send(places, "user".into(), None, None, patience);
         let mut bytes = 0;
         for nth in 0.. {
             if nth == reads {

@@ -3,7 +3,9 @@
 //! - [`connection`]: a connection over which requests come.
 //! - [`request`]: what a request says, and who sends it.
 //! - [`answer`]: runs a handler and hands out what it writes while it is written.
+//! - [`made`]: what that is, on its way out.
 //! - [`long`]: lists that go out while they are made.
+//! - [`current`]: answers that wait until it is certain that this node still leads.
 //! - [`body`]: bodies of requests and answers.
 //! - [`headers`]: what caches and browsers want to know.
 //! - [`noting`]: requests for changes in the audit log.
@@ -14,8 +16,10 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod connection;
+pub(crate) mod current;
 mod headers;
 pub(crate) mod long;
+mod made;
 mod noting;
 pub(crate) mod places;
 pub(crate) mod relay;
@@ -32,6 +36,7 @@ use crate::{page, path};
 use answer::Answer;
 use body::Outgoing;
 use connection::Limits;
+use current::{is_to_be_current, when_current};
 use headers::{Access, Asked};
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue, LOCATION};
@@ -199,6 +204,10 @@ async fn answered<'a>(
             answer
         }
         Err(refusal) => answer::refusal(&refusal),
+    };
+    let answer = match is_to_be_current(&route, &method, answer.status()) {
+        true => when_current(&api.admin, answer).await,
+        false => answer,
     };
     (answer, access)
 }

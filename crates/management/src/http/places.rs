@@ -97,7 +97,7 @@ impl Taken {
 }
 
 impl Place {
-    /// Waits until somebody else has got it.
+    /// Waits until another connection has got it.
     pub async fn lost(&self) {
         self.evicted.notified().await;
     }

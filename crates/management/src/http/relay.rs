@@ -1,5 +1,5 @@
 //! Requests that another process answers: a node of a cluster passes on what is for the node that leads. Some it answers
-//! itself, which have to be answered whoever leads.
+//! itself: those that have to be answered whether a node leads or not.
 
 use super::answer::{empty, refusal};
 use super::body::Outgoing;
@@ -154,7 +154,7 @@ impl fmt::Debug for Relay {
     }
 }
 
-/// What the other process answers to whoever makes this request, when it is for this page instead.
+/// What the other process answers to the client of this request, asked for this page instead.
 async fn ask<C, F>(connect: &C, mut request: Request<Incoming>, page: Uri) -> Response<Outgoing>
 where
     C: Fn() -> F,
@@ -180,22 +180,41 @@ where
     C: Fn() -> F,
     F: Future<Output = io::Result<RelayStream>>,
 {
-    let mut other = other.lock().await;
-    let mut sender = match other.take() {
-        Some(sender) if !sender.is_closed() => sender,
-        _ => match begin(connect).await {
-            Ok(sender) => sender,
-            Err(error) => return unavailable(&error),
-        },
-    };
-    match sender.send_request(request).await {
-        Ok(answer) => {
-            if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-                *other = Some(sender);
-            }
-            answer.map(Outgoing::relayed)
+    let (mut other, mut request) = (other.lock().await, request);
+    loop {
+        let mut kept = other.take();
+        // It may have ended, and may not be done with the answer before.
+        if let Some(sender) = &mut kept
+            && sender.ready().await.is_err()
+        {
+            kept = None;
         }
-        Err(error) => unavailable(&format_args!("the node that leads was lost: {error}")),
+        let is_kept = kept.is_some();
+        let mut sender = match kept {
+            Some(sender) => sender,
+            None => match begin(connect).await {
+                Ok(sender) => sender,
+                Err(error) => return unavailable(&error),
+            },
+        };
+        match sender.try_send_request(request).await {
+            Ok(answer) => {
+                if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    *other = Some(sender);
+                }
+                return answer.map(Outgoing::relayed);
+            }
+            Err(mut failed) => {
+                // Nothing of it was sent: the connection has ended since.
+                request = match failed.take_message() {
+                    Some(unsent) if is_kept => unsent,
+                    _ => {
+                        let error = failed.into_error();
+                        return unavailable(&format_args!("the node that leads was lost: {error}"));
+                    }
+                };
+            }
+        }
     }
 }
 

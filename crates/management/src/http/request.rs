@@ -32,7 +32,7 @@ pub(super) struct Connected {
     pub local: SocketAddr,
     /// With TLS: what its handshake has said.
     pub tls: Option<Arc<ClientTls>>,
-    /// The system says that it belongs to whoever the broker does.
+    /// The system says that it belongs to the user whom the broker runs as, or to root.
     pub is_operator: bool,
     /// It comes from the API of home, which says on whose behalf.
     pub is_inside: bool,

@@ -1,6 +1,6 @@
 //! Requests that turn an HTTP connection into a WebSocket which speaks AMQP.
 //!
-//! Only the handshake is done here: whoever serves AMQP takes the connection over, and its client logs in there. A browser
+//! Only the handshake is done here: the AMQP server takes the connection over, and its client logs in there. A browser
 //! connects for any page, so that one of another origin is refused unless the settings name it.
 
 use super::answer::{empty, refusal};

@@ -167,7 +167,7 @@ impl<T> Items<T> {
         Items { items, name, place: |_| Place::default(), room: None }
     }
 
-    /// Items whose names nobody asks for.
+    /// Items without names.
     pub fn unnamed(items: Vec<T>) -> Self {
         Items::new(items, |_| String::new())
     }

@@ -11,7 +11,7 @@ use courser_broker::admin::{
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// What whoever starts the broker knows and the broker does not.
+/// What the server knows and the broker does not.
 #[derive(Clone, Debug, Default)]
 pub struct ServerFigures {
     /// The gateway's endpoints.
@@ -177,6 +177,7 @@ impl NodeFigures {
             (&mut memory.incomplete, more.memory.incomplete),
             (&mut memory.unread, more.memory.unread),
             (&mut memory.newcomers, more.memory.newcomers),
+            (&mut memory.outboxes, more.memory.outboxes),
             (&mut memory.readers, more.memory.readers),
             (&mut self.memory_used_bytes, more.memory_used_bytes),
             (&mut self.memory_limit_bytes, more.memory_limit_bytes),

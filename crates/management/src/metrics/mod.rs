@@ -11,7 +11,7 @@
 //! - [`telemetry`]: what scrapes have cost;
 //! - [`text`]: the format.
 //!
-//! Nothing is computed while nobody asks. What is asked for is written while it is read from the
+//! Nothing is computed unless a client asks. What is asked for is written while it is read from the
 //! broker's `admin`, and waits for its reader: what is in memory of it is bounded.
 
 mod families;

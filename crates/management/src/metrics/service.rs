@@ -152,7 +152,7 @@ async fn scrape(
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     *answer.body_mut() = if has_more {
-        long.send(pages, NO_USER.to_owned(), None, PIECE_TIMEOUT)
+        long.send(pages, NO_USER.to_owned(), None, None, PIECE_TIMEOUT)
     } else {
         Outgoing::whole(long.take())
     };

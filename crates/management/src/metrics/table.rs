@@ -57,7 +57,7 @@ pub(crate) const fn flag<T>(
     Metric { name, kind: Kind::Untyped, help, value: Some(value) }
 }
 
-/// A metric that nobody counts, for a table.
+/// A metric that is not counted here, for a table.
 pub(crate) const fn uncounted<T>(name: &'static str, kind: Kind, help: &'static str) -> Metric<T> {
     Metric { name, kind, help, value: None }
 }

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 
 /// What waits for the code.
 pub(crate) const PENDING: Cookie = Cookie("courser_oauth");
-/// How long somebody may take to log in.
+/// How long a user may take to log in.
 const PENDING_SECONDS: u32 = 600;
 /// Bytes of a secret, and of the state.
 const RANDOM_BYTES: usize = 32;
@@ -35,14 +35,14 @@ const CODE_BYTES_MAX: usize = 8192;
 /// Bytes of the page's address.
 const ADDRESS_BYTES_MAX: usize = 2048;
 /// What is said to who may not log in at a provider because there is none.
-const NO_PROVIDER: &str = "Nobody logs in at a provider here (oauth.client_id)";
+const NO_PROVIDER: &str = "There is no provider to log in at (oauth.client_id)";
 
-/// Whoever issues tokens, for people.
+/// The provider of tokens, for people.
 pub(crate) fn client(api: &Api) -> Result<&OAuthClient, Refusal> {
     api.settings.web.oauth.as_ref().ok_or_else(|| Refusal::missing(NO_PROVIDER))
 }
 
-/// Says where the browser has to go so that somebody logs in.
+/// Says where the browser has to go so that its user logs in.
 pub(crate) fn begin(call: &Call) -> Outcome {
     let api = &*call.api;
     let client = client(api)?;
@@ -124,10 +124,13 @@ async fn let_in(api: &Api, issued: Issued, peer: SocketAddr) -> Result<Caller, R
     Ok(caller)
 }
 
-/// Why somebody may not come in, for whoever has just come from the provider.
+/// Why a login is refused, for a user who has just come from the provider.
 fn not_let_in(why: LoginRefused) -> Refusal {
     match why {
         LoginRefused::Wait { wait_ms, .. } => Refusal::wait(wait_ms),
+        LoginRefused::NotAnswered { why, .. } => Refusal::unavailable(&format!(
+            "The broker can't check the provider's token now: {why}. Log in again in a moment."
+        )),
         LoginRefused::Elsewhere { why, .. } => Refusal::not_authorised(format!(
             "The broker does not accept the provider's token: {why}."
         )),

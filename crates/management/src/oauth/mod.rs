@@ -1,7 +1,7 @@
-//! Logging people in at whoever issues tokens: the code flow of OAuth 2 with PKCE.
+//! Logging people in at the provider of tokens: the code flow of OAuth 2 with PKCE.
 //!
 //! The browser only carries a code from the provider to the broker. The broker brings the code to the provider and keeps the
-//! tokens that it gets for it, so no script can read them and the page needs no leave to connect to anybody else.
+//! tokens that it gets for it, so no script can read them and the page needs no leave to connect to another server.
 //!
 //! - [`flow`]: from the page to the provider and back.
 //! - [`renewal`]: new tokens for sessions whose tokens expire.
@@ -14,29 +14,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// What a page needs to log people in at whoever issues tokens.
+/// What a page needs to log people in at the provider.
 #[derive(Clone)]
 pub struct OAuthClient {
     /// The name of the page there.
     pub client_id: String,
-    /// The address of whoever issues tokens; empty if only its endpoints are known.
+    /// The address of the provider; empty if only its endpoints are known.
     pub provider_url: String,
-    /// What people call whoever issues tokens.
+    /// What people call the provider.
     pub provider_name: String,
     /// The scopes to ask for.
     pub scopes: String,
     /// Names and values that go along to where people log in.
     pub params: Vec<(String, String)>,
-    /// Nobody logs in over HTTP with a name and a password.
+    /// Names and passwords are refused over HTTP.
     pub disable_basic_auth: bool,
-    /// Whoever issues tokens.
+    /// The provider.
     pub provider: Arc<dyn TokenProvider>,
 }
 
-/// What whoever issues tokens answers, some time later.
+/// What the provider answers, some time later.
 pub type Asking<T> = Pin<Box<dyn Future<Output = Result<T, ProviderError>> + Send>>;
 
-/// Whoever issues tokens. What it is asked takes bounded time and space.
+/// A provider, which issues tokens. What it is asked takes bounded time and space.
 pub trait TokenProvider: Send + Sync {
     /// Where it is. What is known is not asked for each time.
     fn endpoints(&self) -> Asking<Endpoints>;
@@ -56,16 +56,16 @@ pub struct Endpoints {
 
 /// What tokens are given for.
 pub enum TokenGrant {
-    /// That somebody has logged in.
+    /// That a user has logged in.
     Code {
         /// What the provider said.
         code: Zeroizing<String>,
-        /// What only whoever began the login knows.
+        /// PKCE's code verifier, which proves that this client began the login.
         verifier: Zeroizing<String>,
         /// Where the provider has sent the browser.
         redirect_uri: String,
     },
-    /// That somebody is still logged in.
+    /// That a user is still logged in.
     Refresh(Zeroizing<String>),
 }
 

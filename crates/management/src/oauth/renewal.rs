@@ -1,7 +1,7 @@
 //! New tokens for sessions whose tokens expire.
 //!
-//! They are asked for when somebody uses the session, shortly before the old one's end, or after it: then the request
-//! waits. Nothing runs for sessions that nobody uses.
+//! They are asked for when a request uses the session, shortly before the old one's end, or after it: then the request
+//! waits. Nothing runs for sessions that are not used.
 
 use super::{ProviderError, TokenGrant, flow};
 use crate::Api;
@@ -102,7 +102,7 @@ async fn renew(
             None => Ok(()),
         };
     }
-    // Counts also if nobody waits for the end.
+    // Counts also if this ends before the provider answers.
     asked.at_ms = Some(now_ms);
     asked.failure = Some(ProviderError::Unreachable("The question was given up.".to_owned()));
     let renewed = ask(api, grant, renewal, peer).await;
@@ -133,9 +133,9 @@ async fn ask(
         *renewal.refresh.lock() = Some(next);
     }
     let login = api.logins.of_token(&issued.access, peer).await.map_err(|why| match why {
-        LoginRefused::Wait { .. } | LoginRefused::NotChecked(_) => {
-            ProviderError::Unreachable(why.to_string())
-        }
+        LoginRefused::Wait { .. }
+        | LoginRefused::NotAnswered { .. }
+        | LoginRefused::NotChecked(_) => ProviderError::Unreachable(why.to_string()),
         why => ProviderError::Refused(why.to_string()),
     })?;
     let is_same = login.user.name == grant.authority().user().name;

@@ -68,7 +68,7 @@ async fn protected_users_stay_as_they_are() {
         let answer = broker.send(method, path, body).await;
         assert_eq!((answer.status, answer.refusal().1), (400, reason.clone()), "{method} {path}");
     }
-    let body = r#"{"users":["kept","other","nobody"]}"#;
+    let body = r#"{"users":["kept","other","stranger"]}"#;
     assert_eq!(broker.send("POST", "/api/users/bulk-delete", body).await.status, 204);
     assert_eq!(broker.get("/api/users/kept").await.status, 200);
     assert_eq!(broker.get("/api/users/other").await.status, 404);
@@ -232,4 +232,16 @@ async fn what_is_not_said_of_a_user_stays_as_it_is() {
     assert!(user.limits.iter().eq([("max-connections", 6), ("max-channels", 5)]));
     send("POST", "/api/definitions", &row(json!({ "loopback_only": false }))).await;
     assert!(!direct.broker.admin().accounts().user("lo").expect("a user").loopback_only);
+}
+
+#[tokio::test]
+async fn a_vhost_is_opened_to_who_makes_it_and_not_to_who_changes_it() {
+    let broker = Broker::start().await;
+    let (vhost, permission) = ("/api/vhosts/v", "/api/permissions/v/guest");
+    assert_eq!(broker.send("PUT", vhost, "{}").await.status, 201);
+    assert_eq!(broker.get(permission).await.status, 200);
+    // As where all users of a vhost come with tokens, or none is to enter it any more.
+    assert_eq!(broker.send("DELETE", permission, "").await.status, 204);
+    assert_eq!(broker.send("PUT", vhost, r#"{"description":"new"}"#).await.status, 204);
+    assert_eq!(broker.get(permission).await.status, 404);
 }

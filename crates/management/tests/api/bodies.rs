@@ -25,7 +25,7 @@ async fn begin(broker: &Broker, login: &str, length: &str, body: &str) -> TcpStr
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_come_hold_up_nobody() {
+async fn bodies_that_do_not_come_hold_up_no_other_request() {
     let broker = Broker::start().await;
     let mut slow = Vec::new();
     for _ in 0..10 {
@@ -38,7 +38,7 @@ async fn bodies_that_do_not_come_hold_up_nobody() {
     for length in [2, 100_000] {
         let body = format!("{{{}}}", " ".repeat(length));
         let put = broker.send("PUT", "/api/queues/%2F/q", &body);
-        let answer = tokio::time::timeout(SOON, put).await.expect("nobody waits for the slow ones");
+        let answer = tokio::time::timeout(SOON, put).await.expect("no wait for the slow ones");
         assert!(matches!(answer.status, 201 | 204), "{answer:?}");
     }
 }
@@ -67,7 +67,7 @@ async fn who_has_no_tag_is_refused_before_its_body() {
     let mut slow = begin(&broker, "none:none", "content-length: 9999999", "{").await;
     let mut answer = [0; 12];
     let answered = tokio::time::timeout(SOON, slow.read_exact(&mut answer)).await;
-    answered.expect("nobody waits for the body").expect("an answer");
+    answered.expect("it does not wait for the body").expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 401");
 }
 
@@ -77,7 +77,7 @@ async fn a_body_that_is_announced_as_too_large_is_refused_before_it_comes() {
     let mut stream = begin(&broker, "guest:guest", "content-length: 10000001", "{").await;
     let mut answer = [0; 12];
     let answered = tokio::time::timeout(SOON, stream.read_exact(&mut answer)).await;
-    answered.expect("nobody waits for the body").expect("an answer");
+    answered.expect("it does not wait for the body").expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 400");
 }
 

@@ -58,7 +58,7 @@ async fn a_change_in_a_session_needs_the_header() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_origin_logs_nobody_in() {
+async fn a_login_from_a_page_of_another_origin_is_refused() {
     let broker = Broker::start().await;
     let body = "username=guest&password=guest";
     for origin in ["https://evil.example", "null", "http://broker:81"] {

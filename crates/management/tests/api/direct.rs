@@ -71,7 +71,9 @@ impl Direct {
     }
 
     pub fn on(store: Arc<dyn Store>, gauge: Arc<MemoryGauge>) -> Self {
-        let broker = Broker::new(store, gauge, Limits::default(), 7);
+        // Larger messages than usual: of how large a client's may be, these tests are not.
+        let limits = Limits { message_max_bytes: 512 << 20, ..Limits::default() };
+        let broker = Broker::new(store, gauge, limits, 7);
         Direct::of(broker, None)
     }
 

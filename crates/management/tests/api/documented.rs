@@ -68,7 +68,7 @@ fn ready(admin: &Admin) -> Option<usize> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_examples_of_the_page_do_what_it_says() {
     if !has_curl() {
-        eprintln!("SKIPPED: no curl on this machine, so nobody knows whether the examples work");
+        eprintln!("SKIPPED: no curl on this machine, so the examples were not run");
         return;
     }
     let broker = Broker::start().await;

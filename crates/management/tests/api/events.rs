@@ -4,7 +4,7 @@ use crate::support::{Broker, PATIENCE, follow, until};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
-/// Somebody who listens to `query`.
+/// A client that listens to `query`.
 async fn listen(broker: &Broker, user: &str, query: &str) -> TcpStream {
     follow(broker, user, &format!("/api/events{query}"), &[]).await
 }

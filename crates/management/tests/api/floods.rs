@@ -1,4 +1,4 @@
-//! Clients that take places and do nothing with them keep nobody else out.
+//! Clients that take places and do nothing with them keep no other client out.
 
 use crate::support::Broker;
 use base64::Engine as _;
@@ -19,7 +19,7 @@ async fn small_window(broker: &Broker) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lists_that_nobody_reads_hold_up_nobody() {
+async fn unread_lists_hold_up_no_other_client() {
     let broker = Broker::start().await;
     // Far more than the system itself takes of what is sent.
     let (value, rows) = ("x".repeat(60_000), 8);
@@ -39,14 +39,14 @@ async fn lists_that_nobody_reads_hold_up_nobody() {
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
     let answer = tokio::time::timeout(SOON, broker.get("/api/overview")).await;
-    assert_eq!(answer.expect("nobody waits for them").status, 200);
+    assert_eq!(answer.expect("it does not wait for them").status, 200);
     let whole = tokio::time::timeout(SOON, broker.get("/api/global-parameters")).await;
     assert!(whole.expect("who reads gets it all").body.len() > rows * value.len());
     drop(unread);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_answers_that_nobody_reads_count_towards_memory() {
+async fn large_unread_answers_count_towards_memory() {
     const BODY_BYTES: u64 = 9_000_000;
     let broker = Broker::start().await;
     broker.send("PUT", "/api/queues/%2F/q", "{}").await;
@@ -80,7 +80,7 @@ async fn large_answers_that_nobody_reads_count_towards_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn half_sent_heads_keep_nobody_out() {
+async fn half_sent_heads_keep_no_other_client_out() {
     let broker = Broker::start().await;
     let mut half = Vec::new();
     for _ in 0..560 {

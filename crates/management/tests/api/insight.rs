@@ -257,6 +257,22 @@ async fn a_queue_that_can_not_read_says_so_until_it_can() {
     assert_eq!(got[0]["payload"], "x", "{got}");
 }
 
+#[tokio::test]
+async fn that_nothing_due_is_done_is_said_until_it_is() {
+    let direct = Direct::new();
+    direct.add_user("root", "administrator");
+    let broker = &direct.broker;
+    let asked = || direct.ask(Asked::new("GET", "/api/attention").by("root"));
+    assert_eq!(asked().await.json(), json!([]));
+    broker.note_unserved(Some(1234));
+    let attention = asked().await.json();
+    let first = &attention[0];
+    let told = (&first["kind"], &first["severity"], &first["since_ms"]);
+    assert_eq!(told, (&json!("timers_unserved"), &json!("critical"), &json!(1234)), "{attention}");
+    broker.note_unserved(None);
+    assert_eq!(asked().await.json(), json!([]));
+}
+
 /// Has the disk change a byte of a message, wherever it is.
 fn damage(folder: &Path, payload: &str) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -335,7 +351,7 @@ async fn policies_and_permissions_are_tried_out() {
         ("small", "/", "write", "to", true),
         ("small", "/", "write", "q", false),
         ("small", "none", "read", "q", false),
-        ("nobody", "/", "read", "q", false),
+        ("stranger", "/", "read", "q", false),
     ] {
         let body = json!({ "user": user, "vhost": vhost, "right": right, "resource": "queue", "name": name });
         let answer = post(&broker, "/api/access/check", body.clone()).await.json();
@@ -346,4 +362,21 @@ async fn policies_and_permissions_are_tried_out() {
         json!({ "user": "guest", "vhost": "/", "right": "read", "resource": "queue", "name": "q" });
     let answer = broker.call("POST", "/api/access/check", Some("small"), &others.to_string()).await;
     assert_eq!(answer.status, 401, "only an administrator asks for others");
+}
+
+#[tokio::test]
+async fn what_is_due_and_not_done_is_told_until_it_is() {
+    let direct = Direct::new();
+    direct.add_user("root", "administrator");
+    let told = || async {
+        let attention = direct.ask(Asked::new("GET", "/api/attention").by("root")).await.json();
+        let all = attention.as_array().expect("a list").iter();
+        let unserved = all.filter(|one| one["kind"] == "timers_unserved");
+        unserved.map(|one| (one["severity"].clone(), one["since_ms"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(told().await, []);
+    direct.broker.note_unserved(Some(1_700_000_000_000));
+    assert_eq!(told().await, [(json!("critical"), json!(1_700_000_000_000_u64))]);
+    direct.broker.note_unserved(None);
+    assert_eq!(told().await, []);
 }

@@ -39,7 +39,7 @@ async fn an_administrator_reads_the_last_lines_and_those_that_come() {
 }
 
 #[tokio::test]
-async fn nobody_else_reads_it() {
+async fn only_administrators_read_it() {
     let broker = Broker::start().await;
     broker.add_user("watcher", "monitoring", &["/"]);
     for path in ["/api/log", "/api/log/stream"] {

@@ -16,7 +16,7 @@ async fn without_credentials_a_browser_is_asked_for_some() {
 #[tokio::test]
 async fn wrong_credentials_are_refused_without_a_challenge() {
     let broker = Broker::start().await;
-    for login in ["guest:wrong", "nobody:guest", "guest:", ":"] {
+    for login in ["guest:wrong", "stranger:guest", "guest:", ":"] {
         let answer = broker.call_with("GET", "/api/whoami", Some(login), &[], b"").await;
         assert_eq!(answer.status, 401, "{login}");
         let refusal = ("not_authorized".to_owned(), json!("Not_Authorized"));

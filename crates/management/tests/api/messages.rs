@@ -2,7 +2,8 @@
 
 use crate::direct::Asked;
 use crate::rooms;
-use crate::support::{Answer, Broker};
+use crate::support::{Answer, Broker, any_port};
+use courser::{Config, HttpListen, Server};
 use courser_client::Connection;
 use serde_json::{Value, json};
 
@@ -93,9 +94,9 @@ async fn payloads_can_be_cut_off() {
 }
 
 #[tokio::test]
-async fn what_nobody_wants_is_not_routed_and_what_is_refused_is_an_error() {
+async fn a_message_for_no_queue_is_not_routed_and_a_refused_one_is_an_error() {
     let broker = with_queue(json!({ "x-max-length": 1, "x-overflow": "reject-publish" })).await;
-    let answer = publish(&broker, "amq.direct", "nobody", json!({})).await;
+    let answer = publish(&broker, "amq.direct", "unbound", json!({})).await;
     assert_eq!((answer.status, answer.json()), (200, json!({ "routed": false })));
     assert_eq!(publish(&broker, "", "q", json!({})).await.status, 200);
     let full = publish(&broker, "", "q", json!({})).await;
@@ -214,4 +215,27 @@ async fn a_payload_larger_than_the_share_of_its_user_is_downloaded() {
     let path = "/api/queues/%2F/q/messages/0";
     let answer = direct.ask(Asked::new("GET", path).by("user")).await;
     assert_eq!((answer.status, answer.body.len()), (200, BYTES));
+}
+
+#[tokio::test]
+async fn a_message_is_no_larger_than_one_of_a_client_may_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut config = Config { data_dir: folder.path().join("data"), ..Config::default() };
+    config.listen = vec![any_port()];
+    config.management.listen = HttpListen::At(vec![any_port()]);
+    config.metrics.listen = HttpListen::none();
+    config.amqp.max_message_bytes = 65_536;
+    let broker = Broker::of(Server::start(config).await.expect("a broker"), folder);
+    assert_eq!(broker.send("PUT", "/api/queues/%2F/q", "{}").await.status, 201);
+    for (bytes, status) in [(65_536, 200), (65_537, 400)] {
+        let body = json!({ "payload": "x".repeat(bytes) });
+        let answer = publish(&broker, "", "q", body).await;
+        assert_eq!(answer.status, status, "{bytes}: {answer:?}");
+        if status == 400 {
+            let reason = "message size 65537 is larger than configured max size 65536";
+            let (_, told) = answer.refusal();
+            assert!(told.as_str().is_some_and(|told| told.ends_with(reason)), "{told}");
+        }
+    }
+    assert_eq!(broker.admin().queue("/", b"q").expect("a queue").ready, 1);
 }

@@ -158,7 +158,7 @@ async fn every_page_says_once_which_node_it_is_of() {
     broker.server.stop().await.expect("it stops");
 }
 
-/// A broker with a message that was consumed, one that waits, and one that nobody wanted.
+/// A broker with a message that was consumed, one that waits, and one that no queue got.
 async fn busy() -> (Broker, Connection) {
     let broker = Broker::start().await;
     let amqp = broker.server.addresses()[0];
@@ -168,8 +168,7 @@ async fn busy() -> (Broker, Connection) {
         assert_eq!(broker.send("PUT", path, "{}").await.status, 201);
     }
     channel.confirm_select().await.expect("confirms");
-    for (key, body) in [("work", vec![0_u8; 50]), ("nobody", vec![0; 5000]), ("a\"b", vec![0; 500])]
-    {
+    for (key, body) in [("work", vec![0_u8; 50]), ("none", vec![0; 5000]), ("a\"b", vec![0; 500])] {
         let confirmed = channel.publish("", key, &body).await.expect("published");
         confirmed.await.expect("confirmed");
     }

@@ -5,7 +5,7 @@ use courser_auth::Permission;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_paused_queue_says_so_wherever_somebody_looks() {
+async fn a_paused_queue_says_so_everywhere() {
     let broker = Broker::start().await;
     let queue = "/api/queues/%2F/q";
     broker.send("PUT", queue, "{}").await;

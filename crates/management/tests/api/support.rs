@@ -109,13 +109,13 @@ impl Broker {
         self.call(method, path, Some("guest"), body).await
     }
 
-    /// As a user whose password is its name, or as nobody.
+    /// As a user whose password is its name, or without credentials.
     pub async fn call(&self, method: &str, path: &str, user: Option<&str>, body: &str) -> Answer {
         let login = user.map(|user| format!("{user}:{user}"));
         self.call_with(method, path, login.as_deref(), &[], body.as_bytes()).await
     }
 
-    /// A page of metrics, as nobody.
+    /// A page of metrics, without credentials.
     pub async fn metrics(&self, path: &str) -> Answer {
         self.call_at(self.server.metrics_addresses()[0], "GET", path, None, &[], &[]).await
     }
@@ -159,7 +159,7 @@ impl Broker {
     }
 }
 
-/// Somebody who listens to server-sent events.
+/// A client that listens to server-sent events.
 pub async fn follow(
     broker: &Broker,
     user: &str,

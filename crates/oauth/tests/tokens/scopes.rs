@@ -35,7 +35,7 @@ fn scopes_are_found_in_other_claims_that_are_named() {
     let all = given(&claims, |rules| rules.additional_scopes = paths.map(str::to_owned).to_vec());
     assert!(["a", "b", "c"].into_iter().all(|name| may_read(&all, name)));
     assert!(!may_read(&all, "x"));
-    assert!(!may_read(&given(&claims, |_| {}), "a"), "nobody has named them");
+    assert!(!may_read(&given(&claims, |_| {}), "a"), "the rules do not name them");
 }
 
 #[test]

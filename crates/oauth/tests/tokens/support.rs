@@ -1,4 +1,4 @@
-//! Somebody who signs tokens.
+//! A signer of tokens.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -24,7 +24,7 @@ fn a_good_token_names_a_user_and_says_what_it_may_do() {
 }
 
 #[test]
-fn a_token_that_was_changed_or_signed_by_somebody_else_is_refused() {
+fn a_token_that_was_changed_or_signed_by_another_key_is_refused() {
     let (signer, other) = (Signer::new("k", Algorithm::ES256), Signer::new("k", Algorithm::ES256));
     let refused = check(&other.sign(&claims()), &signer.keys(), &rules()).expect_err("foreign");
     assert_eq!(refused, TokenRefused::Signature);

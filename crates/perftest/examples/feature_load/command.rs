@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Arguments or headers, as JSON has them.
 pub type Json = Map<String, Value>;
 
-/// A line from whoever measures.
+/// A line from the program that measures.
 #[derive(Debug, Deserialize)]
 pub struct Line {
     /// The answer carries the same number.

@@ -1,5 +1,5 @@
 //! The load of `bench/features`: reads commands from stdin, a line of JSON each, does them side by side, and answers each
-//! with a line of JSON on stdout. It keeps no figures of the broker; whoever asks takes them before and after.
+//! with a line of JSON on stdout. It keeps no figures of the broker; the caller takes them before and after.
 //!
 //! ```text
 //! > {"id": 1, "op": "publish", "targets": [{"key": "q"}], "count": 1000, "size_bytes": 100}
@@ -62,7 +62,7 @@ struct Reply<'a> {
 impl<'a> Reply<'a> {
     fn send(self) {
         let Ok(line) = serde_json::to_string(&self) else { return };
-        // Nobody is left to tell when stdout is gone.
+        // It fails if the reader of stdout is gone; then no answer is needed.
         let _ = writeln!(std::io::stdout().lock(), "{line}");
     }
 

@@ -142,7 +142,7 @@ async fn completions_know_commands_and_options() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_nobody_reads_ends_and_cleans_up() {
+async fn a_run_whose_output_has_no_reader_ends_and_cleans_up() {
     let broker = Broker::start(Faults::default()).await;
     let mut child = Command::new(env!("CARGO_BIN_EXE_perftest"))
         .args(["--uri", &broker.uri, "--duration", "3600s", "--rate", "100"])

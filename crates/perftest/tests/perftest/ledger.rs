@@ -103,7 +103,7 @@ fn what_was_never_published_is_of_another_run() {
     let ledger = ledger("perftest");
     ledger.publishing(0, 100);
     let mut arrivals = Arrivals::new(&ledger, 0);
-    assert!(!arrivals.mark(&ledger, 0, 100_000_000_000), "a number that nobody has published");
+    assert!(!arrivals.mark(&ledger, 0, 100_000_000_000), "a number that has not been published");
     assert!(!arrivals.mark(&ledger, 1, 0), "a producer that there is not");
     assert!(arrivals.mark(&ledger, 0, 99));
 }

@@ -131,13 +131,14 @@ async fn a_fanout_with_many_keys_has_one_binding() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rate_that_changes_is_kept_in_each_of_its_times() {
-    // 100 a second for 300 ms, nothing for 200 ms, and so on: 60 messages in a second.
+    // 100 a second for 300 ms, nothing for 200 ms, and once more; then nothing, however late the end comes.
+    const RATES: &str = "100:300ms,0:200ms,100:300ms,0:60s";
     let broker = Broker::start(Faults::default()).await;
-    let line = "--duration 950ms --variable-rate 100:300ms,0:200ms --prefetch 10";
+    let line = &format!("--duration 2s --variable-rate {RATES} --prefetch 10");
     let report = run_lines(&broker, line, |_| ()).await;
     assert_eq!(report.fate, Fate::default());
     assert_eq!(report.published.total, 60);
-    assert_eq!(report.settings.variable_rate, "100:300ms,0:200ms");
+    assert_eq!(report.settings.variable_rate, RATES);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use courser_perftest::stamp::Stamp;
 use courser_perftest::{Options, run};
 use tokio::sync::mpsc;
 
-use crate::broker::{Broker, Faults};
+use crate::broker::{Broker, Faults, Remake};
 
 /// Runs against a broker and reports; `line` gets what is printed every second.
 pub async fn run_lines(broker: &Broker, line: &str, printed: impl FnMut(&str)) -> Report {
@@ -134,11 +134,41 @@ async fn a_connection_that_breaks_fails_the_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mandatory_messages_that_come_back_are_counted_and_not_lost() {
-    let report =
-        run_on(Faults::default(), "--messages 100 --mandatory --confirm 10 --routing-key nowhere")
-            .await;
-    assert!(report.is_good(), "{:?}", report.fate);
-    assert_eq!(report.fate.returned, 100);
+    let returns = Faults { returns: Some(<[u8]>::to_vec), ..Faults::default() };
+    for (faults, line) in [(Faults::default(), "--routing-key nowhere"), (returns, "--producers 2")]
+    {
+        let report =
+            run_on(faults, &format!("--messages 100 --mandatory --confirm 10 {line}")).await;
+        assert!(report.is_good(), "{:?}", report.fate);
+        assert_eq!(report.fate.returned, 100);
+    }
+}
+
+/// A body with another stamp than the one that it has.
+fn restamped(body: &[u8], change: fn(&mut Stamp)) -> Vec<u8> {
+    let mut stamp = Stamp::read(body).unwrap();
+    change(&mut stamp);
+    stamp.to_bytes().to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_back_and_was_not_published_here_excuses_nothing() {
+    let others: [Remake; 6] = [
+        |body| restamped(body, |stamp| stamp.run ^= 1),
+        |body| restamped(body, |stamp| stamp.time_ns = 1),
+        |body| restamped(body, |stamp| stamp.producer ^= 1),
+        |body| restamped(body, |stamp| stamp.producer = 4000),
+        |body| restamped(body, |stamp| stamp.number += 100),
+        |body| body[..8].to_vec(),
+    ];
+    let mut runs = tokio::task::JoinSet::new();
+    for other in others {
+        let faults = Faults { returns: Some(other), ..Faults::default() };
+        runs.spawn(run_on(faults, "--messages 100 --producers 2 --mandatory --confirm 10"));
+    }
+    for Report { fate, .. } in runs.join_all().await {
+        assert_eq!((fate.lost, fate.foreign, fate.returned), (100, 100, 0), "{fate:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,7 +282,7 @@ async fn the_drain_ends_in_time_though_messages_keep_coming() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_there_is_an_error_at_once() {
+async fn a_port_without_a_listener_is_an_error_at_once() {
     let options = Options::parse_from_args(["perftest", "--uri", "amqp://127.0.0.1:1"]).unwrap();
     let (_sender, interrupts) = mpsc::channel(1);
     let error = run(options, |_| (), interrupts).await.unwrap_err();

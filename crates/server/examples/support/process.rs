@@ -73,7 +73,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        // What can't be cleaned up is left; there is nobody to tell.
+        // What can't be cleaned up is left; no one is there to tell.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

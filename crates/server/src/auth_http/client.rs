@@ -4,6 +4,7 @@ use super::questions::Verdict;
 use crate::config::{AuthHttp, AuthHttpMethod};
 use crate::https::{self, HttpsClient, HttpsError, Schemes, chain};
 use bytes::Bytes;
+use courser_store::critical::{self, Work};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, StatusCode};
@@ -13,6 +14,8 @@ use std::io;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
+/// How many hosts there may be: the four paths need not be at one.
+const HOSTS_MAX: usize = 4;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
@@ -36,10 +39,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub fn new(settings: &AuthHttp) -> Result<Self, ClientError> {
+    /// It keeps as many connections for later questions as there may be questions, `sockets`, at most.
+    pub fn new(settings: &AuthHttp, sockets: usize) -> Result<Self, ClientError> {
         let connector = https::connector(&settings.ca, Schemes::HttpToo)?;
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder.pool_max_idle_per_host((sockets / HOSTS_MAX).max(1));
         Ok(Client {
-            client: legacy::Client::builder(TokioExecutor::new()).build(connector),
+            client: builder.build(connector),
             method: settings.method,
             timeout: Duration::from_millis(settings.timeout_ms),
         })
@@ -58,6 +64,7 @@ impl Client {
     }
 
     async fn answer(&self, path: &str, form: Zeroizing<String>) -> Result<String, String> {
+        critical::check(Work::Socket);
         let request = match self.method {
             AuthHttpMethod::Post => Request::builder()
                 .method(Method::POST)

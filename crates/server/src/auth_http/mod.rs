@@ -13,8 +13,9 @@ mod questions;
 use crate::config::AuthHttp;
 use cache::Cache;
 use client::Client;
-use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
+use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User, network};
 use courser_management::{Share, Shares};
+use courser_store::critical;
 use parking_lot::Mutex;
 use questions::{Question, Verdict};
 use serde_json::{Value, json};
@@ -29,14 +30,16 @@ use zeroize::Zeroizing;
 
 pub(crate) use client::ClientError;
 
-/// Questions that the program has at the same time, and those about one user: others wait for a place.
-const QUESTIONS_MAX: usize = 64;
-const USER_QUESTIONS_MAX: usize = 16;
+/// Questions that the program has at the same time, a socket each: others wait for a place. Half of the places are for
+/// logins, so that these keep no permission waiting.
+const QUESTIONS_MAX: usize = 128;
+/// The part of one half that a user gets at most, or an address that logs in.
+const SHARE: usize = 4;
 /// Threads that wait, and those for one user: who asks one more is refused. The runtime has 512 for all that
 /// waits, and one whose threads are all taken serves no connection.
 const WAITING_MAX: usize = 256;
 const USER_WAITING_MAX: usize = 64;
-/// What a passport of somebody whom the program knows is called.
+/// What a passport of a user that the program knows is called.
 const PASSPORT: &str = "http";
 /// Beyond the time limit of a question, in which its end is noticed.
 const SLACK: Duration = Duration::from_millis(500);
@@ -47,6 +50,8 @@ pub(crate) struct HttpUsers {
     client: Client,
     cache: Mutex<Cache>,
     questions: Shares,
+    /// Places for questions of logins, which addresses share.
+    logins: Shares,
     waiting: Shares,
     /// Its thread asks, so that who needs an answer at once can wait for it.
     runtime: Option<Runtime>,
@@ -61,17 +66,36 @@ struct HttpAuthority {
     password: Option<Zeroizing<Vec<u8>>>,
 }
 
+/// Why a login comes to nothing.
+#[derive(Debug)]
+pub(crate) enum NotLetIn {
+    /// The program has said so: why, for the log.
+    Refused(String),
+    /// It has not said anything.
+    NoAnswer(ClientError),
+}
+
+/// How many sockets questions want, if there is a program to ask.
+pub(crate) fn sockets_wanted(settings: &AuthHttp) -> usize {
+    if settings.is_used() { QUESTIONS_MAX } else { 0 }
+}
+
 impl HttpUsers {
+    /// With so many sockets at most for what is asked at the same time.
+    ///
     /// # Errors
     /// If authorities for TLS can't be read, or there is no thread to be had.
-    pub fn new(settings: &AuthHttp) -> Result<Arc<Self>, ClientError> {
+    pub fn new(settings: &AuthHttp, sockets: usize) -> Result<Arc<Self>, ClientError> {
+        let half = (sockets / 2).max(1);
+        let places = || Shares::new(half, half.div_ceil(SHARE));
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("courser-auth").enable_all().build()?;
         Ok(Arc::new(HttpUsers {
-            client: Client::new(settings)?,
+            client: Client::new(settings, sockets)?,
             cache: Mutex::new(Cache::new(Duration::from_secs(settings.cache_seconds))),
             settings: settings.clone(),
-            questions: Shares::new(QUESTIONS_MAX, USER_QUESTIONS_MAX),
+            questions: places(),
+            logins: places(),
             waiting: Shares::new(WAITING_MAX, USER_WAITING_MAX),
             runtime: Some(runtime),
         }))
@@ -92,16 +116,16 @@ impl HttpUsers {
     /// Asks who this is.
     ///
     /// # Errors
-    /// Why it is nobody who may log in, for the log.
+    /// Why the user may not log in, or that it is not known.
     pub async fn log_in(
         self: &Arc<Self>,
         name: &str,
         password: &[u8],
         from: IpAddr,
-    ) -> Result<Arc<dyn Authority>, String> {
+    ) -> Result<Arc<dyn Authority>, NotLetIn> {
         let question = Question::User { name, password };
-        let verdict = self.ask(&question).await.map_err(|error| error.to_string())?;
-        self.authority(name, Some(password), verdict, from)
+        let verdict = self.ask(&question, from).await.map_err(NotLetIn::NoAnswer)?;
+        self.authority(name, Some(password), verdict, from).map_err(NotLetIn::Refused)
     }
 
     /// Whom [`Authority::passport`] has told of, on this node or on another one that asks the same program.
@@ -135,10 +159,28 @@ impl HttpUsers {
         Ok(Arc::new(HttpAuthority { users, user, from, password }))
     }
 
-    async fn ask(self: &Arc<Self>, question: &Question<'_>) -> Result<Verdict, ClientError> {
-        let (path, form) = (question.path(&self.settings), question.form());
-        let (users, path) = (Arc::clone(self), path.to_owned());
-        let asking = self.handle()?.spawn(async move { users.client.ask(&path, form).await });
+    /// Asks for a login, once there is a place for one more from its address.
+    async fn ask(
+        self: &Arc<Self>,
+        question: &Question<'_>,
+        from: IpAddr,
+    ) -> Result<Verdict, ClientError> {
+        let (path, form) = (question.path(&self.settings).to_owned(), question.form());
+        let address = network(from).to_string();
+        let limit = Duration::from_millis(self.settings.timeout_ms);
+        let taken = tokio::time::timeout(limit, self.logins.take(&address, 1)).await;
+        let Some(place) = taken.ok().flatten() else {
+            return Err(ClientError::Failed { path, why: "no place to ask it in time".to_owned() });
+        };
+        // Another login of the user may have asked the same while this one waited.
+        if let Some(known) = self.cache.lock().get(question, Instant::now()) {
+            return Ok(known);
+        }
+        let users = Arc::clone(self);
+        let asking = self.handle()?.spawn(async move {
+            let _place = place;
+            users.client.ask(&path, form).await
+        });
         let verdict = asking.await.map_err(|_| ClientError::Interrupted)??;
         self.cache.lock().put(question, &verdict, Instant::now());
         Ok(verdict)
@@ -192,6 +234,7 @@ impl HttpUsers {
         &self,
         what: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
+        critical::assert_outside("the program that knows users is waited for");
         let limit = Duration::from_millis(self.settings.timeout_ms) + SLACK;
         let (sender, coming) = sync_channel(1);
         self.handle().ok()?.spawn(async move {
@@ -291,3 +334,6 @@ impl fmt::Debug for HttpUsers {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 //! 0. The other one answers with [`HOLD`] when it has all of it on a majority of disks; then the one that has it holds it, and
 //! says [`HELD`] when that is so on a majority of disks. A length of [`FAILED`] is followed by a reason: `4 length, text`.
 
+use crate::service::stopped;
 use courser_broker::admin::{Admin, VhostSettings};
 use std::io;
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub(super) async fn give<S: AsyncRead + AsyncWrite + Unpin>(
     let giving = give_all(&admin, (&vhost, number), &mut stream);
     let given = tokio::select! {
         given = giving => given,
-        _ = stopping.changed() => return,
+        () = stopped(&mut stopping) => return,
     };
     let Err(why) = given else { return };
     tracing::warn!(vhost, why, "the vhost is not moved to another group");

@@ -8,7 +8,7 @@ use super::front::{Front, Serves};
 use super::group::Group;
 use super::questions::Question;
 use crate::notices::Notices;
-use crate::service::Service;
+use crate::service::{Service, stopped};
 use courser_broker::Broker;
 use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
@@ -29,13 +29,13 @@ pub(super) use pieces::Part;
 const PULL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a group waits for home before it serves with what it has.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before home is asked again, when somebody waits for it.
+/// How long to wait before home is asked again, when a request waits for it.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// How long what a group gets may take to be on a majority of disks.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a group asks in vain before an operator is told.
 pub(super) const TOLD_AFTER: Duration = Duration::from_secs(10);
-/// How long somebody waits for groups to have what home has.
+/// How long a request waits for groups to have what home has.
 const HELD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How far home's definitions have come, as this node knows.
@@ -105,7 +105,7 @@ impl Front {
         broker: &Arc<Broker>,
         version: Option<Lsn>,
     ) -> Result<(), String> {
-        // Whoever waits here mostly finds that it is done.
+        // A caller that waits here mostly finds that it is done.
         let _alone = group.adopting.lock().await;
         let admin = broker.admin();
         let has = |version: Lsn| admin.adopted_version() >= version;
@@ -188,7 +188,7 @@ impl Front {
                 };
                 let adopted = tokio::select! {
                     adopted = next => adopted,
-                    _ = stopping.changed() => None,
+                    () = stopped(&mut stopping) => None,
                 };
                 let Some(adopted) = adopted else { break };
                 if let (Err(reason), None) = (&adopted, failing) {
@@ -239,7 +239,7 @@ impl Front {
     }
 
     /// Waits, for 2 s at most, until all groups that are served have what has been changed at home so far, if this node leads
-    /// home. A group that nobody leads gets it before it serves again.
+    /// home. A group without a leader gets it before it serves again.
     pub(crate) async fn spread_definitions(self: &Arc<Self>) {
         let Serves::Here(service) = self.serves() else { return };
         let version = service.shared.broker.admin().definitions_version();
@@ -268,7 +268,7 @@ impl Front {
         }
     }
 
-    /// Has whoever leads a group adopt a version of home's definitions. Returns whether it has; it has not if nobody leads.
+    /// Has the leader of a group adopt a version of home's definitions. Returns whether it has; it has not if there is no leader.
     async fn have_adopt(&self, group: &Group, version: Lsn) -> bool {
         loop {
             let adopted = match group.serves() {
@@ -283,7 +283,7 @@ impl Front {
             if adopted.is_ok() {
                 return true;
             }
-            // Somebody else may lead it now.
+            // Another node may lead it now.
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }

@@ -21,7 +21,7 @@ pub(super) const PAUSE_MS_MAX: u64 = 60_000;
 const REASON: &str = "Node was put into maintenance mode";
 /// How long clients have to take note.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
-/// How often it is looked whether another node leads by now.
+/// How often this node looks whether another one leads by now.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many connections are closed at a time, and how long the pauses between are.
@@ -179,7 +179,7 @@ impl Front {
             }
             let some = self.clients.some(from, pace.group.clamp(1, GROUP_MAX));
             let Some((last, _)) = some.last() else {
-                tracing::info!(closed, "this node is drained: nobody is connected by way of it");
+                tracing::info!(closed, "this node is drained: no client is connected by way of it");
                 return;
             };
             (from, closed) = (last + 1, closed + some.len());
@@ -222,11 +222,9 @@ impl Front {
     }
 
     pub(super) async fn ask(&self, node: NodeId, question: &Question) -> Result<String, DialError> {
-        let unknown = || DialError::Refused("its address is not known".into());
-        let address = self.roster.node(node).ok_or_else(unknown)?.address;
         let question = serde_json::to_string(question);
         let question = question.map_err(|error| DialError::Refused(error.to_string()))?;
-        self.endpoint.ask(&address, &question).await
+        self.others.ask(node, question).await
     }
 }
 
@@ -243,3 +241,6 @@ impl Members {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

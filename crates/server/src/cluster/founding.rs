@@ -1,7 +1,7 @@
 //! How groups besides home come to be, and which members they have.
 //!
-//! The home group's log says which there are: the node that leads it writes one down before it tells anybody, so that all nodes
-//! ever know the same founders of a group. Each group then has the members that the cluster has: whoever leads it adds and
+//! The home group's log says which there are: the node that leads it writes one down before it tells the others, so that all nodes
+//! ever know the same founders of a group. Each group then has the members that the cluster has: its leader adds and
 //! removes what home has added and removed.
 
 use super::front::Serves;

@@ -1,6 +1,6 @@
-//! Whoever comes to this node is served here if it leads, and passed on to the node that does if not.
+//! A client that comes to this node is served here if it leads, and passed on to the node that does if not.
 //!
-//! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While nobody leads,
+//! TLS and PROXY headers end here; what goes on is what the client says, and a note of who it is. While no node leads,
 //! clients wait some seconds: an election takes no longer as long as there is a majority.
 
 use super::definitions::Spreading;
@@ -8,30 +8,28 @@ use super::drain::Clients;
 use super::group::Group;
 use super::groups::Groups;
 use super::moving::Moves;
+use super::opening::Opening;
+use super::other_nodes::{OtherNodes, Tunnel, WhileLed};
 use super::passing::{End, pass};
 use super::redirect::Newcomer;
-use super::roster::Roster;
 use super::sockets::NO_SOCKETS;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
-use crate::config::Config;
-use crate::doors::Doors;
 use crate::driver::{self, ClientStream};
 use crate::notices::Notices;
 use crate::open_files::OpenFiles;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
-use crate::service::Service;
+use crate::service::{Service, stopped};
 use crate::throttle::Throttles;
 use courser_cluster::NodeId;
-use courser_cluster::transport::{ByteStream, Endpoint, Purpose, Stream};
+use courser_cluster::transport::{ByteStream, Endpoint};
 use courser_management::{ClientTls, Relay, RelayStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, copy_bidirectional};
+use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -66,10 +64,10 @@ pub(crate) enum Serves {
 /// Where a client goes.
 pub(super) enum Way {
     Here(Arc<Service>),
-    There(NodeId, Stream),
+    There(NodeId, Tunnel),
 }
 
-/// The doors' way to whoever serves.
+/// The doors' way to the broker that serves.
 pub(crate) struct Front {
     pub places: Arc<Places>,
     pub throttles: Arc<Throttles>,
@@ -77,7 +75,7 @@ pub(crate) struct Front {
     /// How long a client's socket may take nothing; for ever if there is none.
     send_timeout: Option<Duration>,
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) roster: Arc<Roster>,
+    pub(super) others: Box<dyn OtherNodes>,
     /// Those that are passed on.
     pub(super) clients: Clients,
     pub(super) groups: Arc<Groups>,
@@ -94,10 +92,10 @@ pub(crate) struct Front {
 
 impl Front {
     pub(super) fn new(
-        config: &Config,
-        doors: &Doors,
+        (places, open_files): (Arc<Places>, OpenFiles),
+        send_timeout: Option<Duration>,
         endpoint: Arc<Endpoint>,
-        roster: Arc<Roster>,
+        others: Box<dyn OtherNodes>,
         groups: &Arc<Groups>,
         notices: &Arc<Notices>,
     ) -> Arc<Self> {
@@ -106,12 +104,12 @@ impl Front {
         let (clients, whereabouts) = (Clients::default(), Whereabouts::default());
         Arc::new_cyclic(|me| Front {
             moves: Moves::of(me),
-            places: doors.places(config),
+            places,
             throttles,
-            open_files: doors.open_files(),
-            send_timeout: config.send_timeout(),
+            open_files,
+            send_timeout,
             endpoint,
-            roster,
+            others,
             clients,
             groups: Arc::clone(groups),
             whereabouts,
@@ -151,8 +149,9 @@ impl Front {
         }
         let (home, note) = (Arc::clone(self.groups.home()), Note::amqp(&peer, &name));
         let way = tokio::select! {
+            biased;
             way = self.way(&home, &note, AMQP_PATIENCE, Some(&mut place)) => way,
-            _ = stopping.changed() => return,
+            () = stopped(&mut stopping) => return,
         };
         let are_several = self.has_several_groups();
         match way {
@@ -173,20 +172,20 @@ impl Front {
                     let stream = Box::new(stream);
                     return self.serve_by_home(stream, client, (node, tunnel), stopping).await;
                 }
-                let to = (&*home, node);
-                self.carry(&mut stream, &mut tunnel, to, &mut client, &mut stopping).await;
+                let (to, opening) = ((&*home, node), Opening::of_amqp());
+                self.carry(&mut stream, &mut tunnel, to, &mut client, opening, &mut stopping).await;
             }
         }
     }
 
-    /// Carries what a client and the node that leads its group say to each other, until one of them ends or the client has to
-    /// go.
+    /// Carries what a client and the node that leads its group say to each other, until one ends or the client has to go.
     pub(super) async fn carry<S, T>(
         &self,
         stream: &mut S,
         tunnel: &mut T,
         (group, node): (&Group, NodeId),
         Newcomer { peer, place, name }: &mut Newcomer,
+        opening: Opening,
         stopping: &mut watch::Receiver<bool>,
     ) where
         S: ClientStream,
@@ -196,7 +195,8 @@ impl Front {
             return self.say_refused(peer, DRAINED);
         };
         tokio::select! {
-            ended = pass(stream, tunnel, place, self.send_timeout) => match ended {
+            biased;
+            ended = pass(stream, tunnel, place, opening, self.send_timeout) => match ended {
                 Ok(End::Stalled) => self.say_stalled(peer),
                 Ok(end) => tracing::debug!(%peer, ?end, "connection closed"),
                 Err(error) => tracing::debug!(%peer, %error, "connection lost"),
@@ -208,12 +208,12 @@ impl Front {
             () = client.ended() => {
                 tracing::debug!(%peer, "connection closed: this node is drained");
             }
-            _ = stopping.changed() => {}
+            () = stopped(stopping) => {}
         }
     }
 
     /// Waits until clients are to go to other nodes, as this one is drained, or until they may come again. While
-    /// nobody leads, what was goes on.
+    /// no node leads, what was goes on.
     pub async fn turns_away(&self, wanted: bool) {
         let (mut serves, mut draining) =
             (self.groups.home().watch_serves(), self.clients.subscribe());
@@ -267,7 +267,7 @@ impl Front {
         }
         if let Some(relay) = self.relay.get() {
             let connect = || self.connect(Note::http(What::Http, peer, local, tls.as_deref()));
-            let carry = self.carries_sockets(peer, local, stopping.clone());
+            let carry = self.carries_sockets(peer, local, tls.clone(), stopping.clone());
             relay.serve(stream, peer, false, connect, carry, stopping).await;
         }
     }
@@ -295,7 +295,7 @@ impl Front {
         self.connect_to(self.groups.home(), note).await
     }
 
-    /// The same to that of any group. It ends with the lead: a node that is gone may never say so.
+    /// The same to that of any group.
     pub(super) async fn connect_to(
         &self,
         group: &Arc<Group>,
@@ -305,20 +305,12 @@ impl Front {
         match self.way(group, &note, HTTP_PATIENCE, None).await {
             Err(why) => Err(io::Error::new(io::ErrorKind::NotConnected, why)),
             Ok(Way::Here(service)) => Ok(pipe_to(service, note)),
-            Ok(Way::There(node, mut tunnel)) => {
-                let descriptor = tunnel.socket().as_raw_fd();
-                if self.open_files.is_reserved(descriptor) && !has_reserve {
+            Ok(Way::There(node, tunnel)) => {
+                let is_reserved = |descriptor| self.open_files.is_reserved(descriptor);
+                if tunnel.descriptor().is_some_and(is_reserved) && !has_reserve {
                     return Err(io::Error::other(NO_DESCRIPTOR));
                 }
-                let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
-                let group = Arc::clone(group);
-                tokio::spawn(async move {
-                    tokio::select! {
-                        _ = copy_bidirectional(&mut theirs, &mut tunnel) => {}
-                        () = group.serves_no_more(node) => {}
-                    }
-                });
-                Ok(Box::new(ours))
+                Ok(Box::new(WhileLed::new(tunnel, group, node)))
             }
         }
     }
@@ -367,6 +359,7 @@ impl Front {
                 }
             };
             tokio::select! {
+                biased;
                 // The sender is in the group, which is still there.
                 _ = serves.changed() => {}
                 () = tokio::time::sleep_until(next) => {}
@@ -377,14 +370,12 @@ impl Front {
         }
     }
 
-    pub(super) async fn dial(&self, node: NodeId, note: &str) -> io::Result<Stream> {
-        let unknown = || io::Error::new(io::ErrorKind::NotFound, "its address is not known");
-        let address = self.roster.node(node).ok_or_else(unknown)?.address;
-        let dialled = self.endpoint.dial(&address, Purpose::Tunnel, note).await;
-        let mut stream = dialled.map_err(io::Error::other)?.stream;
-        let served = tokio::time::timeout(SERVED_TIMEOUT, stream.read_u8()).await??;
+    /// A connection to a node that says that it serves what the note is of.
+    pub(super) async fn dial(&self, node: NodeId, note: &str) -> io::Result<Tunnel> {
+        let mut tunnel = self.others.dial(node, note).await?;
+        let served = tokio::time::timeout(SERVED_TIMEOUT, tunnel.read_u8()).await??;
         match served {
-            SERVED => Ok(stream),
+            SERVED => Ok(tunnel),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }

@@ -13,6 +13,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, watch};
 
+/// How far behind a node may be that is about to vote. Two looks at a group lie further apart when other nodes are silent.
+const RECENT: Duration = Duration::from_secs(5);
+
 /// A group: its part of the consensus, the connections on which its packets go, and who serves what is in it.
 pub(crate) struct Group {
     pub number: GroupNumber,
@@ -25,9 +28,11 @@ pub(crate) struct Group {
     /// The copies that are sent, by the nodes that take them: changes when a node has asked for another one.
     copies: Mutex<BTreeMap<NodeId, Weak<watch::Sender<bool>>>>,
     serves: watch::Sender<Serves>,
+    /// Up to which entry it was committed when this was asked for the last time, and when that was.
+    committed: Mutex<Option<(u64, Instant)>>,
     /// Since when no node is known that serves what is in it.
     unserved_since: Mutex<Option<Instant>>,
-    /// Held by whoever has its broker adopt the definitions of home.
+    /// Held while its broker adopts the definitions of home.
     pub(super) adopting: AsyncMutex<()>,
     /// Held while what this node has served it with is let go of.
     ending: Arc<AsyncMutex<()>>,
@@ -46,11 +51,21 @@ impl Group {
         let thread = Arc::new(GroupThread::start()?);
         let (met, runtime) = (Arc::clone(roster), thread.handle().clone());
         let links = Links::new(Arc::clone(endpoint), number, runtime, move |about| met.met(about));
+        Ok(Self::on(number, thread, links))
+    }
+
+    /// One on a thread that there is.
+    pub(super) fn on(
+        number: GroupNumber,
+        thread: Arc<GroupThread>,
+        links: Arc<Links>,
+    ) -> Arc<Self> {
         let (member, serves) = (ArcSwapOption::empty(), watch::Sender::new(Serves::Unknown));
         let (adopting, ending, sent) =
             (AsyncMutex::new(()), Arc::default(), watch::Sender::new(()));
         let (unserved_since, copies) = (Mutex::new(Some(clock::now())), Mutex::default());
-        Ok(Arc::new(Group {
+        let committed = Mutex::default();
+        Arc::new(Group {
             number,
             thread,
             links,
@@ -58,10 +73,11 @@ impl Group {
             sent,
             copies,
             serves,
+            committed,
             unserved_since,
             adopting,
             ending,
-        }))
+        })
     }
 
     /// Whether it is the group that every cluster has.
@@ -108,6 +124,14 @@ impl Group {
     /// How its consensus does, while it runs.
     pub fn status(&self) -> Option<Status> {
         self.member.load().as_ref().map(|member| member.status())
+    }
+
+    /// Up to which entry it was committed when this was called before, unless that is long ago: [`u64::MAX`] then. Keeps up to
+    /// which it is committed `now`.
+    pub(super) fn committed_before(&self, committed: u64, now: Instant) -> u64 {
+        let before = self.committed.lock().replace((committed, now));
+        let recent = before.filter(|(_, at)| now.duration_since(*at) <= RECENT);
+        recent.map_or(u64::MAX, |(committed, _)| committed)
     }
 
     /// Who serves what is in it.

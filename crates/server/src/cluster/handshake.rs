@@ -1,4 +1,4 @@
-//! The handshake of a client and a broker, looked at by whoever carries it: which vhost the client opens, and when the
+//! The handshake of a client and a broker, looked at by the node that carries it: which vhost the client opens, and when the
 //! broker has let it come that far.
 //!
 //! Nothing is answered here. What does not belong into a handshake is passed on as it is, and nothing is watched any more:

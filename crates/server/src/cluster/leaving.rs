@@ -3,6 +3,7 @@
 //! Until a group has done so, the node counts among its voters, and may be one without whom they decide nothing. So a node that
 //! home has removed goes on in the other groups, without leading any, and ends when the last of them has removed it.
 
+use super::front::Serves;
 use super::members::Members;
 use super::questions::Question;
 use courser_cluster::transport::Node;
@@ -11,44 +12,50 @@ use courser_management::ClusterError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long whoever removes a node is kept waiting until all groups have removed it.
+/// How long an operator who removes a node is kept waiting until all groups have removed it.
 const LEAVING_TIMEOUT: Duration = Duration::from_secs(20);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a majority may take to say that this node leads. Less than who asks waits.
+const CURRENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The answer to [`Question::Removed`] that it was.
 const REMOVED: &str = "removed";
 
 impl Members {
-    /// Answers [`Question::Removed`].
-    pub(super) fn removed_answer(
+    /// Answers [`Question::Removed`], if this node leads the group, and a majority says so: another one may not have heard yet
+    /// that the node was added, or added again.
+    pub(super) async fn removed_answer(
         &self,
         node: NodeId,
         group: GroupNumber,
         since: Option<u64>,
     ) -> String {
-        let status = self.groups.get(group).and_then(|group| group.status());
-        let is_removed = |status: &Status| match since {
-            _ if status.members.contains(node) => false,
-            Some(since) => status.members_index > since,
-            // Another one may not have heard yet that the node was added.
-            None => status.leader == Some(status.node),
+        let is_removed = |status: Status| {
+            let is_later = since.is_none_or(|since| status.members_index > since);
+            is_later && !status.members.contains(node)
         };
-        if status.as_ref().is_some_and(is_removed) { REMOVED.to_owned() } else { String::new() }
+        let group = self.groups.get(group);
+        let Some(Serves::Here(service)) = group.as_ref().map(|group| group.serves()) else {
+            return String::new();
+        };
+        if !group.and_then(|group| group.status()).is_some_and(is_removed) {
+            return String::new();
+        }
+        let current = service.shared.broker.admin().current();
+        drop(service);
+        let said = match current {
+            Some(current) => tokio::time::timeout(CURRENT_TIMEOUT, current).await,
+            None => Ok(Ok(())),
+        };
+        if matches!(said, Ok(Ok(()))) { REMOVED.to_owned() } else { String::new() }
     }
 
-    /// Whether another node knows that a group has removed this one after the change of members at the entry `since`, the last
-    /// that is known here; if none is, whether the group does without this node.
+    /// Whether the node that leads a group says that it has removed this one after the change of members at the entry `since`, the
+    /// last that is known here; if none is, whether the group does without this node.
     pub(super) async fn was_removed_since(&self, group: GroupNumber, since: Option<u64>) -> bool {
-        let Ok(question) = serde_json::to_string(&Question::Removed { group, since }) else {
-            return false;
-        };
-        for node in self.roster.others() {
-            // One that does not answer, or does not understand, knows nothing of it.
-            if self.endpoint.ask(&node.address, &question).await.is_ok_and(|said| said == REMOVED) {
-                return true;
-            }
-        }
-        false
+        let question = Question::Removed { group, since };
+        let said: Vec<(_, String)> = self.ask_each(self.roster.others(), &question).await;
+        said.iter().any(|(_, said)| said == REMOVED)
     }
 
     /// Takes note that home has removed this node. Returns whether the other groups have, too.

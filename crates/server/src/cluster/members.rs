@@ -10,9 +10,12 @@ use super::moving::Progress;
 use super::questions::Question;
 use super::roster::Roster;
 use super::spread::{Spread, lags};
+use crate::clock;
 use crate::scrub::Scrubber;
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
-use courser_cluster::{Change, GroupNumber, Leadership, Member, NodeId, ProposeError, Status};
+use courser_cluster::{
+    Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
+};
 use courser_management::{
     Cluster, ClusterError, ClusterNode, ClusterRole, Drained, ScrubState, VhostMove,
 };
@@ -58,12 +61,13 @@ impl Members {
     /// The cluster as the node of this front knows it.
     pub fn new(
         front: &Arc<Front>,
+        roster: &Arc<Roster>,
         groups_wanted: u16,
         founded: mpsc::Sender<(GroupNumber, Formation)>,
     ) -> Arc<Self> {
         Arc::new(Members {
             endpoint: Arc::clone(&front.endpoint),
-            roster: Arc::clone(&front.roster),
+            roster: Arc::clone(roster),
             front: Arc::downgrade(front),
             groups: Arc::clone(&front.groups),
             groups_wanted: groups_wanted.into(),
@@ -91,7 +95,7 @@ impl Members {
     /// Does what is to be done now and then for a group. Blocks.
     pub fn look_after(&self, group: &Group) {
         let Some(member) = group.member() else { return };
-        self.promote(&member);
+        self.promote(group, &member);
         self.mend(group, &member);
         if group.is_home() {
             self.forget_strangers();
@@ -107,23 +111,17 @@ impl Members {
     }
 
     /// Has nodes vote that were added and have caught up.
-    fn promote(&self, member: &Member) {
+    fn promote(&self, group: &Group, member: &Member) {
         let status = member.status();
+        let committed_before = group.committed_before(status.committed, clock::now());
         let is_leading = matches!(*member.leadership().borrow(), Leadership::Serving { .. });
         if !is_leading || status.members.is_joint() {
             return;
         }
-        let caught_up = status.followers.iter().find(|follower| {
-            status.members.learners.contains(&follower.node)
-                && follower.is_active
-                && follower.matched >= status.committed
-        });
-        if let Some(follower) = caught_up {
-            let change = Change::AddVoter(follower.node);
+        if let Some(node) = caught_up(&status, committed_before) {
+            let change = Change::AddVoter(node);
             match member.change_members(status.members_index, &[change]) {
-                Ok(()) => {
-                    tracing::info!(node = %follower.node, "the node has caught up, and votes now")
-                }
+                Ok(()) => tracing::info!(%node, "the node has caught up, and votes now"),
                 Err(error) => tracing::debug!(%error, "a node that has caught up can't vote yet"),
             }
         }
@@ -285,6 +283,17 @@ impl Members {
         };
         self.member_named(status, name).or_else(by_id).ok_or_else(unknown)
     }
+}
+
+/// A node that does not vote yet and has what was committed the time before. What was committed since is no measure: under load, one
+/// whose disk is the slowest never has all of it at once.
+fn caught_up(status: &Status, committed_before: u64) -> Option<NodeId> {
+    let has_caught_up = |follower: &&Follower| {
+        status.members.learners.contains(&follower.node)
+            && follower.is_active
+            && follower.matched >= committed_before.min(status.committed)
+    };
+    status.followers.iter().find(has_caught_up).map(|follower| follower.node)
 }
 
 pub(super) fn proposed(done: Result<(), ProposeError>) -> Result<(), ClusterError> {

@@ -8,8 +8,9 @@ use crate::scrub::{Journals, Part, Pass, Piece, Readable, Scrubbing};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_cluster::transport::{DialError, Node};
-use courser_cluster::{GroupNumber, Leadership, Member, NodeId};
+use courser_cluster::{GroupNumber, Leadership, Member, MendError, NodeId};
 use courser_management::ScrubState;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -35,6 +36,18 @@ enum NoPiece {
     Silent,
     /// It says so, or is not there.
     Failed(String),
+    /// It has freed it.
+    Freed,
+}
+
+/// What a node answers that is asked for a piece.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    /// Some of it in base64, if it is whole there.
+    Piece(Option<String>),
+    /// It is needed there no more, and not kept.
+    Freed { freed: bool },
 }
 
 impl<E: std::error::Error> From<E> for NoPiece {
@@ -67,7 +80,7 @@ impl Readable for OwnCopy {
         };
         // If no node can be asked now, others ask later.
         self.member.want(piece);
-        !self.members.mend_piece(self.group, &self.member, piece).is_empty()
+        self.members.mend_piece(self.group, &self.member, piece)
     }
 }
 
@@ -112,20 +125,17 @@ impl Members {
         while goes_on {
             goes_on = false;
             for piece in member.damaged(PIECES_AT_ONCE) {
-                let written = self.mend_piece(group.number, member, piece);
-                goes_on |= !written.is_empty() && began.elapsed() < MEND_TIME;
-                let Some(scrub) = self.scrub.get() else { continue };
-                for piece in written {
-                    scrub.is_repaired(&journal_of(group.number), part_of(piece));
-                }
+                let is_written = self.mend_piece(group.number, member, piece);
+                goes_on |= is_written && began.elapsed() < MEND_TIME;
             }
         }
     }
 
-    /// Returns what is written again: the piece, and what has come with it.
-    fn mend_piece(&self, group: GroupNumber, member: &Member, piece: Piece) -> Vec<Piece> {
+    /// Has another node bring a piece, and what comes with it, and tells operators what is written again. Returns whether
+    /// anything is.
+    fn mend_piece(&self, group: GroupNumber, member: &Member, piece: Piece) -> bool {
         let (position, voters) = (piece.position(), member.status().members.voters);
-        let mut unheard = voters.is_empty();
+        let (mut unheard, mut is_freed) = (voters.is_empty(), false);
         let mut turns = self.turns(member);
         while let Some((id, patience)) = turns.pop_front() {
             let why = match self.runtime.block_on(self.piece_of(id, group, piece, patience)) {
@@ -134,12 +144,19 @@ impl Members {
                     Ok(written) => {
                         tracing::warn!(%position, group = group.0, from = self.name(id), pieces = written.len(),
                             "a part of the log that the disk had damaged is written again; look after the disk");
-                        return written;
+                        self.tell_repaired(group, &written);
+                        return !written.is_empty();
                     }
+                    // It is damaged there too, which that node does not find in parts of a long piece.
+                    Err(MendError::Bad(_)) => continue,
                     Err(error) => error.to_string(),
                 },
                 Err(NoPiece::Silent) if patience < ANSWER_TIMEOUT => {
                     turns.push_back((id, ANSWER_TIMEOUT));
+                    continue;
+                }
+                Err(NoPiece::Freed) => {
+                    is_freed = true;
                     continue;
                 }
                 Err(NoPiece::Silent) => "it does not answer".into(),
@@ -150,9 +167,20 @@ impl Members {
         }
         unheard |= self.silent.lock().keys().any(|id| voters.contains(id));
         if !unheard {
+            if is_freed {
+                member.is_freed_elsewhere(piece);
+            }
             member.give_up(piece);
         }
-        Vec::new()
+        false
+    }
+
+    /// None of it counts as damaged any more, where an earlier look at the log has found it so.
+    fn tell_repaired(&self, group: GroupNumber, written: &[Piece]) {
+        let Some(scrub) = self.scrub.get() else { return };
+        for piece in written {
+            scrub.is_repaired(&journal_of(group), part_of(*piece));
+        }
     }
 
     /// The nodes that are to be asked for a piece, and how long each may take. Those that did not answer are left alone for a
@@ -188,7 +216,8 @@ impl Members {
         let members = home.status().members;
         let others = self.roster.others().into_iter().filter(|node| members.contains(node.id));
         let others: Vec<Node> = others.collect();
-        let rooms = self.runtime.block_on(self.ask_for_room(others.clone()));
+        let rooms: Vec<(_, bool)> =
+            self.runtime.block_on(self.ask_each(others.clone(), &Question::Room));
         *self.rooms.lock() =
             rooms.into_iter().map(|(node, has_room)| (node.id, has_room)).collect();
         self.hear_of_damage(&others);
@@ -242,8 +271,11 @@ impl Members {
                 Ok(answer) => answer,
             };
             self.silent.lock().remove(&id);
-            let some: Option<String> = serde_json::from_str(&answer?)?;
-            let Some(some) = some else { return Ok(None) };
+            let some = match serde_json::from_str(&answer?)? {
+                Answer::Piece(Some(some)) => some,
+                Answer::Piece(None) => return Ok(None),
+                Answer::Freed { .. } => return Err(NoPiece::Freed),
+            };
             let some = STANDARD.decode(some)?;
             bytes.extend_from_slice(&some);
             match piece.len_of(&bytes) {
@@ -265,13 +297,16 @@ impl Members {
     ) -> Result<String, String> {
         let member = self.groups.get(group).and_then(|group| group.member());
         let member = member.ok_or("this node has no log of the group yet")?;
-        let reading = tokio::task::spawn_blocking(move || member.stretch(piece));
-        let bytes = reading.await.map_err(|error| error.to_string())?;
-        let bytes = bytes.map_err(|error| error.to_string())?;
-        let some = bytes.map(|bytes| {
-            let rest = bytes.get(from..).unwrap_or_default();
-            STANDARD.encode(&rest[..rest.len().min(ANSWER_BYTES_MAX)])
-        });
-        serde_json::to_string(&some).map_err(|error| error.to_string())
+        let reading = move || member.part(piece, from, ANSWER_BYTES_MAX);
+        let part = tokio::task::spawn_blocking(reading).await;
+        let answer = match part.map_err(|error| error.to_string())? {
+            Ok(part) => Answer::Piece(part.map(|bytes| STANDARD.encode(bytes))),
+            Err(MendError::Gone(_)) => Answer::Freed { freed: true },
+            Err(error) => return Err(error.to_string()),
+        };
+        serde_json::to_string(&answer).map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,13 +6,15 @@
 //! - [`answers`]: what it answers over HTTP when it does not lead.
 //! - [`definitions`]: what other groups have of home's definitions.
 //! - [`passing`]: what a client and the node that leads say to each other.
+//! - [`opening`]: whether the client has been let in by that.
 //! - [`drain`]: how it is made ready to be stopped.
 //! - [`figures`]: what it counts.
 //! - [`recovering`]: a cluster of one from what a stopped member has.
 //! - [`redirect`], [`handshake`], [`watched`], [`replayed`]: a client that comes to one group and is served by another.
 //! - [`whereabouts`]: which group a vhost is in.
-//! - [`front`]: whoever comes to this node is served here, or passed on to the node that leads.
+//! - [`front`]: a client that comes to this node is served here, or passed on to the node that leads.
 //! - [`group`], [`groups`]: the logs that the nodes have together, each with its leader.
+//! - [`other_nodes`]: how it reaches the one that leads, for its clients.
 //! - [`founding`]: how groups come to be, and keep the members that the cluster has.
 //! - [`tunnel`]: clients that come by way of another node.
 //! - [`incoming`]: what comes from other nodes.
@@ -45,6 +47,8 @@ mod members;
 mod mending;
 mod moving;
 mod node;
+mod opening;
+mod other_nodes;
 mod part;
 mod passing;
 mod questions;
@@ -53,6 +57,8 @@ mod redirect;
 mod replayed;
 mod roster;
 mod security;
+#[cfg(test)]
+mod simulated;
 mod sockets;
 mod spread;
 mod succession;
@@ -69,4 +75,9 @@ pub use node::Node;
 pub use recovering::{RecoveryError, recover};
 pub(crate) use redirect::Newcomer;
 #[cfg(test)]
-pub(crate) use testing::{pass_on, serve_elsewhere};
+pub(crate) use {
+    front::Serves,
+    other_nodes::{OtherNodes, Tunnel},
+    simulated::SimulatedFront,
+    testing::{pass_on, serve_elsewhere},
+};

@@ -36,13 +36,13 @@ const REMOVED_TIMEOUT: Duration = Duration::from_secs(60);
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 /// Answers in a row that it may owe.
 const SILENCES_MAX: u32 = 10;
-/// How long home may take to have on a majority of disks where the vhost is.
+/// How long home may take to have on a majority of disks where the vhost is, before operators are told.
 const SAID_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long who looks at the vhosts of all groups, and who changes where one is, wait for each other.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a move waits until those before it are settled.
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often it is looked whether an earlier node that led home has left a move in the middle.
+/// How often the leader of home looks whether an earlier one has left a move in the middle.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Moves that are remembered.
 const MOVES_MAX: usize = 64;
@@ -62,7 +62,7 @@ pub(super) struct Moves {
     taking: parking_lot::Mutex<All>,
     /// How many numbers this node has given to moves.
     numbers: AtomicU32,
-    /// Held while one is going on, and while it is looked for those that stopped in the middle.
+    /// Held while one is going on, and during the look for those that stopped in the middle.
     turn: Mutex<()>,
     settled: parking_lot::Mutex<Option<Instant>>,
     /// Held for writing while a vhost changes its group, and for reading by who looks at the vhosts of all groups.
@@ -109,7 +109,9 @@ impl Front {
         if self.groups.get(to).is_none() {
             return Err(ClusterError::NotFound(format!("no group {to} of the cluster")));
         }
-        let number = self.next_number().map_err(ClusterError::Unavailable)?;
+        let term = self.home_term().map_err(ClusterError::Unavailable)?;
+        // By which operators are told of it.
+        let number = self.number_in(term);
         let mut own = self.moves.own.lock();
         if let Some(((name, _), _)) = own.iter().find(|(_, how)| **how == Progress::Running) {
             return Err(ClusterError::Unavailable(format!(
@@ -120,7 +122,7 @@ impl Front {
         drop(own);
         let (front, vhost) = (Arc::clone(self), vhost.to_owned());
         tokio::spawn(async move {
-            let progress = match front.run_move(&home, (&known, number), from, to).await {
+            let progress = match front.run_move(&home, (&known, term), from, to).await {
                 Ok(messages) => {
                     tracing::info!(vhost, %from, %to, messages, "the vhost has moved to another group");
                     Progress::Done(messages)
@@ -168,20 +170,27 @@ impl Front {
 
     /// The number of the next move, greater than those that any node has given before.
     fn next_number(&self) -> Result<u64, String> {
+        Ok(self.number_in(self.home_term()?))
+    }
+
+    /// The next one of a term in which this node led home, or still does.
+    fn number_in(&self, term: u64) -> u64 {
         let count = self.moves.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok(first_number(self.home_term()?) | u64::from(count))
+        first_number(term) | u64::from(count)
     }
 
     async fn run_move(
         self: &Arc<Self>,
         home: &Admin,
-        (known, number): (&VhostHandle, u64),
+        (known, term): (&VhostHandle, u64),
         from: GroupNumber,
         to: GroupNumber,
     ) -> Result<u64, String> {
         let busy = "the move before is just being settled: try again in a few seconds";
         let turn = tokio::time::timeout(TURN_TIMEOUT, self.moves.turn.lock());
         let _turn = turn.await.map_err(|_| busy)?;
+        // Greater than that by which those before it were given up meanwhile.
+        let number = self.number_in(term);
         let moved = async {
             let messages = self.have_it_taken((known.name(), number), from, to).await?;
             // Who lists all vhosts meanwhile would find it twice, or not at all.
@@ -194,7 +203,7 @@ impl Front {
             });
             said.await.map(|()| (messages, alone))
         };
-        let (messages, _alone) = match moved.await {
+        let (messages, alone) = match moved.await {
             Ok(moved) => moved,
             Err(why) => {
                 // Where it is, one that home has said to be there may not be adopted yet.
@@ -207,18 +216,36 @@ impl Front {
                 return Err(why);
             }
         };
-        // If this is on no majority, the next leader of home decides by what it has.
-        match tokio::time::timeout(SAID_TIMEOUT, home.durable()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) => return Err(fault.explanation),
-            Err(_) => return Err("home has no majority of disks that says where it is".into()),
-        }
+        let _alone = self.is_said(home, known.name(), alone).await?;
         self.spread_definitions().await;
         if from == GroupNumber::HOME {
-            let (admin, known) = (home.clone(), known.clone());
-            blocking(move || admin.clear_moved_vhost(known.name())).await?;
+            let admin = home.clone();
+            if let Err(why) = blocking(move || admin.clear_moved_vhosts()).await {
+                tracing::warn!(
+                    vhost = known.name(),
+                    why,
+                    "what the vhost has left in home can't be removed yet"
+                );
+            }
         }
         Ok(messages)
+    }
+
+    /// Waits until home has on a majority of disks where a vhost is. Until then it may come to be so, or not: if this node loses the
+    /// lead, the next leader of home decides by what it has. Others wait with `alone` for a while only.
+    async fn is_said<T>(&self, home: &Admin, vhost: &str, alone: T) -> Result<Option<T>, String> {
+        let (mut durable, mut alone) = (home.durable(), Some(alone));
+        loop {
+            if let Ok(said) = tokio::time::timeout(SAID_TIMEOUT, &mut durable).await {
+                return said.map(|()| alone).map_err(|fault| fault.explanation);
+            }
+            drop(alone.take());
+            self.home_term()?;
+            tracing::warn!(
+                vhost,
+                "home has no majority of disks that says where the vhost is: its move waits for one"
+            );
+        }
     }
 
     /// Has the node that leads the other group take a vhost in.
@@ -300,6 +327,7 @@ impl Front {
             return;
         }
         let Ok(_turn) = self.moves.turn.try_lock() else { return };
+        self.clear_left(&home).await;
         // Of moves before this; the next one has a greater number.
         let Ok(number) = self.next_number() else { return };
         for group in self.groups.all() {
@@ -313,13 +341,38 @@ impl Front {
             // The others are as home says, and the group is about to hear of it.
             let held = held.into_iter().filter(is_in).map(|vhost| (vhost, true));
             let arrived = arrived.into_iter().filter(|vhost| !is_in(vhost));
-            for (vhost, keeps_arrival) in held.chain(arrived.map(|vhost| (vhost, false))) {
+            let left: Vec<_> = held.chain(arrived.map(|vhost| (vhost, false))).collect();
+            if left.is_empty() || !is_durable(&home).await {
+                continue;
+            }
+            for (vhost, keeps_arrival) in left {
                 tracing::info!(vhost, %group, "a move that was left in the middle is given up");
                 let request = Request::GiveUp { vhost, group, number, keeps_arrival };
                 drop(self.ask_leader(group, request).await);
             }
         }
     }
+
+    /// Removes what is left in home of vhosts that have moved away.
+    async fn clear_left(&self, home: &Admin) {
+        if !is_durable(home).await {
+            return;
+        }
+        let admin = home.clone();
+        match blocking(move || admin.clear_moved_vhosts()).await {
+            Ok(vhosts) if vhosts.is_empty() => {}
+            Ok(vhosts) => tracing::info!(
+                vhosts = vhosts.join(", "),
+                "removed from home what vhosts had left that have moved"
+            ),
+            Err(why) => tracing::warn!(why, "what vhosts have left in home can't be removed yet"),
+        }
+    }
+}
+
+/// Whether all that home says is on a majority of disks: else it may not be so, a deletion too, at the next leader of home.
+async fn is_durable(home: &Admin) -> bool {
+    matches!(tokio::time::timeout(CHANGE_TIMEOUT, home.durable()).await, Ok(Ok(())))
 }
 
 #[cfg(test)]

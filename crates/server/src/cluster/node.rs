@@ -7,9 +7,9 @@ use super::groups::{GROUPS_MAX, Groups};
 use super::incoming::Switch;
 use super::members::Members;
 use super::mending;
+use super::other_nodes::ByAddress;
 use super::roster::Roster;
 use super::security::MutualTls;
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::definitions;
@@ -18,9 +18,9 @@ use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::scrub::ScrubThread;
-use crate::server::StartError;
+use crate::server::{StartError, Surroundings};
 use crate::service::{self, Around};
-use crate::storage::{StopError, StoreFailed};
+use crate::storage::{Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, FromFiles};
 use crate::{VERSION, management};
 use courser_cluster::forming::Folder;
@@ -58,6 +58,8 @@ pub struct Node {
 /// What the tasks of a node share.
 pub(super) struct Inner {
     pub(super) config: Mutex<Config>,
+    /// Where its data folder is.
+    pub(super) disk: Arc<dyn Disk>,
     pub(super) around: Around,
     pub(super) folder: Arc<Folder>,
     pub(super) endpoint: Arc<Endpoint>,
@@ -79,31 +81,55 @@ impl Node {
     /// # Errors
     /// Why there is no node.
     pub async fn start_on(config: Config, inherited: Inherited) -> Result<Node, StartError> {
+        Self::begin(config, inherited, Surroundings::default()).await
+    }
+
+    /// As [`Node::start_on`], with a clock or a disk other than the machine's.
+    ///
+    /// # Errors
+    /// Why there is no node.
+    pub async fn start_within(
+        config: Config,
+        surroundings: Surroundings,
+    ) -> Result<Node, StartError> {
+        Self::begin(config, Inherited::default(), surroundings).await
+    }
+
+    async fn begin(
+        config: Config,
+        inherited: Inherited,
+        surroundings: Surroundings,
+    ) -> Result<Node, StartError> {
+        let Surroundings { clock, disk } = surroundings;
+        let disk = disk.unwrap_or_else(|| config.disk());
         config.check_values()?;
         definitions::check(&config.management)?;
+        let _data_dir = DataDir::open(&config.data_dir, &*disk)?;
         let doors = Doors::bind(&config, inherited)?;
-        let elsewhere = service::elsewhere(&config)?;
-        let _data_dir = DataDir::open(&config.data_dir, &*config.disk())?;
+        let elsewhere = service::elsewhere(&config, doors.questions())?;
         config.limits.warn_of_memory();
         config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
         let name = management::node_name(&config);
-        let folder = Folder::open(&config.data_dir, config.disk(), &config.cluster.name, &name)?;
-        let folder = Arc::new(folder);
+        let (data_dir, own_disk) = (&config.data_dir, Arc::clone(&disk));
+        let folder = Arc::new(Folder::open(data_dir, own_disk, &config.cluster.name, &name)?);
         let security = MutualTls::load(&config.cluster)?;
         let (endpoint, listener) = open_endpoint(&config, &folder, name, security.clone()).await?;
         let roster = Roster::start(Arc::clone(&folder), Arc::clone(&endpoint));
         let home = Group::start(GroupNumber::HOME, &endpoint, &roster);
         let groups = Groups::new(home.map_err(StartError::GroupThread)?);
-        let notices = Arc::new(Notices::new(Clock::system()));
-        let (own, known) = (Arc::clone(&endpoint), Arc::clone(&roster));
-        let front = Front::new(&config, &doors, own, known, &groups, &notices);
+        let notices = Arc::new(Notices::new(clock.clone()));
+        let own = Arc::clone(&endpoint);
+        let others =
+            Box::new(ByAddress { endpoint: Arc::clone(&own), roster: Arc::clone(&roster) });
+        let places = (doors.places(&config), doors.open_files());
+        let front = Front::new(places, config.send_timeout(), own, others, &groups, &notices);
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
-        let members = Members::new(&front, config.cluster.groups, tell);
+        let members = Members::new(&front, &roster, config.cluster.groups, tell);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let journals = mending::journals(&members);
         let days = config.journal.scrub_days;
-        let scrub = ScrubThread::start(journals, days, &Clock::system(), &notices);
+        let scrub = ScrubThread::start(journals, days, &clock, &notices);
         scrub.iter().for_each(|scrub| drop(members.scrub.set(scrub.scrubber())));
         let (stop, stopping) = watch::channel(false);
         let (sender, ended) = watch::channel(None);
@@ -112,7 +138,7 @@ impl Node {
         let certificates = doors.certificates().into_iter().chain(security).collect();
         let certificates = Certificates::new(certificates, &notices);
         let around = Around {
-            clock: Clock::system(),
+            clock,
             notices: Arc::clone(&notices),
             places: Arc::clone(&front.places),
             handshakes: doors.handshakes(),
@@ -126,6 +152,7 @@ impl Node {
         };
         let inner = Inner {
             config: Mutex::new(config),
+            disk,
             around,
             folder,
             endpoint,
@@ -239,7 +266,7 @@ impl Node {
         let scrub = self.scrub;
         scrub.iter().for_each(ScrubThread::stop);
         self.inner.hand_over().await;
-        // An error means that nobody is left to be told.
+        // An error means that no receiver is left.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
         // It may be reading what is closed below.
@@ -322,7 +349,9 @@ impl Inner {
         if !matches!(*leadership.borrow(), Leadership::Serving { .. }) {
             return;
         }
-        let Some(next) = self.members.successor(&member.status()).await else { return };
+        let Some(next) = self.members.successor(group.number, &member.status()).await else {
+            return;
+        };
         let handing = Arc::clone(&member);
         let handed = tokio::task::spawn_blocking(move || handing.transfer_to(next)).await;
         if matches!(handed, Ok(Ok(()))) {

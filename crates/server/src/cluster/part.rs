@@ -12,7 +12,7 @@ use super::mending;
 use super::node::Inner;
 use crate::config::Config;
 use crate::server::StartError;
-use crate::service::{self, Service};
+use crate::service::{self, Service, stopped};
 use crate::storage;
 use courser_cluster::forming::{Verdict, form, look_around};
 use courser_cluster::transport::{About, Formation};
@@ -44,7 +44,7 @@ impl Inner {
         let mut parts = JoinSet::new();
         let ended = tokio::select! {
             ended = self.take_part_in_all(&mut parts) => ended.map(drop),
-            _ = stopping.changed() => Ok(()),
+            () = stopped(&mut stopping) => Ok(()),
         };
         parts.shutdown().await;
         for group in self.groups.all() {
@@ -200,7 +200,13 @@ impl Inner {
                     self.demote(group, leader.map_or(Serves::Unknown, Serves::There)).await;
                 }
             }
-            leadership.changed().await.map_err(|_| "the group has ended".to_owned())?;
+            tokio::select! {
+                changed = leadership.changed() => changed.map_err(|_| "the group has ended".to_owned())?,
+                leader = self.copy_needed_from(group, member) => {
+                    self.demote(group, Serves::There(leader)).await;
+                    return Ok(leader);
+                }
+            }
         }
     }
 
@@ -235,7 +241,7 @@ impl Inner {
         let seed = options.seed ^ SEED_STEP.wrapping_mul(number.0.into());
         Ok(MemberConfig {
             dir: self.folder.copy_dir(number).map_err(|error| error.to_string())?,
-            disk: config.disk(),
+            disk: Arc::clone(&self.disk),
             identity: Identity { group, segment_bytes },
             origin,
             options: Options { seed, ..options },
@@ -318,7 +324,7 @@ impl Inner {
         }
     }
 
-    /// Does what blocks. It goes on when nobody waits for it any more because the node is stopped; what comes of it is dropped
+    /// Does what blocks. It goes on when its caller is gone because the node is stopped; what comes of it is dropped
     /// before the node counts it as done.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,

@@ -5,9 +5,10 @@
 //! And here it is seen when the node that leads has let the client in, which keeps its place from then on.
 
 use super::drain::FAREWELL;
+use super::opening::Opening;
 use crate::driver::ClientStream;
 use crate::places::Place;
-use courser_codec::connection;
+use courser_store::critical::{self, Work};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -18,7 +19,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Bytes that are on their way, each direction.
 const BYTES: usize = 64 << 10;
-/// How often it is looked whether the node is done with a client that takes nothing, and whether a client has gone of which the
+/// How often to look whether the node is done with a client that takes nothing, and whether a client has gone of which the
 /// node takes nothing.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -37,12 +38,14 @@ pub(super) enum End {
     NoPlace,
 }
 
-/// Carries what they say until one of them ends. A client that takes nothing may do so for `send_timeout`; for ever, if
+/// Carries what they say until one of them ends. The client keeps its place once the node has let it in, which `opening`
+/// tells. A client that takes nothing may do so for `send_timeout`; for ever, if
 /// there is none.
 pub(super) async fn pass<S, T>(
     client: &mut S,
     node: &mut T,
     place: &mut Place,
+    opening: Opening,
     send_timeout: Option<Duration>,
 ) -> io::Result<End>
 where
@@ -50,7 +53,7 @@ where
     T: ClientStream,
 {
     let (mut up, mut down) = (Direction::new(), Direction::new());
-    let mut opening = Some(Opening::new());
+    let mut opening = Some(opening);
     let mut bounds = Bounds::new(send_timeout);
     poll_fn(|cx| {
         let said_up = up.poll(cx, client, node, |_| {})?;
@@ -128,6 +131,7 @@ impl Direction {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
+        critical::check(Work::Socket);
         loop {
             self.waits = true;
             while self.from < self.to {
@@ -228,33 +232,6 @@ impl Bounds {
             timer.as_mut().reset(next);
             ready!(timer.as_mut().poll(cx));
         }
-    }
-}
-
-/// Looks for `connection.open-ok` in what the node says: the client has logged in. It may come in the messages of a
-/// WebSocket, which are not taken apart. Nothing before it holds what a client chooses that has not logged in.
-struct Opening {
-    frame: Vec<u8>,
-    /// Bytes of it that were the last ones.
-    matched: usize,
-}
-
-impl Opening {
-    fn new() -> Self {
-        let mut frame = Vec::new();
-        connection::OpenOk {}.write_frame(0, &mut frame);
-        Opening { frame, matched: 0 }
-    }
-
-    fn is_in(&mut self, said: &[u8]) -> bool {
-        said.iter().any(|byte| {
-            // The first byte of the frame stands nowhere else in it.
-            self.matched = match *byte == self.frame[self.matched] {
-                true => self.matched + 1,
-                false => usize::from(*byte == self.frame[0]),
-            };
-            self.matched == self.frame.len()
-        })
     }
 }
 

@@ -8,16 +8,17 @@ use super::moving::Request;
 use super::whereabouts;
 use crate::scrub::Piece;
 use courser_cluster::transport::{About, Formation, Node};
-use courser_cluster::{GroupNumber, NodeId};
+use courser_cluster::{GroupNumber, Leadership, NodeId};
 use courser_management::{ClusterError, Scrub as _};
-use courser_store::Lsn;
+use courser_store::{Lsn, critical};
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How long other nodes may take to say whether they have room.
-const ROOM_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long each of the other nodes may take that are asked together.
+const EACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What nodes ask each other.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub(super) enum Question {
     /// Become part of this cluster.
     Join(Formation),
     /// Has this group removed the node that asks after this entry, in whose opinion it was a member? Without one, is the node
-    /// no member?
+    /// no member? Only the node that leads the group says yes.
     Removed {
         #[serde(default)]
         group: GroupNumber,
@@ -42,8 +43,13 @@ pub(super) enum Question {
     Resume,
     /// Has your disk room for what comes? The answer is a bool.
     Room,
-    /// Would you lead the cluster, rather than only if nobody else can? The answer is a bool.
-    Lead,
+    /// Would you lead this group, or any one, rather than only if no other node can? The answer is a bool.
+    Lead {
+        #[serde(default)]
+        group: Option<GroupNumber>,
+    },
+    /// Do you take part in this group, with a log that needs no copy of another one, and know who leads? The answer is a bool.
+    TakesPart { group: GroupNumber },
     /// Close these connections, which came by way of the node that asks.
     Close {
         #[serde(default)]
@@ -73,8 +79,8 @@ pub(super) enum Question {
     Adopt { group: GroupNumber, version: u64 },
     /// How much do the groups do that you lead? The answer is a list of [`Load`].
     Loads,
-    /// What has your log of this group at this position, from this byte of the record on? The answer is some of it in base64,
-    /// or null if it is damaged or kept no more.
+    /// What has your log of this group at this position? The answer is, in base64, some of the record with the whole pages that it
+    /// lies in, from this byte of them on, null if it is damaged or has not come there, or `{"freed":true}` if it is kept no more.
     Record { group: GroupNumber, position: u64, from: usize },
     /// As for a record: the frame at this position, without what is each node's own in it, and frames that follow it.
     Frame { group: GroupNumber, position: u64, from: usize },
@@ -89,7 +95,7 @@ impl Members {
         match serde_json::from_str(question) {
             Err(error) => Err(format!("the question can't be read: {error}")),
             Ok(Question::Removed { group, since }) => {
-                Ok(self.removed_answer(from.node, group, since))
+                Ok(self.removed_answer(from.node, group, since).await)
             }
             Ok(Question::Drain(pace)) => {
                 let front = self.front.upgrade().ok_or("this node ends")?;
@@ -103,7 +109,12 @@ impl Members {
                     .map_err(|error| error.to_string())
             }
             Ok(Question::Room) => Ok(self.has_room().to_string()),
-            Ok(Question::Lead) => Ok(self.reluctance().is_none().to_string()),
+            Ok(Question::Lead { group }) => {
+                let why_not =
+                    group.map_or_else(|| self.reluctance(), |group| self.reluctance_to(group));
+                Ok(why_not.is_none().to_string())
+            }
+            Ok(Question::TakesPart { group }) => Ok(self.is_part_of(group).to_string()),
             Ok(Question::Resume) => {
                 self.front.upgrade().ok_or("this node ends")?.clients.resume();
                 Ok(String::new())
@@ -175,17 +186,33 @@ impl Members {
         }
     }
 
-    /// Which of other nodes have room on their disks. One that does not answer in time is not among them.
-    pub(super) async fn ask_for_room(&self, nodes: Vec<Node>) -> Vec<(Node, bool)> {
-        let Ok(question) = serde_json::to_string(&Question::Room) else { return Vec::new() };
+    /// Answers [`Question::TakesPart`].
+    fn is_part_of(&self, group: GroupNumber) -> bool {
+        let member = self.groups.get(group).and_then(|group| group.member());
+        member.is_some_and(|member| {
+            let knows_leader = matches!(
+                *member.leadership().borrow(),
+                Leadership::Serving { .. } | Leadership::Following { leader: Some(_) }
+            );
+            knows_leader && !member.needs_copy()
+        })
+    }
+
+    /// What other nodes answer to a question. One that does not answer in time, or does not understand, is not among them.
+    pub(super) async fn ask_each<T: FromStr + Send + 'static>(
+        &self,
+        nodes: Vec<Node>,
+        question: &Question,
+    ) -> Vec<(Node, T)> {
+        let Ok(question) = serde_json::to_string(question) else { return Vec::new() };
         let mut asking = JoinSet::new();
         for node in nodes {
             let (endpoint, question) = (Arc::clone(&self.endpoint), question.clone());
             asking.spawn(async move {
                 let asked = endpoint.ask(&node.address, &question);
-                let said = tokio::time::timeout(ROOM_TIMEOUT, asked).await;
-                let has_room = said.ok()?.ok()?.parse().ok()?;
-                Some((node, has_room))
+                let said = tokio::time::timeout(EACH_TIMEOUT, asked).await;
+                let answer = said.ok()?.ok()?.parse().ok()?;
+                Some((node, answer))
             });
         }
         asking.join_all().await.into_iter().flatten().collect()
@@ -193,6 +220,7 @@ impl Members {
 
     /// Asks a member, or this node itself.
     pub(super) fn ask(&self, node: &Node, question: &Question) -> Result<String, ClusterError> {
+        critical::assert_outside("another node is asked");
         let own = self.endpoint.about();
         let failed =
             |why: String| ClusterError::Unavailable(format!("node '{}': {why}", node.name));

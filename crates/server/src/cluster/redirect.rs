@@ -1,8 +1,10 @@
-//! Clients where vhosts are in several groups: whoever leads home logs them in, and the leader of the group that the vhost is
-//! in serves them. So a login is checked by both, and nobody has to trust the node that a client comes to.
+//! Clients where vhosts are in several groups: the leader of home logs them in, and the leader of the group that the vhost is
+//! in serves them. So a login is checked by both, and neither has to trust the node that a client comes to.
 
 use super::front::{Front, NO_DESCRIPTOR, RETRY_INTERVAL, SERVED_TIMEOUT, Serves};
 use super::group::Group;
+use super::opening::Opening;
+use super::other_nodes::Tunnel;
 use super::replayed::Replayed;
 use super::tunnel::Note;
 use super::watched::{Decision, Redirected, Watched};
@@ -10,7 +12,6 @@ use crate::driver::{self, ClientStream, Shared};
 use crate::peer::Peer;
 use crate::places::{Going, Place};
 use crate::service::Service;
-use courser_cluster::transport::Stream;
 use courser_cluster::{GroupNumber, NodeId};
 use courser_codec::{ShortStr, connection, reply_code};
 use courser_connection::reply_text;
@@ -27,7 +28,7 @@ use zeroize::Zeroizing;
 const PATIENCE: Duration = Duration::from_secs(8);
 /// How long one that is refused may take to go.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How often it is looked who that is, where it takes longer.
+/// How often to look who that is, where it takes longer.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// A client that is to be served, and the name that operators see its connection by.
@@ -42,10 +43,10 @@ pub(super) enum Elsewhere {
     /// To who leads the group of its vhost, which is this node.
     Here(Arc<Service>),
     /// To who leads that group, which is another node.
-    There(Arc<Group>, NodeId, Stream, Going),
+    There(Arc<Group>, NodeId, Tunnel, Going),
     /// Nowhere: connections have all descriptors.
     NoDescriptor,
-    /// Nowhere: nobody leads the group of this vhost, or it does not have it yet.
+    /// Nowhere: no node leads the group of this vhost, or it does not have it yet.
     Nowhere(String, GroupNumber),
 }
 
@@ -73,17 +74,19 @@ impl Front {
         self: Arc<Self>,
         stream: Box<dyn ClientStream>,
         mut client: Newcomer,
-        (node, mut tunnel): (NodeId, Stream),
+        (node, mut tunnel): (NodeId, Tunnel),
         mut stopping: watch::Receiver<bool>,
     ) {
         let decides = self.decides(&client.peer, &client.name);
         let (mut watched, mut redirected) = Watched::new(stream, decides);
         let home = (&**self.groups.home(), node);
-        let carrying = self.carry(&mut watched, &mut tunnel, home, &mut client, &mut stopping);
+        let opening = Opening::of_amqp();
+        let carrying =
+            self.carry(&mut watched, &mut tunnel, home, &mut client, opening, &mut stopping);
         let redirected = tokio::select! {
             biased;
             Ok(client) = &mut redirected => client,
-            // Home may see the end of the stream, and end as well, before it is looked here where the client has gone.
+            // Home may see the end of the stream, and end as well, before this node looks where the client has gone.
             () = carrying => match redirected.try_recv() {
                 Ok(client) => client,
                 Err(_) => return,
@@ -111,14 +114,14 @@ impl Front {
             let asking = timeout_at(until, self.group_of(&vhost)).await;
             let asked = asking.unwrap_or_else(|_| Err("home has not said it in time".into()));
             let group = match asked {
-                // Home says what is wrong with a vhost that nobody has.
+                // Home says what is wrong with a vhost that no group has.
                 Ok(None | Some(GroupNumber::HOME)) => return None,
                 Ok(Some(number)) => {
                     last = number;
                     self.groups.get(number)
                 }
                 Err(error) => {
-                    tracing::debug!(vhost, error, "nobody says where a vhost is");
+                    tracing::debug!(vhost, error, "no node says where a vhost is");
                     None
                 }
             };
@@ -132,6 +135,7 @@ impl Front {
                         return way;
                     }
                     tokio::select! {
+                        biased;
                         () = next => {}
                         // The sender is in the group, which is still there.
                         _ = serves.changed() => {}
@@ -167,6 +171,7 @@ impl Front {
                 let note = Note { group: group.number, vhost, ..note.clone() };
                 let note = serde_json::to_string(&note).ok()?;
                 let dialled = tokio::select! {
+                    biased;
                     dialled = self.dial(node, &note) => dialled.ok(),
                     // It may be gone, and others wait for the descriptor.
                     () = group.serves_no_more(node) => None,
@@ -218,14 +223,14 @@ impl Front {
                     return tracing::debug!(%node, "the node that leads takes nothing");
                 }
                 drop(said);
-                let to = (&*group, node);
-                self.carry(&mut stream, &mut tunnel, to, &mut client, &mut stopping).await;
+                let (to, opening) = ((&*group, node), Opening::of_amqp());
+                self.carry(&mut stream, &mut tunnel, to, &mut client, opening, &mut stopping).await;
             }
         }
     }
 }
 
-/// Tells a client that waits for its vhost to be opened that nobody serves it, and hears it out.
+/// Tells a client that waits for its vhost to be opened that no node serves it, and hears it out.
 async fn refuse(
     stream: &mut Box<dyn ClientStream>,
     vhost: &str,

@@ -93,6 +93,10 @@ impl ClientStream for Replayed {
         self.stream.passed_on()
     }
 
+    fn keeps(&self) -> usize {
+        self.stream.keeps()
+    }
+
     fn throw_away_unsent(&self) {
         self.stream.throw_away_unsent();
     }

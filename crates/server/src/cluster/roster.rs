@@ -102,7 +102,7 @@ impl Roster {
         }
     }
 
-    /// Says whom this node knows, to whoever it meets from now on.
+    /// Says which nodes this one knows, to all that it meets from now on.
     fn tell(&self) {
         // Read under the lock: of two that tell at once, the later one says what both have learnt.
         self.endpoint.change(|about| about.known = self.folder.known());

@@ -1,7 +1,7 @@
 //! TLS between nodes: each shows its certificate to the other, and both have to be of the cluster's authorities.
 
 use crate::config::Cluster;
-use crate::tls::{self, FromFiles, Named, TlsError};
+use crate::tls::{self, FromFiles, Named, ReadAhead, TlsError};
 use arc_swap::ArcSwap;
 use courser_cluster::transport::{Secured, Securing, Security, Stream};
 use courser_management::{Certificate, CertificateUse};
@@ -12,6 +12,7 @@ use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -102,26 +103,32 @@ impl Security for MutualTls {
         Box::pin(async move {
             let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
             let connector = self.current.load().connector.clone();
+            let stream = ReadAhead::new(stream);
             Ok(secured(connector.connect(name, stream).await?.into()))
         })
     }
 
     fn accepted(&self, stream: TcpStream) -> Securing<'_> {
         let acceptor = self.current.load().acceptor.clone();
+        let stream = ReadAhead::new(stream);
         Box::pin(async move { Ok(secured(acceptor.accept(stream).await?.into())) })
     }
 }
 
-fn secured(stream: tokio_rustls::TlsStream<TcpStream>) -> Stream {
+fn secured(stream: tokio_rustls::TlsStream<ReadAhead>) -> Stream {
     Stream::Secured(Box::new(OfNode(stream)))
 }
 
 /// A connection to or from another node.
-struct OfNode(tokio_rustls::TlsStream<TcpStream>);
+struct OfNode(tokio_rustls::TlsStream<ReadAhead>);
 
 impl Secured for OfNode {
     fn socket(&self) -> &TcpStream {
-        self.0.get_ref().0
+        self.0.get_ref().0.socket()
+    }
+
+    fn written(&self) -> u64 {
+        self.0.get_ref().0.written().load(Ordering::Relaxed)
     }
 }
 

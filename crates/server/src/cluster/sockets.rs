@@ -2,10 +2,12 @@
 //! places of the same kind, and go when those do.
 
 use super::front::{Front, NO_DESCRIPTOR, Serves};
+use super::opening::Opening;
 use super::redirect::Newcomer;
+use crate::driver::OfHttp;
 use crate::peer::Peer;
 use crate::places::Admission;
-use courser_management::Upgraded;
+use courser_management::{ClientTls, Upgraded};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -21,11 +23,14 @@ impl Front {
         self: &Arc<Self>,
         peer: SocketAddr,
         local: SocketAddr,
+        tls: Option<Arc<ClientTls>>,
         stopping: watch::Receiver<bool>,
     ) -> impl Fn(Upgraded, Upgraded) + Clone + Send + 'static {
         let front = Arc::clone(self);
         move |client, other| {
             let (carrier, stopping) = (Arc::clone(&front), stopping.clone());
+            let client = OfHttp::new(client, tls.clone());
+            let other = OfHttp::new(other, None);
             let admission = front.places.admit(|place| {
                 // The node that leads has it by the same name.
                 let name = format!("{peer} -> {local}");
@@ -42,8 +47,8 @@ impl Front {
 
     async fn carry_socket(
         self: Arc<Self>,
-        mut client: Upgraded,
-        mut other: Upgraded,
+        mut client: OfHttp,
+        mut other: OfHttp,
         mut newcomer: Newcomer,
         mut stopping: watch::Receiver<bool>,
     ) {
@@ -53,7 +58,7 @@ impl Front {
         if !newcomer.place.pass_on() {
             return self.say_refused(&newcomer.peer, NO_DESCRIPTOR);
         }
-        let to = (&*home, node);
-        self.carry(&mut client, &mut other, to, &mut newcomer, &mut stopping).await;
+        let (to, opening) = ((&*home, node), Opening::of_web_socket());
+        self.carry(&mut client, &mut other, to, &mut newcomer, opening, &mut stopping).await;
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How often it is looked.
+/// How often to look.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// A node that has not come to look for so long has slept, and may have lost the lead of home without knowing it yet.
 const SLEPT: Duration = Duration::from_secs(4);
@@ -111,11 +111,7 @@ impl Members {
         let loads = self.runtime.block_on(self.loads());
         let all = loads.values().flatten();
         *self.spread.lags.lock() = all.map(|load| (load.group, load.lags.clone())).collect();
-        let Some(leads) = self.leads(&mut seen, &loads) else { return };
-        seen.moved.retain(|_, since| since.elapsed() < REST);
-        let may_move =
-            |group: GroupNumber| group != GroupNumber::HOME && !seen.moved.contains_key(&group);
-        let Some((group, to)) = better(&leads, may_move) else { return };
+        let Some((group, to)) = self.next_move(&mut seen, &loads) else { return };
         match self.move_lead(group, to) {
             Ok(()) => {
                 tracing::info!(
@@ -129,6 +125,31 @@ impl Members {
                 tracing::debug!(%error, group = group.0, "the lead of a group can't be moved now")
             }
         }
+    }
+
+    /// The lead that is to move, and where to. Blocks.
+    fn next_move(
+        &self,
+        seen: &mut Seen,
+        loads: &BTreeMap<NodeId, Vec<Load>>,
+    ) -> Option<(GroupNumber, NodeId)> {
+        let leads = self.leads(seen, loads)?;
+        seen.moved.retain(|_, since| since.elapsed() < REST);
+        let may_move =
+            |group: GroupNumber| group != GroupNumber::HOME && !seen.moved.contains_key(&group);
+        let (group, to) = better(&leads, may_move)?;
+        if !self.would_take(group, to) {
+            // Others may move meanwhile.
+            seen.moved.insert(group, Instant::now());
+            return None;
+        }
+        Some((group, to))
+    }
+
+    /// Whether a node would lead this group: it would not with a damaged log, and hand the lead on. Blocks.
+    fn would_take(&self, group: GroupNumber, to: NodeId) -> bool {
+        let Some(node) = self.roster.node(to) else { return false };
+        self.ask(&node, &Question::Lead { group: Some(group) }).is_ok_and(|said| said == "true")
     }
 
     /// What each node that would lead says of the groups that it leads. One that is drained or away is not among them.
@@ -149,7 +170,7 @@ impl Members {
                     let asked = endpoint.ask(&node.address, &question);
                     tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()
                 };
-                if ask(&Question::Lead).await? != "true" {
+                if ask(&Question::Lead { group: None }).await? != "true" {
                     return None;
                 }
                 let loads = ask(&Question::Loads).await?;
@@ -160,7 +181,7 @@ impl Members {
         all
     }
 
-    /// Who leads what, with how much each group had to do since it was looked last; nothing where somebody has just come to
+    /// Who leads what, with how much each group had to do since the last look; nothing where a node has just come to
     /// lead, or not all groups are led.
     fn leads(&self, seen: &mut Seen, loads: &BTreeMap<NodeId, Vec<Load>>) -> Option<Leads> {
         let now = Instant::now();
@@ -256,7 +277,13 @@ fn better(leads: &Leads, may_move: impl Fn(GroupNumber) -> bool) -> Option<(Grou
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{HOME, ONE, PATIENCE, Three};
     use super::*;
+    use crate::scrub::Piece;
+    use courser_store::Lsn;
+    use std::sync::mpsc;
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
 
     fn leads(of: &[&[f64]]) -> Leads {
         let mut next = 0..;
@@ -296,5 +323,57 @@ mod tests {
         assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0]]), |_| true), None);
         assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0], &[]]), |_| false), None);
         assert_eq!(better(&Leads::new(), |_| true), None);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_lead_that_is_handed_over_holds_no_thread_of_the_runtime_while_its_group_is_held() {
+        let three = Three::start().await;
+        let leader = three.leader(ONE).await;
+        let to = three.nodes[(leader + 1) % 3].inner.members.endpoint.about().node;
+        let members = Arc::clone(&three.nodes[leader].inner.members);
+        let group = members.groups.get(ONE).expect("it is led");
+        let (go, held) = mpsc::channel();
+        let later = go.clone();
+        // As while its disk stands still.
+        group.thread.handle().spawn(async move { held.recv() });
+        let handing = tokio::task::spawn_blocking(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+            // Its one thread has another task, without which the group stays held.
+            let other = async { go.send(()).expect("it is held") };
+            runtime.block_on(async { tokio::join!(members.hand_over(ONE, to), other).0 })
+        });
+        let handed = timeout(PATIENCE, handing).await;
+        // Nothing waits for it at the end.
+        let _ = later.send(());
+        handed.expect("the other task has its turn").expect("no panic").expect("it leads");
+        three.stop().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_lead_moves_to_a_node_whose_log_of_the_group_is_damaged() {
+        let mut three = Three::start().await;
+        let home = three.leader(HOME).await;
+        three.move_lead(ONE, home).await;
+        let (damaged, away) = ((home + 1) % 3, (home + 2) % 3);
+        let [(own, members), (other, of_other)] = [home, damaged].map(|node| {
+            let members = &three.nodes[node].inner.members;
+            (members.endpoint.about().node, Arc::clone(members))
+        });
+        // While one is away, it is not known whether it has what is wanted.
+        three.nodes.remove(away).stop().await.expect("a clean stop");
+        let idle = |group| Load { group, messages: 0, lags: BTreeMap::new() };
+        let loads = BTreeMap::from([(own, vec![idle(HOME), idle(ONE)]), (other, vec![])]);
+        let next = || {
+            let mut seen = Seen { at: Some(Instant::now()), ..Seen::default() };
+            tokio::task::block_in_place(|| members.next_move(&mut seen, &loads))
+        };
+        assert_eq!(next(), Some((ONE, other)));
+        let member = of_other.groups.get(ONE).and_then(|group| group.member()).expect("it runs");
+        member.want(Piece::Frame(Lsn(5000)));
+        assert_eq!(next(), None);
+        assert!(of_other.reluctance().is_none() && of_other.reluctance_to(HOME).is_none());
+        let status = members.groups.get(ONE).and_then(|group| group.status()).expect("it runs");
+        assert_eq!(members.willing(ONE, &status).await, None);
+        three.stop().await;
     }
 }

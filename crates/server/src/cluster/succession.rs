@@ -26,9 +26,19 @@ impl Members {
         }
     }
 
-    /// The member that would lead soonest, of those that say that they would: the one that lacks least.
-    pub(super) async fn willing(&self, status: &Status) -> Option<NodeId> {
-        let question = serde_json::to_string(&Question::Lead).ok()?;
+    /// Why another node should rather come to lead a group than this one. One that leads already goes on with a damaged log.
+    pub(super) fn reluctance_to(&self, group: GroupNumber) -> Option<&'static str> {
+        let member = || self.groups.get(group).and_then(|group| group.member());
+        self.reluctance().or_else(|| {
+            let is_damaged =
+                member().is_some_and(|member| member.wants_pieces() || member.needs_copy());
+            is_damaged.then_some("its log of the group is damaged")
+        })
+    }
+
+    /// The member that would lead a group soonest, of those that say that they would: the one that lacks least.
+    pub(super) async fn willing(&self, group: GroupNumber, status: &Status) -> Option<NodeId> {
+        let question = serde_json::to_string(&Question::Lead { group: Some(group) }).ok()?;
         let mut asking = JoinSet::new();
         for follower in followers(status) {
             let Some(node) = self.roster.node(follower) else { continue };
@@ -44,16 +54,21 @@ impl Members {
         next_leader(status, |node| willing.contains(&node))
     }
 
-    /// The member of this name, if it would lead or does.
+    /// The member of this name, if it would lead a group or does.
     ///
     /// # Errors
     /// Why it would not.
-    pub(super) fn would_lead(&self, status: &Status, name: &str) -> Result<NodeId, ClusterError> {
+    pub(super) fn would_lead(
+        &self,
+        group: GroupNumber,
+        status: &Status,
+        name: &str,
+    ) -> Result<NodeId, ClusterError> {
         let node = self.named(status, name)?;
-        let wants = self.ask(&node, &Question::Lead)?;
+        let wants = self.ask(&node, &Question::Lead { group: Some(group) })?;
         if status.leader != Some(node.id) && wants != "true" {
             return Err(ClusterError::Refused(format!(
-                "node '{name}' is drained or has no room on its disk, and would hand the lead on"
+                "node '{name}' is drained, has no room on its disk or a damaged log of group {group}, and would hand the lead on"
             )));
         }
         Ok(node.id)
@@ -74,13 +89,14 @@ impl Members {
             || ClusterError::Unavailable(format!("this node has no log of group {number} yet"));
         let status = status.ok_or_else(away)?;
         let node = match to {
-            Some(name) => self.would_lead(&status, name)?,
+            Some(name) => self.would_lead(number, &status, name)?,
             None => {
                 let voters = status.members.voters.iter().copied();
                 let mut others = voters.filter(|node| Some(*node) != status.leader);
-                let next = others.find(|node| self.would_lead(&status, &self.name(*node)).is_ok());
-                let nobody = || ClusterError::Unavailable("no other node could lead now".into());
-                next.ok_or_else(nobody)?
+                let next =
+                    others.find(|node| self.would_lead(number, &status, &self.name(*node)).is_ok());
+                let no_other = || ClusterError::Unavailable("no other node could lead now".into());
+                next.ok_or_else(no_other)?
             }
         };
         if status.leader != Some(node) {
@@ -90,9 +106,9 @@ impl Members {
         Ok(self.name(node))
     }
 
-    /// The member that is to lead next: if none would, the one that could soonest.
-    pub(super) async fn successor(&self, status: &Status) -> Option<NodeId> {
-        let willing = self.willing(status).await;
+    /// The member that is to lead a group next: if none would, the one that could soonest.
+    pub(super) async fn successor(&self, group: GroupNumber, status: &Status) -> Option<NodeId> {
+        let willing = self.willing(group, status).await;
         willing.or_else(|| next_leader(status, |_| true))
     }
 }
@@ -125,7 +141,24 @@ impl Inner {
 
     /// Has another node lead that would, if there is one.
     pub(super) async fn hand_lead_over(&self, group: &Group, member: &Arc<Member>, why: &str) {
-        let Some(next) = self.members.willing(&member.status()).await else { return };
+        let next = self.members.willing(group.number, &member.status()).await;
+        self.hand_lead_to(next, group, member, why).await;
+    }
+
+    /// Has another node lead, as this one can't serve: if none would, the one that could soonest.
+    pub(super) async fn give_lead_up(&self, group: &Group, member: &Arc<Member>, why: &str) {
+        let next = self.members.successor(group.number, &member.status()).await;
+        self.hand_lead_to(next, group, member, why).await;
+    }
+
+    async fn hand_lead_to(
+        &self,
+        next: Option<NodeId>,
+        group: &Group,
+        member: &Arc<Member>,
+        why: &str,
+    ) {
+        let Some(next) = next else { return };
         let (to, group) = (self.members.name(next), group.number.0);
         tracing::warn!(to, group, "this node hands the lead over: {why}");
         let handing = Arc::clone(member);

@@ -4,6 +4,7 @@
 mod ports;
 
 use super::front::{Front, Serves};
+use super::opening::Opening;
 use super::passing::pass;
 use super::redirect::{Newcomer, serve_replayed};
 use super::watched::Watched;
@@ -60,6 +61,14 @@ fn config_in(folder: &TempDir, name: &str, listen: SocketAddr, join: &[SocketAdd
     };
     config.journal.segment_bytes = 1 << 20;
     config
+}
+
+/// Starts a node that waits for another one to form a cluster with, which does not come.
+pub(super) async fn start_waiting() -> (Node, TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let addresses = free_addresses(2);
+    let config = config_in(&folder, "a", addresses[0], &addresses[1..]);
+    (Node::start_on(config, Inherited::default()).await.expect("a node"), folder)
 }
 
 impl Three {
@@ -168,9 +177,11 @@ pub(crate) async fn pass_on<S: ClientStream, T: ClientStream>(
     client: &mut S,
     node: &mut T,
     place: &mut Place,
+    is_web_socket: bool,
     send_timeout: Option<Duration>,
 ) {
-    drop(pass(client, node, place, send_timeout).await);
+    let opening = if is_web_socket { Opening::of_web_socket() } else { Opening::of_amqp() };
+    drop(pass(client, node, place, opening, send_timeout).await);
 }
 
 /// Has a broker log a client in, which another one serves after a while that this is asked for.

@@ -3,13 +3,13 @@
 use super::carrying::give;
 use super::front::{Front, Serves};
 use super::redirect::{Newcomer, serve_replayed};
-use crate::driver;
+use crate::driver::{self, ClientStream};
 use crate::peer::Peer;
 use crate::places::Admission;
 use crate::service::Service;
 use courser_broker::admin::PeerCertificate;
 use courser_cluster::GroupNumber;
-use courser_cluster::transport::{ByteStream, Stream};
+use courser_cluster::transport::ByteStream;
 use courser_management::ClientTls;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -117,6 +117,7 @@ impl Note {
                 session: tls.session.clone(),
                 certificate,
                 user: user.ok_or("the client presented no TLS certificate that names a user"),
+                taken: Arc::default(),
             })
         });
         Peer::new(self.peer, tls)
@@ -125,12 +126,12 @@ impl Note {
 
 impl Front {
     /// Serves a client that has come to another node, if this one leads the group that it is for.
-    pub(super) async fn serve_tunnel(self: Arc<Self>, note: Note, mut stream: Stream) {
+    pub(super) async fn serve_tunnel<S: ClientStream>(self: Arc<Self>, note: Note, mut stream: S) {
         let Some(Serves::Here(service)) = self.groups.get(note.group).map(|group| group.serves())
         else {
             return;
         };
-        // Whoever thinks that a vhost is here that is not looks for it elsewhere.
+        // A node that takes this one for the vhost's leader looks for it elsewhere.
         let lacks = |vhost: &String| service.shared.broker.vhost(vhost).is_none();
         if note.vhost.as_ref().is_some_and(lacks) {
             return;
@@ -208,7 +209,8 @@ mod tests {
         };
         let session = "TLSv1_3, TLS13_AES_256_GCM_SHA384".to_owned();
         let (certificate, user) = (Some(certificate), Ok("a".to_owned()));
-        let tls = ClientTls { session, certificate: certificate.clone(), user };
+        let taken = Arc::default();
+        let tls = ClientTls { session, certificate: certificate.clone(), user, taken };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let note = Note::amqp(&Peer::new(address, Some(Arc::new(tls))), "name");
         let mut sent = serde_json::to_value(&note).expect("it can be written");

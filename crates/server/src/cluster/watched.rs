@@ -1,4 +1,4 @@
-//! A client whose vhost is not known yet, for the broker that logs it in: whoever reads it gets all that it says but
+//! A client whose vhost is not known yet, for the broker that logs it in: its reader gets all that it says but
 //! `connection.open`. There it is decided where the client goes. Either it stays, and nothing is watched any more; or its
 //! stream ends for who has read it, and is handed over, with all that the client has said.
 
@@ -115,7 +115,7 @@ impl<W: Send> Watched<W> {
         }
     }
 
-    /// Hands the stream over, unless nobody wants it any more.
+    /// Hands the stream over, unless its receiver is gone.
     fn redirect(&mut self) {
         if let (Some(stream), Some(watch)) = (self.stream.take(), self.watch.take())
             && let Watch { phase: Phase::Going(way), handshake, redirected, .. } = *watch
@@ -220,6 +220,10 @@ impl<W: Send + 'static> ClientStream for Watched<W> {
         self.stream.as_ref().map_or(0, |stream| stream.passed_on())
     }
 
+    fn keeps(&self) -> usize {
+        self.stream.as_ref().map_or(0, |stream| stream.keeps())
+    }
+
     fn throw_away_unsent(&self) {
         if let Some(stream) = &self.stream {
             stream.throw_away_unsent();
@@ -256,7 +260,7 @@ impl<W: Send> AsyncWrite for Watched<W> {
     ) -> Poll<io::Result<usize>> {
         let Watched { stream, watch } = &mut *self;
         let Some(stream) = stream else {
-            // Somebody else speaks to the client now.
+            // Another task speaks to the client now.
             return Poll::Ready(Ok(bufs.iter().map(|buf| buf.len()).sum()));
         };
         let count = ready!(Pin::new(stream).poll_write_vectored(cx, bufs))?;

@@ -18,7 +18,7 @@ pub struct Auth {
     pub loopback_users: Vec<String>,
     /// How passwords are kept: `argon2id` or `rabbitmq_sha256`.
     pub password_hashing: String,
-    /// The user that clients without credentials are; nobody lets none in.
+    /// The user that clients without credentials are; without one they are refused.
     pub anonymous_user: String,
 }
 
@@ -36,7 +36,7 @@ impl Default for Auth {
 }
 
 impl Auth {
-    /// Whether a user is named here. What is the default names nobody: users are kept in the journal
+    /// Whether a user is named here. The default names none: users are kept in the journal
     /// then.
     pub(crate) fn names_a_user(&self) -> bool {
         let default = Auth::default();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuthHttp {
-    /// Where it is asked whether a password is a user's; nobody is asked unless this is set.
+    /// Where to ask whether a password is a user's; no program is asked unless this is set.
     pub user_path: String,
     /// Where it is asked whether a user may enter a vhost.
     pub vhost_path: String,
@@ -36,7 +36,7 @@ pub enum AuthHttpMethod {
     Post,
 }
 
-/// Longer than that nobody waits for a login.
+/// No login waits longer than that for an answer.
 const TIMEOUT_MS_MAX: u64 = 30_000;
 /// An answer that is older means little.
 const CACHE_SECONDS_MAX: u64 = 3600;

@@ -178,7 +178,7 @@ fn is_host_and_port(address: &str) -> bool {
     parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-/// Whether nobody reaches it from another machine.
+/// Whether other machines can't reach it.
 fn is_loopback(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let numeric = address.parse::<SocketAddr>().map(|address| address.ip());

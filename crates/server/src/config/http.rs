@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum HttpListen {
-    /// At the usual address, unless somebody else is there.
+    /// At the usual address, unless another process is there.
     #[default]
     Default,
     /// At these addresses, and at no other; none switches it off.

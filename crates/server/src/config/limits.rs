@@ -41,7 +41,7 @@ pub struct LimitSettings {
 }
 
 impl LimitSettings {
-    /// Refuses limits that let nobody do anything: whoever sets 0 may mean that there is none.
+    /// Refuses limits that let no client do anything: 0 may be meant as no limit.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let needed = [
             ("connections_max", self.connections_max),

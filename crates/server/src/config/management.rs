@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where the HTTP API is served if nobody says anything else.
+/// Where the HTTP API is served if the settings don't say.
 static DEFAULT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 15672);
 
@@ -46,7 +46,7 @@ pub struct Management {
     pub hosts: Vec<String>,
     /// Seconds for which browsers use nothing but TLS once they have; 0 does not ask for that.
     pub hsts_seconds: u64,
-    /// Minutes after which a session of the web page ends that nobody uses.
+    /// Minutes after which an unused session of the web page ends.
     pub session_idle_minutes: u64,
     /// Serve it without credentials at `ctl.sock` in the data folder, to the user whom the broker runs
     /// as, and to root.
@@ -84,7 +84,7 @@ impl Management {
     /// Makes the audit log's file if it is missing.
     ///
     /// # Errors
-    /// When it can't be written: nobody would notice before the first change.
+    /// When it can't be written: that would be noticed at the first change only.
     pub(crate) fn open_audit_log(&self, data_dir: &Path, mode: u32) -> Result<(), ConfigError> {
         let Some(path) = self.audit_log_in(data_dir) else { return Ok(()) };
         let opened = OpenOptions::new().create(true).append(true).mode(mode).open(&path);

@@ -139,7 +139,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// `COURSER_<KEY>` or `COURSER_<SECTION>_<KEY>`. A variable that is not of a known section and not
-/// close to a known name may be somebody else's, and is left alone. Returns whether it has set
+/// close to a known name may belong to another program, and is left alone. Returns whether it has set
 /// something. What kind of value it is, the default says: a file may have one in another form.
 fn set_from_environment(
     tree: &mut Value,

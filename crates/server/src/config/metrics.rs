@@ -5,7 +5,7 @@ use super::{ConfigError, Network};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Where metrics are served if nobody says anything else.
+/// Where metrics are served if the settings don't say.
 static DEFAULT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 15692);
 

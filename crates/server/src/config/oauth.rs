@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OAuth {
-    /// The name of this broker at whoever issues tokens; without it there are no logins with tokens.
+    /// The name of this broker at the issuer of tokens; without it there are no logins with tokens.
     pub resource_server_id: String,
     /// Who issues tokens: its address, at which it says where its keys are. Tokens have to name it.
     pub issuer: String,
@@ -93,13 +93,13 @@ pub struct ScopeAlias {
 const ASYMMETRIC: [&str; 9] =
     ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
 const SYMMETRIC: [&str; 3] = ["HS256", "HS384", "HS512"];
-/// Longer than that nobody waits for a login.
+/// No login waits longer than that.
 const TIMEOUT_MS_MAX: u64 = 30_000;
 const LEEWAY_SECONDS_MAX: u64 = 300;
 const CACHE_SECONDS_MAX: u64 = 86_400;
 const RETRY_SECONDS_MAX: u64 = 3600;
 
-/// Parameters of a login that nobody else sets.
+/// Parameters of a login that only the broker sets.
 const OF_THE_FLOW: [&str; 9] = [
     "response_type",
     "response_mode",
@@ -112,7 +112,7 @@ const OF_THE_FLOW: [&str; 9] = [
     "code_challenge_method",
 ];
 
-/// Parameters of a request for tokens that nobody else sets.
+/// Parameters of a request for tokens that only the broker sets.
 const OF_TOKEN_REQUESTS: [&str; 7] = [
     "grant_type",
     "client_id",

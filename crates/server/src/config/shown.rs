@@ -1,4 +1,4 @@
-//! The settings as they may be shown: without what nobody else should know.
+//! The settings as they may be shown: without secrets.
 
 use super::Config;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ impl Config {
     }
 }
 
-/// Whether a setting of this name is one that nobody else should know.
+/// Whether a setting of this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let lower = name.to_lowercase();
     SECRET.iter().any(|part| lower.contains(part)) && !HARMLESS.contains(&name)
@@ -36,7 +36,7 @@ fn shown(value: Value) -> Value {
 fn member((name, value): (String, Value)) -> (String, Value) {
     let value = match value {
         Value::String(text) if text.is_empty() => Value::String(text),
-        // Of an endpoint's peers even the names are for nobody else, and their secrets have no names.
+        // Of an endpoint's peers even the names are secret, and their secrets have no names.
         Value::Object(members) if name == "security" => {
             let mechanism = members.into_iter().filter(|(name, _)| name == "mechanism");
             mechanism.collect::<Map<_, _>>().into()

@@ -1,14 +1,15 @@
 //! What the machine reports, handed to the broker.
 
+use super::verdict::Verdict;
 use super::{ClientStream, Driver, aside};
 use crate::clock;
 use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
-use courser_broker::admin::ConnectionDetails;
-use courser_broker::{Batch, Fault, Identity, Inbound};
+use courser_broker::{Batch, Fault, Identity, Inbound, Session};
 use courser_codec::{Method, ShortString, basic, channel};
 use courser_connection::server::{AssembledPublish, Event, Publish};
 use courser_connection::{ClosedBy, Credentials, Mechanism, login_refusal};
+use std::fmt::Display;
 use std::future::Future;
 use std::net::Ipv4Addr;
 use std::pin::Pin;
@@ -50,7 +51,18 @@ impl<S: ClientStream> Driver<S> {
                     Err(fault) => self.fault(0, &fault, CHANNEL_OPEN, batch, now),
                 }
             }
-            Event::ChannelClosed { channel, .. } => self.close_channel(channel, batch),
+            Event::ChannelClosed { channel, reason } => {
+                if reason.by == ClosedBy::Local {
+                    self.note_refused(
+                        channel,
+                        format_args!("{} {}", reason.code, reason.text),
+                        now,
+                    );
+                }
+                if let Err(fault) = self.close_channel(channel, batch) {
+                    self.connection_fault(&fault, (0, 0), now);
+                }
+            }
             Event::Login { credentials, client_properties } => {
                 if let Some(newcomer) = &mut self.newcomer {
                     newcomer.introduce(client_properties, &credentials);
@@ -97,10 +109,10 @@ impl<S: ClientStream> Driver<S> {
             address: publish.exchange_and_key,
             header: publish.header,
             body: publish.body,
-            shared_body: Some(&large.body),
+            shared_body: None,
             confirm_seq: publish.confirm_seq,
         };
-        if let Err(fault) = session.publish_alone(batch, inbound) {
+        if let Err(fault) = session.publish_alone(batch, inbound, &large.body) {
             self.fault(publish.channel, &fault, BASIC_PUBLISH, batch, now);
         }
     }
@@ -156,12 +168,13 @@ impl<S: ClientStream> Driver<S> {
                     let mechanism = mechanism.name();
                     tracing::warn!(peer = %self.peer, %user, mechanism, %reason, suppressed, "login refused");
                 }
-                return self.machine.login_refused(&login_refusal(mechanism), now);
+                let text = login_refusal(mechanism);
+                return self.tell_when_current(Verdict::LoginRefused(text), now);
             }
         };
         if login.rehashed.is_some() {
-            // The old hash still does.
-            match self.shared.broker.admin().keep_rehashed(&login) {
+            // The old hash still does. The log may have no room for a while.
+            match aside(true, || self.shared.broker.admin().keep_rehashed(&login)) {
                 Ok(()) => tracing::info!(%user, "imported password hash replaced by argon2id"),
                 Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
             }
@@ -183,14 +196,11 @@ impl<S: ClientStream> Driver<S> {
     fn open(&mut self, name: &str, now: Instant) {
         let broker = std::sync::Arc::clone(&self.shared.broker);
         let Some(login) = self.logged_in.take() else {
-            return self.machine.open_refused(530, "nobody has logged in", now);
+            return self.machine.open_refused(530, "no user has logged in", now);
         };
         let admission = match broker.admit_login(&login, name) {
             Ok(admission) => admission,
-            Err(fault) => {
-                self.note_refused(0, &fault, now);
-                return self.machine.open_refused(fault.code, &fault.explanation, now);
-            }
+            Err(fault) => return self.tell_when_current(Verdict::OpenRefused(fault), now),
         };
         if !self.place.keep() {
             return self.machine.open_refused(530, "no room for more connections", now);
@@ -200,19 +210,8 @@ impl<S: ClientStream> Driver<S> {
             cancel_notify: self.machine.client_capabilities().consumer_cancel_notify(),
             impersonator: false,
         };
-        let frame_max = self.machine.frame_max() as usize;
-        let details = ConnectionDetails {
-            channel_max: self.machine.channel_max(),
-            heartbeat_s: self.machine.heartbeat_s().try_into().unwrap_or(u16::MAX),
-            ..self.newcomer.take().map(|newcomer| newcomer.details).unwrap_or_default()
-        };
-        self.machine.open_accepted(now);
-        self.collect_output();
-        let mut session = broker.open_connection(admission, identity, frame_max, details);
-        session.notify_when_durable(self.confirmer(session.outbox()));
-        self.session = Some(session);
-        self.look_for_expiry(now);
-        tracing::debug!(peer = %self.peer, vhost = name, "connection open");
+        tracing::debug!(peer = %self.peer, vhost = name, "vhost opened");
+        self.tell_when_current(Verdict::Opened(admission, identity), now);
     }
 
     /// Has what came so far take effect on a connection that ends: no one is left to be told what goes wrong.
@@ -222,15 +221,20 @@ impl<S: ClientStream> Driver<S> {
         aside(takes_long, || drop(session.flush(batch)));
     }
 
-    fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) {
-        let Some(session) = &mut self.session else { return };
+    /// Ends a channel, behind what was published before.
+    ///
+    /// # Errors
+    /// If some of that could not be taken. It may be another channel's, so the connection has to end:
+    /// what follows on that channel would be confirmed together with it.
+    fn close_channel(&mut self, channel: u16, batch: &mut Batch<'_>) -> Result<(), Fault> {
+        let Some(session) = &mut self.session else { return Ok(()) };
         self.budget.note_request();
         let takes_long = batch.takes_long() || session.takes_long_to_close(channel);
         aside(takes_long, || {
-            // What was published before the close still counts; what fails now fails with the channel.
-            let _ = session.flush(batch);
+            let flushed = session.flush(batch);
             session.close_channel(channel);
-        });
+            flushed.map(drop)
+        })
     }
 
     /// Closes the channel, or the connection, for a fault.
@@ -247,12 +251,20 @@ impl<S: ClientStream> Driver<S> {
             self.flush_for_good(batch);
             return self.connection_fault(fault, method, now);
         }
-        self.close_channel(channel, batch);
-        self.machine.channel_error(channel, fault.code, &fault.explanation, method, now);
+        match self.close_channel(channel, batch) {
+            Ok(()) => {
+                if let Some(session) = &mut self.session {
+                    // The reason tells of what there is, or is not.
+                    session.hold_answer(channel);
+                }
+                self.machine.channel_error(channel, fault.code, &fault.explanation, method, now);
+            }
+            Err(fault) => self.connection_fault(&fault, (0, 0), now),
+        }
     }
 
     /// Tells the log what is refused, as far as it is not too much.
-    fn note_refused(&mut self, channel: u16, fault: &Fault, now: Instant) {
+    pub(super) fn note_refused(&mut self, channel: u16, fault: impl Display, now: Instant) {
         let throttle = &self.shared.throttles.refused;
         if let Some(suppressed) = throttle.allow_own(&mut self.refusals, now) {
             tracing::info!(peer = %self.peer, channel, %fault, suppressed, "refused");
@@ -263,6 +275,8 @@ impl<S: ClientStream> Driver<S> {
     pub(super) fn fail_channel(&mut self, channel: u16, fault: &Fault) {
         self.fault(channel, fault, (0, 0), &mut Batch::default(), clock::now());
         self.collect_output();
+        // No request has come, behind which it would be seen what the reason waits for.
+        self.session.iter_mut().for_each(Session::confirm_durable);
     }
 
     pub(super) fn connection_fault(&mut self, fault: &Fault, method: (u16, u16), now: Instant) {

@@ -2,13 +2,14 @@
 //!
 //! Where messages come one by one, each confirm would cost two changes of threads after its sync: to
 //! a worker of the runtime, and to a second one that the runtime wakes beside it. So the log thread,
-//! while nobody else waits for it, writes the confirm to the socket before it goes to sleep. It never
+//! while no thread waits for it, writes the confirm to the socket before it goes to sleep. It never
 //! waits: if the connection's task is at work, or the socket takes no more, that task is woken as
 //! for anything else. Nor does a fault of one connection reach the log thread: streams other than
 //! sockets are left to their tasks, and a panic ends the connection alone.
 
 use super::{ClientStream, Driver};
 use courser_broker::Outbox;
+use courser_store::critical::{self, Work};
 use courser_store::{InPlace, Waiter};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,6 +24,7 @@ struct InlineConfirm<S> {
 
 impl<S: ClientStream> InPlace for InlineConfirm<S> {
     fn run(&self) -> bool {
+        let _confirm = critical::begin(Work::Confirm);
         // The last to let go of the driver drops it: that is within, too.
         let ran = catch_unwind(AssertUnwindSafe(|| {
             let Some(driver) = self.driver.upgrade() else { return true };
@@ -71,13 +73,13 @@ impl<S: ClientStream> Driver<S> {
             return true;
         }
         // The task registers its own waker when it finds that not all is sent.
-        let mut nobody = Context::from_waker(Waker::noop());
+        let mut no_waker = Context::from_waker(Waker::noop());
         while !self.sending.is_empty() {
-            if !matches!(self.poll_write(&mut nobody), Poll::Ready(Ok(()))) {
+            if !matches!(self.poll_write(&mut no_waker), Poll::Ready(Ok(()))) {
                 return false;
             }
         }
         self.note_sent();
-        matches!(self.poll_flush(&mut nobody), Ok(Poll::Ready(())))
+        matches!(self.poll_flush(&mut no_waker), Ok(Poll::Ready(())))
     }
 }

@@ -15,16 +15,18 @@ mod stream;
 mod tests;
 mod token;
 mod turns;
+mod verdict;
 mod write;
 
 use crate::clock::{self, Clock};
 use crate::login::{Logins, Pending, Renewal};
 use crate::peer::Peer;
 use crate::places::{Place, Places};
+use crate::service::stopped;
 use crate::suspension::Suspension;
 use crate::throttle::{Allowance, Throttles};
 use courser_auth::{Grant, Login};
-use courser_broker::admin::{ConnectionDetails, ConnectionState, TlsSession};
+use courser_broker::admin::{ConnectionDetails, ConnectionState, Held, TlsSession};
 use courser_broker::wire::{Cursor, WireBuffer};
 use courser_broker::{Broker, Budget, Session};
 use courser_connection::server::{Config as ConnectionConfig, Connection};
@@ -37,7 +39,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-pub(crate) use stream::ClientStream;
+pub(crate) use stream::{ClientStream, OfHttp};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 use turns::aside;
@@ -88,14 +90,16 @@ struct Driver<S> {
     is_over: bool,
     /// What it may do before others get their turn.
     budget: Budget,
-    /// In this turn, what had stopped for want of room has gone on.
+    /// In this turn, what had stopped has gone on.
     has_resumed: bool,
     /// The user who has logged in, until its session begins.
     logged_in: Option<Box<Login>>,
-    /// What the user may do, if it is somebody else than the accounts who says it.
+    /// What the user may do, if the accounts are not what says it.
     grant: Option<Arc<Grant>>,
     /// A login whose password is being checked; nothing is read until then.
     login: Option<Box<Pending>>,
+    /// What it is told of its login when that is certainly current.
+    untold: Option<Box<verdict::Untold>>,
     /// A token that is being looked at, in the place of the one that the user has logged in with.
     renewal: Option<Box<Renewal>>,
     /// When to look whether what the user has logged in with has expired.
@@ -111,7 +115,9 @@ struct Driver<S> {
     sending: WireBuffer,
     sent: Cursor,
     /// What the connection says before its session has begun and after it has ended.
-    tail: Vec<u8>,
+    tail: WireBuffer,
+    /// What the stream keeps of what it has taken.
+    kept_below: Held,
     timer: Pin<Box<Sleep>>,
     timer_at: Option<Instant>,
     paced: Option<Paced>,
@@ -123,11 +129,10 @@ struct Driver<S> {
     /// It is not read because of answers that are not sent yet.
     full_of_answers: bool,
     release_at: Option<Instant>,
-    /// Since when the socket has taken nothing of what is there to be sent.
+    /// Since when the socket has taken nothing of what is there to be sent, what the stream had passed on by then, and how long
+    /// that may last.
     stalled_at: Option<Instant>,
-    /// Bytes that the stream had passed on by then.
     passed_on: u64,
-    /// How long it may do that.
     send_timeout: Option<Duration>,
     /// The client has been told by the end of the stream that nothing more is said.
     output_shut: bool,
@@ -147,7 +152,7 @@ pub(crate) async fn serve<S: ClientStream>(
     let now = clock::now();
     let config = if peer.tls.is_some() { &shared.tls_connection } else { &shared.connection };
     let machine = Connection::new(Arc::clone(config), now);
-    // A pipe within the process is not read while its other end waits for somebody else.
+    // A pipe within the process is not read while its other end waits for something else.
     let send_timeout = shared.send_timeout.filter(|_| !place.is_own());
     let tls = peer.tls.as_ref().map(|tls| {
         let (session, certificate) = (tls.session.clone(), tls.certificate.clone());
@@ -155,6 +160,7 @@ pub(crate) async fn serve<S: ClientStream>(
     });
     let details = ConnectionDetails { name, tls, ..ConnectionDetails::default() };
     let newcomer = Newcomer::new(&shared.broker, details);
+    let kept_below = shared.broker.admin().hold_unsent();
     let driver = Arc::new_cyclic(|myself| {
         Mutex::new(Driver {
             myself: Weak::clone(myself),
@@ -171,6 +177,7 @@ pub(crate) async fn serve<S: ClientStream>(
             logged_in: None,
             grant: None,
             login: None,
+            untold: None,
             renewal: None,
             expires_at: None,
             refusals: Allowance::default(),
@@ -179,7 +186,8 @@ pub(crate) async fn serve<S: ClientStream>(
             is_deferred: false,
             sending: WireBuffer::default(),
             sent: Cursor::default(),
-            tail: Vec::new(),
+            tail: WireBuffer::default(),
+            kept_below,
             timer: Box::pin(tokio::time::sleep_until(now.into())),
             timer_at: None,
             paced: None,
@@ -199,7 +207,7 @@ pub(crate) async fn serve<S: ClientStream>(
     tokio::select! {
         biased;
         () = task.run() => {}
-        _ = stopping.changed() => {
+        () = stopped(&mut stopping) => {
             task.shut_down();
             task.run().await;
         }
@@ -234,17 +242,10 @@ impl<S: ClientStream> Task<S> {
         let driver = &mut *self.0.lock();
         driver.budget = Budget::begin();
         let text = driver.shared.farewell.get().unwrap_or(&SHUTDOWN);
+        driver.untold = None;
         driver.machine.shutdown(text, clock::now());
         driver.end_session();
         driver.collect_output();
-    }
-}
-
-impl<S> Drop for Task<S> {
-    fn drop(&mut self) {
-        // Whoever else has the driver now must not be the one to end its session.
-        let sessions = self.0.lock().take_sessions();
-        drop(sessions);
     }
 }
 
@@ -285,7 +286,10 @@ impl<S: ClientStream> Driver<S> {
                 self.end_session();
                 return Poll::Ready(());
             }
-            if self.poll_login(cx) || self.poll_renewal(cx) {
+            if self.poll_login(cx) || self.poll_verdict(cx) || self.poll_renewal(cx) {
+                continue;
+            }
+            if self.note_alarm() {
                 continue;
             }
             match self.poll_receive(cx) {
@@ -342,7 +346,7 @@ impl<S: ClientStream> Driver<S> {
                     true => ConnectionState::Blocked,
                     false => ConnectionState::Running,
                 });
-                self.machine.set_reading(!self.held_back, clock::now());
+                self.note_reading(clock::now());
             }
             // A timer that was just set has to be polled once to wake this task.
             return true;
@@ -377,20 +381,5 @@ impl<S: ClientStream> Driver<S> {
             self.collect_output();
         }
         true
-    }
-
-    /// An idle connection gives its buffers back.
-    fn release_buffers(&mut self) {
-        self.release_at = None;
-        if self.sending.is_empty() {
-            self.sending.release();
-        }
-        if self.carry.is_empty() {
-            self.carry = Vec::new();
-            self.count_incomplete(clock::now());
-        }
-        if let Some(session) = &mut self.session {
-            session.release_memory();
-        }
     }
 }

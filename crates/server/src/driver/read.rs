@@ -10,6 +10,7 @@ use courser_broker::admin::ConnectionState;
 use courser_broker::{Batch, Budget, Pace, Session};
 use courser_codec::Method;
 use courser_connection::server::Event;
+use courser_store::critical::{self, Work};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
@@ -35,8 +36,10 @@ impl<S: ClientStream> Driver<S> {
             // What it has sent was promised nothing, and its place is another client's.
             return Poll::Ready(Ok(0));
         }
-        let waits = self.login.is_some() || self.paced.is_some();
-        if waits || self.is_held_back() || self.has_unread_answers() {
+        let waits = self.login.is_some() || self.untold.is_some() || self.paced.is_some();
+        // A client that is gone sends no more than its socket still holds: that is read to its end.
+        let is_held_back = self.held_back && !self.stream.has_hung_up();
+        if waits || is_held_back || self.has_unread_answers() {
             return Poll::Pending;
         }
         if std::mem::take(&mut self.is_deferred) {
@@ -52,6 +55,7 @@ impl<S: ClientStream> Driver<S> {
             let is_new = self.newcomer.is_some();
             let most = if is_new { newcomer::READ_BYTES } else { READ_BYTES };
             let mut read = ReadBuf::new(&mut buffer[carried..carried + most]);
+            critical::check(Work::Socket);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             let count = read.filled().len();
             if count > 0 {
@@ -166,41 +170,53 @@ impl<S: ClientStream> Driver<S> {
     fn stop_reading(&mut self, pace: Pace, now: Instant) {
         self.note_state(ConnectionState::Flow);
         self.paced = Some(Paced::start(pace, &self.shared));
-        // A client that is not read is not to be missed for its heartbeats.
-        self.machine.set_reading(false, now);
+        self.note_reading(now);
     }
 
-    /// Whether an alarm keeps this connection from being read, and tells it when that changes.
-    fn is_held_back(&mut self) -> bool {
+    /// Takes note of whether the client is read now. One that is not is not to be missed for its heartbeats.
+    pub(super) fn note_reading(&mut self, now: Instant) {
+        let waits = self.untold.is_some() || self.paced.is_some();
+        let is_read = !waits && !self.held_back && !self.full_of_answers;
+        self.machine.set_reading(is_read, now);
+    }
+
+    /// Takes note of whether an alarm keeps this connection from being read. Returns whether that has changed: the client
+    /// is to be told at once.
+    pub(super) fn note_alarm(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
         let reason = session.hold_back();
-        if reason.is_some() != self.held_back {
-            self.held_back = reason.is_some();
-            match reason {
-                Some(reason) => self.machine.blocked(reason),
-                None => self.machine.unblocked(),
-            }
-            self.note_state(match self.held_back {
-                true => ConnectionState::Blocked,
-                false => ConnectionState::Running,
-            });
-            let now = clock::now();
-            self.machine.set_reading(!self.held_back, now);
-            self.hang_up_at = self.held_back.then(|| now + HANG_UP_INTERVAL);
-            self.collect_output();
+        if reason.is_some() == self.held_back {
+            return false;
         }
-        // A client that is gone sends no more than its socket still holds: that is read to its end.
-        self.held_back && !self.stream.has_hung_up()
+        self.held_back = reason.is_some();
+        match reason {
+            Some(reason) => self.machine.blocked(reason),
+            None => self.machine.unblocked(),
+        }
+        self.note_state(match self.held_back {
+            true => ConnectionState::Blocked,
+            false if self.paced.is_some() => ConnectionState::Flow,
+            false => ConnectionState::Running,
+        });
+        let now = clock::now();
+        self.note_reading(now);
+        self.hang_up_at = self.held_back.then(|| now + HANG_UP_INTERVAL);
+        self.collect_output();
+        true
     }
 
     /// Whether the client does not take the answers to what it has asked: it gets to ask more when
     /// it does, or when the store has what they tell of, so that they can't fill the memory. Called
     /// when the socket has taken what it can.
     fn has_unread_answers(&mut self) -> bool {
-        self.full_of_answers = self.session.as_ref().is_some_and(|session| {
-            let may_be = !self.sending.is_empty() || session.holds_answers();
+        let is_full = self.session.as_ref().is_some_and(|session| {
+            let may_be = !self.sending.is_empty() || session.holds_back();
             may_be && session.outbox().is_full_of_answers()
         });
-        self.full_of_answers
+        if is_full != self.full_of_answers {
+            self.full_of_answers = is_full;
+            self.note_reading(clock::now());
+        }
+        is_full
     }
 }

@@ -1,14 +1,22 @@
 //! What the driver asks of a client's connection besides its bytes.
 
+use crate::inside::PIPE_BYTES;
 use crate::tls::TlsStream;
 use crate::websocket::WebSocket;
 use courser_cluster::transport::Stream as NodeStream;
-use courser_management::Upgraded;
+use courser_management::{ClientTls, Upgraded};
 use std::future::Future;
-use std::pin::pin;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, Interest};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, Interest, ReadBuf};
 use tokio::net::TcpStream;
+
+/// What the library takes to be encrypted before it waits for the socket, with what it adds to each record.
+const TLS_KEEPS_BYTES: usize = 66 * 1024;
 
 /// A client's connection.
 pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
@@ -23,14 +31,25 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
         false
     }
 
-    /// Bytes that have gone on, where the stream keeps a part of what it has taken, and takes more when all of that has gone.
+    /// Bytes that have gone on, where the stream keeps a part of what it has taken: a client that takes some of that does its
+    /// part, though the stream takes no more or is not flushed yet.
     fn passed_on(&self) -> u64 {
+        0
+    }
+
+    /// Bytes that it may keep of what it has taken while it can't pass them on.
+    fn keeps(&self) -> usize {
         0
     }
 
     /// Has what the other end has not taken thrown away with the stream. The node that passes the stream on learns of the end
     /// by that: behind what a client does not take it would never come.
     fn throw_away_unsent(&self) {}
+
+    /// Its file descriptor, where that is one of a connection between nodes.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
 }
 
 impl ClientStream for TcpStream {
@@ -55,6 +74,14 @@ impl ClientStream for TlsStream {
     fn has_hung_up(&self) -> bool {
         self.socket().has_hung_up()
     }
+
+    fn passed_on(&self) -> u64 {
+        self.written()
+    }
+
+    fn keeps(&self) -> usize {
+        TLS_KEEPS_BYTES
+    }
 }
 
 impl ClientStream for NodeStream {
@@ -66,9 +93,21 @@ impl ClientStream for NodeStream {
         self.socket().has_hung_up()
     }
 
+    fn passed_on(&self) -> u64 {
+        NodeStream::passed_on(self)
+    }
+
+    fn keeps(&self) -> usize {
+        if let NodeStream::Secured(_) = self { TLS_KEEPS_BYTES } else { 0 }
+    }
+
     fn throw_away_unsent(&self) {
         // If that fails, the stream has ended.
         let _ = self.socket().set_zero_linger();
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.socket().as_raw_fd())
     }
 }
 
@@ -85,19 +124,95 @@ impl ClientStream for Box<dyn ClientStream> {
         (**self).passed_on()
     }
 
+    fn keeps(&self) -> usize {
+        (**self).keeps()
+    }
+
     fn throw_away_unsent(&self) {
         (**self).throw_away_unsent();
     }
-}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> ClientStream for WebSocket<S> {
-    fn passed_on(&self) -> u64 {
-        self.taken()
+    fn descriptor(&self) -> Option<RawFd> {
+        (**self).descriptor()
     }
 }
 
-/// By way of another node.
-impl ClientStream for Upgraded {}
+impl<S: ClientStream> ClientStream for WebSocket<S> {
+    fn passed_on(&self) -> u64 {
+        self.taken()
+    }
+
+    fn keeps(&self) -> usize {
+        self.unsent_bytes()
+    }
+}
+
+/// A connection that was one for HTTP, at this node or at another one.
+pub(crate) struct OfHttp {
+    stream: Upgraded,
+    /// What is known of the TLS below, if there is some.
+    tls: Option<Arc<ClientTls>>,
+}
+
+impl OfHttp {
+    pub fn new(stream: Upgraded, tls: Option<Arc<ClientTls>>) -> Self {
+        OfHttp { stream, tls }
+    }
+}
+
+impl ClientStream for OfHttp {
+    fn passed_on(&self) -> u64 {
+        self.tls.as_ref().map_or(0, |tls| tls.taken.load(Ordering::Relaxed))
+    }
+
+    fn keeps(&self) -> usize {
+        if self.tls.is_some() { TLS_KEEPS_BYTES } else { 0 }
+    }
+}
+
+impl AsyncRead for OfHttp {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for OfHttp {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
 
 /// A pipe within the process.
-impl ClientStream for DuplexStream {}
+impl ClientStream for DuplexStream {
+    fn keeps(&self) -> usize {
+        PIPE_BYTES
+    }
+}

@@ -1,7 +1,11 @@
 //! Connections whose streams are not what they should be.
 
+mod alarms;
 mod failing_calls;
+mod failing_store;
+mod held_reasons;
 mod newcomers;
+mod slow_readers;
 mod turns;
 
 use super::{ClientStream, serve};

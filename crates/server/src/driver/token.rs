@@ -19,7 +19,7 @@ const LOOK_AFTER_MAX: Duration = Duration::from_secs(60);
 impl<S: ClientStream> Driver<S> {
     pub(super) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>, now: Instant) {
         let Some(grant) = self.grant.as_ref().filter(|grant| grant.is_renewable()) else {
-            // Passwords do not expire; whoever renews one is told that it is fine.
+            // Passwords do not expire; a client that renews one is told that it is fine.
             return self.secret_updated();
         };
         if self.renewal.is_some() {
@@ -85,8 +85,8 @@ impl<S: ClientStream> Driver<S> {
             return self.look_for_expiry(now);
         }
         self.expires_at = None;
-        self.renewal = None;
-        if self.session.is_none() {
+        // The new token has come in time. When it is decided whether it is good, the clock is looked at again.
+        if self.session.is_none() || self.renewal.is_some() {
             return;
         }
         tracing::info!(peer = %self.peer, "connection closed: what its user logged in with has expired");

@@ -1,7 +1,8 @@
 //! The turns of a connection: how much it does before others on the same thread have theirs.
 
-use super::{ClientStream, Driver};
+use super::{ClientStream, Driver, Task};
 use courser_broker::{Budget, Session};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -10,6 +11,20 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 pub(super) fn aside<T>(takes_long: bool, work: impl FnOnce() -> T) -> T {
     let several = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
     if takes_long && several() { tokio::task::block_in_place(work) } else { work() }
+}
+
+impl<S> Drop for Task<S> {
+    fn drop(&mut self) {
+        // Another thread that has the driver now must not be the one to end its session.
+        let (sessions, broker) = {
+            let mut driver = self.0.lock();
+            driver.forget_unsent();
+            (driver.take_sessions(), Arc::clone(&driver.shared.broker))
+        };
+        drop(sessions);
+        // What was not sent may have raised one.
+        broker.check_alarms();
+    }
 }
 
 impl<S> Driver<S> {

@@ -2,6 +2,7 @@
 
 use super::{BUFFERS_KEPT, ClientStream, Driver};
 use crate::clock;
+use courser_store::critical::{self, Work};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,6 +10,15 @@ use std::time::Instant;
 
 /// Pieces handed to the system in one write.
 const SLICES_MAX: usize = 64;
+
+impl<S> Driver<S> {
+    /// The connection is over: nothing more is sent.
+    pub(super) fn forget_unsent(&mut self) {
+        self.sending.release();
+        self.tail.release();
+        self.kept_below.set(0);
+    }
+}
 
 impl<S: ClientStream> Driver<S> {
     /// Sends until nothing is left or the socket takes no more. Returns whether all has been sent:
@@ -30,11 +40,19 @@ impl<S: ClientStream> Driver<S> {
         }
         let sent_all = sent_all && self.poll_flush(cx)?.is_ready();
         match sent_all {
-            // A flush may end without anything more to write.
-            true => self.stalled_at = None,
+            true => self.note_all_sent(),
             false => self.note_stalled(),
         }
         Ok(sent_all)
+    }
+
+    /// Nothing is left to be sent. A flush may end without anything more to write.
+    fn note_all_sent(&mut self) {
+        self.stalled_at = None;
+        self.kept_below.set(0);
+        if self.shared.broker.alarm().is_some() {
+            self.release_sent();
+        }
     }
 
     /// Not all of what there is can be sent now.
@@ -43,9 +61,38 @@ impl<S: ClientStream> Driver<S> {
         if self.stalled_at.is_none() || passed_on != self.passed_on {
             (self.stalled_at, self.passed_on) = (Some(clock::now()), passed_on);
         }
+        self.kept_below.set(self.stream.keeps());
+        self.shared.broker.check_alarms();
+    }
+
+    /// An idle connection gives its buffers back.
+    pub(super) fn release_buffers(&mut self) {
+        self.release_at = None;
+        if self.carry.is_empty() {
+            self.carry = Vec::new();
+            self.count_incomplete(clock::now());
+        }
+        if let Some(session) = &mut self.session {
+            session.release_memory();
+        }
+        self.release_sent();
+    }
+
+    /// Gives back the memory of what has been sent, which may end an alarm.
+    fn release_sent(&mut self) {
+        if self.sending.is_empty() {
+            self.sending.release();
+        }
+        if let Some(session) = &self.session {
+            session.outbox().release_memory();
+        }
+        if self.shared.broker.alarm().is_some() {
+            self.shared.broker.check_alarms();
+        }
     }
 
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        critical::check(Work::Socket);
         match Pin::new(&mut self.stream).poll_flush(cx) {
             Poll::Ready(flushed) => flushed.map(Poll::Ready),
             Poll::Pending => Ok(Poll::Pending),
@@ -61,6 +108,7 @@ impl<S: ClientStream> Driver<S> {
 
     /// Sends some of the lot that has been taken from the outbox.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        critical::check(Work::Socket);
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
         let filled = self.sending.slices_from(&self.sent, &mut slices);
         let stream = Pin::new(&mut self.stream);
@@ -82,8 +130,7 @@ impl<S: ClientStream> Driver<S> {
     fn refill(&mut self) -> bool {
         if self.session.is_some() && self.sending.is_empty() && !self.tail.is_empty() {
             // What was said before the session began, such as that it has.
-            self.sending.bytes_mut().append(&mut self.tail);
-            self.tail = Vec::new();
+            self.sending.append(std::mem::take(&mut self.tail));
             return true;
         }
         // What has had its turn while nothing was to be sent is taken at once.
@@ -104,8 +151,7 @@ impl<S: ClientStream> Driver<S> {
             }
         }
         if self.sending.is_empty() && !self.tail.is_empty() {
-            self.sending.bytes_mut().append(&mut self.tail);
-            self.tail = Vec::new();
+            self.sending.append(std::mem::take(&mut self.tail));
         }
         !self.sending.is_empty()
     }
@@ -120,7 +166,7 @@ impl<S: ClientStream> Driver<S> {
             Some(session) => {
                 session.outbox().lock().put_frames(output);
             }
-            None => self.tail.extend_from_slice(output),
+            None => self.tail.put_frames(output),
         }
         *output = Vec::new();
     }

@@ -2,6 +2,7 @@
 
 mod turn;
 
+use super::route::Route;
 use super::wire::Wire;
 use super::world::World;
 use crate::clock;
@@ -19,6 +20,8 @@ use tokio::time::{Instant, Sleep};
 const CHANNEL: u16 = 1;
 /// One without confirms.
 const FLOOD_CHANNEL: u16 = 2;
+/// How long a message of a WebSocket may take to come whole, where the network is slow.
+const MESSAGE_TIME: Duration = Duration::from_secs(20);
 /// Bytes of the number that a message begins with.
 const NUMBER_BYTES: usize = 8;
 
@@ -39,21 +42,29 @@ pub(super) struct Client {
     pub world: Arc<World>,
     pub name: String,
     wire: Box<dyn Wire>,
+    route: Route,
     machine: Connection,
     input: Vec<u8>,
     output: VecDeque<u8>,
     /// Bytes that it reads before it stops.
     to_read: usize,
     pub is_reading: bool,
+    /// When it has last read something, or begun to.
+    read_at: Instant,
     /// It says nothing by itself.
     pub is_silent: bool,
-    is_open: bool,
+    /// When it was let in.
+    let_in_at: Option<Instant>,
+    /// The broker has said that it reads nothing more of it for now, and when it has said that it does again.
+    is_blocked: bool,
+    unblocked_at: Instant,
     channels: u16,
     /// What it has published and not heard of, and since when.
     unconfirmed: BTreeMap<u64, (u64, Instant)>,
     unacknowledged: VecDeque<Unacknowledged>,
     /// Requests that are not answered.
     requests: usize,
+    asked_at: Instant,
     answered_at: Instant,
     /// When the network has last taken something of it.
     wrote_at: Instant,
@@ -67,24 +78,34 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub fn new(world: &Arc<World>, name: String, wire: Box<dyn Wire>, heartbeat_s: u16) -> Self {
+    pub fn new(
+        world: &Arc<World>,
+        name: String,
+        (wire, route): (Box<dyn Wire>, Route),
+        heartbeat_s: u16,
+    ) -> Self {
         let config =
             Config { credentials: Credentials::Anonymous, heartbeat_s, ..Config::default() };
         Client {
             world: Arc::clone(world),
             name,
             wire,
+            route,
             machine: Connection::new(Arc::new(config), clock::now()),
             input: Vec::new(),
             output: VecDeque::new(),
             to_read: usize::MAX,
             is_reading: true,
+            read_at: Instant::now(),
             is_silent: false,
-            is_open: false,
+            let_in_at: None,
+            is_blocked: false,
+            unblocked_at: Instant::now(),
             channels: 0,
             unconfirmed: BTreeMap::new(),
             unacknowledged: VecDeque::new(),
             requests: 0,
+            asked_at: Instant::now(),
             answered_at: Instant::now(),
             wrote_at: Instant::now(),
             unsent_since: None,
@@ -96,7 +117,7 @@ impl Client {
 
     /// Logs in and opens its channel, with confirms.
     pub async fn open(&mut self) -> Lives<()> {
-        self.wait("to be let in", |client| client.is_open).await?;
+        self.wait("to be let in", |client| client.let_in_at.is_some()).await?;
         self.open_channel().await?;
         let select = confirm::Select { nowait: false };
         self.request(&Method::ConfirmSelect(select)).await
@@ -120,7 +141,12 @@ impl Client {
     }
 
     fn is_too_long(&self, since: Instant) -> bool {
-        since.elapsed() >= self.world.limit_since(since)
+        let since = since.max(self.unblocked_at);
+        let limit = match self.let_in_at {
+            Some(_) => self.world.limit_since(since),
+            None => self.world.limit_to_enter(since),
+        };
+        !self.is_blocked && since.elapsed() >= limit
     }
 
     /// Asks for something, and waits for the answer.
@@ -138,6 +164,7 @@ impl Client {
             self.answered_at = Instant::now();
         }
         self.requests += 1;
+        self.asked_at = Instant::now();
         self.say(method);
     }
 
@@ -174,7 +201,7 @@ impl Client {
 
     /// Publishes a message of its own, and takes note if it is one that must not be lost.
     pub fn publish(&mut self, name: &str, bytes: usize, is_persistent: bool) {
-        let message = self.world.new_message(name);
+        let message = self.world.new_message(name, is_persistent);
         let mut body = message.to_be_bytes().to_vec();
         body.resize(bytes.max(NUMBER_BYTES), b'.');
         let publish =
@@ -287,11 +314,16 @@ impl Client {
 
     /// Has what was said while nothing was read count from now on.
     pub fn read_again(&mut self) {
-        self.is_reading = true;
+        (self.is_reading, self.read_at) = (true, Instant::now());
         (self.answered_at, self.wrote_at) = (Instant::now(), Instant::now());
         self.unsent_since = None;
         self.unconfirmed.values_mut().for_each(|(_, since)| *since = Instant::now());
         self.machine.set_reading(true, clock::now());
+    }
+
+    /// The broker reads what it says again.
+    fn unblocked(&mut self) {
+        (self.is_blocked, self.unblocked_at) = (false, Instant::now());
     }
 
     /// Reads so many bytes, as far as they come at once.
@@ -317,6 +349,9 @@ impl Client {
         if !self.is_reading || self.is_silent {
             return;
         }
+        if self.route.is_relayed {
+            self.check_ended();
+        }
         let published = self.unconfirmed.values().next().map(|(_, since)| *since);
         // What waits for the network was not published yet.
         let published = published.map(|since| since.max(self.wrote_at));
@@ -330,6 +365,18 @@ impl Client {
             if since.is_some_and(|since| self.is_too_long(since)) {
                 self.fail(&format!("waits for {what}"));
             }
+        }
+    }
+
+    /// Sees that it hears of it in time when it is served no more by way of another node.
+    fn check_ended(&self) {
+        let ended_at = self.let_in_at.and_then(|let_in_at| self.world.ended_for(let_in_at));
+        let mut limit = self.world.limit();
+        if self.route.is_web_socket {
+            limit += MESSAGE_TIME;
+        }
+        if ended_at.is_some_and(|at| at.max(self.read_at).elapsed() >= limit) {
+            self.fail("is passed on still");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What clients do, and what becomes of those that do not do their part.
 
 use super::client::{Client, Gone, Lives};
+use super::pages;
+use super::route::Route;
 use super::socket::{Cut, Network};
-use super::world::{END_LIMIT, QUEUES, Route, World};
+use super::world::{END_LIMIT, QUEUES, World};
 use courser_codec::{Method, ShortStr, basic};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,9 +63,12 @@ impl Conduct {
     }
 }
 
-/// The life of a client.
-pub(super) async fn live(world: Arc<World>, number: u64) {
-    tokio::time::sleep(world.chance.ms(0..=1000)).await;
+/// The life of a client, which comes after a while.
+pub(super) async fn live(world: Arc<World>, number: u64, comes_in: Duration) {
+    tokio::time::sleep(comes_in).await;
+    if world.chance.one_in(6) {
+        return pages::ask(world, number).await;
+    }
     let (conduct, route) = (Conduct::any(&world), Route::any(&world.chance));
     let name = format!("{number}, {conduct:?} by {route:?}");
     let mut network = world.network.clone();
@@ -74,9 +79,14 @@ pub(super) async fn live(world: Arc<World>, number: u64) {
         // More than is read at once is always there.
         network = Network { latency_ms: 0..=0, window: 64 << 10, segment: 2048, ..network };
     }
-    let (wire, cut) = world.connect(route, &network, &name).await;
+    let came_at = Instant::now();
+    let (wire, cut) = match world.connect(route, &network, &name).await {
+        Ok(connected) => connected,
+        Err(_) if world.may_end(route, came_at) => return,
+        Err(Gone(why)) => panic!("{name}: it is not let in at {:?}: {why}", world.age()),
+    };
     let heartbeat_s = conduct.heartbeat_s(route, &world);
-    let mut client = Client::new(&world, name.clone(), wire, heartbeat_s);
+    let mut client = Client::new(&world, name.clone(), (wire, route), heartbeat_s);
     let life = match conduct {
         Conduct::Good => good(&mut client).await,
         Conduct::Slow => slow(&mut client, route, &network, &cut).await,
@@ -84,7 +94,7 @@ pub(super) async fn live(world: Arc<World>, number: u64) {
         other => return end_badly(other, client, heartbeat_s, cut).await,
     };
     if let Err(Gone(why)) = life
-        && !world.may_end(route)
+        && !world.may_end(route, came_at)
     {
         panic!("{name}: its connection is gone at {:?}: {why}", world.age());
     }

@@ -151,6 +151,11 @@ impl Cut {
         self.0[0].lock().has_hung_up()
     }
 
+    /// Whether the socket is there no more.
+    pub fn is_let_go(&self) -> bool {
+        self.0[0].lock().is_reader_gone
+    }
+
     /// So many bytes get through to the socket in a second from now on.
     pub fn slow_down(&self, rate: usize) {
         self.0[0].lock().rate = rate;

@@ -6,7 +6,7 @@ use futures_util::{Sink, Stream};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -21,21 +21,40 @@ pub(super) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl Wire for Socket {}
 
+/// What a client asks for that wants a connection over which requests come to become a WebSocket.
+const UPGRADE: &[u8] =
+    b"GET /ws/amqp HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/// Has a connection over which requests come become a WebSocket.
+pub(super) async fn upgrade(socket: &mut Socket) -> io::Result<()> {
+    socket.write_all(UPGRADE).await?;
+    let mut head = Vec::new();
+    // What follows is the WebSocket's.
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await?);
+    }
+    match head.starts_with(b"HTTP/1.1 101 ") {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&head).into_owned())),
+    }
+}
+
 /// A client's end of a WebSocket whose handshake is done.
-pub(super) struct ClientWebSocket {
-    socket: WebSocketStream<Socket>,
+pub(crate) struct ClientWebSocket<S> {
+    socket: WebSocketStream<S>,
     received: Bytes,
 }
 
-impl ClientWebSocket {
-    pub async fn new(socket: Socket) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> ClientWebSocket<S> {
+    pub async fn new(socket: S) -> Self {
         let config = WebSocketConfig::default().read_buffer_size(READ_BYTES);
         let socket = WebSocketStream::from_raw_socket(socket, Role::Client, Some(config)).await;
         ClientWebSocket { socket, received: Bytes::new() }
     }
 }
 
-impl Wire for ClientWebSocket {}
+impl Wire for ClientWebSocket<Socket> {}
 
 fn into_io(error: Error) -> io::Error {
     match error {
@@ -44,7 +63,7 @@ fn into_io(error: Error) -> io::Error {
     }
 }
 
-impl AsyncRead for ClientWebSocket {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientWebSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,7 +84,7 @@ impl AsyncRead for ClientWebSocket {
     }
 }
 
-impl AsyncWrite for ClientWebSocket {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientWebSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,32 +1,25 @@
 //! A broker, the ways that lead to it, and what is known of all messages.
 
 use super::chance::{Chance, Overtaken};
-use super::disk::SlowStore;
+use super::client::{Gone, Lives};
+use super::disk::Kind;
+use super::led::Led;
+use super::nodes::{Follower, Lead, PassedOn};
+use super::route::Route;
 use super::signal::Signal;
 use super::socket::{Cut, Network, Socket};
-use super::wire::{ClientWebSocket, Wire};
-use crate::accounts::GUEST;
+use super::wire::{ClientWebSocket, Wire, upgrade};
 use crate::clock::Clock;
-use crate::cluster::{Newcomer, pass_on, serve_elsewhere};
-use crate::config::Config;
+use crate::cluster::{Newcomer, serve_elsewhere};
 use crate::driver::{self, ClientStream, Shared};
 use crate::inside::INSIDE;
-use crate::login::{Elsewhere, Logins};
-use crate::negotiated;
-use crate::notices::Notices;
-use crate::places::{Admission, Places};
-use crate::suspension::Suspension;
-use crate::throttle::Throttles;
-use crate::timers;
+use crate::places::Admission;
 use crate::websocket::WebSocket;
-use courser_auth::{PasswordHash, Tags, User};
-use courser_broker::{Broker, Limits};
-use courser_store::MemoryGauge;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -36,7 +29,7 @@ use tokio::time::Instant;
 /// Queues whose messages are acknowledged.
 pub(super) const QUEUES: [&str; 3] = ["a", "b", "c"];
 /// Connections that there may be: more than there are.
-const PLACES: usize = 100;
+pub(super) const PLACES: usize = 100;
 /// Milliseconds since 1970 when a world begins.
 const BEGINNING_MS: u64 = 1_800_000_000_000;
 /// What all that happens between a client and the broker takes together, where the network and the disk are quick. Buffers that
@@ -48,38 +41,11 @@ const SLOW_LIMIT: Duration = Duration::from_secs(20);
 /// what they wait for.
 pub(super) const END_LIMIT: Duration = Duration::from_secs(240);
 
-/// On what a client comes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Route {
-    pub is_web_socket: bool,
-    /// Another node passes it on.
-    pub is_relayed: bool,
-    /// Another broker serves it than the one that logs it in.
-    pub is_redirected: bool,
-}
-
-impl Route {
-    pub fn any(chance: &Chance) -> Self {
-        Route {
-            is_web_socket: chance.one_in(2),
-            is_relayed: chance.one_in(2),
-            is_redirected: chance.one_in(3),
-        }
-    }
-
-    /// Bytes that wait between the broker and a client, at most: those in the windows, of a relay, and of a message of a
-    /// WebSocket, which is not taken in part.
-    pub fn bytes_on_its_way(self, network: &Network) -> usize {
-        let windows = network.window * if self.is_relayed { 2 } else { 1 };
-        let of_relay = if self.is_relayed { 64 << 10 } else { 0 };
-        windows + of_relay + if self.is_web_socket { 80 << 10 } else { 0 }
-    }
-}
-
 /// What is known of a message.
 #[derive(Default)]
 struct Message {
     queue: String,
+    is_persistent: bool,
     is_confirmed: bool,
     is_settled: bool,
 }
@@ -90,23 +56,21 @@ pub(super) struct World {
     pub network: Network,
     begun: Instant,
     is_quick: bool,
-    /// The broker that all clients come to, and the one that serves those that are redirected.
-    pub brokers: [Arc<Shared>; 2],
-    stop: Signal,
-    /// For what does not end with a stop, as others are served after it.
-    ends: watch::Sender<bool>,
-    /// Places at the node that passes clients on.
-    follower: Arc<Places>,
-    /// Whether the broker's node leads.
-    leads: Signal,
-    /// The connections between the nodes.
-    tunnels: Mutex<Vec<Cut>>,
+    pub(super) clock: Clock,
+    /// Other nodes have copies of the brokers' logs.
+    pub(super) is_copied: bool,
+    /// What leads now, and what has led before.
+    pub(super) leads: Mutex<Vec<Lead>>,
+    pub(super) follower: Follower,
     messages: Mutex<BTreeMap<u64, Message>>,
     tasks: Mutex<Vec<(String, JoinHandle<()>)>>,
     stopped_at: Mutex<Option<Instant>>,
-    /// Since when the node is cut off, and since when that is known.
-    cut_at: Mutex<Option<Instant>>,
-    lost_at: Mutex<Option<Instant>>,
+    /// Since when the first node that leads can't lead any more, whether nothing is heard of it, since when it is known that it does
+    /// not lead, and since when it is known that another one does.
+    pub(super) cut_at: Mutex<Option<Instant>>,
+    pub(super) is_silent: Mutex<bool>,
+    pub(super) lost_at: Mutex<Option<Instant>>,
+    pub(super) moved_at: Mutex<Option<Instant>>,
 }
 
 impl World {
@@ -123,35 +87,44 @@ impl World {
         };
         let sync_ms = if is_quick { 0..=10 } else { 0..=chance.within(10..=400) };
         let clock = Clock::of(move || BEGINNING_MS + begun.elapsed().as_millis() as u64);
-        let brokers = [(); 2].map(|()| {
-            let gauge = Arc::new(MemoryGauge::default());
-            let store = SlowStore::new(&gauge, &chance, sync_ms.clone(), chance.within(2..=100));
-            let broker = Broker::new(store, gauge, Limits::default(), chance.number());
-            broker.set_time(clock.now_ms());
-            Arc::new(shared(broker, &clock))
-        });
-        let world = Arc::new(World {
+        let kind = Kind::any(&chance, sync_ms);
+        let is_copied = kind.is_copied;
+        let brokers = [(); 2].map(|()| Led::first(&chance, &kind, &clock));
+        Arc::new(World {
             chance,
             network,
             begun,
             is_quick,
-            brokers,
-            stop: Signal::new(false),
-            ends: watch::Sender::new(false),
-            follower: Arc::new(Places::new(PLACES)),
-            leads: Signal::new(true),
-            tunnels: Mutex::default(),
+            clock,
+            is_copied,
+            leads: Mutex::new(vec![Lead { brokers, stop: Arc::new(Signal::new(false)) }]),
+            follower: Follower::new(),
             messages: Mutex::default(),
             tasks: Mutex::default(),
             stopped_at: Mutex::default(),
             cut_at: Mutex::default(),
+            is_silent: Mutex::default(),
             lost_at: Mutex::default(),
-        });
-        for shared in &world.brokers {
-            let broker = Arc::clone(&shared.broker);
-            tokio::spawn(timers::run(broker, clock.clone(), world.ends.subscribe()));
-        }
-        world
+            moved_at: Mutex::default(),
+        })
+    }
+
+    /// The brokers that are in their places now.
+    pub fn brokers(&self) -> [Arc<Shared>; 2] {
+        self.led().map(|led| led.shared)
+    }
+
+    pub(super) fn led(&self) -> [Led; 2] {
+        self.last_lead().brokers
+    }
+
+    fn last_lead(&self) -> Lead {
+        self.leads.lock().last().expect("there is one from the beginning").clone()
+    }
+
+    /// One of those that have led.
+    pub(super) fn lead(&self, number: usize) -> Lead {
+        self.leads.lock()[number].clone()
     }
 
     pub fn age(&self) -> Duration {
@@ -182,35 +155,57 @@ impl World {
         abort
     }
 
+    /// Runs a task that looks at something.
+    pub(super) fn watch(&self, name: String, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.lock().push((name, tokio::spawn(task)));
+    }
+
     /// A new connection of a client.
     pub async fn connect(
-        &self,
+        self: &Arc<Self>,
         route: Route,
         network: &Network,
         name: &str,
-    ) -> (Box<dyn Wire>, Cut) {
-        let (client, mut server) = network.connect();
-        if route.is_relayed {
-            let (to_node, from_follower) = network.connect();
-            self.tunnels.lock().push(to_node.cutter());
-            self.relay(server, to_node, name);
-            server = from_follower;
+    ) -> Lives<(Box<dyn Wire>, Cut)> {
+        let (mut client, server) = network.connect();
+        match route {
+            Route { is_relayed: false, .. } => self.serve(server, route, name),
+            Route { is_web_socket: true, .. } => {
+                self.pass_on((server, network), PassedOn::Http, name);
+                self.upgraded(&mut client).await?;
+            }
+            Route { is_redirected: true, .. } => {
+                self.pass_on((server, network), PassedOn::Redirected, name)
+            }
+            _ => self.pass_on((server, network), PassedOn::Amqp, name),
         }
-        self.serve(server, route, name);
         let cutter = client.cutter();
         let wire: Box<dyn Wire> = match route.is_web_socket {
             true => Box::new(ClientWebSocket::new(client).await),
             false => Box::new(client),
         };
-        (wire, cutter)
+        Ok((wire, cutter))
+    }
+
+    /// Has a connection over which requests come become a WebSocket.
+    async fn upgraded(&self, client: &mut Socket) -> Lives<()> {
+        let (since, mut upgrading) = (Instant::now(), std::pin::pin!(upgrade(client)));
+        loop {
+            match tokio::time::timeout(self.limit(), upgrading.as_mut()).await {
+                Ok(upgraded) => return upgraded.map_err(|error| Gone(error.to_string())),
+                Err(_) if since.elapsed() < self.limit_to_enter(since) => {}
+                Err(_) => panic!("a client waits for its WebSocket at {:?}", self.age()),
+            }
+        }
     }
 
     fn serve(&self, socket: Socket, route: Route, name: &str) {
-        let [home, away] =
-            self.brokers.each_ref().map(|shared| (Arc::clone(shared), self.stop.subscribe()));
+        let Lead { brokers, stop } = self.last_lead();
+        let [home, away] = brokers.map(|led| (led.shared, stop.subscribe()));
         let deciding = self.chance.ms(0..=50);
         let name = name.to_owned();
-        let admission = self.brokers[0].places.admit(|place| {
+        let places = Arc::clone(&home.0.places);
+        let admission = places.admit(|place| {
             self.spawn(format!("the connection of {name}"), async move {
                 let client = Newcomer { peer: INSIDE, place, name };
                 let frame_max = home.0.connection.frame_max;
@@ -233,51 +228,66 @@ impl World {
         assert_eq!(admission, Admission::Admitted);
     }
 
-    /// Passes a client on, as a node does that does not lead.
-    fn relay(&self, mut client: Socket, mut node: Socket, name: &str) {
-        let (mut leads, send_timeout) = (self.leads.subscribe(), self.brokers[0].send_timeout);
-        let admission = self.follower.admit(|mut place| {
-            self.spawn(format!("the relay of {name}"), async move {
-                tokio::select! {
-                    biased;
-                    _ = pass_on(&mut client, &mut node, &mut place, send_timeout) => {}
-                    _ = leads.wait_for(|leads| !leads) => {}
-                }
-            })
-        });
-        assert_eq!(admission, Admission::Admitted);
-    }
-
     /// Stops the broker.
     pub fn stop(&self) {
         *self.stopped_at.lock() = Some(Instant::now());
-        self.stop.send(true);
+        self.last_lead().stop.send(true);
     }
 
-    /// Has the broker's node vanish from the cluster, and its lead after a while.
-    pub async fn vanish(&self) {
-        *self.cut_at.lock() = Some(Instant::now());
-        self.tunnels.lock().iter().for_each(Cut::cut);
-        tokio::time::sleep(self.chance.ms(0..=3000)).await;
-        *self.lost_at.lock() = Some(Instant::now());
-        self.leads.send(false);
+    /// Whether clients that have come then on this way may find that their connections are gone.
+    pub fn may_end(&self, route: Route, came_at: Instant) -> bool {
+        let [cut, lost, moved] = [&self.cut_at, &self.lost_at, &self.moved_at].map(|at| *at.lock());
+        // Those that know that no node leads wait until one does, or a request no longer than it may.
+        let waits = route.is_relayed && !route.is_web_socket;
+        let knows = if waits { cut } else { moved };
+        let is_before = moved.is_none() || knows.is_none_or(|knows| came_at <= knows);
+        let is_ended =
+            if route.is_relayed { cut.is_some() } else { self.is_copied && lost.is_some() };
+        let is_follower_gone = route.is_relayed && self.follower.stopped_at().is_some();
+        self.stopped_at.lock().is_some() || is_follower_gone || is_ended && is_before
     }
 
-    /// Whether clients on this way may find that their connections are gone.
-    pub fn may_end(&self, route: Route) -> bool {
-        self.stopped_at.lock().is_some() || route.is_relayed && self.cut_at.lock().is_some()
+    /// Since when a client that was let in then, by way of another node, should know that it is served no more.
+    pub fn ended_for(&self, let_in_at: Instant) -> Option<Instant> {
+        let is_lost = self.cut_at.lock().is_some_and(|cut_at| let_in_at < cut_at);
+        let lost_at = self.lost_at.lock().filter(|_| is_lost);
+        let stopped_at = self.follower.stopped_at().filter(|stopped_at| let_in_at < *stopped_at);
+        lost_at.or(stopped_at)
     }
 
-    pub fn new_message(&self, queue: &str) -> u64 {
+    pub fn new_message(&self, queue: &str, is_persistent: bool) -> u64 {
         let mut messages = self.messages.lock();
         let number = messages.len() as u64;
-        messages.insert(number, Message { queue: queue.to_owned(), ..Message::default() });
+        messages.insert(
+            number,
+            Message { queue: queue.to_owned(), is_persistent, ..Message::default() },
+        );
         number
     }
 
     pub fn confirmed(&self, message: u64) {
         self.chance.note(message);
+        self.check_committed(message, "confirmed");
         self.messages.lock().entry(message).or_default().is_confirmed = true;
+    }
+
+    /// A message is handed to a client.
+    pub fn delivered(&self, message: u64) {
+        if self.is_copied {
+            self.check_committed(message, "delivered");
+        }
+    }
+
+    /// A question of then, by a client that was let in before, is answered that only the node that leads can answer.
+    pub fn answered(&self, let_in_at: Instant, asked_at: Instant) {
+        let is_by_next = self.moved_at.lock().is_some_and(|moved_at| let_in_at >= moved_at);
+        let is_known = is_by_next || self.cut_at.lock().is_none_or(|cut_at| asked_at < cut_at);
+        assert!(!self.is_copied || is_known, "a node that is cut off can't know this any more");
+    }
+
+    fn check_committed(&self, message: u64, what: &str) {
+        let is_committed = self.led().iter().all(|led| led.store.has_committed(message));
+        assert!(is_committed, "message {message} is {what}, and the next leader may not have it");
     }
 
     /// A message is acknowledged.
@@ -288,17 +298,26 @@ impl World {
 
     /// Messages that were confirmed, are in a queue whose messages are acknowledged, and were not.
     pub fn missing(&self) -> Vec<u64> {
-        let messages = self.messages.lock();
+        let (messages, has_moved) = (self.messages.lock(), self.leads.lock().len() > 1);
         let is_missing = |message: &Message| {
-            message.is_confirmed && !message.is_settled && QUEUES.contains(&&*message.queue)
+            let survives = message.is_persistent || !has_moved;
+            let is_owed = message.is_confirmed && !message.is_settled && survives;
+            is_owed && QUEUES.contains(&&*message.queue)
         };
         messages.iter().filter(|(_, one)| is_missing(one)).map(|(number, _)| *number).collect()
     }
 
-    /// Serves clients again after a stop, or at a node that leads no more.
+    /// Serves clients again after a stop, at a node that leads no more, or at the one that leads now.
     pub fn resume(&self) {
-        self.stop.send(false);
-        *self.stopped_at.lock() = None;
+        *self.is_silent.lock() = false;
+        match self.is_copied && self.lost_at.lock().is_some() {
+            true if self.moved_at.lock().is_none() => self.next_leads(),
+            true => {}
+            false => self.follower.set_leader(Some(0)),
+        }
+        self.follower.resume();
+        self.last_lead().stop.send(false);
+        (*self.stopped_at.lock(), *self.cut_at.lock()) = (None, None);
     }
 
     /// Waits until nothing of the clients' connections is left, and sees that none of their tasks has panicked.
@@ -312,12 +331,30 @@ impl World {
                 Err(_) => panic!("{name} does not end"),
             }
         }
+        // Those that come by way of another node are served by tasks of their own.
+        while self.places_taken() > 0 {
+            assert!(Instant::now() < until, "{} places are taken", self.places_taken());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    fn places_taken(&self) -> usize {
+        let leads = self.leads.lock();
+        let brokers = leads.iter().flat_map(|lead| &lead.brokers);
+        brokers.map(|led| led.shared.places.taken()).sum::<usize>() + self.follower.places.taken()
     }
 
     /// What is left of connections when all are over.
     pub fn left(&self) -> Option<String> {
-        let mut counts = vec![("places at the follower", self.follower.taken())];
-        for shared in &self.brokers {
+        let mut counts = vec![
+            ("places at the follower", self.follower.places.taken()),
+            ("clients of the follower", self.follower.clients()),
+        ];
+        let now = self.brokers();
+        let all = self.leads.lock().clone();
+        for Led { shared, .. } in all.into_iter().flat_map(|lead| lead.brokers) {
+            // What comes back to the queues of a node that leads no more stays counted, until its broker is dropped.
+            let is_led = now.iter().any(|one| Arc::ptr_eq(one, &shared));
             let admin = shared.broker.admin();
             let uses = admin.memory_uses();
             counts.extend([
@@ -325,7 +362,7 @@ impl World {
                 ("paced", shared.paced.load(Relaxed)),
                 ("connections", admin.connections(None).map_or(0, |all| all.len())),
                 ("bytes of newcomers", uses.newcomers as usize),
-                ("bytes of sessions", uses.sessions as usize),
+                ("bytes of sessions", if is_led { uses.sessions as usize } else { 0 }),
                 ("bytes of incomplete messages", uses.incomplete as usize),
                 ("bytes that are not read", uses.unread as usize),
             ]);
@@ -337,29 +374,6 @@ impl World {
     /// Tasks that there are.
     pub fn task_count() -> usize {
         Handle::current().metrics().num_alive_tasks()
-    }
-}
-
-/// What connections share, where clients come without credentials: checking a password takes another thread.
-fn shared(broker: Arc<Broker>, clock: &Clock) -> Shared {
-    let mut config = Config::default();
-    config.auth.anonymous_user = GUEST.to_owned();
-    let mut user = User::new(GUEST, PasswordHash::quick(b"guest").expect("a hash"));
-    user.tags = Tags::administrator();
-    broker.add_file_user(user).expect("a user");
-    let elsewhere = Elsewhere { anonymous: Some(GUEST.to_owned()), ..Elsewhere::default() };
-    Shared {
-        logins: Logins::new(broker.accounts(), elsewhere, clock.clone()),
-        broker,
-        clock: clock.clone(),
-        connection: Arc::new(negotiated::plain(&config)),
-        tls_connection: Arc::new(negotiated::with_tls(&config)),
-        send_timeout: config.send_timeout(),
-        places: Arc::new(Places::new(PLACES)),
-        throttles: Arc::new(Throttles::default()),
-        suspension: Suspension::new(&Arc::new(Notices::new(clock.clone()))),
-        paced: 0.into(),
-        farewell: OnceLock::new(),
     }
 }
 

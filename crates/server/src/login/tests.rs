@@ -4,6 +4,7 @@ use courser_auth::{AccountError, Directory, Hashing, PasswordHash, Settings, Use
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::task::{Context, Waker};
 use std::time::SystemTime;
 
 #[tokio::test]
@@ -35,12 +36,8 @@ async fn guesses_at_the_same_time_count_like_guesses_in_a_row() {
 
 #[tokio::test]
 async fn a_guess_whose_client_leaves_before_it_is_checked_counts() {
-    // A program that can't be reached lets no user in.
-    let program = HttpUsers::new(&AuthHttp {
-        user_path: "http://127.0.0.1:1/".to_owned(),
-        ..AuthHttp::default()
-    });
-    for program in [None, Some(program.expect("a thread"))] {
+    // One that can't be reached lets no user in.
+    for program in [None, Some(silent_program())] {
         let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
         let accounts = Accounts::new(Directory::default(), settings);
         set_password(&accounts, b"right");
@@ -48,7 +45,7 @@ async fn a_guess_whose_client_leaves_before_it_is_checked_counts() {
         let logins = Logins::new(&accounts, elsewhere, Clock::system());
         for _ in 0..5 {
             let mut guess = Box::pin(logins.log_in(b"u", b"wrong", AFAR));
-            let mut context = Context::from_waker(std::task::Waker::noop());
+            let mut context = Context::from_waker(Waker::noop());
             assert!(guess.as_mut().poll(&mut context).is_pending());
             drop(guess);
             // The check has ended when the user's next one may begin.
@@ -57,6 +54,41 @@ async fn a_guess_whose_client_leaves_before_it_is_checked_counts() {
         let refused = logins.log_in(b"u", b"wrong", AFAR).await;
         assert!(matches!(refused, Err(LoginRefused::Wait { .. })), "{refused:?}");
     }
+}
+
+/// A program that can't be reached.
+fn silent_program() -> Arc<HttpUsers> {
+    let settings = AuthHttp { user_path: "http://127.0.0.1:1/".to_owned(), ..AuthHttp::default() };
+    HttpUsers::new(&settings, 1).expect("a thread")
+}
+
+#[tokio::test]
+async fn logins_that_a_program_does_not_answer_keep_no_own_user_out_and_guesses_at_own_users_count()
+{
+    let settings = Settings { hashing: Hashing::RabbitSha256, ..Settings::default() };
+    let accounts = Accounts::new(Directory::default(), settings);
+    set_password(&accounts, b"right");
+    // One whose password the program knows.
+    let passwordless =
+        |all: &Directory| Ok(vec![all.create_user(User::new("named", PasswordHash::none()))?]);
+    accounts.change(passwordless, |_| Ok::<(), AccountError>(())).expect("a user");
+    let elsewhere = Elsewhere { program: Some(silent_program()), ..Elsewhere::default() };
+    let logins = Logins::new(&accounts, elsewhere, Clock::of(|| 1_000_000));
+    let unanswered = async |user: &[u8]| {
+        let refused = logins.log_in(user, b"wrong", AFAR).await;
+        assert!(matches!(refused, Err(LoginRefused::NotAnswered { .. })), "{refused:?}");
+    };
+    // More than an address may fail.
+    for _ in 0..30 {
+        unanswered(b"elsewhere").await;
+        unanswered(b"named").await;
+    }
+    logins.log_in(b"u", b"right", AFAR).await.expect("let in");
+    for _ in 0..5 {
+        unanswered(b"u").await;
+    }
+    let refused = logins.log_in(b"u", b"right", AFAR).await;
+    assert!(matches!(refused, Err(LoginRefused::Wait { .. })), "{refused:?}");
 }
 
 /// Sets a user's password, by a hash of its own.
@@ -79,7 +111,7 @@ async fn a_password_that_is_set_while_it_is_checked_is_checked_again() {
         set_password(&accounts, b"right");
         let logins = Logins::new(&accounts, Elsewhere::default(), Clock::system());
         let mut login = Box::pin(logins.log_in(b"u", b"right", AFAR));
-        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut context = Context::from_waker(Waker::noop());
         assert!(login.as_mut().poll(&mut context).is_pending());
         set_password(&accounts, set);
         let decided = login.await;

@@ -1,9 +1,10 @@
-//! Asks whoever issues tokens, for its keys among others, in bounded time and space.
+//! Asks the issuer of tokens, for its keys among others, in bounded time and space.
 
 use crate::config::OAuth;
 use crate::https::{self, HttpsClient, HttpsError, Schemes, chain};
 use bytes::Bytes;
 use courser_oauth::KeySet;
+use courser_store::critical::{self, Work};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
@@ -30,7 +31,7 @@ enum Place {
 }
 
 impl Issuer {
-    /// Whoever is named, if anybody is.
+    /// The issuer that is named, if one is.
     pub fn new(settings: &OAuth) -> Result<Option<Self>, HttpsError> {
         let place = match (settings.jwks_uri.as_str(), settings.issuer.as_str()) {
             ("", "") => return Ok(None),
@@ -40,7 +41,7 @@ impl Issuer {
         Ok(Some(Issuer::at(settings, place)?))
     }
 
-    /// Whoever the other settings say how to ask, and where is said with each question.
+    /// An issuer that is asked as the other settings say; where is said with each question.
     pub fn anywhere(settings: &OAuth) -> Result<Self, HttpsError> {
         Issuer::at(settings, Place::At(String::new()))
     }
@@ -144,6 +145,7 @@ impl Issuer {
         request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, Bytes), String> {
         let failed = |why: String| format!("{address}: {why}");
+        critical::check(Work::Socket);
         let answer = self.client.request(request).await.map_err(|error| failed(chain(&error)))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;

@@ -1,4 +1,4 @@
-//! The keys of whoever issues tokens, as they are known now.
+//! The keys of the issuer of tokens, as they are known now.
 //!
 //! They are asked for at the start, when they are old, and when a token names one that is not among them; but never
 //! more often than the settings say, whatever tokens name. While they can't be had, those that are known go on to count.
@@ -74,7 +74,7 @@ impl Jwks {
         asked.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Asks for them while nobody waits, if they are old.
+    /// Asks for them while no login waits, if they are old.
     pub fn refresh_if_old(self: &Arc<Self>) {
         let at = self.current.load().at;
         if at.is_some_and(|at| at.elapsed() >= self.kept) {
@@ -82,9 +82,9 @@ impl Jwks {
         }
     }
 
-    /// Asks for them while nobody waits.
+    /// Asks for them while no login waits.
     pub fn refresh_aside(self: &Arc<Self>) {
-        // Without a runtime, whoever logs in first asks.
+        // Without a runtime, the first login asks.
         let Ok(runtime) = Handle::try_current() else { return };
         let own = Arc::clone(self);
         runtime.spawn(async move {

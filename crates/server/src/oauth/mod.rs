@@ -1,6 +1,6 @@
 //! Users who log in with tokens of OAuth 2.
 //!
-//! - [`issuer`]: how the keys of whoever issues tokens are asked for.
+//! - [`issuer`]: how the keys of the issuer of tokens are asked for.
 //! - [`jwks`]: those keys, as they are known now.
 //! - [`provider`]: where people log in for tokens.
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Bytes of a file with a key.
 const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Why nobody could log in with tokens.
+/// Why no client could log in with tokens.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokensError {
     #[error(transparent)]
@@ -34,12 +34,12 @@ pub(crate) enum TokensError {
     Key { path: PathBuf, error: KeysError },
 }
 
-/// Why somebody may not come in with a token.
+/// Why a client may not come in with a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error(transparent)]
     Refused(#[from] TokenRefused),
-    /// That may be nobody's fault who wants to come in.
+    /// That may be no fault of the client.
     #[error("the token can't be checked: {0}")]
     NoKeys(String),
 }

@@ -1,4 +1,4 @@
-//! The endpoints of whoever issues tokens that people log in at, asked in bounded time and space.
+//! The endpoints of the issuer of tokens that people log in at, asked in bounded time and space.
 
 use super::issuer::Issuer;
 use crate::config::OAuth;
@@ -20,7 +20,7 @@ const REFRESH_BYTES_MAX: usize = 16 * 1024;
 /// Characters of what the provider says of an error that are passed on.
 const SAID_MAX: usize = 300;
 
-/// Whoever issues tokens, as people log in there.
+/// The issuer of tokens, as people log in there.
 pub(super) struct Provider {
     issuer: Issuer,
     client_id: String,
@@ -263,7 +263,7 @@ fn takes_secrets_in_forms_only(about: &Value) -> bool {
     takes("client_secret_post") && !takes("client_secret_basic")
 }
 
-/// What somebody else says, for people: one line, and not too long.
+/// What the issuer says, for people: one line, and not too long.
 fn plain(text: &str) -> String {
     let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     shown.take(SAID_MAX).collect()

@@ -50,7 +50,9 @@ impl Acceptor {
             let took = format!("no handshake within {} ms", self.settings.handshake_timeout_ms);
             io::Error::new(io::ErrorKind::TimedOut, took)
         })??;
-        let client = Arc::new(client_of(stream.get_ref().1, &self.settings));
+        let (socket, connection) = stream.get_ref();
+        let taken = Arc::clone(socket.written());
+        let client = Arc::new(client_of(connection, &self.settings, taken));
         Ok((TlsStream::new(stream), client))
     }
 }

@@ -5,11 +5,17 @@ use courser_broker::admin::PeerCertificate;
 use courser_management::ClientTls;
 use rustls::ServerConnection;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{ASN1Time, AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
-/// What a finished handshake says of the client.
-pub(super) fn client_of(connection: &ServerConnection, settings: &Tls) -> ClientTls {
+/// What a finished handshake says of the client, whose socket counts in `taken` what it takes.
+pub(super) fn client_of(
+    connection: &ServerConnection,
+    settings: &Tls,
+    taken: Arc<AtomicU64>,
+) -> ClientTls {
     let version = connection.protocol_version();
     let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
     let session = match (version, suite) {
@@ -28,7 +34,7 @@ pub(super) fn client_of(connection: &ServerConnection, settings: &Tls) -> Client
             Err(_) => Err("the client's certificate can't be parsed"),
         },
     };
-    ClientTls { session, certificate: shown, user }
+    ClientTls { session, certificate: shown, user, taken }
 }
 
 /// Bytes of a name that is shown.

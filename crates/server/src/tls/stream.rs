@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -18,17 +20,36 @@ thread_local! {
     static READ_AHEAD: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_AHEAD_BYTES]);
 }
 
-/// A socket of which more is read than was asked for.
+/// A socket of which more is read than was asked for, and that counts what it takes.
 pub(crate) struct ReadAhead<S = TcpStream> {
     stream: S,
     /// Read and not asked for yet, from `taken` on.
     ahead: Vec<u8>,
     taken: usize,
+    /// Bytes that it has taken.
+    written: Arc<AtomicU64>,
 }
 
 impl<S> ReadAhead<S> {
     pub fn new(stream: S) -> Self {
-        ReadAhead { stream, ahead: Vec::new(), taken: 0 }
+        ReadAhead { stream, ahead: Vec::new(), taken: 0, written: Arc::default() }
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &S {
+        &self.stream
+    }
+
+    /// Bytes that it has taken, as they are counted.
+    pub fn written(&self) -> &Arc<AtomicU64> {
+        &self.written
+    }
+
+    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = &written {
+            self.written.fetch_add(*bytes as u64, Ordering::Relaxed);
+        }
+        written
     }
 
     fn take(&mut self, buf: &mut ReadBuf<'_>) {
@@ -71,7 +92,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadAhead<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.count(written)
     }
 
     fn poll_write_vectored(
@@ -79,7 +101,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadAhead<S> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.count(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -105,7 +128,12 @@ impl TlsStream {
 
     /// What it goes over.
     pub fn socket(&self) -> &TcpStream {
-        &self.0.get_ref().0.stream
+        self.0.get_ref().0.socket()
+    }
+
+    /// Encrypted bytes that the socket has taken.
+    pub fn written(&self) -> u64 {
+        self.0.get_ref().0.written().load(Ordering::Relaxed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::identity::TlsError;
 use crate::notices::Notices;
+use crate::service::stopped;
 use courser_management::Certificate;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,7 +79,7 @@ impl Certificates {
             let asked = tokio::select! {
                 () = tokio::time::sleep(WATCH_INTERVAL) => false,
                 () = self.look.notified() => true,
-                _ = stopping.changed() => return,
+                () = stopped(&mut stopping) => return,
             };
             let now = self.stamps().await;
             if now == seen && broken.is_empty() && !asked {

@@ -20,7 +20,7 @@ const HEADER_BYTES_MAX: usize = 14;
 
 /// Why no more is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     #[error("AMQP needs binary messages")]
     Text,
     #[error("this is not WebSocket")]
@@ -29,7 +29,7 @@ pub(super) enum Refused {
 
 /// A stream that is read in pieces. What is written to it stays as it is.
 pub(super) struct InPieces<S> {
-    stream: S,
+    pub stream: S,
     /// Bytes that it has taken.
     pub taken: u64,
     cutter: Cutter,
@@ -41,8 +41,7 @@ pub(super) struct InPieces<S> {
 /// Where in a message the next byte belongs.
 #[derive(Default)]
 struct Cutter {
-    /// The beginning of a header.
-    head: Vec<u8>,
+    heads: FrameHeads,
     frame: Option<Frame>,
     /// The last frame was not the last of its message.
     is_within_message: bool,
@@ -93,7 +92,7 @@ impl Cutter {
 
     /// Begins a frame when its header is complete.
     fn begin(&mut self, input: &mut &[u8], pieces: &mut BytesMut) -> Result<(), Refused> {
-        let Some((mut header, left)) = self.header(input)? else { return Ok(()) };
+        let Some((mut header, left)) = self.heads.take(input)? else { return Ok(()) };
         let piece = match header.opcode {
             OpCode::Control(_) => {
                 put_header(&header, left, pieces);
@@ -112,20 +111,29 @@ impl Cutter {
         self.frame = (left > 0).then_some(Frame { piece, left });
         Ok(())
     }
+}
 
+/// The headers of frames, as they come.
+#[derive(Default)]
+pub(crate) struct FrameHeads {
+    /// The beginning of one.
+    begun: Vec<u8>,
+}
+
+impl FrameHeads {
     /// Takes a header and the size of what follows it, when all of it has come.
-    fn header(&mut self, input: &mut &[u8]) -> Result<Option<(FrameHeader, u64)>, Refused> {
-        let before = self.head.len();
+    pub fn take(&mut self, input: &mut &[u8]) -> Result<Option<(FrameHeader, u64)>, Refused> {
+        let before = self.begun.len();
         let more = input.len().min(HEADER_BYTES_MAX - before);
-        self.head.extend_from_slice(&input[..more]);
-        let mut head = Cursor::new(&self.head);
-        let header = FrameHeader::parse(&mut head).map_err(|_| Refused::Disorder)?;
+        self.begun.extend_from_slice(&input[..more]);
+        let mut begun = Cursor::new(&self.begun);
+        let header = FrameHeader::parse(&mut begun).map_err(|_| Refused::Disorder)?;
         let taken = match header {
-            Some(_) => head.position() as usize - before,
+            Some(_) => begun.position() as usize - before,
             None => more,
         };
         if header.is_some() {
-            self.head.clear();
+            self.begun.clear();
         }
         *input = &input[taken..];
         Ok(header)

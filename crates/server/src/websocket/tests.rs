@@ -1,8 +1,10 @@
 use super::*;
-use crate::driver::ClientStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::Instant;
 
+/// Longer than anything takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Fewer than two messages.
 const PIPE_BYTES: usize = 1500;
@@ -48,6 +50,15 @@ async fn a_client_that_takes_what_waits_for_it_is_not_given_up_for_a_ping_behind
 }
 
 #[tokio::test]
+async fn it_is_not_written_to_by_the_log_thread_though_the_socket_below_may_be() {
+    // It has timers, which need the runtime.
+    let (below, _client) = duplex(PIPE_BYTES);
+    let below = Keeping { stream: below, passed_on: Arc::default() };
+    assert!(below.is_written_anywhere());
+    assert!(!WebSocket::new(below, FRAME_MAX).await.is_written_anywhere());
+}
+
+#[tokio::test]
 async fn a_client_that_neither_answers_nor_takes_anything_is_given_up() {
     for is_full in [false, true] {
         let (mut socket, _client) = pair().await;
@@ -79,6 +90,75 @@ async fn what_a_client_takes_of_a_message_is_known_before_it_has_taken_all() {
     assert_eq!(socket.passed_on(), before + 100);
 }
 
+#[tokio::test]
+async fn what_waits_in_a_socket_is_known() {
+    let (mut socket, _client) = pair().await;
+    let frame = frame();
+    let mut taken = 0;
+    while Pin::new(&mut socket).poll_write(&mut context(), &frame).is_ready() {
+        taken += frame.len();
+    }
+    let kept = taken - PIPE_BYTES;
+    assert!(kept > 0);
+    let below = socket.socket.get_ref().stream.keeps();
+    assert!((kept..kept + 10 * frame.len()).contains(&(socket.keeps() - below)));
+}
+
+/// A stream that keeps some of what it has taken, as TLS does.
+struct Keeping {
+    stream: DuplexStream,
+    passed_on: Arc<AtomicU64>,
+}
+
+impl ClientStream for Keeping {
+    fn is_written_anywhere(&self) -> bool {
+        true
+    }
+
+    fn passed_on(&self) -> u64 {
+        self.passed_on.load(Ordering::Relaxed)
+    }
+}
+
+impl AsyncRead for Keeping {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Keeping {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test]
+async fn what_the_stream_below_passes_on_of_what_it_keeps_is_known() {
+    let (stream, _client) = duplex(PIPE_BYTES);
+    let passed_on = Arc::<AtomicU64>::default();
+    let below = Keeping { stream, passed_on: Arc::clone(&passed_on) };
+    let socket = WebSocket::new(below, FRAME_MAX).await;
+    let before = socket.passed_on();
+    passed_on.store(100, Ordering::Relaxed);
+    assert_eq!(socket.passed_on(), before + 100);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_a_message_slowly_is_not_given_up_for_a_ping_before_it() {
     let (mut socket, mut client) = pair().await;
@@ -105,6 +185,18 @@ async fn a_client_that_is_not_read_is_pinged_and_judged_when_it_is_read_again() 
     // An answer has come meanwhile: 1 byte of head, no payload, a mask.
     client.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).await.expect("an answer");
     assert!(look(&mut socket).is_pending());
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_is_noticed_while_it_is_not_read() {
+    let (mut socket, client) = pair().await;
+    drop(client);
+    let noticed = async {
+        while !matches!(Pin::new(&mut socket).poll_flush(&mut context()), Poll::Ready(Err(_))) {
+            tokio::time::sleep(INTERVAL / 2).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, noticed).await.expect("a ping that can't be sent tells");
 }
 
 #[tokio::test]

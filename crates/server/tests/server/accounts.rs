@@ -98,7 +98,7 @@ async fn a_file_does_not_undo_what_was_set_at_run_time() {
 }
 
 #[tokio::test]
-async fn a_file_may_give_another_password_to_the_guest_that_nobody_has_set() {
+async fn a_file_may_give_another_password_to_a_guest_without_one_of_its_own() {
     let server = TestServer::start().await;
     let server = server.restart_with(|config| config.auth.password = "better".into()).await;
     assert!(comes_in(&server, "guest", "better").await);
@@ -263,16 +263,17 @@ async fn log_in_without_credentials(server: &TestServer) -> Heard {
 }
 
 #[tokio::test]
-async fn nobody_gets_in_without_credentials_unless_a_user_is_named_for_that() {
+async fn no_client_gets_in_without_credentials_unless_a_user_is_named_for_that() {
     let server = TestServer::start().await;
-    put(&server, "anybody", "secret", Hashing::Argon2id);
+    put(&server, "guest-of-all", "secret", Hashing::Argon2id);
     assert!(!offered(&server).await.contains("ANONYMOUS"));
-    let server = server.restart_with(|config| config.auth.anonymous_user = "anybody".into()).await;
+    let server =
+        server.restart_with(|config| config.auth.anonymous_user = "guest-of-all".into()).await;
     assert!(offered(&server).await.contains("ANONYMOUS"));
     let config = ClientConfig { credentials: Credentials::Anonymous, ..ClientConfig::default() };
     let mut client = Client::connect_with(server.address(), config).await;
     client.declare("theirs").await;
-    server.admin().delete_user("anybody").expect("deleted");
+    server.admin().delete_user("guest-of-all").expect("deleted");
     assert!(matches!(client.next().await, Heard::Closed(320, _)), "it is of that user");
     let refused = log_in_without_credentials(&server).await;
     let text = "ACCESS_REFUSED - Login was refused using authentication mechanism ANONYMOUS. For details \

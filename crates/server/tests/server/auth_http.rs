@@ -25,7 +25,7 @@ async fn a_user_of_the_program_may_do_what_the_program_says() {
         "ACCESS_REFUSED - configure access to queue 'other' in vhost '/' refused for user 'alice'";
     assert_eq!(declare(&mut client, "other").await, Heard::ChannelClosed(1, text.to_owned()));
     client.close().await;
-    for (user, password) in [("alice", "wrong"), ("odd", "x"), ("nobody", "x")] {
+    for (user, password) in [("alice", "wrong"), ("odd", "x"), ("stranger", "x")] {
         let refused = Client::log_in(server.address(), user, password).await.err();
         assert!(matches!(refused, Some(Heard::Closed(403, _))), "{user}: {refused:?}");
     }
@@ -78,7 +78,7 @@ async fn what_it_does_not_say_in_time_is_a_no() {
     );
     let refused = Client::log_in(server.address(), "alice", "s3cret").await.err();
     assert!(matches!(refused, Some(Heard::Closed(403, _))), "{refused:?}");
-    assert!(started.elapsed() < PATIENCE / 2, "nobody waits for ever");
+    assert!(started.elapsed() < PATIENCE / 2, "no login waits for ever");
     program.is_silent.store(false, Ordering::Relaxed);
     client.reopen().await;
     client.declare("own-2").await;
@@ -109,7 +109,7 @@ async fn others_go_on_while_it_is_waited_for() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     guest.declare("q").await;
     for alice in &mut alices {
-        assert!(alice.is_silent(1).await, "nobody has waited while the guest was served");
+        assert!(alice.is_silent(1).await, "no client has waited while the guest was served");
     }
     program.is_silent.store(false, Ordering::Relaxed);
     server.stop().await;
@@ -255,9 +255,13 @@ async fn questions_of_a_user_wait_for_a_place() {
     let program = AuthProgram::start();
     let server = program.broker(|config| config.auth_http.timeout_ms = 30_000).await;
     let mut alices = alices_that_ask(&server, &program, ALICES).await;
-    wait_until("some ask", async || program.asked_for("/auth/resource") >= 16).await;
+    wait_until("some ask", async || program.asked_for("/auth/resource") > 0).await;
     assert!(alices[ALICES - 1].is_silent(300).await);
-    assert_eq!(program.asked_for("/auth/resource"), 16, "the others wait");
+    let asked = program.asked_for("/auth/resource");
+    assert!(
+        asked <= 16,
+        "a user has a quarter of 64 places, fewer where few files may be open: {asked}"
+    );
     *program.holds.lock() = None;
     for alice in &mut alices {
         let heard = alice.next().await;

@@ -1,7 +1,9 @@
 //! Three nodes in this process, and what clients and operators see of them.
 
-use crate::support::{Client, PATIENCE, config_in, free_addresses, wait_until};
-use courser::{Cluster, Config, HttpListen, Inherited, Management, Node, Server, StartError};
+use crate::support::{Client, HeldDisk, PATIENCE, config_in, free_addresses, wait_until};
+use courser::{
+    Cluster, Config, HttpListen, Inherited, Management, Node, Server, StartError, Surroundings,
+};
 use courser_client::{Connection, Outgoing, QueueOptions};
 use std::error::Error;
 use std::net::SocketAddr;
@@ -52,6 +54,23 @@ impl Three {
     }
 
     pub(crate) async fn start_at(addresses: &[SocketAddr], change: impl Fn(&mut Config)) -> Self {
+        Self::start_within(addresses, &Surroundings::default(), change).await
+    }
+
+    /// With the journals' usual settings, on a disk of a test, which all nodes share.
+    pub(crate) async fn start_on(disk: &HeldDisk) -> Self {
+        let disk = Some(Arc::new(disk.clone()) as _);
+        let surroundings = Surroundings { disk, ..Surroundings::default() };
+        let usual = Config::default().journal;
+        let change = |config: &mut Config| config.journal = usual.clone();
+        Self::start_within(&free_addresses(3), &surroundings, change).await
+    }
+
+    async fn start_within(
+        addresses: &[SocketAddr],
+        surroundings: &Surroundings,
+        change: impl Fn(&mut Config),
+    ) -> Self {
         let folders: Vec<TempDir> =
             (0..3).map(|_| tempfile::tempdir().expect("a folder")).collect();
         let with = ["a", "b", "c"].iter().zip(addresses).zip(&folders);
@@ -61,7 +80,7 @@ impl Three {
         configs.iter_mut().for_each(change);
         let mut nodes = Vec::new();
         for config in &configs {
-            let node = Node::start_on(config.clone(), Inherited::default()).await;
+            let node = Node::start_within(config.clone(), surroundings.clone()).await;
             nodes.push(Some(node.expect("a node")));
         }
         let three = Three { nodes, configs, _folders: folders };
@@ -134,7 +153,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
 }
 
 /// Nothing if the connection ends without an answer, as it may where a node ceases to lead.
-async fn try_get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+pub(crate) async fn try_get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).await.expect("a listener");
     // guest:guest
     let head = format!(
@@ -277,7 +296,7 @@ async fn every_node_answers_over_http() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_alone_of_three_serves_nobody_and_says_so() {
+async fn a_node_alone_of_three_serves_no_client_and_says_so() {
     let mut three = Three::start().await;
     let leader = three.wait_for_leader().await;
     let left = (leader + 1) % 3;
@@ -287,7 +306,7 @@ async fn a_node_alone_of_three_serves_nobody_and_says_so() {
     }
     let address = three.node(left).addresses().http[0];
     // It may have been handed the lead, which it has until it misses the others.
-    wait_until("it serves nobody", async || {
+    wait_until("it serves no client", async || {
         let is_503 =
             async |path| try_get(address, path).await.is_some_and(|(status, _)| status == 503);
         is_503("/api/health/checks/node-is-quorum-critical").await

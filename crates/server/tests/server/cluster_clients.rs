@@ -82,7 +82,7 @@ async fn a_follower_disconnects_who_never_reads_when_the_leader_is_done_with_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_never_logs_in_at_a_follower_keeps_nobody_out() {
+async fn who_never_logs_in_at_a_follower_keeps_no_other_out() {
     let change = |config: &mut Config| {
         config.amqp.handshake_timeout_ms = FOR_EVER_MS;
         config.limits.connections_max = PLACES;
@@ -114,7 +114,11 @@ async fn who_never_logs_in_at_a_follower_keeps_nobody_out() {
 }
 
 /// Three nodes in processes of their own, with few descriptors, by their HTTP addresses.
-fn limited(folders: &[TempDir], groups: u16, descriptors: usize) -> Vec<(Process, SocketAddr)> {
+pub(crate) fn limited(
+    folders: &[TempDir],
+    groups: u16,
+    descriptors: usize,
+) -> Vec<(Process, SocketAddr)> {
     let (listen, http) = (free_addresses(3), free_addresses(3));
     let join: Vec<String> = listen.iter().map(SocketAddr::to_string).collect();
     let start = |(nth, folder): (usize, &TempDir)| {

@@ -9,11 +9,11 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-const MESSAGES: u8 = 5;
+pub(crate) const MESSAGES: u8 = 5;
 /// The one that is harmed.
-const HARMED: u8 = 2;
+pub(crate) const HARMED: u8 = 2;
 
-fn body(number: u8) -> Vec<u8> {
+pub(crate) fn body(number: u8) -> Vec<u8> {
     format!("this is message {number} of some").into_bytes().repeat(10)
 }
 
@@ -27,7 +27,7 @@ async fn publish_behind_checkpoints(three: &Three, leader: usize) -> Connection 
 }
 
 /// The same of those nodes that run.
-async fn publish_behind_checkpoints_of(
+pub(crate) async fn publish_behind_checkpoints_of(
     three: &Three,
     leader: usize,
     nodes: &[usize],
@@ -84,7 +84,7 @@ fn newest_checkpoint(config: &Config) -> u64 {
 }
 
 /// A consumer, which gets messages in this order.
-async fn consume(node: &Node, numbers: impl IntoIterator<Item = u8>) -> Client {
+pub(crate) async fn consume(node: &Node, numbers: impl IntoIterator<Item = u8>) -> Client {
     let mut client = Client::connect(node.addresses().amqp[0]).await;
     client.consume("q", true).await;
     receive(&mut client, numbers).await;
@@ -123,6 +123,16 @@ fn harm(folder: &Path) {
     let (path, at) = place(folder, &body(HARMED)).expect("it is there");
     let file = fs::File::options().write(true).open(path).expect("a log");
     file.write_all_at(b"#", at + 7).expect("written");
+}
+
+/// Changes the harmed message, and what stands in front of its record's frame.
+pub(crate) fn harm_frame(folder: &Path) {
+    let (log, at) = place(folder, &body(HARMED)).expect("it is there");
+    harm(folder);
+    let before = fs::read(&log).expect("a log");
+    let frame = frame_before(&before, at as usize);
+    let file = fs::File::options().write(true).open(&log).expect("a log");
+    file.write_all_at(&[!before[frame]], frame as u64).expect("written");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,12 +191,7 @@ async fn what_a_followers_disk_has_changed_is_written_again_before_it_leads() {
     let follower = (leader + 1) % 3;
     let folder = three.configs[follower].data_dir.clone();
     let (log, at) = place(&folder, &body(HARMED)).expect("it is there");
-    // The message, and what stands in front of its record's frame.
-    harm(&folder);
-    let before = fs::read(&log).expect("a log");
-    let frame = frame_before(&before, at as usize);
-    let file = fs::File::options().write(true).open(&log).expect("a log");
-    file.write_all_at(&[!before[frame]], frame as u64).expect("written");
+    harm_frame(&folder);
     let scrubbed = ctl(&three.configs[follower], &["-q", "journal", "scrub"]).await;
     let said = String::from_utf8_lossy(&scrubbed.stdout);
     assert!(scrubbed.status.success(), "{scrubbed:?}");

@@ -37,7 +37,7 @@ async fn groups_are_founded_and_their_leads_are_spread_over_all_nodes() {
         leaders(&three).is_some_and(|all| all.into_iter().collect::<BTreeSet<_>>().len() == 3)
     })
     .await;
-    // Whoever leads home is lost: the groups that it led are led by others, and home knows them still.
+    // The leader of home is lost: the groups that it led are led by others, and home knows them still.
     let home = three.wait_for_leader().await;
     let lost = three.nodes[home].take().expect("a node");
     let name = lost.name();
@@ -53,7 +53,7 @@ async fn groups_are_founded_and_their_leads_are_spread_over_all_nodes() {
     three.stop().await;
 }
 
-/// The names of those that vote in each group besides home, as whoever leads it says.
+/// The names of those that vote in each group besides home, as its leader says.
 fn voters(three: &Three) -> Vec<BTreeSet<String>> {
     let said = three.running().map(|node| (node.name(), node.status()));
     let mut all = vec![BTreeSet::new(); usize::from(GROUPS)];

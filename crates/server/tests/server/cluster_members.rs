@@ -89,7 +89,7 @@ async fn a_node_that_is_drained_closes_its_clients_connections_group_by_group() 
     wait_until("none is left", async || change(other, &path, pace).await.1 == r#"{"clients":0}"#)
         .await;
     let uri = format!("amqp://{}", drained.addresses().amqp[0]);
-    assert!(Connection::open(&uri).await.is_err(), "it takes nobody");
+    assert!(Connection::open(&uri).await.is_err(), "it takes no client");
     assert_eq!(get(drained.addresses().http[0], "/health/ready").await.0, 503);
     assert!(elsewhere.is_open());
 

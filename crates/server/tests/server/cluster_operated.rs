@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("text")
 }
 
-/// Whether nobody listens at an address.
+/// Whether no process listens at an address.
 fn is_refused(address: std::net::SocketAddr) -> bool {
     let connected = std::net::TcpStream::connect(address);
     connected.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
@@ -56,7 +56,7 @@ async fn ctl_tells_how_many_clients_a_node_that_is_drained_still_has() {
     let name = three.node(to).name();
     assert!(text(&status.stdout).contains(&format!("node {name} is drained")), "{status:?}");
     let amqp = three.node(to).addresses().amqp[0];
-    wait_until("nobody listens for AMQP", async || is_refused(amqp)).await;
+    wait_until("it listens no more for AMQP", async || is_refused(amqp)).await;
     assert!(ctl(&three.configs[to], resumed[to]).await.status.success());
     wait_until("the node listens again", async || !is_refused(amqp)).await;
     drop(connect(three.node(to)).await);
@@ -95,7 +95,7 @@ async fn a_drain_that_is_taken_back_is_not_begun_anew_by_who_waits_for_it() {
     }
     let (drained, resumed) = tokio::join!(ctl(config, drain[to]), async {
         wait_until("it is drained", async || three.node(to).status()["draining"] == true).await;
-        // Nobody leads by order of an operator who would be cut off at once.
+        // No node that would be cut off at once leads by order of an operator.
         let unwanted = ctl(config, transfer[to]).await;
         assert_eq!(unwanted.status.code(), Some(69), "{unwanted:?}");
         assert!(text(&unwanted.stderr).contains("is drained"), "{unwanted:?}");

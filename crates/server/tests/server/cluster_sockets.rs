@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 
-async fn socket(node: &Node) -> WebSocketStream<TcpStream> {
+/// A WebSocket of a client at a node.
+pub(crate) async fn socket(node: &Node) -> WebSocketStream<TcpStream> {
     let address = node.addresses().http[0];
     let stream = TcpStream::connect(address).await.expect("a listener");
     let opening = tokio_tungstenite::client_async(format!("ws://{address}/ws/amqp"), stream);

@@ -1,10 +1,13 @@
 //! A leader whose machine goes without a word: its connections stay open and nothing comes over them any more.
 
 use crate::cluster::Three;
-use crate::support::{PATIENCE, free_addresses};
+use crate::cluster_sockets::socket;
+use crate::support::{Client, Heard, PATIENCE, free_addresses};
+use crate::websocket::pipe;
+use courser_connection::client::Config as ClientConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -76,6 +79,15 @@ async fn until(stream: &mut TcpStream, wanted: &str) {
     }
 }
 
+/// A consumer that nothing but the end of its connection tells of a leader that has gone: it has no heartbeats.
+async fn consumer<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> Client<S> {
+    let config = ClientConfig { heartbeat_s: 0, ..ClientConfig::default() };
+    let mut client = Client::connect_on(stream, config).await;
+    client.declare("q").await;
+    client.consume("q", true).await;
+    client
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_follower_passes_on_ends_when_the_leader_vanishes() {
     let listen = free_addresses(3);
@@ -90,13 +102,16 @@ async fn what_a_follower_passes_on_ends_when_the_leader_vanishes() {
     });
     let three = three.await;
     let leader = three.wait_for_leader().await;
-    let http = three.node((leader + 1) % 3).addresses().http[0];
+    let follower = three.node((leader + 1) % 3);
+    let (http, amqp) = (follower.addresses().http[0], follower.addresses().amqp[0]);
     let mut kept_alive = TcpStream::connect(http).await.expect("a listener");
     ask(&mut kept_alive, "/api/whoami").await;
     until(&mut kept_alive, "\"guest\"").await;
     let mut events = TcpStream::connect(http).await.expect("a listener");
     ask(&mut events, "/api/events").await;
     until(&mut events, "events from now on").await;
+    let mut over_tcp = consumer(TcpStream::connect(amqp).await.expect("a listener")).await;
+    let mut over_socket = consumer(pipe(socket(follower).await, 4096)).await;
 
     wires[leader].silent.send_replace(true);
     ask(&mut kept_alive, "/api/whoami").await;
@@ -105,5 +120,7 @@ async fn what_a_follower_passes_on_ends_when_the_leader_vanishes() {
     let mut rest = Vec::new();
     // However it ends.
     drop(timeout(PATIENCE, events.read_to_end(&mut rest)).await.expect("it ends"));
+    assert_eq!(over_tcp.next().await, Heard::Gone);
+    assert_eq!(over_socket.next().await, Heard::Gone);
     three.stop().await;
 }

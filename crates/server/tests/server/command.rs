@@ -160,9 +160,12 @@ fn a_second_broker_on_the_same_data_folder_is_refused() {
     let first = Process::start(&folder);
     let data = folder.path().join("data");
     let data = data.to_str().expect("text");
-    let second = Process::run(&["--listen", "127.0.0.1:0", "--data-dir", data]);
-    let error = failed(&second);
-    assert!(error.contains(data) && error.contains("in use by another broker"), "{error}");
+    // That its address is in use as well comes of that.
+    for address in ["127.0.0.1:0", &first.address.to_string()] {
+        let second = Process::run(&["--listen", address, "--data-dir", data]);
+        let error = failed(&second);
+        assert!(error.contains(data) && error.contains("in use by another broker"), "{error}");
+    }
     drop(first);
     drop(Process::start(&folder));
 }

@@ -190,7 +190,7 @@ fn every_key_can_be_set_by_its_variable() {
             "/management/load_definitions",
             "/management/audit_log",
         ];
-        // Without cluster.listen, which the command line may give, nobody knows yet what they are for.
+        // Without cluster.listen, which the command line may give, it is not known yet what they are for.
         let takes_no_text = ["/cluster/listen", "/cluster/groups"];
         let is_of_node = path.starts_with("/cluster/") && !takes_no_text.contains(&&*path);
         let loaded = load(None, &[(&name, "\u{1}")]);
@@ -375,7 +375,7 @@ fn a_node_that_other_machines_reach_needs_a_secret_or_certificates() {
     assert!(refused(&node("  secret: short\n")).contains("at least 16 bytes"));
     assert!(loaded(&node("  secret: 0123456789abcdef\n")).cluster.is_on());
     assert!(refused(&node("  tls_key: k.pem\n")).contains("all three or none"));
-    // Nobody else reaches this one.
+    // No other machine reaches this one.
     assert!(loaded("cluster:\n  listen: 127.0.0.1:5680\n").cluster.is_on());
 }
 

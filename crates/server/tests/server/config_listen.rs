@@ -47,7 +47,7 @@ fn what_is_no_address_is_named_with_what_to_say() {
 }
 
 #[test]
-fn the_http_api_is_served_where_somebody_says_or_nowhere() {
+fn the_http_api_is_served_where_the_settings_say_or_nowhere() {
     let at = |texts: &[&str]| {
         HttpListen::At(texts.iter().map(|text| text.parse().expect("an address")).collect())
     };
@@ -75,7 +75,7 @@ fn the_http_api_is_served_where_somebody_says_or_nowhere() {
 }
 
 #[test]
-fn metrics_are_served_where_somebody_says_or_nowhere() {
+fn metrics_are_served_where_the_settings_say_or_nowhere() {
     let config = load(None, &[("COURSER_METRICS_LISTEN", "none")]).expect("good settings");
     assert_eq!(config.metrics.listen, HttpListen::none());
     assert_eq!(config.management.listen, HttpListen::Default, "that is another one");

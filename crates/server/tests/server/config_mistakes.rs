@@ -103,7 +103,7 @@ fn what_shows_only_at_the_start_names_the_file_too() {
 }
 
 #[test]
-fn a_limit_that_lets_nobody_do_anything_is_refused() {
+fn a_limit_that_lets_no_client_do_anything_is_refused() {
     for key in [
         "connections_max",
         "queues_max",
@@ -117,7 +117,7 @@ fn a_limit_that_lets_nobody_do_anything_is_refused() {
         let error = refused(&format!("limits: {{{key}: 0}}"));
         assert!(error.contains(&format!("limits.{key} must be at least 1: 0 does not")), "{error}");
     }
-    // Nobody may declare exchanges, or use transactions: the broker is of use all the same.
+    // No client may declare exchanges, or use transactions: the broker is of use all the same.
     loaded("limits: {exchanges_max: 0, bindings_max: 0, transaction_max_bytes: 0}");
     loaded("limits: {transaction_publishes_max: 0}");
 }

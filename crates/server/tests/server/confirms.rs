@@ -1,4 +1,4 @@
-//! Confirms of persistent messages, whoever sends them: the connection's task or the log thread.
+//! Confirms of persistent messages, sent by the connection's task or by the log thread.
 
 use crate::support::{Client, Heard, PATIENCE, TestServer, short};
 use courser_codec::{confirm, queue};

@@ -43,7 +43,7 @@ async fn a_wrong_protocol_header_is_answered_with_the_right_one() {
 
 #[tokio::test]
 async fn a_login_mechanism_that_is_not_offered_gets_no_frame() {
-    // Longer than anybody here waits for the end.
+    // Longer than any test here waits for the end.
     let server = TestServer::start_with(|config| config.amqp.handshake_timeout_ms = 600_000).await;
     let start_ok = connection::StartOk {
         mechanism: short("FOO"),
@@ -153,7 +153,7 @@ async fn a_wrong_password_is_refused() {
         credentials: Credentials::Plain { user: user.into(), password: password.into() },
         ..Config::default()
     };
-    for (user, password) in [(&b"guest"[..], &b"wrong"[..]), (b"nobody", b"guest"), (b"", b"")] {
+    for (user, password) in [(&b"guest"[..], &b"wrong"[..]), (b"stranger", b"guest"), (b"", b"")] {
         let mut client = Client::begin(server.address(), wrong(user, password)).await;
         let text = "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For \
                     details see the broker logfile.";

@@ -1,90 +1,12 @@
 //! `courser ctl` against a broker: what its commands show, and what they end with.
 
+use crate::support::operated::{Operated, said};
 use crate::support::{Client, Process};
 use crate::tls::World;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
-use tempfile::TempDir;
-
-/// A broker, and a home for whoever operates it.
-pub struct Operated {
-    pub folder: TempDir,
-    pub broker: Process,
-}
-
-/// What a command wrote, and what it ended with.
-#[derive(Debug, PartialEq)]
-pub struct Said {
-    pub out: String,
-    pub error: String,
-    pub code: Option<i32>,
-}
-
-impl Operated {
-    pub fn start() -> Self {
-        Self::start_with(|_| {})
-    }
-
-    pub fn start_with(change: impl FnOnce(&mut Command)) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut command = Process::command();
-        command.env("COURSER_LOG_LEVEL", "info").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
-        command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.path().join("data"));
-        change(&mut command);
-        let broker = Process::start_with(command);
-        Operated { folder, broker }
-    }
-
-    pub fn command(&self) -> Command {
-        let mut command = Process::command();
-        command.env("HOME", self.folder.path()).env_remove("XDG_CONFIG_HOME");
-        command.current_dir(self.folder.path()).arg("ctl");
-        command
-    }
-
-    fn anywhere(&self, arguments: &[&str]) -> Said {
-        said(self.command().args(arguments))
-    }
-
-    /// Over the socket in the data folder.
-    pub fn ctl(&self, arguments: &[&str]) -> Said {
-        said(self.command().arg("--data-dir").arg("data").args(arguments))
-    }
-
-    /// What a command writes that succeeds, without its line of intent.
-    pub fn quiet(&self, arguments: &[&str]) -> String {
-        let said = self.ctl(&[&["-q"], arguments].concat());
-        assert_eq!((said.code, &*said.error), (Some(0), ""), "{arguments:?}: {said:?}");
-        said.out
-    }
-
-    pub fn json(&self, arguments: &[&str]) -> Value {
-        let out = self.quiet(&[&["--formatter", "json"], arguments].concat());
-        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
-    }
-
-    /// What a command says that ends with this code.
-    pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
-        let said = self.ctl(arguments);
-        assert_eq!(said.code, Some(code), "{arguments:?}: {said:?}");
-        said.error
-    }
-
-    pub fn url(&self) -> String {
-        let address =
-            self.broker.banner.split_whitespace().find(|word| word.starts_with("http://"));
-        address.expect("an HTTP API").to_owned()
-    }
-}
-
-pub fn said(command: &mut Command) -> Said {
-    let output = command.output().expect("the command runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    Said { out: text(output.stdout), error: text(output.stderr), code: output.status.code() }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_is_operated_over_https_with_the_authority_that_is_named() {
@@ -127,7 +49,9 @@ fn users_and_permissions_are_changed_and_shown() {
     let tags = broker.ctl(&["set_user_tags", "ada", "management", "monitoring"]);
     assert_eq!(tags.out, "Setting tags for user \"ada\" to [management, monitoring] ...\n");
     assert!(
-        broker.refused(67, &["set_user_tags", "nobody", "a"]).contains("\"nobody\" does not exist")
+        broker
+            .refused(67, &["set_user_tags", "stranger", "a"])
+            .contains("\"stranger\" does not exist")
     );
     assert_eq!(
         broker.quiet(&["list_users"]),
@@ -152,7 +76,7 @@ fn users_and_permissions_are_changed_and_shown() {
     assert_eq!(broker.json(&["list_users"])[0]["tags"], json!(["management", "monitoring"]));
     let changes = broker.json(&["audit_log", "--contains", "/api/users/ada/password"]);
     assert_eq!(changes.as_array().map(Vec::len), Some(1), "no tags go with it: {changes}");
-    broker.refused(67, &["change_password", "nobody", "x"]);
+    broker.refused(67, &["change_password", "stranger", "x"]);
 
     broker.quiet(&["set_permissions", "ada", "^c", ".*", ""]);
     assert_eq!(
@@ -163,8 +87,8 @@ fn users_and_permissions_are_changed_and_shown() {
         broker.quiet(&["list_user_permissions", "ada"]),
         "vhost\tconfigure\twrite\tread\n/\t^c\t.*\t\n"
     );
-    broker.refused(67, &["list_user_permissions", "nobody"]);
-    broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
+    broker.refused(67, &["list_user_permissions", "stranger"]);
+    broker.refused(67, &["set_permissions", "stranger", "", "", ""]);
     broker.refused(65, &["set_permissions", "ada", "(", "", ""]);
     broker.quiet(&["set_topic_permissions", "ada", "amq.topic", "^a", ".*"]);
     assert_eq!(broker.quiet(&["-s", "list_topic_permissions"]), "ada\tamq.topic\t^a\t.*\n");
@@ -294,7 +218,7 @@ async fn queues_and_connections_are_shown_and_touched_without_permissions() {
     );
     broker.refused(64, &["delete_queue", "orders"]);
     broker.refused(65, &["purge_queue", "orders"]);
-    broker.refused(65, &["close_connection", "nobody", "bye"]);
+    broker.refused(65, &["close_connection", "stranger", "bye"]);
     let pid = broker.quiet(&["-s", "list_connections", "pid"]);
     broker.quiet(&["close_connection", pid.trim_end(), "bye"]);
     assert_eq!(broker.quiet(&["close_all_connections", "bye"]), "Closed 0 connections\n");

@@ -1,7 +1,7 @@
 //! What `courser ctl` says of messages, and what it answers to questions.
 
-use crate::ctl::Operated;
 use crate::support::Client;
+use crate::support::operated::Operated;
 use serde_json::{Value, json};
 
 /// A broker whose queue `orders` has three messages.

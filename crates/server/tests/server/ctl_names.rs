@@ -2,7 +2,7 @@
 
 use crate::cluster::Three;
 use crate::cluster_operated::ctl;
-use crate::ctl::{Operated, said};
+use crate::support::operated::{Operated, said};
 use crate::support::{Client, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};

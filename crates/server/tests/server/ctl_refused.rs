@@ -1,6 +1,6 @@
 //! What `courser ctl` ends with when it can't do what it is told.
 
-use crate::ctl::{Operated, said};
+use crate::support::operated::{Operated, said};
 
 #[test]
 fn output_without_room_is_a_failure_and_no_panic() {
@@ -27,11 +27,11 @@ fn codes_say_what_is_wrong() {
     let broker = Operated::start();
     let no_vhost = broker.refused(65, &["set_permissions", "-p", "no", "guest", "", "", ""]);
     assert!(no_vhost.contains("Virtual host 'no' does not exist"), "{no_vhost}");
-    let no_user = broker.refused(67, &["set_permissions", "nobody", "", "", ""]);
-    assert!(no_user.contains("User \"nobody\" does not exist"), "{no_user}");
-    broker.refused(67, &["list_user_permissions", "nobody"]);
-    broker.refused(67, &["list_user_limits", "nobody"]);
-    broker.refused(67, &["check_access", "nobody", "read", "queue", "orders"]);
+    let no_user = broker.refused(67, &["set_permissions", "stranger", "", "", ""]);
+    assert!(no_user.contains("User \"stranger\" does not exist"), "{no_user}");
+    broker.refused(67, &["list_user_permissions", "stranger"]);
+    broker.refused(67, &["list_user_limits", "stranger"]);
+    broker.refused(67, &["check_access", "stranger", "read", "queue", "orders"]);
     broker.refused(64, &["check_access", "guest", "reed", "queue", "orders"]);
     broker.refused(64, &["check_access", "guest", "read", "que", "orders"]);
     broker.refused(65, &["add_vhost", "v", "--default-queue-type", "no"]);

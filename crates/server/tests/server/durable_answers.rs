@@ -52,7 +52,7 @@ async fn ten_thousand_declares_in_a_pipeline_share_their_syncs() {
     let writes = writes(&process) - before;
     println!("{QUEUES} declares took {elapsed:?} and {writes} writes");
     // One by one, each takes two: one to the disk, one to its client. How many share them is up to the disk; in memory,
-    // which makes nobody wait, they still take a third of that.
+    // which makes no client wait, they still take a third of that.
     assert!(writes < QUEUES as u64 * 3 / 2, "{writes} writes for {QUEUES} declares");
     // What was answered is there, however the broker ends.
     process.signal("KILL");
@@ -62,7 +62,7 @@ async fn ten_thousand_declares_in_a_pipeline_share_their_syncs() {
 }
 
 #[tokio::test]
-async fn declares_one_by_one_are_answered_by_whoever_syncs_them() {
+async fn declares_one_by_one_are_answered_by_the_thread_that_syncs_them() {
     let server = TestServer::start().await;
     let mut client = Client::connect(server.address()).await;
     for number in 0..200 {

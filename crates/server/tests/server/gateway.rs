@@ -2,6 +2,7 @@
 
 use crate::support::{Client, Heard, TestServer, free_addresses, short, wait_until};
 use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
+use courser_broker::admin::NewMessage;
 use courser_codec::queue;
 use std::io;
 use std::net::SocketAddr;
@@ -73,7 +74,7 @@ async fn silent_connections_do_not_keep_a_peer_out() {
     let address = free_addresses(1)[0];
     let server = with_pull(address, "tasks").await;
     let mut client = Client::connect(server.address()).await;
-    // As the gateway declares it, whoever comes first.
+    // As the gateway declares it, so that either may come first.
     let declare = queue::Declare { queue: short("tasks"), durable: true, ..Default::default() };
     assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
     client.consume("tasks", true).await;
@@ -163,5 +164,66 @@ async fn requests_wait_for_others_whose_envelopes_take_all_bytes() {
         published == sent
     })
     .await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_starts_though_the_program_that_knows_the_user_of_an_endpoint_is_down() {
+    let addresses = free_addresses(2);
+    let server = TestServer::start_with(|config| {
+        let asked = |what: &str| format!("http://{}/{what}", addresses[0]);
+        config.auth_http.user_path = asked("user");
+        config.auth_http.vhost_path = asked("vhost");
+        config.auth_http.resource_path = asked("resource");
+        config.auth_http.topic_path = asked("topic");
+        let endpoint = serde_json::json!([{
+            "socket": "pull", "bind": format!("tcp://{}", addresses[1]), "queue": "q",
+            "user": "alice", "password": "s3cret",
+        }]);
+        config.gateway.endpoints = courser_gateway::endpoints(endpoint).expect("a good endpoint");
+    })
+    .await;
+    peer(addresses[1], b"PUSH").await.expect("the endpoint is there");
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    client.close().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_dealer_without_workers_takes_as_many_bytes_of_requests_as_it_may_hold() {
+    const REQUESTS: usize = 200;
+    let address = free_addresses(1)[0];
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare_durable("requests").await;
+    let mut request = NewMessage {
+        routing_key: "requests".try_into().expect("short"),
+        body: vec![7; 40_000].into(),
+        ..NewMessage::default()
+    };
+    request.properties.delivery_mode = Some(2);
+    request.properties.reply_to = Some("replies".try_into().expect("short"));
+    for _ in 0..REQUESTS {
+        let publishing = server.admin().publish("guest", "/", &request).expect("it is let in");
+        publishing.await.expect("it is routed");
+    }
+    client.close().await;
+    let server = server
+        .restart_with(|config| {
+            let endpoint = serde_json::json!([{
+                "socket": "dealer", "bind": format!("tcp://{address}"), "queue": "requests",
+                "prefetch": 1000, "timeout_ms": 1000,
+                "max_message_bytes": 50_000, "high_water_bytes": 100_000,
+            }]);
+            let endpoints = courser_gateway::endpoints(endpoint).expect("a good endpoint");
+            config.gateway.endpoints = endpoints;
+        })
+        .await;
+    // There are many rounds of a second each: those that come to nothing make room for others.
+    let expired = async || server.gateway_counts(|endpoint| endpoint.expired) > 0;
+    wait_until("the first are late", expired).await;
+    let left = server.admin().queue("/", b"requests").expect("the queue").ready;
+    assert!(left > 0, "all of them are held");
     server.stop().await;
 }

@@ -6,7 +6,7 @@ use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_client::{
     Connection, ConsumeOptions, Outgoing, OwnedProperties, QueueOptions, ShortString,
 };
-use courser_codec::queue;
+use courser_codec::{FieldTable, queue};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -268,5 +268,72 @@ async fn a_message_whose_way_is_too_long_costs_itself_alone() {
     bodies.dedup();
     assert_eq!(bodies, [b"1", b"2", b"3"]);
     assert_eq!(server.gateway_counts(|endpoint| endpoint.dropped), 2);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_whose_reply_a_full_queue_refuses_is_rejected() {
+    let address = free_addresses(1)[0];
+    let server = with_endpoint(json!({
+        "socket": "dealer", "bind": format!("tcp://{address}"), "queue": "requests",
+    }))
+    .await;
+    let uri = format!("amqp://guest:guest@{}/", server.address());
+    let connection = Connection::open(&uri).await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    wait_until("the queue is there", async || links(&server) == 1).await;
+    let full = FieldTable::new().with("x-max-length", 0).with("x-overflow", "reject-publish");
+    let full = QueueOptions { arguments: full, ..QueueOptions::durable() };
+    channel.queue_declare("answers", full).await.expect("a queue");
+    let reply_to = Some(ShortString::try_from("answers").expect("a name"));
+    let properties = OwnedProperties { reply_to, ..OwnedProperties::default() };
+    let request = Outgoing::new(b"question").properties(properties);
+    channel.publish("", "requests", request).await.expect("an open channel");
+    let mut worker = peer(address, b"REP").await.expect("a peer");
+    let request = tokio::time::timeout(Duration::from_secs(30), receive(&mut worker)).await;
+    let [number, empty, _] = &request.expect("a request")[..] else { panic!("three frames") };
+    send(&mut worker, &[number, empty, b"answer"]).await.expect("an open socket");
+    wait_until("it is rejected", async || server.gateway_counts(|endpoint| endpoint.dropped) == 1)
+        .await;
+    assert_eq!(server.gateway_counts(|endpoint| endpoint.published), 0);
+    let mut client = Client::connect(server.address()).await;
+    assert_eq!(client.count("answers").await, 0);
+    assert_eq!(links(&server), 1, "the endpoint has lost its connection");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_dealer_goes_on_to_acknowledge_in_an_alarm_that_its_requests_have_caused() {
+    let address = free_addresses(1)[0];
+    let server = TestServer::start_with(|config| {
+        config.limits.memory_high_bytes = 5_000_000;
+        config.gateway.endpoints = endpoints(json!({
+            "socket": "dealer", "bind": format!("tcp://{address}"), "queue": "requests",
+            "max_message_bytes": 12_000_000, "timeout_ms": 3_600_000,
+        }));
+    })
+    .await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare_durable("requests").await;
+    client.declare("answers").await;
+    let uri = format!("amqp://guest:guest@{}/", server.address());
+    let connection = Connection::open(&uri).await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    let reply_to = Some(ShortString::try_from("answers").expect("a name"));
+    let properties = OwnedProperties { reply_to, ..OwnedProperties::default() };
+    for body in [vec![7; 10], vec![7; 10_000_000]] {
+        let request = Outgoing::new(&body).properties(properties.clone());
+        channel.publish("", "requests", request).await.expect("an open channel");
+    }
+    wait_until("memory is short", async || server.admin().alarms().memory).await;
+    let mut worker = peer(address, b"REP").await.expect("a peer");
+    for answered in 1..=2 {
+        let request = tokio::time::timeout(Duration::from_secs(60), receive(&mut worker)).await;
+        let [number, empty, _] = &request.expect("a request")[..] else { panic!("three frames") };
+        send(&mut worker, &[number, empty, b"done"]).await.expect("an open socket");
+        // From the first reply on, the broker reads nothing more from where it was published.
+        wait_until("it is answered", async || client.count("answers").await == answered).await;
+    }
+    assert!(!server.admin().alarms().memory, "nothing waits any more");
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Threads that pause before they wait for sockets: where that gathers work, and where nobody waits.
+//! Threads that pause before they wait for sockets: where that gathers work, and where no thread waits.
 
 use crate::support::{Client, Heard, TestServer};
 use courser::Gather;
@@ -67,7 +67,7 @@ fn busy_processors_make_threads_pause_for_more_messages() {
 }
 
 #[test]
-fn nobody_pauses_while_processors_are_idle() {
+fn no_thread_pauses_while_processors_are_idle() {
     let broker = Paused::start(Duration::from_secs(1), 0.5);
     assert_eq!(broker.pauses_while(|address| stream_of_messages(address, "some", 50)), 0);
 }

@@ -5,7 +5,7 @@ use courser_broker::admin::PageRequest;
 use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
 use std::path::Path;
 
-/// Settings of a broker that nobody reaches but from within.
+/// Settings of a broker that can be reached from within only.
 fn config_in(folder: &Path) -> Config {
     Config {
         listen: Vec::new(),

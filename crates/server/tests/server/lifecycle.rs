@@ -22,7 +22,7 @@ async fn clients_are_told_when_the_broker_stops() {
         assert_eq!(client.next().await, Heard::Gone);
     }
     stopping.await.expect("it stops");
-    assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).await.is_err(), "it listens no more");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn sigterm_and_sigint_stop_the_command_cleanly() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn signals_are_heard_before_anybody_can_have_read_the_banner() {
+fn signals_are_heard_before_the_banner_can_have_been_read() {
     use std::{
         io::Write,
         process::{Command, Stdio},
@@ -112,19 +112,19 @@ fn signals_are_heard_before_anybody_can_have_read_the_banner() {
     };
     let start = Instant::now();
     while !heard() {
-        assert!(start.elapsed() < Duration::from_secs(30), "nobody listens to signals");
+        assert!(start.elapsed() < Duration::from_secs(30), "no signal is heard");
         std::thread::sleep(Duration::from_millis(10));
     }
     let id = broker.id().to_string();
     let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
     assert!(sent.success());
-    // That nobody reads the banner after all is no reason to fail.
+    // That the banner is not read after all is no reason to fail.
     drop(reader);
     assert!(broker.wait().expect("its end").success());
 }
 
 #[tokio::test]
-async fn a_broker_whose_log_nobody_reads_serves_on() {
+async fn a_broker_whose_log_is_not_read_serves_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = Process::command();

@@ -1,4 +1,4 @@
-//! What gets into the log, and what happens when nobody reads it.
+//! What gets into the log, and what happens when it is not read.
 
 use crate::support::{Client, Heard, Process, free_addresses, short, wait_until};
 use courser_codec::{FieldTable, basic, exchange, queue};
@@ -116,6 +116,19 @@ async fn no_control_character_of_a_client_reaches_the_log() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_too_large_is_refused_in_the_log_too() {
+    let log = Logged::start_with("info", |command| {
+        command.env("COURSER_AMQP_MAX_MESSAGE_BYTES", "1000");
+    });
+    let mut client = Client::connect(log.broker.address).await;
+    client.publish("q", &[7; 1001]).await;
+    let heard = client.next().await;
+    let Heard::ChannelClosed(_, reason) = heard else { panic!("{heard:?}") };
+    let text = log.wait_for(&format!("406 {reason}")).await;
+    assert!(text.contains("refused"), "{text}");
+}
+
+#[tokio::test]
 async fn a_refused_login_names_the_user_and_the_reason() {
     let log = Logged::start("info");
     let mut client = Client::begin(log.broker.address, as_user("mallory")).await;
@@ -177,7 +190,7 @@ fn read_all_of(mut log: PipeReader) -> std::thread::JoinHandle<String> {
     })
 }
 
-/// A broker that writes its log into a pipe, which nobody reads yet.
+/// A broker that writes its log into a pipe, which is not read yet.
 fn start_with_pipe(folder: &TempDir) -> (Process, PipeReader) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = Process::command();
@@ -187,7 +200,7 @@ fn start_with_pipe(folder: &TempDir) -> (Process, PipeReader) {
 }
 
 #[tokio::test]
-async fn a_reader_of_the_log_that_stalls_holds_nobody_up() {
+async fn a_reader_of_the_log_that_stalls_holds_no_client_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut broker, reader) = start_with_pipe(&folder);
     // More than pipe and queue hold.

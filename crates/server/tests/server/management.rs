@@ -131,7 +131,7 @@ async fn a_certificate_that_has_expired_needs_attention() {
     let found = ask_for("/api/attention", stream.expect("a connection")).await;
     assert!(found.contains("\"kind\":\"certificate_expired\""), "{found}");
     assert!(
-        found.contains("/old.pem (CN=old) has expired: whoever checks it refuses it"),
+        found.contains("/old.pem (CN=old) has expired: peers that check it refuse it"),
         "{found}"
     );
     assert_eq!(found.matches("\"kind\":\"certificate").count(), 1, "the other is good: {found}");
@@ -226,7 +226,7 @@ async fn what_went_through_connections_to_a_vhost_is_counted_when_they_are_over_
 
 #[tokio::test]
 async fn without_it_the_broker_starts_where_the_usual_address_is_taken() {
-    // Whether this takes it or somebody else has it already: it is taken.
+    // Whether this takes it or another process has it already: it is taken.
     let _taken = TcpListener::bind(("127.0.0.1", 15672));
     let server =
         TestServer::start_with(|config| config.management.listen = HttpListen::Default).await;
@@ -275,7 +275,7 @@ async fn an_address_that_was_chosen_and_is_taken_is_an_error() {
 }
 
 #[tokio::test]
-async fn definitions_that_the_configuration_names_are_made_before_anybody_is_served() {
+async fn definitions_that_the_configuration_names_are_made_before_clients_are_served() {
     let files = tempfile::tempdir().expect("a folder");
     let first = r#"{"vhosts": [{"name": "shop"}], "users": [{"name": "app", "tags": []}]}"#;
     let second = r#"{
@@ -291,8 +291,8 @@ async fn definitions_that_the_configuration_names_are_made_before_anybody_is_ser
     let admin = server.admin();
     assert!(admin.queue("shop", b"q").is_ok_and(|queue| queue.durable));
     assert!(admin.accounts().permission("app", "shop").is_some());
-    assert!(admin.accounts().user("guest").is_none(), "nobody has asked for it");
-    // The journal stays open as long as somebody has the broker.
+    assert!(admin.accounts().user("guest").is_none(), "it was not asked for");
+    // The journal stays open as long as the broker is held.
     drop(admin);
     let server = server.restart_with(|config| config.management.load_definitions = path).await;
     assert_eq!(server.admin().accounts().user_count(), 1, "once more");

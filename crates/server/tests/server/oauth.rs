@@ -1,17 +1,20 @@
 //! Users who log in with tokens: who gets in, what they may do, and for how long.
 
+use crate::slow_readers::flood;
 use crate::support::{
-    Answers, Client, Heard, Issuer, Signer, TestServer, now_s, short, wait_until,
+    Answers, Client, Heard, Issuer, PATIENCE, Signer, TestServer, now_s, short, wait_until,
 };
 use courser::{Config, Server, SigningKey};
 use courser_codec::{basic, exchange, queue};
 use serde_json::{Value, json};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 const ALL: &str = "mq.read:*/* mq.write:*/* mq.configure:*/*";
 
 async fn log_in(server: &TestServer, token: &str) -> Result<Client, Heard> {
-    Client::log_in(server.address(), "anybody", token).await
+    Client::log_in(server.address(), "any-name", token).await
 }
 
 async fn is_refused(server: &TestServer, token: &str) {
@@ -82,7 +85,7 @@ async fn scopes_are_for_routing_keys_of_topic_exchanges_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_that_is_not_good_lets_nobody_in() {
+async fn a_token_that_is_not_good_lets_no_client_in() {
     let (signer, stranger) = (Signer::new("one"), Signer::new("one"));
     let issuer = Issuer::start(&[&signer]).await;
     let server = issuer.broker(|config| config.oauth.algorithms.push("HS256".to_owned())).await;
@@ -129,6 +132,56 @@ async fn an_expired_token_ends_the_connection_unless_it_is_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_ends_while_its_renewal_waits_for_the_issuer_ends_no_connection() {
+    let (signer, next) = (Signer::new("one"), Signer::new("two"));
+    let issuer = Issuer::start(&[&signer]).await;
+    let server = issuer.broker(|config| config.oauth.timeout_ms = 30_000).await;
+    let claims = |seconds: u64| json!({ "scope": ALL, "exp": now_s() + seconds });
+    let mut renewed = log_in(&server, &signer.token(&claims(6))).await.expect("let in");
+    let mut over = log_in(&server, &signer.token(&claims(6))).await.expect("let in");
+    // The key of the new token is not known yet, and the issuer takes its time to say it. It is not asked more often than
+    // once a second.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let asked = issuer.asked_for_keys();
+    issuer.rotate(&[&signer, &next]);
+    issuer.answers(Answers::Later);
+    renewed.bring_secret(&next.token(&claims(600))).await;
+    wait_until("the issuer is asked", async || issuer.asked_for_keys() > asked).await;
+    // The old tokens are over.
+    let text = "CONNECTION_FORCED - credential expired";
+    assert_eq!(over.next().await, Heard::Closed(320, text.to_owned()));
+    assert!(renewed.is_silent(1000).await, "its new token is not decided yet");
+    issuer.answers(Answers::Well);
+    assert_eq!(renewed.next().await, Heard::Reply("connection.update-secret-ok"));
+    renewed.declare("q").await;
+    renewed.close().await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_token_ends_a_connection_that_never_stops_sending() {
+    let signer = Signer::new("one");
+    let issuer = Issuer::start(&[&signer]).await;
+    let server = issuer.broker(|_| {}).await;
+    let token = signer.token(&json!({ "scope": ALL, "exp": now_s() + 4 }));
+    let client = log_in(&server, &token).await.expect("let in");
+    let (mut reading, mut writing) = client.stream.into_split();
+    let flood = flood();
+    let sending = tokio::spawn(async move { while writing.write_all(&flood).await.is_ok() {} });
+    let (mut said, mut bytes) = (Vec::new(), [0; 4096]);
+    let wanted = b"CONNECTION_FORCED - credential expired";
+    while !said.windows(wanted.len()).any(|part| part == wanted) {
+        let read = timeout(PATIENCE, reading.read(&mut bytes)).await.expect("it is told");
+        let count = read.expect("an open connection");
+        assert!(count > 0, "it ends without a word");
+        said.extend_from_slice(&bytes[..count]);
+    }
+    assert!(!sending.is_finished());
+    sending.abort();
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewed_token_brings_its_own_scopes() {
     let signer = Signer::new("one");
     let issuer = Issuer::start(&[&signer]).await;
@@ -148,7 +201,7 @@ async fn a_renewed_token_brings_its_own_scopes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_that_is_not_good_or_of_somebody_else_ends_the_connection() {
+async fn a_secret_that_is_not_good_or_of_another_user_ends_the_connection() {
     let (signer, stranger) = (Signer::new("one"), Signer::new("one"));
     let issuer = Issuer::start(&[&signer]).await;
     let server = issuer.broker(|_| {}).await;
@@ -163,7 +216,7 @@ async fn a_secret_that_is_not_good_or_of_somebody_else_ends_the_connection() {
         let mut client = log_in(&server, &signer.token(&good)).await.expect("let in");
         assert_eq!(client.update_secret(&secret).await, Heard::Closed(530, text.to_owned()));
     }
-    // Whoever has a password is told that it is fine, as ever.
+    // A client with a password is told that it is fine, as ever.
     let mut guest = Client::connect(server.address()).await;
     assert_eq!(guest.update_secret("x").await, Heard::Reply("connection.update-secret-ok"));
     guest.close().await;

@@ -97,7 +97,7 @@ async fn a_bearer_that_is_not_good_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_settings_for_tokens_a_bearer_is_nobody() {
+async fn without_settings_for_tokens_a_bearer_is_no_user() {
     let server = TestServer::start_with(|config| {
         config.management.listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
     })
@@ -110,7 +110,7 @@ async fn without_settings_for_tokens_a_bearer_is_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_for_keys_and_leaves_keeps_nobody_from_having_them() {
+async fn who_asks_for_keys_and_leaves_keeps_no_other_from_having_them() {
     let (old, new, stranger) = (Signer::new("old"), Signer::new("new"), Signer::new("strange"));
     let issuer = Issuer::start(&[&old]).await;
     let server = broker(&issuer).await;
@@ -126,7 +126,7 @@ async fn who_asks_for_keys_and_leaves_keeps_nobody_from_having_them() {
     let stranger = bearer(&stranger);
     let leaving = ask(&server, "/api/whoami", &stranger);
     tokio::select! {
-        _ = leaving => panic!("nobody has answered"),
+        _ = leaving => panic!("no answer came"),
         () = wait_until("they are asked for", async || issuer.asked_for_keys() > asked) => {}
     }
     // It is noticed that the client is gone.

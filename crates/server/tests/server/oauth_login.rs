@@ -1,22 +1,21 @@
-//! Logging in with a browser at whoever issues tokens: what the broker asks and answers on the way.
+//! Logging in with a browser at the issuer of tokens: what the broker asks and answers on the way.
 
-use crate::support::{Answers, Issuer, PATIENCE, Signer, TestServer, now_s, wait_until};
+use crate::support::{Answers, Issuer, PATIENCE, Signer, TestServer, now_s};
 use courser::{Config, HttpListen};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-const ADMINISTRATOR: &str = "mq.tag:administrator";
+pub(crate) const ADMINISTRATOR: &str = "mq.tag:administrator";
 
 /// What came back: the head, and the body.
-struct Answer {
+pub(crate) struct Answer {
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.head.split(' ').nth(1).and_then(|text| text.parse().ok()).expect("a status")
     }
 
@@ -29,7 +28,7 @@ impl Answer {
     }
 
     /// The cookies as a browser sends them back, without those that are taken back.
-    fn cookies(&self) -> String {
+    pub(crate) fn cookies(&self) -> String {
         let set = self.head.lines().filter_map(|line| line.strip_prefix("set-cookie: "));
         let kept = set.filter(|cookie| !cookie.contains("Max-Age=0"));
         kept.filter_map(|cookie| cookie.split(';').next()).collect::<Vec<_>>().join("; ")
@@ -37,13 +36,13 @@ impl Answer {
 }
 
 /// The broker, as the page sees it.
-struct Page {
-    server: TestServer,
+pub(crate) struct Page {
+    pub(crate) server: TestServer,
     at: SocketAddr,
 }
 
 impl Page {
-    async fn start(issuer: &Issuer, change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn start(issuer: &Issuer, change: impl FnOnce(&mut Config)) -> Self {
         let server = issuer
             .broker(|config| {
                 let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -63,7 +62,13 @@ impl Page {
         format!("http://{}/", self.at)
     }
 
-    async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let mut stream = tokio::net::TcpStream::connect(self.at).await.expect("a connection");
         let mut request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n",
@@ -83,7 +88,7 @@ impl Page {
         Answer { head: head.to_owned(), body: body.to_owned() }
     }
 
-    async fn begin(&self) -> (Answer, String, String) {
+    pub(crate) async fn begin(&self) -> (Answer, String, String) {
         let body = json!({ "page": self.address() }).to_string();
         let begun = self.ask("POST", "/api/oauth/login", &[], &body).await;
         assert_eq!(begun.status(), 200, "{}", begun.body);
@@ -92,14 +97,14 @@ impl Page {
         (begun, state, cookies)
     }
 
-    async fn finish(&self, state: &str, cookies: &str) -> Answer {
+    pub(crate) async fn finish(&self, state: &str, cookies: &str) -> Answer {
         let body = json!({ "page": self.address(), "state": state, "code": "c0de" }).to_string();
         self.ask("POST", "/api/oauth/session", &[("cookie", cookies)], &body).await
     }
 }
 
 /// What the provider answers for a code: a token of its own with these claims.
-fn issued(issuer: &Issuer, signer: &Signer, claims: &Value) -> Value {
+pub(crate) fn issued(issuer: &Issuer, signer: &Signer, claims: &Value) -> Value {
     let token = token(issuer, signer, claims);
     json!({ "access_token": token, "refresh_token": "again", "token_type": "Bearer" })
 }
@@ -315,7 +320,7 @@ async fn endpoints_of_the_settings_need_no_issuer_and_secrets_go_where_they_are_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_client_nobody_is_sent_anywhere() {
+async fn without_a_client_no_browser_is_sent_anywhere() {
     let issuer = Issuer::start(&[]).await;
     let page = Page::start(&issuer, |config| {
         config.oauth.client_id.clear();
@@ -344,8 +349,9 @@ async fn where_only_tokens_count_no_password_does() {
         assert_eq!(answer.status(), 401, "{}", answer.body);
         assert_eq!(answer.reason(), "HTTP access denied: basic auth disabled");
     }
-    let nobody = page.ask("GET", "/api/whoami", &[], "").await;
-    assert!(nobody.status() == 401 && !nobody.head.contains("www-authenticate"), "{}", nobody.head);
+    let stranger = page.ask("GET", "/api/whoami", &[], "").await;
+    assert!(stranger.status() == 401, "{}", stranger.head);
+    assert!(!stranger.head.contains("www-authenticate"), "{}", stranger.head);
     let bearer = format!("Bearer {}", token(&issuer, &signer, &json!({ "scope": ADMINISTRATOR })));
     let boss = page.ask("GET", "/api/whoami", &[("authorization", &bearer)], "").await;
     assert_eq!(boss.json()["name"], "alice");
@@ -353,45 +359,5 @@ async fn where_only_tokens_count_no_password_does() {
     assert_eq!(auth["oauth_disable_basic_auth"], true);
     let shown = page.ask("GET", "/api/config/effective", &[("authorization", &bearer)], "").await;
     assert_eq!(shown.json()["oauth"]["client_secret"], "(removed)");
-    page.server.stop().await;
-}
-
-/// The cookie of a session whose token is over.
-async fn session_whose_token_is_over(page: &Page, issuer: &Issuer, signer: &Signer) -> String {
-    loop {
-        let (_, state, cookies) = page.begin().await;
-        let until_s = now_s() + 2;
-        let claims = json!({ "scope": ADMINISTRATOR, "exp": until_s });
-        issuer.grant(200, &issued(issuer, signer, &claims));
-        let session = page.finish(&state, &cookies).await;
-        // It may be over before it is looked at.
-        if session.status() == 200 {
-            wait_until("it is over", async || now_s() > until_s).await;
-            return session.cookies();
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_renewed_though_the_client_that_waits_for_it_leaves() {
-    let signer = Signer::new("one");
-    let issuer = Issuer::start(&[&signer]).await;
-    let page = Page::start(&issuer, |_| {}).await;
-    let cookie = session_whose_token_is_over(&page, &issuer, &signer).await;
-    let headers = [("cookie", &*cookie)];
-    // The only time that the refresh token is taken.
-    issuer.grant(200, &issued(&issuer, &signer, &json!({ "scope": ADMINISTRATOR })));
-    issuer.answers(Answers::Later);
-    let leaving = page.ask("GET", "/api/whoami", &headers, "");
-    let is_asked = async || issuer.brought().contains("grant_type=refresh_token");
-    tokio::select! {
-        _ = leaving => panic!("nobody has answered"),
-        () = wait_until("the token is renewed", is_asked) => {}
-    }
-    // It is noticed that the client is gone.
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    issuer.answers(Answers::Well);
-    let who = page.ask("GET", "/api/whoami", &headers, "").await;
-    assert_eq!(who.status(), 200, "{}", who.body);
     page.server.stop().await;
 }

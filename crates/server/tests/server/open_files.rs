@@ -59,9 +59,16 @@ async fn clients_that_take_all_descriptors_leave_some_to_the_journal_and_the_ope
         }
     }
     assert!(idle.len() > 50, "{} connections", idle.len());
+    // A file that the journal has open at this moment takes one of those that are left to it.
     let descriptors = std::fs::read_dir(format!("/proc/{}/fd", broker.id())).expect("a process");
-    let free = 128 - descriptors.count();
-    assert!(free >= 16, "{free} descriptors are left");
+    let sockets = descriptors.filter_map(|descriptor| {
+        let descriptor = descriptor.ok()?;
+        let is_socket =
+            std::fs::read_link(descriptor.path()).ok()?.to_str()?.starts_with("socket:");
+        descriptor.file_name().to_str()?.parse().ok().filter(|_| is_socket)
+    });
+    let last: u32 = sockets.max().expect("sockets");
+    assert!(last < 128 - 16, "a client has descriptor {last}");
     publish_segments(&mut publisher).await;
 }
 
@@ -76,7 +83,7 @@ async fn connections_that_never_log_in_hold_up_no_confirm() {
     }
     let longest = publish_segments(&mut publisher).await;
     assert!(longest < Duration::from_secs(5), "{longest:?}");
-    // Nor do they keep anybody out.
+    // Nor do they keep other clients out.
     with_durable_queue(&broker).await;
 }
 

@@ -212,13 +212,15 @@ fn definitions_with_patterns_that_an_earlier_version_took_stop_no_start_and_are_
     let config = format!("management: {{ load_definitions: {} }}\n", definitions.display());
     let config = written(&folder, &config);
     for _ in 0..2 {
-        let broker = start(&folder, &config);
+        let mut broker = start(&folder, &config);
         wait_for_log(
             &folder,
             "permission of user 'app' in vhost 'shop', topic permission of user 'app' for exchange 'amq.topic' in \
              vhost 'shop', policy 'p' in vhost 'shop'",
         );
-        drop(broker);
+        // What it has taken in is on the disk then.
+        broker.signal("TERM");
+        assert!(broker.wait().success());
     }
     let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
     let kept = "permits nothing: set it anew user=\"app\" vhost=\"shop\" exchange=\"amq.topic\"";

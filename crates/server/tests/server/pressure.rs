@@ -1,6 +1,6 @@
-//! Clients that take too little or send too much: bounded, and at nobody else's cost.
+//! Clients that take too little or send too much: bounded, and at no other client's cost.
 
-use crate::support::{Client, Heard, Process, TestServer, wait_until};
+use crate::support::{Client, Heard, PATIENCE, Process, TestServer, wait_until};
 use courser_codec::{FieldTable, basic, queue};
 use courser_connection::client::Config;
 use std::time::Duration;
@@ -173,6 +173,85 @@ async fn who_publishes_when_memory_is_short_is_held_back_until_there_is_room() {
 }
 
 #[tokio::test]
+async fn clients_that_do_not_read_hold_publishers_back_until_they_are_gone() {
+    const STUCK: usize = 12;
+    let server = TestServer::start_with(|config| {
+        config.limits.memory_high_bytes = 4 * MIB;
+        // They are gone when the test says so.
+        config.amqp.send_timeout_ms = 0;
+    })
+    .await;
+    let admin = server.admin();
+    let mut publisher = Client::connect_with(server.address(), with_blocked(true)).await;
+    let mut stuck = Vec::new();
+    for number in 0..STUCK {
+        let mut client = Client::connect(server.address()).await;
+        client.declare_and_bind(&format!("stuck {number}"), "amq.fanout").await;
+        client.consume(&format!("stuck {number}"), true).await;
+        stuck.push(client);
+    }
+    // Their sockets take a lot first, and all of them share what waits in their queues.
+    let mut rounds = 0;
+    while !admin.alarms().memory {
+        publisher.publish_to("amq.fanout", "", &[7; 100_000]).await;
+        rounds += 1;
+        assert!(rounds < 1000, "no alarm: {:?}", admin.memory_uses());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let uses = admin.memory_uses();
+    assert!(uses.outboxes > uses.messages, "{uses:?}");
+    publisher.publish_to("amq.fanout", "", b"one more").await;
+    assert_eq!(publisher.next().await, Heard::Blocked("low on memory".into()));
+    drop(stuck);
+    assert_eq!(publisher.next().await, Heard::Unblocked);
+    wait_until("nothing waits to be sent", async || admin.memory_uses().outboxes < MIB).await;
+    server.stop().await;
+}
+
+/// A broker that is short of memory for what it has to send to a client, and who is held back.
+async fn short_for_one_client() -> (TestServer, Client, Client) {
+    let server = TestServer::start_with(|config| {
+        config.limits.memory_high_bytes = 5 * MIB;
+        config.amqp.send_timeout_ms = 0;
+    })
+    .await;
+    let mut publisher = Client::connect_with(server.address(), with_blocked(true)).await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    client.consume("q", true).await;
+    // More than sockets take.
+    publisher.publish("q", &vec![7; UNREAD]).await;
+    assert_eq!(publisher.next().await, Heard::Blocked("low on memory".into()));
+    assert_eq!(server.admin().memory_uses().places, 0, "nothing waits in a queue");
+    (server, client, publisher)
+}
+
+const UNREAD: usize = 15_000_000;
+
+#[tokio::test]
+async fn a_large_message_that_is_not_read_holds_publishers_back_until_it_is() {
+    let (server, mut client, mut publisher) = short_for_one_client().await;
+    assert_eq!(client.bodies(1).await[0].len(), UNREAD);
+    assert_eq!(publisher.next().await, Heard::Unblocked);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_large_message_that_is_not_read_keeps_the_alarm_on_until_its_client_is_gone() {
+    let (server, client, publisher) = short_for_one_client().await;
+    let admin = server.admin();
+    let connections = || admin.connections(None).expect("all vhosts").len();
+    drop(publisher);
+    wait_until("the client is the last", async || connections() == 1).await;
+    assert!(admin.alarms().memory);
+    drop(client);
+    // No other connection is there to look, and the timers do so once a minute.
+    let over = wait_until("the alarm is over", async || !admin.alarms().memory);
+    tokio::time::timeout(PATIENCE / 2, over).await.expect("its end is seen");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn who_publishes_no_more_may_acknowledge_when_memory_is_short() {
     let server = short_of_memory().await;
     let mut both = Client::connect_with(server.address(), with_blocked(true)).await;
@@ -184,7 +263,7 @@ async fn who_publishes_no_more_may_acknowledge_when_memory_is_short() {
     other.publish("q", &vec![7; LARGE]).await;
     assert!(matches!(other.next().await, Heard::Blocked(_)));
     assert_eq!(both.bodies(1).await[0].len(), LARGE);
-    // Nobody else can end the alarm.
+    // No other client can end the alarm.
     both.tell(basic::Ack { delivery_tag: 2, multiple: false }).await;
     assert_eq!(other.next().await, Heard::Unblocked);
     server.stop().await;

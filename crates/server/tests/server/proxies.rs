@@ -102,7 +102,10 @@ async fn a_header_in_two_parts_is_put_together() {
 async fn a_proxy_that_sends_no_header_or_half_of_one_is_not_served() {
     let server = start(|_| {}).await;
     assert_eq!(rest(send(server.address(), b"AMQP\0\0\x09\x01").await).await, b"");
-    assert_eq!(rest(send(server.address(), b"PROXY TCP4 1.2.3.4 nobody 1 2\r\n").await).await, b"");
+    assert_eq!(
+        rest(send(server.address(), b"PROXY TCP4 1.2.3.4 stranger 1 2\r\n").await).await,
+        b""
+    );
     // It waits for the rest, but not for ever.
     assert_eq!(rest(send(server.address(), b"PROXY TCP4 203.").await).await, b"");
     assert!(connections(&server).is_empty());

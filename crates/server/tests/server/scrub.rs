@@ -1,6 +1,6 @@
 //! Reading the journal for damage while the broker runs.
 
-use crate::ctl::Operated;
+use crate::support::operated::Operated;
 use crate::support::{Client, Heard, short};
 use courser_codec::{confirm, queue};
 use std::fs;

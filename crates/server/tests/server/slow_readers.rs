@@ -19,7 +19,7 @@ async fn with_timeout(send_timeout_ms: u64) -> TestServer {
     .await
 }
 
-/// A consumer that has got more than its socket takes, and somebody who sees what becomes of it.
+/// A consumer that has got more than its socket takes, and a client that sees what becomes of it.
 async fn with_consumer(server: &TestServer) -> (Client, Client) {
     let mut consumer = Client::connect(server.address()).await;
     consumer.declare("q").await;
@@ -74,11 +74,8 @@ async fn without_the_setting_who_never_reads_stays() {
     server.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_never_stops_sending_gets_heartbeats_all_the_same() {
-    let server = with_timeout(0).await;
-    let client = Client::connect(server.address()).await;
-    let (mut reading, mut writing) = client.stream.into_split();
+/// Many publishes on channel 1 that go nowhere.
+pub(crate) fn flood() -> Vec<u8> {
     // Nothing is ever bound to this key.
     let mut flood = Vec::new();
     let publish = basic::Publish { routing_key: short("nowhere"), ..Default::default() };
@@ -86,7 +83,15 @@ async fn a_client_that_never_stops_sending_gets_heartbeats_all_the_same() {
     flood.extend_from_slice(&[
         2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xce,
     ]);
-    let flood = flood.repeat(100_000);
+    flood.repeat(100_000)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_never_stops_sending_gets_heartbeats_all_the_same() {
+    let server = with_timeout(0).await;
+    let client = Client::connect(server.address()).await;
+    let (mut reading, mut writing) = client.stream.into_split();
+    let flood = flood();
     let sending = tokio::spawn(async move { while writing.write_all(&flood).await.is_ok() {} });
     let mut beats = [0; 3 * HEARTBEAT.len()];
     let heard = tokio::time::timeout(PATIENCE, reading.read_exact(&mut beats)).await;

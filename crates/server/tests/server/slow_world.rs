@@ -1,11 +1,11 @@
 //! Others that take their time: what they hold up is their own. The bounds are on what happens before what, not on a clock.
 
 use crate::support::{
-    AuthProgram, Client, Heard, HeldDisk, Process, TestServer, short, wait_until,
+    AuthProgram, Client, Heard, HeldDisk, PATIENCE, Process, TestServer, short, wait_until,
 };
 use courser::HttpListen;
 use courser_auth::{PasswordHash, Permission, Tags, User};
-use courser_codec::{FieldTable, Table, confirm, queue};
+use courser_codec::{FieldTable, Table, basic, confirm, exchange, queue};
 use courser_connection::client::Config;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -17,14 +17,14 @@ use tokio::task::JoinSet;
 /// Users of another program. No user has all places.
 const ALICE: &str = "YWxpY2U6czNjcmV0";
 const BOB: &str = "Ym9iOnMzY3JldA==";
-const GUEST: &str = "Z3Vlc3Q6Z3Vlc3Q=";
+pub(crate) const GUEST: &str = "Z3Vlc3Q6Z3Vlc3Q=";
 
 /// The status of the answer to a question of this user.
-async fn status(server: &TestServer, path: &str, user: &str) -> String {
+pub(crate) async fn status(server: &TestServer, path: &str, user: &str) -> String {
     status_of(server, "GET", path, user).await
 }
 
-async fn status_of(server: &TestServer, method: &str, path: &str, user: &str) -> String {
+pub(crate) async fn status_of(server: &TestServer, method: &str, path: &str, user: &str) -> String {
     let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
     let request =
         format!("{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n\r\n");
@@ -34,17 +34,19 @@ async fn status_of(server: &TestServer, method: &str, path: &str, user: &str) ->
     String::from_utf8_lossy(&said[9..]).into_owned()
 }
 
+/// Has the program be asked for a second at most, also by requests over HTTP.
+fn ask_for_a_second(config: &mut courser::Config) {
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.management.listen = HttpListen::At(vec![any_port]);
+    config.auth_http.timeout_ms = 1000;
+    config.auth_http.cache_seconds = 600;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_of_users_whose_program_is_silent_hold_up_no_other_user() {
     const LISTS: usize = 40;
     let program = AuthProgram::start();
-    let change = |config: &mut courser::Config| {
-        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-        config.management.listen = HttpListen::At(vec![any_port]);
-        config.auth_http.timeout_ms = 1000;
-        config.auth_http.cache_seconds = 600;
-    };
-    let server = program.broker(change).await;
+    let server = program.broker(ask_for_a_second).await;
     for number in 0..8 {
         server.admin().change_vhost(&format!("v{number}"), |_| {}).expect("a new vhost");
     }
@@ -71,6 +73,89 @@ async fn lists_of_users_whose_program_is_silent_hold_up_no_other_user() {
     assert_eq!(program.asked_for("/auth/vhost"), asked);
     assert!(asked < LISTS, "{asked} questions");
     std::sync::Arc::into_inner(server).expect("no one else has it").stop().await;
+}
+
+/// Asks for something that the program has to permit, which it is silent about.
+async fn ask_for_something(client: &mut Client, number: usize) {
+    let (name, fresh) = (short("own-q"), format!("own-{number}"));
+    match number % 6 {
+        0 => client.tell(queue::Declare { queue: short(&fresh), ..Default::default() }).await,
+        1 => {
+            let (exchange, routing_key) = (short("own-x"), short(&fresh));
+            let bind = queue::Bind { queue: name, exchange, routing_key, ..Default::default() };
+            client.tell(bind).await;
+        }
+        2 => client.tell(basic::Consume { queue: name, ..Default::default() }).await,
+        3 => client.tell(basic::Get { queue: name, no_ack: true }).await,
+        4 => client.tell(queue::Purge { queue: name, ..Default::default() }).await,
+        _ => client.publish_to("own-x", &fresh, b"m").await,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_takes_its_time_holds_up_no_confirms_and_no_checkpoint() {
+    const MESSAGES: u64 = 30;
+    let program = AuthProgram::start();
+    let change = |config: &mut courser::Config| {
+        config.auth_http.timeout_ms = 30_000;
+        config.auth_http.cache_seconds = 0;
+        config.journal.checkpoint_after_bytes = 1 << 20;
+    };
+    let server = program.broker(change).await;
+    let checkpoints = || server.admin().log_figures().checkpoints;
+    let mut guest = confirming(&server).await;
+    let mut users = Vec::new();
+    // More than there are threads, and several of each.
+    for number in 0..12 {
+        let user = ["alice", "bob"][number % 2];
+        users.push(Client::log_in(server.address(), user, "s3cret").await.expect("let in"));
+    }
+    users[0].declare("own-q").await;
+    let (exchange, kind) = (short("own-x"), short("topic"));
+    let declare = exchange::Declare { exchange, kind, ..Default::default() };
+    assert_eq!(users[0].call(declare).await, Heard::Reply("exchange.declare-ok"));
+    let before = (program.asked.lock().len(), checkpoints());
+    *program.holds.lock() = Some("/auth/");
+    for (number, user) in users.iter_mut().enumerate() {
+        ask_for_something(user, number).await;
+    }
+    let asked = || program.asked.lock().len() - before.0;
+    wait_until("all are asked for", async || asked() == 12).await;
+    for number in 1..=MESSAGES {
+        guest.publish_persistent("lasting", &[7; 100_000]).await;
+        assert_eq!(guest.next().await, Heard::Confirm { first: number, last: number });
+    }
+    wait_until("a checkpoint", async || checkpoints() > before.1).await;
+    is_served(&server).await;
+    assert_eq!(asked(), 12, "a question was answered meanwhile");
+    for user in &mut users {
+        assert!(user.is_silent(1).await, "the program has permitted nothing yet");
+    }
+    *program.holds.lock() = None;
+    for (number, user) in users.iter_mut().enumerate().filter(|(number, _)| number % 6 != 5) {
+        let heard = user.next().await;
+        assert!(!matches!(heard, Heard::Gone | Heard::ChannelClosed(..)), "{number}: {heard:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_whose_program_is_silent_ends_though_there_is_more_to_ask() {
+    // Each question waits for a second: all of them would take longer than anything may.
+    const VHOSTS: usize = 200;
+    let program = AuthProgram::start();
+    let server = program.broker(ask_for_a_second).await;
+    for number in 0..VHOSTS {
+        server.admin().change_vhost(&format!("v{number}"), |_| {}).expect("a new vhost");
+    }
+    assert_eq!(status(&server, "/api/whoami", ALICE).await, "200");
+    program.is_silent.store(true, Ordering::Relaxed);
+    let listing = status(&server, "/api/queues", ALICE);
+    let said = tokio::time::timeout(PATIENCE, listing).await.expect("an end");
+    assert_eq!(said, "503");
+    let asked = program.asked_for("/auth/vhost");
+    assert!((2..VHOSTS).contains(&asked), "{asked} questions");
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -109,7 +194,7 @@ async fn confirming(server: &TestServer) -> Client {
 }
 
 /// What needs no disk is done for a client that comes now: a message goes there and back.
-async fn is_served(server: &TestServer) {
+pub(crate) async fn is_served(server: &TestServer) {
     let mut client = Client::connect(server.address()).await;
     client.declare("fleeting").await;
     client.consume("fleeting", true).await;
@@ -280,7 +365,7 @@ async fn clients_that_stop_without_a_word_hold_up_no_other_client_and_no_stop() 
     let mut witness = confirming(&server).await;
     let mut silent = Vec::new();
     for _ in 0..4 {
-        // In the handshake, with half a frame, and with deliveries that nobody reads.
+        // In the handshake, with half a frame, and with deliveries that are not read.
         silent.push(Client::begin(server.address(), Config::default()).await);
         let mut half = Client::connect(server.address()).await;
         half.stream.write_all(&[1, 0, 1, 0]).await.expect("sent");

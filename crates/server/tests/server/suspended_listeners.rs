@@ -1,6 +1,6 @@
 //! Listeners for clients that an operator has suspended: they take no new connections until they are resumed.
 
-use crate::ctl::Operated;
+use crate::support::operated::Operated;
 use crate::support::{Client, Heard, PATIENCE, Process, wait_until};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -59,7 +59,7 @@ async fn suspended_listeners_take_no_new_connections_until_they_are_resumed() {
     assert!(!is_said_to_be_suspended(&broker) && is_ready(&broker).await);
     for _ in 0..2 {
         broker.quiet(&["suspend_listeners"]);
-        wait_until("nobody listens", async || !is_listened_at(address).await).await;
+        wait_until("it listens no more", async || !is_listened_at(address).await).await;
     }
     assert!(is_said_to_be_suspended(&broker) && !is_ready(&broker).await);
     assert_eq!(end_of_websocket(&broker).await, b"", "it is served without a handshake");

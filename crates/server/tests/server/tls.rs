@@ -77,7 +77,7 @@ pub fn client_config(authority: &Authority, shown: Option<&Issued>) -> TlsConfig
     }
 }
 
-/// A connection to whoever calls itself `host`, by a client that trusts this authority.
+/// A connection to a server that calls itself `host`, by a client that trusts this authority.
 pub async fn connect_to(
     authority: &Authority,
     address: SocketAddr,

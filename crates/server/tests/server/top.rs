@@ -117,7 +117,7 @@ async fn a_broker_is_watched_in_a_terminal() {
     screen.wait_for("orders");
     screen.press("\r");
     screen.wait_for("queue orders in vhost /");
-    screen.wait_for("nobody consumes");
+    screen.wait_for("without a consumer");
     screen.press("\u{7f}/lett");
     screen.wait_for("1 in all");
     screen.press("\r?");

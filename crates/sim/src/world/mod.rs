@@ -153,6 +153,7 @@ impl World {
             spill_bytes: self.spill_bytes,
             seed: self.rng.number(),
             now_ms,
+            ..Start::default()
         };
         let (store, watched, broker, client) = start.watched_on(&self.disk);
         self.broker = Some(Running {
@@ -357,7 +358,7 @@ impl World {
             self.disk.kill();
         }
         self.broker = None;
-        // It may be due while nobody is there.
+        // It may be due while the broker is down.
         self.now_ms += if self.expires { 0 } else { self.rng.below(3000) };
         self.restart_and_compare(durable);
     }

@@ -27,7 +27,7 @@ fn a_node_that_was_away_for_long_is_brought_a_copy_and_may_lead() {
     world.start(away);
     world.settle();
     assert_eq!(world.copies, 1);
-    assert_eq!(world.leader_term(), term, "nobody has to give up the lead for it");
+    assert_eq!(world.leader_term(), term, "the leader need not give up its lead for it");
     world.crash((leader + 2) % 3, false);
     world.transfer(leader, away);
     (0..40).for_each(|_| world.quiet_round());
@@ -116,6 +116,42 @@ fn two_of_three_serve_again_when_one_of_them_lacks_what_is_gone() {
 }
 
 #[test]
+fn two_of_three_serve_again_when_one_of_them_has_a_long_end_of_its_own() {
+    let mut world = World::new(13, 3);
+    let first = elect(&mut world);
+    let others: Vec<usize> = followers(first).collect();
+    world.isolate(first);
+    for _ in 0..200 {
+        world.publish_short(first);
+        world.flush(first);
+    }
+    let own = world.last(first);
+    world.crash(first, false);
+    world.heal();
+    let leader = elect(&mut world);
+    for _ in 0..3 {
+        for _ in 0..6 {
+            world.publish(leader);
+            world.quiet_round();
+        }
+        (0..5).for_each(|_| world.quiet_round());
+        world.checkpoint(leader);
+    }
+    assert!(world.last(leader) < own, "{own} is not behind {}", world.last(leader));
+    let third = others.into_iter().find(|at| *at != leader).expect("three nodes");
+    world.crash(third, false);
+    for _ in 0..40 {
+        world.quiet_round();
+    }
+    assert_eq!(world.leader(), None, "one of three is no majority");
+    world.start(first);
+    elect(&mut world);
+    assert_eq!(world.copies, 1);
+    world.start(third);
+    world.settle();
+}
+
+#[test]
 fn a_damaged_copy_is_replaced_by_one_of_a_later_term() {
     let mut world = World::new(4, 3);
     let leader = elect(&mut world);
@@ -134,7 +170,7 @@ fn a_damaged_copy_is_replaced_by_one_of_a_later_term() {
     assert!(world.leader_term() > term, "the leader may have counted on what is lost");
     let before = world.model.confirmed();
     let leader = elect(&mut world);
-    // Some to the broker of the first term, which nobody serves any more.
+    // Some to the broker of the first term, which is not served any more.
     (0..10).for_each(|_| world.publish(leader));
     (0..10).for_each(|_| world.quiet_round());
     assert!(world.model.confirmed() > before);
@@ -157,7 +193,7 @@ fn a_copy_that_may_lack_what_the_node_has_acknowledged_is_refused() {
     assert!(sink.chunk(&head).is_err(), "it ends before this node's log does");
     drop((sink, stale));
 
-    // Of a node with damage nobody knows what it has acknowledged in this term.
+    // What a node with damage has acknowledged in this term is not known.
     let running = world.nodes[leader].running.as_mut().expect("it leads");
     let mut same_term = running.driver.copy(None).expect("it leads");
     world.damage(other);

@@ -1,5 +1,6 @@
 //! One node: a copy of the group's log on a disk that crashes, and a broker while it serves.
 
+use crate::linear::Question;
 use crate::model::Model;
 use courser_broker::{Broker, Fault, Limits};
 use courser_cluster::{
@@ -8,10 +9,10 @@ use courser_cluster::{
 };
 use courser_codec::{Method, basic, queue};
 use courser_journal::testing::{FakeDisk, Faults, Rng};
-use courser_sim::{Client, PLAIN, Received, TOPOLOGY, TX, short, state};
+use courser_sim::{Client, PLAIN, QUESTIONS, Received, TOPOLOGY, TX, short, state};
 use courser_store::{MemoryGauge, OpenShard, Opening, ShardId, Shards, Store};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,14 +46,21 @@ pub struct Serving {
     pub term: u64,
     pub store: Arc<dyn Store>,
     shard: Arc<dyn OpenShard>,
-    broker: Arc<Broker>,
-    client: Client,
+    pub broker: Arc<Broker>,
+    pub client: Client,
     /// Publishes that wait for their confirm: its number, and the message's.
     unconfirmed: VecDeque<(u64, u64)>,
     /// Acknowledgements that are not durable yet: the message, and the end of the log behind it.
     unsettled: Vec<(u64, u64)>,
+    /// What a consumer does with what it gets next, one for each that it has asked for: whether it acknowledges that.
+    gotten: VecDeque<bool>,
+    /// What the consumer has, and has not acknowledged.
+    held: BTreeSet<u64>,
     /// What changes of queues were answered with.
     pub answers: Vec<&'static str>,
+    /// A question that is not answered yet, and what others were answered with.
+    asked: Option<Question>,
+    pub told: Vec<&'static str>,
 }
 
 /// What a group says after a turn.
@@ -228,10 +236,11 @@ impl Serving {
         let mut client = Client::new(&broker);
         let vhost = broker.vhost("/").expect("always there");
         if vhost.queue(QUEUE.as_bytes()).is_none() {
-            assert!(!model.has_confirmed(), "the queue is gone");
+            assert!(!model.has_confirmed() || model.is_over(term), "the queue is gone");
             client.declare(QUEUE, None).expect("the log has room");
         }
-        model.serves(term, &ids_in(&mut client));
+        // With a client of its own: what it is answered last waits until this node has proven its lead.
+        model.serves(term, &ids_in(&mut Client::new(&broker)));
         client.request(PLAIN, &Method::ConfirmSelect(Default::default())).expect("supported");
         client.receive();
         Serving {
@@ -242,7 +251,11 @@ impl Serving {
             client,
             unconfirmed: VecDeque::new(),
             unsettled: Vec::new(),
+            gotten: VecDeque::new(),
+            held: BTreeSet::new(),
             answers: Vec::new(),
+            asked: None,
+            told: Vec::new(),
         }
     }
 
@@ -250,24 +263,55 @@ impl Serving {
     pub fn publish(&mut self, ids: &[u64], rng: &mut Rng) {
         let messages: Vec<_> =
             ids.iter().map(|id| (*id, [10, 300, 3000][rng.below(3) as usize])).collect();
-        let Ok(last) = self.client.publish(PLAIN, "", QUEUE, &messages, true) else { return };
-        let first = last + 1 - ids.len() as u64;
-        self.unconfirmed.extend((first..).zip(ids.iter().copied()));
+        self.publish_sized(&messages);
     }
 
-    /// Takes the first message, for good.
-    pub fn take(&mut self, model: &mut Model) {
+    /// Publishes these numbers, each with so many bytes.
+    pub fn publish_sized(&mut self, ids: &[(u64, usize)]) {
+        let Ok(last) = self.client.publish(PLAIN, "", QUEUE, ids, true) else { return };
+        let first = last + 1 - ids.len() as u64;
+        self.unconfirmed.extend((first..).zip(ids.iter().map(|(id, _)| *id)));
+    }
+
+    /// Takes the first message: for good, or without an acknowledgement.
+    pub fn take(&mut self, model: &mut Model, for_good: bool) {
         let get = basic::Get { queue: short(QUEUE), no_ack: false };
-        if self.client.request(PLAIN, &Method::BasicGet(get)).is_err() {
-            return;
+        if self.client.request(PLAIN, &Method::BasicGet(get)).is_ok() {
+            self.gotten.push_back(for_good);
+            self.receive(model);
         }
-        for received in self.receive(model) {
-            let Received::Message { tag, id, channel: PLAIN, .. } = received else { continue };
-            let ack = basic::Ack { delivery_tag: tag, multiple: false };
-            if self.client.request(PLAIN, &Method::BasicAck(ack)).is_ok() {
-                model.acknowledges(id);
-                self.unsettled.push((id, self.store.end().0));
-            }
+    }
+
+    /// A consumer has got a message.
+    fn gets(&mut self, id: u64, tag: u64, model: &mut Model) {
+        model.delivers(id);
+        self.held.insert(id);
+        if self.gotten.pop_front() == Some(true) {
+            self.acknowledge(PLAIN, tag, id, model);
+        }
+    }
+
+    /// Acknowledges a message, for good.
+    fn acknowledge(&mut self, channel: u16, delivery_tag: u64, id: u64, model: &mut Model) {
+        let ack = basic::Ack { delivery_tag, multiple: false };
+        if self.client.request(channel, &Method::BasicAck(ack)).is_ok() {
+            self.held.remove(&id);
+            model.acknowledges(id);
+            self.unsettled.push((id, self.store.end().0));
+        }
+    }
+
+    /// Whether a question is not answered yet: another one waits for that.
+    pub fn is_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    pub fn ask(&mut self, question: Question, model: &mut Model) {
+        let asked = self.client.ask(&question.method(QUEUE));
+        self.asked = Some(question);
+        // Whose connection ends gets no answer.
+        if asked.is_ok() {
+            self.receive(model);
         }
     }
 
@@ -286,25 +330,31 @@ impl Serving {
         self.broker.vhost("/").expect("always there").queue(name.as_bytes()).is_some()
     }
 
-    /// Takes in what the broker has sent. Returns what is no confirm.
-    pub fn receive(&mut self, model: &mut Model) -> Vec<Received> {
-        let mut others = Vec::new();
+    /// Takes in what the broker has sent.
+    pub fn receive(&mut self, model: &mut Model) {
         for received in self.client.receive() {
-            let through = match received {
-                Received::Confirmed(through) => through,
-                Received::Answered(name) => {
-                    self.answers.push(name);
-                    continue;
+            match received {
+                Received::Confirmed(through) => self.confirmed(through, model),
+                Received::Answered(name) => self.answers.push(name),
+                Received::Told(answer) => {
+                    self.told.push(answer);
+                    if let Some(asked) = self.asked.take() {
+                        model.answers(asked, answer, &self.held);
+                    }
                 }
-                other => {
-                    others.push(other);
-                    continue;
+                Received::Message { tag, id, channel: PLAIN, .. } => self.gets(id, tag, model),
+                Received::Message { channel, tag, id, .. } => {
+                    if channel == QUESTIONS {
+                        self.asked = None;
+                    }
+                    model.delivers(id);
+                    self.held.insert(id);
+                    self.acknowledge(channel, tag, id, model);
                 }
-            };
-            while let Some((_, id)) =
-                self.unconfirmed.pop_front_if(|(number, _)| *number <= through)
-            {
-                model.confirms(id);
+                Received::Other("basic.get-empty") => {
+                    self.gotten.pop_front();
+                }
+                _ => {}
             }
         }
         let durable = self.store.durable().0;
@@ -315,7 +365,12 @@ impl Serving {
             }
             !is_durable
         });
-        others
+    }
+
+    fn confirmed(&mut self, through: u64, model: &mut Model) {
+        while let Some((_, id)) = self.unconfirmed.pop_front_if(|(number, _)| *number <= through) {
+            model.confirms(id);
+        }
     }
 
     /// Publishes a message in a transaction of its own.
@@ -337,9 +392,7 @@ fn ids_in(client: &mut Client) -> Vec<u64> {
             Received::Message { id, .. } => Some(id),
             _ => None,
         });
-        let Some(id) = got else { break };
+        let Some(id) = got else { return ids };
         ids.push(id);
     }
-    client.reopen();
-    ids
 }

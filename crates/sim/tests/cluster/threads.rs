@@ -64,7 +64,7 @@ impl Cluster {
             disk: Arc::new(self.disks[&node].clone()),
             identity: IDENTITY,
             origin: Origin::Founders(self.disks.keys().copied().collect()),
-            // Nobody is elected because the machine is busy.
+            // No election begins because the machine is busy.
             options: Options { election_ticks: 100, ..Options::new(node) },
             tick: Duration::from_millis(20),
             journal: courser_journal::Options {
@@ -93,7 +93,7 @@ impl Cluster {
 
     /// A broker on whichever node serves.
     fn leader(&self) -> Leader {
-        wait("somebody serves", || {
+        wait("a node serves", || {
             let members: Vec<_> =
                 self.net.0.lock().iter().map(|(id, member)| (*id, Arc::clone(member))).collect();
             members.into_iter().find_map(|(node, member)| {

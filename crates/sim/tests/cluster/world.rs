@@ -3,11 +3,12 @@
 
 use crate::model::Model;
 use crate::node::{Copying, Node, Serving, Turned};
+use crate::paused::Paused;
 use bytes::{Bytes, BytesMut};
 use courser_cluster::{NodeId, Packet};
 use courser_journal::replica::Replica;
 use courser_journal::testing::{Faults, Rng};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Packets on the way; what is more is lost.
 const PACKETS_MAX: usize = 300;
@@ -19,6 +20,8 @@ pub struct World {
     packets: Vec<Bytes>,
     /// Links that carry nothing, each in one direction.
     cut: BTreeSet<(NodeId, NodeId)>,
+    /// Nodes that are paused, with what waits at their sockets.
+    pub paused: BTreeMap<usize, Paused>,
     /// How often a node has noticed that it lacks a copy, and how many it was brought.
     pub copies_begun: usize,
     pub copies: usize,
@@ -33,6 +36,7 @@ impl World {
             model: Model::default(),
             packets: Vec::new(),
             cut: BTreeSet::new(),
+            paused: BTreeMap::new(),
             copies_begun: 0,
             copies: 0,
         };
@@ -47,6 +51,7 @@ impl World {
     }
 
     pub fn crash(&mut self, at: usize, power_too: bool) {
+        self.paused.remove(&at);
         self.nodes[at].crash(power_too);
         for node in &mut self.nodes {
             // What it was sending ends here.
@@ -56,6 +61,9 @@ impl World {
 
     /// One turn of a node's group.
     pub fn turn(&mut self, at: usize, ticked: bool) {
+        if self.paused.contains_key(&at) {
+            return;
+        }
         let Some(running) = &mut self.nodes[at].running else { return };
         match running.turn(ticked, &mut self.rng, &mut self.model) {
             Turned::GoesOn => self.collect(at),
@@ -100,6 +108,9 @@ impl World {
 
     /// One round of a node's log threads, and of its group.
     pub fn flush(&mut self, at: usize) {
+        if self.paused.contains_key(&at) {
+            return;
+        }
         let Some(running) = &mut self.nodes[at].running else { return };
         running.flush();
         self.turn(at, false);
@@ -147,14 +158,20 @@ impl World {
         }
     }
 
-    fn hand_over(&mut self, bytes: Bytes) {
-        let packet = Packet::decode(bytes).expect("a packet is read as it was written");
+    pub fn lose_packets(&mut self) {
+        self.packets.clear();
+    }
+
+    pub fn hand_over(&mut self, bytes: Bytes) {
+        let packet = Packet::decode(bytes.clone()).expect("a packet is read as it was written");
         let link = (packet.from(), packet.to());
         let at = link.1.0 as usize - 1;
         if self.cut.contains(&link) {
             return;
         }
-        if let Some(running) = &self.nodes[at].running {
+        if let Some(paused) = self.paused.get_mut(&at) {
+            paused.packets.push(bytes);
+        } else if let Some(running) = &self.nodes[at].running {
             running.member.receive(packet);
             self.turn(at, false);
         }
@@ -207,6 +224,9 @@ impl World {
 
     /// A client of the node publishes, to a broker that may have been deposed.
     pub fn publish(&mut self, at: usize) {
+        if self.paused.contains_key(&at) {
+            return;
+        }
         let World { nodes, rng, model, .. } = self;
         let Some(running) = &mut nodes[at].running else { return };
         let mut all: Vec<_> = running.serving.iter_mut().chain(&mut running.deposed).collect();
@@ -222,17 +242,35 @@ impl World {
         self.turn(at, false);
     }
 
-    /// A consumer at the node takes a message.
+    /// A client of the node publishes a short message.
+    pub fn publish_short(&mut self, at: usize) {
+        let id = self.model.next();
+        self.serving(at).publish_sized(&[(id, 10)]);
+        self.turn(at, false);
+    }
+
+    /// A consumer at the node takes a message for good.
     pub fn take(&mut self, at: usize) {
+        self.get(at, true);
+    }
+
+    /// A consumer at the node takes a message: for good, or without an acknowledgement.
+    pub fn get(&mut self, at: usize, for_good: bool) {
+        if self.paused.contains_key(&at) {
+            return;
+        }
         let World { nodes, model, .. } = self;
         let Some(running) = &mut nodes[at].running else { return };
         if let Some(serving) = running.serving.iter_mut().chain(&mut running.deposed).last() {
-            serving.take(model);
+            serving.take(model, for_good);
         }
         self.turn(at, false);
     }
 
     pub fn checkpoint(&mut self, at: usize) {
+        if self.paused.contains_key(&at) {
+            return;
+        }
         if let Some(running) = &mut self.nodes[at].running {
             running.checkpoint();
         }
@@ -261,6 +299,12 @@ impl World {
         }
     }
 
+    /// As a quiet round, in which no log thread does anything.
+    pub fn round_without_disks(&mut self) {
+        (0..self.nodes.len()).for_each(|at| self.turn(at, true));
+        self.deliver_all();
+    }
+
     /// As a quiet round, in which the log thread of one node does nothing.
     pub fn round_without_disk(&mut self, idle: usize) {
         for at in 0..self.nodes.len() {
@@ -272,9 +316,10 @@ impl World {
         self.deliver_all();
     }
 
-    /// Everything comes back, and somebody serves what was confirmed.
+    /// Everything comes back, and a node serves what was confirmed.
     pub fn settle(&mut self) {
         self.heal();
+        (0..self.nodes.len()).for_each(|at| self.wake(at));
         for _ in 0..400 {
             for at in 0..self.nodes.len() {
                 self.nodes[at].disk.set_faults(Faults::default());
@@ -328,6 +373,11 @@ impl World {
     /// The log of a node that runs.
     pub fn replica(&self, at: usize) -> &Replica {
         self.nodes[at].running.as_ref().expect("it runs").driver.group().log().replica()
+    }
+
+    /// The last entry of a node that runs.
+    pub fn last(&self, at: usize) -> u64 {
+        self.replica(at).last().index
     }
 
     pub fn committed(&self, at: usize) -> Option<u64> {

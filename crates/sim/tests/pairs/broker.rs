@@ -56,8 +56,8 @@ pub struct Running {
 
 impl Running {
     /// Starts the broker with what is on the disk.
-    pub fn start(disk: &FakeDisk, seed: u64, now_ms: u64) -> Self {
-        let mut start = Start { seed, now_ms, ..Start::default() };
+    pub fn start(disk: &FakeDisk, has_copies: bool, seed: u64, now_ms: u64) -> Self {
+        let mut start = Start { has_copies, seed, now_ms, ..Start::default() };
         // Everything is on the disk before it is heard of.
         start.options.unsynced_bytes = 0;
         let (store, watched, broker, client) = start.watched_on(disk);

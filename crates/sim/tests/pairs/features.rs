@@ -39,12 +39,13 @@ pub enum Feature {
     Reader,
     Retention,
     Restart,
+    Commits,
 }
 
 use Feature::*;
 
 /// Each feature with the names of its values. The first value of each is the plain one.
-const FEATURES: [(Feature, &str, &[&str]); 31] = [
+const FEATURES: [(Feature, &str, &[&str]); 32] = [
     (QueueType, "type", &["classic", "quorum", "stream"]),
     (Priorities, "priorities", ON),
     (SingleActive, "single-active", ON),
@@ -76,12 +77,13 @@ const FEATURES: [(Feature, &str, &[&str]); 31] = [
     (Reader, "reader", ON),
     (Retention, "retention", &["none", "size", "age"]),
     (Restart, "restart", &["none", "clean", "kill", "power", "lost-tail", "torn"]),
+    (Commits, "commits", &["none", "awaited", "early"]),
 ];
 
 const ON: &[&str] = &["off", "on"];
 
 /// What a stream does not have.
-const NOT_OF_STREAMS: [Feature; 11] = [
+const NOT_OF_STREAMS: [Feature; 12] = [
     Priorities,
     SingleActive,
     QueueTtl,
@@ -93,6 +95,7 @@ const NOT_OF_STREAMS: [Feature; 11] = [
     DelayedRetry,
     ConsumerTimeout,
     Hash,
+    Commits,
 ];
 
 /// The values of the queue type.
@@ -143,6 +146,12 @@ impl Features {
     /// The name of its value.
     pub fn value(&self, feature: Feature) -> &'static str {
         FEATURES[feature as usize].2[self.0[feature as usize]]
+    }
+
+    /// Whether other machines have copies of the log. One that takes over knows more than a restart of which messages had been
+    /// handed out, so that is not combined.
+    pub fn has_copies(&self) -> bool {
+        self.has(Commits) && !self.has(Restart)
     }
 
     /// Whether the queue under test is a stream.

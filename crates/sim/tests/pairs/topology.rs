@@ -196,6 +196,9 @@ pub fn work(features: &Features) -> Declared {
         give("x-max-priority", 3.into());
         kind.levels = Levels::UpTo(3);
     }
+    if features.value(Feature::Commits) == "early" {
+        give("x-deliver-before-commit", true.into());
+    }
     if features.has(Feature::SingleActive) {
         give("x-single-active-consumer", true.into());
         kind.single_active = true;

@@ -63,7 +63,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	// The relaying goes on when nobody reads the output any more.
+	// The relaying goes on when the output is not read any more.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -305,7 +305,7 @@ func orElse(text, fallback string) string {
 	return text
 }
 
-// isTerminal reports whether the output is one that shows colours, and nobody asked for none.
+// isTerminal reports whether the output is one that shows colours, and colours were not turned off.
 func isTerminal(output io.Writer) bool {
 	file, ok := output.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {

@@ -23,7 +23,7 @@ func (s secret) String() string {
 	return fmt.Sprintf("<hidden, %d B>", s.octets)
 }
 
-// secretOf returns what to show instead of a field that somebody logs in with.
+// secretOf returns what to show instead of a field that a client logs in with.
 func secretOf(id amqpcodec.MethodID, field amqpcodec.Field, shown bool) (hidden secret, ok bool) {
 	if shown {
 		return secret{}, false

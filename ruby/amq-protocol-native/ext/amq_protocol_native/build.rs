@@ -1,7 +1,7 @@
 //! Finds out which Ruby the extension is for, and how to link against it.
 //!
 //! Ruby's objects are read in place, and where their fields lie differs between Ruby's minor versions. The version comes
-//! from `RBCONFIG_MAJOR` and `RBCONFIG_MINOR` where somebody sets them (cross builds do), else from the Ruby in `RUBY`,
+//! from `RBCONFIG_MAJOR` and `RBCONFIG_MINOR` where they are set (cross builds do), else from the Ruby in `RUBY`,
 //! else from the `ruby` of the path.
 
 use std::env;

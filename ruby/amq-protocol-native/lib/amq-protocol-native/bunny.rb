@@ -2,6 +2,7 @@
 
 require "amq-protocol-native"
 require "bunny"
+require "amq-protocol-native/bunny/probe"
 
 module AMQ
   module Protocol
@@ -12,11 +13,6 @@ module AMQ
     module Bunny
       # Bytes that are read at once, at most.
       READ_SIZE = 64 * 1024
-
-      # Versions of Bunny that read and send frames as this file does in their place.
-      KNOWN = ::Gem::Requirement.new(">= 2.19", "< 4")
-      # Versions of Bunny whose `basic_publish` does nothing that {Channel} does not do.
-      PUBLISHES_KNOWN = ::Gem::Requirement.new(">= 2.19", "< 2.20")
 
       # Frames of a content in one String.
       module Session
@@ -144,22 +140,23 @@ module AMQ
         end
       end
 
-      # Changes what of Bunny is known in this version.
+      # Changes what is known of the Bunny that is loaded: see {Probe}.
       #
       # @private
-      def self.patch(version)
-        unless KNOWN.satisfied_by?(version)
-          return warn("amq-protocol-native/bunny does not know Bunny #{version} (it knows #{KNOWN}): Bunny stays as it is, " \
-                      "on the native codec")
+      def self.patch
+        unknown = Probe.unknown(Probe::FRAMES)
+        unless unknown.empty?
+          return warn("amq-protocol-native/bunny does not know #{unknown.join(', ')} of this Bunny #{::Bunny::VERSION}: Bunny " \
+                      "stays as it is, on the native codec")
         end
 
         ::Bunny::Session.prepend(Session)
-        ::Bunny::Channel.prepend(Channel) if PUBLISHES_KNOWN.satisfied_by?(version)
+        ::Bunny::Channel.prepend(Channel) if Probe.unknown(Probe::PUBLISHES).empty?
         ::Bunny::Transport.prepend(Transport)
         ::Bunny::ReaderLoop.prepend(ReaderLoop)
       end
 
-      patch(::Gem::Version.new(::Bunny::VERSION))
+      patch
     end
   end
 end

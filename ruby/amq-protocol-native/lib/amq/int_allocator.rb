@@ -26,7 +26,7 @@ module AMQ
       @taken = BitSet.new(@number_of_bits)
     end
 
-    # @return [Integer] An integer that nobody has, -1 when all are taken.
+    # @return [Integer] An integer that is free, -1 when all are taken.
     def allocate
       index = @taken.next_clear_bit
       return -1 if index.negative? || index >= @number_of_bits
@@ -44,7 +44,7 @@ module AMQ
     end
     alias release free
 
-    # @return [Boolean] Whether somebody has the integer.
+    # @return [Boolean] Whether the integer is taken.
     # @raise [IndexError] When it is not of the range.
     def allocated?(integer)
       @taken.get(integer - @lo)

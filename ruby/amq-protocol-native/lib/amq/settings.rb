@@ -9,7 +9,7 @@ module AMQ
     # The scheme of addresses with TLS.
     AMQPS = "amqps"
 
-    # @return [Hash{Symbol => Object}] What holds when nobody says anything else.
+    # @return [Hash{Symbol => Object}] What holds where nothing else is set.
     def self.default
       @default ||= {
         # The server.

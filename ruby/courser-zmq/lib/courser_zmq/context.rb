@@ -16,8 +16,11 @@ module ZMQ
     alias pointer context
 
     # @return [Context, nil] nil when it could not be made
+    # @raise [Ractor::UnsafeError] outside of the main Ractor
     def self.create(opts = {})
       new(opts)
+    rescue *RACTOR_ERRORS
+      raise
     rescue StandardError
       nil
     end
@@ -41,6 +44,7 @@ module ZMQ
     #   the number of threads alone
     # @raise [ContextError]
     def initialize(opts = {})
+      ZMQ.expect_main_ractor(self.class)
       opts = { io_threads: opts } unless opts.respond_to?(:empty?)
       @io_threads = opts[:io_threads] || IO_THREADS_DFLT
       @max_sockets = opts[:max_sockets] || MAX_SOCKETS_DFLT

@@ -1,6 +1,19 @@
 # frozen_string_literal: true
 
+# What is raised.
 module ZMQ
+  # Errors of what works in the main Ractor only. They are raised even by methods that give nil for others.
+  RACTOR_ERRORS = defined?(::Ractor) ? [::Ractor::Error].freeze : [].freeze
+
+  # @raise [Ractor::UnsafeError] outside of the main Ractor
+  # @api private
+  def self.expect_main_ractor(what)
+    return if !defined?(::Ractor) || ::Ractor.current == ::Ractor.main
+
+    raise ::Ractor::UnsafeError, "a #{what} works in the main Ractor only, as FFI and libzmq's handles are not " \
+                                 'shared: use threads, or a process for each'
+  end
+
   # What every error of this library is. It carries the C call that failed and what libzmq said.
   class ZeroMQError < StandardError
     # @return [String] the function that failed, such as "zmq_bind"

@@ -43,7 +43,7 @@ module ZMQ
           nil # no more threads: then nothing is waited for
         end
 
-        # Closes what nobody can be using, and terminates the contexts that have no other sockets.
+        # Closes what no thread can be using, and terminates the contexts that have no other sockets.
         def run
           @begun = true
           contexts = Lifecycle.contexts
@@ -70,7 +70,7 @@ module ZMQ
 
         private
 
-        # Contexts that are being terminated are of no use to anybody any more, so these are waited for at once.
+        # Contexts that are being terminated are of no use any more, so these are waited for at once.
         def await_terminations
           deadline = Deadline.after_ms(limit_ms)
           Lifecycle.contexts.map(&:terminator).compact.each { |thread| thread.join(deadline.remaining) }

@@ -3,7 +3,7 @@
 require 'weakref'
 
 module ZMQ
-  # A native object that is released exactly once, whoever does it: {Queue#pop} hands the right to do so to one caller
+  # A native object that is released exactly once, by whichever thread: {Queue#pop} hands the right to do so to one caller
   # only, also among threads that run at the same time, and may be called in a signal handler, where a mutex may not.
   #
   # @api private
@@ -17,7 +17,7 @@ module ZMQ
       @pid = Process.pid
     end
 
-    # @return [Boolean] whether somebody has released it or is about to
+    # @return [Boolean] whether it is released or about to be
     def released?
       @right.empty? || @pid != Process.pid
     end
@@ -72,7 +72,7 @@ module ZMQ
       start_termination if @dropped && @sockets.empty? && !Lifecycle::Finish.begun
     end
 
-    # Terminates the context: closes those of its sockets that nobody can be using, then waits for the others to be
+    # Terminates the context: closes those of its sockets that no thread can be using, then waits for the others to be
     # closed by the threads that use them, and for messages to leave. The wait can be interrupted and taken up again.
     #
     # @return [Integer] 0 or -1
@@ -120,7 +120,7 @@ module ZMQ
     def terminate_at_exit
       return unless @sockets.values.all?(&:released?) && take_right
 
-      # On MRI, whoever interrupts this wants it to end; a JVM signals its threads for reasons of its own.
+      # On MRI, an interrupt is meant to end this; a JVM signals its threads for reasons of its own.
       loop { break unless LibZMQ.terminate_context(pointer) == -1 && FFI.errno == EINTR && Lifecycle::JRUBY }
       Lifecycle.unregister(self)
     end
@@ -142,7 +142,7 @@ module ZMQ
       LibZMQ.zmq_ctx_shutdown(pointer)
       close_idle_sockets
       # A thread of its own, because no signal meant for the caller may end the call in it: interrupted just after it
-      # succeeded, nobody would know, and a second call would be one on freed memory.
+      # succeeded, that would not be known, and a second call would be one on freed memory.
       @terminator = Thread.new { terminate_now }
     rescue ThreadError
       # The main thread has ended, so no thread can be made: {Lifecycle::Finish} sees to the context.

@@ -10,7 +10,7 @@ module ZMQ
     # @return [Integer]
     attr_accessor :default_linger_ms
 
-    # Milliseconds that the end of the program waits for messages of contexts that nobody terminated. A finite {LINGER}
+    # Milliseconds that the end of the program waits for messages of contexts that were not terminated. A finite {LINGER}
     # set on one of their sockets extends it.
     #
     # @return [Integer]
@@ -31,8 +31,8 @@ module ZMQ
     end
   end
 
-  # What is alive: contexts and their sockets. It lets them be released in the right order whoever lets go of them, be
-  # it the program, the garbage collector, the end of the process or a fork.
+  # What is alive: contexts and their sockets. It lets them be released in the right order by all that may let go of
+  # them: the program, the garbage collector, the end of the process or a fork.
   #
   # Nothing here takes a lock, so all of it may run in a signal handler. What the garbage collector drops is handed to a
   # thread of its own, because a finalizer runs in the midst of whatever code happens to be running and must not wait.

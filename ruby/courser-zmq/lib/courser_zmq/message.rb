@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module ZMQ
-  # A `zmq_msg_t`: a message that stays in libzmq's memory until somebody asks for its bytes.
+  # A `zmq_msg_t`: a message that stays in libzmq's memory until its bytes are asked for.
   #
   # Received into, it can be looked at through {#data} and {#size}, passed on to another socket or read with
   # {#copy_out_string}; only the last copies. Sent, it is empty afterwards, because libzmq took the bytes. One object
@@ -18,6 +18,8 @@ module ZMQ
     # @return [Message, nil] nil when it could not be made
     def self.create(message = nil)
       new(message)
+    rescue *RACTOR_ERRORS
+      raise
     rescue StandardError
       nil
     end

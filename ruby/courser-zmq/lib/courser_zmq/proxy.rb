@@ -43,6 +43,9 @@ module ZMQ
     def run_steered(frontend, backend, capture)
       proxy = SteerableProxy.new(frontend, backend, capture: capture)
       proxy.start.join
+    rescue ZeroMQError => e
+      # The context may have ended just before: that is the end, as it is while the proxy runs.
+      raise unless e.eterm?
     ensure
       proxy&.stop
     end

@@ -26,6 +26,8 @@ module ZMQ
     # @return [Socket, nil] nil when it could not be made
     def self.create(context_ptr, type, opts = {})
       new(context_ptr, type, opts)
+    rescue *RACTOR_ERRORS
+      raise
     rescue StandardError
       nil
     end

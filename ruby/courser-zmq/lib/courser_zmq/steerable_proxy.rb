@@ -64,12 +64,7 @@ module ZMQ
     def start
       raise ThreadError, 'the proxy runs already' if @thread
 
-      context = @sockets.first.handle.context.pointer
-      endpoint = "inproc://courser-zmq-proxy-#{object_id}"
-      @far = Socket.new(context, PAIR)
-      @far.bind!(endpoint)
-      @near = Socket.new(context, PAIR)
-      @near.connect!(endpoint)
+      open_control
       @thread = Thread.new { run }
       @mixed_up = mixed_up?
       self
@@ -102,7 +97,7 @@ module ZMQ
 
       @near.send_string('TERMINATE', DONTWAIT) if running?
       @thread.join
-      [@near, @far].each(&:close)
+      close_control
       @thread = nil
     end
 
@@ -122,6 +117,24 @@ module ZMQ
     end
 
     private
+
+    # The pair over which the proxy's thread takes commands. The context can end in between, and waits for what is open.
+    def open_control
+      context = @sockets.first.handle.context.pointer
+      endpoint = "inproc://courser-zmq-proxy-#{object_id}"
+      @far = Socket.new(context, PAIR)
+      @far.bind!(endpoint)
+      @near = Socket.new(context, PAIR)
+      @near.connect!(endpoint)
+    rescue ZeroMQError
+      close_control
+      raise
+    end
+
+    def close_control
+      [@near, @far].compact.each(&:close)
+      @near = @far = nil
+    end
 
     def run
       pointers = [*@sockets, @far].map { |socket| socket&.socket }

@@ -2,7 +2,7 @@
 
 module ZMQ
   # Decides who may connect: libzmq asks it about every handshake of the servers in its context (the ZAP protocol, RFC
-  # 27). Nobody may until a rule says so.
+  # 27). No client may until a rule says so.
   #
   # @example
   #   handler = ZMQ::ZapHandler.new(context)
@@ -49,7 +49,7 @@ module ZMQ
       self
     end
 
-    # Lets anybody in by NULL in the given domains.
+    # Lets all clients in by NULL in the given domains.
     #
     # @param domains [Array<String>] values of `ZAP_DOMAIN`
     # @return [self]
@@ -58,7 +58,7 @@ module ZMQ
       self
     end
 
-    # Lets nobody in from elsewhere. The other rules still have to be met.
+    # Lets no client in from elsewhere. The other rules still have to be met.
     #
     # @param addresses [Array<String>] such as "127.0.0.1"
     # @return [self]
@@ -89,7 +89,7 @@ module ZMQ
       self
     end
 
-    # Stops answering. libzmq lets anybody in that a mechanism lets in where there is no handler.
+    # Stops answering. Where there is no handler, libzmq lets in all clients that a mechanism lets in.
     #
     # @return [nil]
     def stop

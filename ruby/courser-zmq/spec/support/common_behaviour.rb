@@ -91,7 +91,7 @@ closing(*pair(ZMQ::ROUTER, ZMQ::REQ)) do |router, requester|
     router.recv_multipart(body = [], envelope = [])
     [envelope.size, envelope.last.size, body.map(&:copy_out_string)]
   end
-  show('unknown peer') { router.send_strings(%w[nobody a]) }
+  show('unknown peer') { router.send_strings(%w[stranger a]) }
 end
 
 show('message') { [(message = ZMQ::Message.new('text')).size, message.copy_out_string, message.close, message.close] }

@@ -44,7 +44,7 @@ module Sockets
     end
   end
 
-  # An endpoint where nobody listens.
+  # An endpoint where no socket listens.
   def dead_endpoint
     'tcp://127.0.0.1:9'
   end

@@ -30,7 +30,7 @@ fn health_checks_say_yes_and_no() {
     api.health_check_local_alarms().expect("no alarms");
     api.health_check_if_node_is_quorum_critical().expect("a node by itself");
     api.health_check_port_listener(5672).expect("a port that is listened on");
-    api.health_check_port_listener(5999).expect_err("nobody listens");
+    api.health_check_port_listener(5999).expect_err("no listener");
     api.health_check_protocol_listener(SupportedProtocol::AMQP).expect("AMQP");
     api.health_check_protocol_listener(SupportedProtocol::MQTT).expect_err("no MQTT");
 }

@@ -7,10 +7,14 @@
 //! one append, so that a crash neither loses nor doubles it.
 
 mod bucket;
+mod delayed;
 mod header;
+mod overdue;
 mod wheel;
 
+pub(crate) use delayed::Delayed;
 pub(crate) use header::delay_ms;
+pub use overdue::Overdue;
 
 use crate::exchange::{Context, Exchange};
 use crate::memory::Use;
@@ -20,7 +24,8 @@ use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use crate::work::Budget;
 use courser_codec::ContentHeader;
-use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError};
+use courser_store::{Location, Lsn, MessageRef, Position, Store, StoreError};
+use overdue::{RETRY_MS, Stays, TOO_LARGE_RETRY_MS};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -34,8 +39,6 @@ const MOVED_AT_ONCE: usize = 1 << 15;
 /// Steps that the routes of messages take that go into one append, and what goes to the queues of these; one route more may be
 /// begun.
 const STEPS_PER_APPEND: u64 = 1 << 20;
-/// How long to wait when the disk is full, or a message can't be read.
-const RETRY_MS: u64 = 1000;
 /// Pairs handed to a checkpoint at once.
 const PAIRS_PER_RUN: usize = 1 << 14;
 
@@ -62,19 +65,18 @@ struct State {
     releasing: bool,
     /// There was no room for what is due; not to be tried before.
     blocked_until_ms: u64,
+    overdue: Option<Overdue>,
     closed: bool,
 }
 
-/// A message that is about to wait.
-pub(crate) struct Delayed<'m> {
-    delay: Arc<Delay>,
-    message: MessageRef<'m>,
-    /// The content header that it leaves with.
-    header: Vec<u8>,
-    due_ms: u64,
-    persistent: bool,
-    /// Where it is kept, if it does not survive a restart.
-    transient: Option<Location>,
+impl State {
+    /// Has the first of what is due wait for `pause_ms`, and takes note of why.
+    fn put_off(&mut self, first: &DueKey, why: &StoreError, (now_ms, pause_ms): (u64, u64)) {
+        let until_ms = now_ms.saturating_add(pause_ms);
+        self.wheel.put_off(first, until_ms);
+        let before = self.overdue.take();
+        self.overdue = Some(Overdue::after(before, why, (now_ms, until_ms)));
+    }
 }
 
 impl Delay {
@@ -99,6 +101,12 @@ impl Delay {
     /// Messages that wait.
     pub fn len(&self) -> usize {
         self.state.lock().wheel.len()
+    }
+
+    /// That messages stay whose delay is over, if some do.
+    pub fn overdue(&self) -> Option<Overdue> {
+        let now_ms = self.context.timers.now_ms();
+        self.state.lock().overdue.clone().filter(|overdue| overdue.is_still(now_ms))
     }
 
     /// A message as it is to wait here; none if it does not want to.
@@ -192,17 +200,17 @@ impl Delay {
     }
 
     /// Sends the first of `due` on their way, as many as go into one append, with copies for the exchanges
-    /// that keep some. Returns how many are done with: none if the first can't be read now.
+    /// that keep some. Returns how many are done with.
     ///
     /// # Errors
-    /// If the store does not take them; then nothing has happened.
+    /// If the store does not take them, or the first can't be read now; then nothing has happened.
     fn release(
         &self,
         due: &[(DueKey, Location)],
         with_copies: bool,
         now_ms: u64,
         wakes: &mut Wakes,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<usize, Stays> {
         let (Some(vhost), Some(exchange)) =
             (self.context.namespace.upgrade(), self.exchange.upgrade())
         else {
@@ -224,6 +232,7 @@ impl Delay {
                     gone += 1;
                     continue;
                 }
+                Err(error) if gone == 0 => return Err(Stays::First(error, RETRY_MS)),
                 Err(_) => break,
             };
             bytes += message.header.len() + message.body.len();
@@ -252,21 +261,26 @@ impl Delay {
         due: &[(DueKey, Location)],
         now_ms: u64,
         wakes: &mut Wakes,
-    ) -> Result<usize, StoreError> {
-        let mut released = Ok(0);
+    ) -> Result<usize, Stays> {
+        let mut too_large = StoreError::TooLarge(0);
         for (due, with_copies) in [(due, true), (&due[..1], true), (&due[..1], false)] {
-            released = self.release(due, with_copies, now_ms, wakes);
-            if !matches!(released, Err(StoreError::TooLarge(_))) {
-                break;
+            match self.release(due, with_copies, now_ms, wakes) {
+                Err(Stays::All(error @ StoreError::TooLarge(_))) => too_large = error,
+                released => return released,
             }
         }
-        released
+        // It must not stop those behind it.
+        Err(Stays::First(too_large, TOO_LARGE_RETRY_MS))
     }
 }
 
 impl Timed for Delay {
     fn is_still(&self) -> bool {
         self.context.namespace.upgrade().is_some_and(|vhost| vhost.is_still())
+    }
+
+    fn may_read(&self) -> bool {
+        self.state.lock().wheel.has_logged()
     }
 
     fn fire(
@@ -291,9 +305,8 @@ impl Timed for Delay {
         };
         let mut state = self.state.lock();
         state.releasing = false;
-        match (released, due.first()) {
-            (Ok(0), Some((unread, _))) => state.wheel.put_off(unread, now_ms + RETRY_MS),
-            (Ok(gone), _) => {
+        match released {
+            Ok(gone) => {
                 // What the log has spilled is known to it by its holders alone. A closed exchange has
                 // let go of what it had.
                 let gone = due[..gone].iter().filter_map(|(key, _)| state.wheel.remove(key));
@@ -301,67 +314,17 @@ impl Timed for Delay {
                     gone.filter_map(|location| location.position()).collect();
                 self.context.store.release(&positions);
             }
+            Err(Stays::First(error, pause_ms)) => {
+                if let Some((first, _)) = due.first() {
+                    state.put_off(first, &error, (now_ms, pause_ms));
+                }
+            }
             // No room on the disk, if it is not the end of the broker.
-            (Err(_), _) => state.blocked_until_ms = now_ms.saturating_add(RETRY_MS),
+            Err(Stays::All(_)) => state.blocked_until_ms = now_ms.saturating_add(RETRY_MS),
         }
         if !state.closed {
             self.rearm(&mut state);
         }
-    }
-}
-
-impl Delayed<'_> {
-    fn message(&self) -> MessageRef<'_> {
-        MessageRef { header: &self.header, ..self.message }
-    }
-
-    /// What the log is told, if the message survives a restart.
-    pub fn record(&self) -> Option<Record<'_>> {
-        let (queue, due_ms) = (self.delay.number, self.due_ms);
-        self.persistent.then(|| Record::Delayed { queue, due_ms, message: self.message() })
-    }
-
-    /// Keeps the message if it does not survive a restart: in the place where another exchange keeps the same, or in one of its own,
-    /// which it leaves in `kept`.
-    pub fn keep_transient(
-        &mut self,
-        kept: &mut Option<Location>,
-        store: &dyn Store,
-    ) -> Result<(), StoreError> {
-        if !self.persistent {
-            if kept.is_none() {
-                *kept = store.keep_one(self.message())?;
-            }
-            self.transient = kept.clone();
-        }
-        Ok(())
-    }
-
-    /// Its place in the log, where it is as there was no memory for it.
-    pub fn spilled(&self) -> Option<Position> {
-        self.transient.as_ref().and_then(Location::position)
-    }
-
-    /// The message waits from now on. If it survives, its place is the next of `appended`.
-    pub fn admit_from(mut self, appended: &mut impl Iterator<Item = Location>) {
-        let transient = self.transient.take();
-        let location = if self.persistent { appended.next() } else { transient };
-        location.into_iter().for_each(|location| self.admit(location));
-    }
-
-    fn admit(&self, mut location: Location) {
-        let delay = &self.delay;
-        if let (Some(position), false) = (location.position(), self.persistent) {
-            delay.context.store.hold(position);
-            *location.marks_mut() |= SPILLED;
-        }
-        let mut state = delay.state.lock();
-        if state.closed {
-            delay.context.store.release(location.position().as_slice());
-            return;
-        }
-        state.wheel.insert(self.due_ms, location, delay.context.timers.now_ms());
-        delay.rearm(&mut state);
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Wheel {
     /// By the time at which they begin, in spans.
     levels: [BTreeMap<u64, Bucket>; 3],
     len: usize,
+    /// How many of them are in the log.
+    in_log: usize,
     /// What all buckets use.
     buckets_bytes: usize,
     charge: Charge,
@@ -62,9 +64,15 @@ impl Wheel {
         self.len
     }
 
+    /// Whether any message has to be read from the log.
+    pub fn has_logged(&self) -> bool {
+        self.in_log > 0
+    }
+
     /// Adds a message. `now_ms` decides only how it is kept.
     pub fn insert(&mut self, due_ms: u64, location: Location, now_ms: u64) {
         self.len += 1;
+        self.in_log += usize::from(location.in_memory().is_none());
         self.place(due_ms, location, now_ms);
         self.count_memory();
     }
@@ -141,6 +149,7 @@ impl Wheel {
     pub fn remove(&mut self, key: &DueKey) -> Option<Location> {
         let location = self.soon.remove(key)?;
         self.len -= 1;
+        self.in_log -= usize::from(location.in_memory().is_none());
         self.count_memory();
         Some(location)
     }

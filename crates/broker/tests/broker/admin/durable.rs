@@ -23,7 +23,7 @@ fn poll(durable: &mut Durable, count: &Arc<Count>) -> Poll<bool> {
 }
 
 #[test]
-fn it_is_over_when_the_log_is_durable_and_wakes_whoever_waits() {
+fn it_is_over_when_the_log_is_durable_and_wakes_the_task() {
     let disk = WorldOnDisk::new();
     let admin = disk.broker.admin();
     admin.declare_queue("/", "q", Default::default()).expect("a queue");

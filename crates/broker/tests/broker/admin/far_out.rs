@@ -101,9 +101,7 @@ fn what_could_not_be_moved_is_in_its_place_again() {
         world.store().heal();
         let shown = admin.peek("/", b"from", 2990, 500, 100).expect("the queue");
         let redelivered: Vec<bool> = shown.iter().flatten().map(|one| one.redelivered).collect();
-        assert_eq!(redelivered[..10], [false; 10]);
-        assert_eq!(redelivered[10..266], [true; 256]);
-        assert_eq!(redelivered[266..], [false; 234]);
+        assert_eq!(redelivered, [false; 500], "no client has had them");
         let names: Vec<_> = (0..5000).map(|number| number.to_string()).collect();
         assert_eq!(
             shown

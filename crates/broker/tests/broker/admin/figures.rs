@@ -1,4 +1,4 @@
-//! Numbers for whoever watches the broker.
+//! Numbers for monitoring.
 
 use crate::support::{World, owned};
 

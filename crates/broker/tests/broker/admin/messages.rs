@@ -23,7 +23,7 @@ fn peeking_shows_what_waits_and_changes_nothing() {
     assert!(!first.redelivered);
     assert_eq!(world.counts("q"), (4, 0, 0));
     let first = client.get("q").expect("a message");
-    assert!(!first.redelivered, "nobody has had it");
+    assert!(!first.redelivered, "it was not delivered");
     assert_eq!(client.pop_all("q"), ["b", "c", "d"]);
 }
 

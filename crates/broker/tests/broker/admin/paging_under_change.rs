@@ -26,7 +26,7 @@ proptest! {
 
     /// What is there all the time is seen exactly once, in order; nothing is seen twice.
     #[test]
-    fn whoever_goes_on_behind_the_last_name_misses_nothing(
+    fn going_on_behind_the_last_name_misses_nothing(
         there in prop::collection::btree_set(0..2000_u16, 0..1500),
         changes in prop::collection::vec(prop::collection::vec(change(), 0..200), 1..8),
         limit in 1..400_usize,

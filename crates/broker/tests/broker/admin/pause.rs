@@ -1,9 +1,11 @@
 //! Queues that hand out nothing for a while.
 
 use crate::streams::{read, stream};
-use crate::support::{World, WorldOnDisk, declare_with};
+use crate::support::{World, WorldOnDisk, declare_with, on_a_thread};
 use courser_broker::admin::EventKind;
 use courser_codec::FieldTable;
+use courser_journal::testing::Call;
+use courser_store::StoreError;
 
 #[test]
 fn consumers_get_nothing_of_a_paused_queue_and_everything_when_it_is_resumed() {
@@ -96,4 +98,21 @@ fn a_pause_survives_a_restart() {
         let is_paused = |name: &[u8]| admin.queue("/", name).expect("the queue").paused;
         assert!(is_paused(b"paused") && !is_paused(b"resumed"), "{by_checkpoint}");
     }
+}
+
+#[test]
+fn what_comes_in_before_a_pause_turns_out_not_to_be_kept_is_handed_out() {
+    let world = WorldOnDisk::new();
+    let (mut client, mut publisher) = (world.connect(), world.connect());
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.consume("q");
+    world.store().before_next_append(move || {
+        on_a_thread(|| publisher.publish("", "q", "meanwhile"));
+    });
+    world.store().set_faults(|call| (call == Call::Append).then_some(StoreError::Full));
+    let admin = world.broker.admin();
+    let fault = admin.pause_queue("/", b"q").expect_err("there is no room");
+    assert_eq!(fault.code, 506);
+    assert!(!admin.queue("/", b"q").expect("the queue").paused);
+    assert_eq!(client.bodies(), ["meanwhile"]);
 }

@@ -36,7 +36,7 @@ fn publish(world: &World, exchange: &str, key: &str) -> Result<Published, Fault>
 }
 
 #[test]
-fn it_is_routed_refused_or_wanted_by_nobody() {
+fn it_is_routed_refused_or_unroutable() {
     let full = FieldTable::new().with("x-max-length", 1_i64).with("x-overflow", "reject-publish");
     let queue = NewQueue { arguments: full, ..NewQueue::default() };
     let world = world_with(queue, Permission::all());

@@ -50,7 +50,7 @@ fn those_that_are_chosen_move_and_the_others_stay_as_they_were() {
         .into_iter()
         .partition(|name| name.parse::<usize>().is_ok_and(|number| number % 2 == 1));
     assert_eq!(client.pop_all("to"), even);
-    assert!(!client.get("from").expect("a message").redelivered, "nobody has had it");
+    assert!(!client.get("from").expect("a message").redelivered, "it was not delivered");
     assert_eq!(client.pop_all("from"), odd[1..]);
     assert_eq!(world.counts("from"), (0, 1, 0));
 }

@@ -2,17 +2,21 @@
 //! then the second, until all have passed. After each, the truth was told, the thing is done whole or not at
 //! all, in memory and after a restart, and nothing waits for ever.
 
+mod accounts;
 mod clients;
+mod commits;
 mod disks;
 mod moves;
 mod operators;
+mod returns;
 mod scene;
+mod streams;
 mod timers;
 
 use courser_journal::testing::Call;
 use courser_store::StoreError;
 use parking_lot::Mutex;
-use scene::{Census, Scene};
+use scene::{Census, Scene, in_any_order, together};
 use std::sync::Arc;
 
 /// What became of a request, as far as was said.
@@ -33,19 +37,22 @@ enum Fault {
     TooLarge,
     /// A message can't be read, once.
     Unread,
+    /// The log can't be told what is done with, once: in memory all goes on as if it knew.
+    Untold,
     /// Everything fails from then on.
     Failed,
 }
 
 impl Fault {
-    const ALL: [Fault; 4] = [Fault::Full, Fault::TooLarge, Fault::Unread, Fault::Failed];
+    const ALL: [Fault; 5] =
+        [Fault::Full, Fault::TooLarge, Fault::Unread, Fault::Untold, Fault::Failed];
 
     fn error(self) -> StoreError {
         match self {
             Fault::Full => StoreError::Full,
             Fault::TooLarge => StoreError::TooLarge(7),
             Fault::Unread => StoreError::Unread("on purpose".to_owned()),
-            Fault::Failed => StoreError::Failed("on purpose".to_owned()),
+            Fault::Untold | Fault::Failed => StoreError::Failed("on purpose".to_owned()),
         }
     }
 
@@ -55,6 +62,7 @@ impl Fault {
             Fault::Full => call != Call::Read && (call != Call::Settle || log == On::Journal),
             Fault::TooLarge => matches!(call, Call::Append | Call::Keep),
             Fault::Unread => call == Call::Read,
+            Fault::Untold => call == Call::Settle,
             Fault::Failed => true,
         }
     }
@@ -68,7 +76,7 @@ enum On {
     Copy,
 }
 
-/// Where it is looked at what is there.
+/// Where the test checks what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Memory,
@@ -76,20 +84,24 @@ enum Ending {
     Checkpoint,
 }
 
-/// Something that is done, and how it is looked at.
+/// Something that is done, and how it is checked.
 struct Trial {
     prepare: fn(&mut Scene),
     act: fn(&mut Scene) -> Told,
     logs: Vec<On>,
     endings: Vec<Ending>,
     faults: Vec<Fault>,
+    /// With this, it was told before it could be kept.
+    told_early: Option<Fault>,
+    excuse: fn(Ending, Fault, &mut Census),
 }
 
 /// What `act` does after `prepare`.
 fn trial(prepare: fn(&mut Scene), act: fn(&mut Scene) -> Told) -> Trial {
     let endings = vec![Ending::Memory, Ending::Restart, Ending::Checkpoint];
     let logs = vec![On::Journal, On::Copy];
-    Trial { prepare, act, logs, endings, faults: Fault::ALL.to_vec() }
+    let faults = Fault::ALL.to_vec();
+    Trial { prepare, act, logs, endings, faults, told_early: None, excuse: |_, _, _| {} }
 }
 
 impl Trial {
@@ -105,9 +117,21 @@ impl Trial {
         self
     }
 
-    /// It is not whole with this.
+    /// It has no meaning with this.
     fn not_with(mut self, fault: Fault) -> Self {
         self.faults.retain(|other| *other != fault);
+        self
+    }
+
+    /// With this, a client may have heard of it before it could be kept: it is as before, then.
+    fn may_be_told_early(mut self, fault: Fault) -> Self {
+        self.told_early = Some(fault);
+        self
+    }
+
+    /// Has `excuse` leave out of what is compared what may differ.
+    fn excusing(mut self, excuse: fn(Ending, Fault, &mut Census)) -> Self {
+        self.excuse = excuse;
         self
     }
 
@@ -133,7 +157,13 @@ impl Trial {
         let mut problems = Vec::new();
         for fault in &self.faults {
             for nth in 0.. {
-                let Some(outcome) = self.run(log, *fault, nth, ending) else { break };
+                let Some(mut outcome) = self.run(log, *fault, nth, ending) else { break };
+                let excused = |mut census: Census| {
+                    (self.excuse)(ending, *fault, &mut census);
+                    census
+                };
+                outcome.found = outcome.found.map(excused);
+                let (before, after) = (excused(before.clone()), excused(after.clone()));
                 problems.extend(outcome.problem(&before, &after).map(|problem| {
                     format!("on {log:?}, {ending:?}, {fault:?} at call {nth}: {problem}")
                 }));
@@ -144,6 +174,9 @@ impl Trial {
 
     /// Has one call fail; none if there are not so many.
     fn run(&self, log: On, fault: Fault, nth: usize, ending: Ending) -> Option<Outcome> {
+        if fault == Fault::Untold && ending != Ending::Memory {
+            return None;
+        }
         let mut scene = Scene::new(log, self.prepare);
         let failed = fail(&scene, log, fault, nth);
         let told = (self.act)(&mut scene);
@@ -153,8 +186,9 @@ impl Trial {
         let may_return = match fault {
             Fault::Full => ending == Ending::Restart && log == On::Journal,
             Fault::Failed => told == Told::Nothing,
-            Fault::TooLarge | Fault::Unread => false,
+            Fault::TooLarge | Fault::Unread | Fault::Untold => false,
         };
+        let may_return = may_return || self.told_early == Some(fault);
         let is_done = match told {
             Told::Done => true,
             Told::Nothing => scene.is_connected(),
@@ -163,6 +197,17 @@ impl Trial {
         // Nothing goes on in memory when the store has failed.
         let found = (fault != Fault::Failed || ending != Ending::Memory).then(|| scene.end(ending));
         Some(Outcome { call, told, is_done: is_done && !may_return, found })
+    }
+}
+
+/// Letters that can't be read now come behind the others, and those that have not arrived are in their queue after a restart: none
+/// is lost, and none is there twice.
+fn letters_come_late(ending: Ending, fault: Fault, census: &mut Census) {
+    const QUEUES: [&str; 5] = ["dying", "letters", "short-lived", "limited", "new"];
+    if ending != Ending::Memory {
+        together(census, &QUEUES);
+    } else if fault == Fault::Unread {
+        in_any_order(census, "letters");
     }
 }
 

@@ -1,11 +1,10 @@
 //! What operators do.
 
 use super::scene::{Scene, durable};
-use super::{Ending, trial};
+use super::trial;
 use crate::support::owned;
-use courser_auth::Permission;
 use courser_broker::admin::{MoveTo, Selection};
-use courser_broker::{AccountsError, ApplyTo, Policy, PolicyKind};
+use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::FieldTable;
 
 /// A policy that leaves room for one message in a.
@@ -17,11 +16,6 @@ fn policy() -> Policy {
         priority: 0,
         definition: FieldTable::new().with("max-length", 1),
     }
-}
-
-fn put_user(scene: &mut Scene) -> Result<bool, AccountsError> {
-    let permissions = [("/".to_owned(), Permission::all())];
-    scene.world.broker.admin().put_user("u", &permissions, |_| Ok(()))
 }
 
 #[test]
@@ -39,7 +33,6 @@ fn set_a_policy_that_drops_messages() {
         |scene| scene.fill(&["1", "2", "3"].map(|body| durable("", "a", body))),
         |scene| Scene::asked(scene.world.broker.set_policy("/", PolicyKind::User, policy())),
     )
-    .not_after(Ending::Restart)
     .every_call_fails_once();
 }
 
@@ -51,20 +44,6 @@ fn clear_a_policy() {
     trial(prepare, |scene| {
         Scene::asked(scene.world.broker.clear_policy("/", PolicyKind::User, "short"))
     })
-    .every_call_fails_once();
-}
-
-#[test]
-fn put_a_user() {
-    trial(|_| {}, |scene| Scene::asked(put_user(scene))).every_call_fails_once();
-}
-
-#[test]
-fn delete_a_user() {
-    trial(
-        |scene| assert!(put_user(scene).expect("a user")),
-        |scene| Scene::asked(scene.world.broker.admin().delete_user("u")),
-    )
     .every_call_fails_once();
 }
 

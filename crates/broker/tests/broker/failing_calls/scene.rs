@@ -1,6 +1,6 @@
 //! A broker with a queue of every kind, a client, and what can be found in it.
 
-use super::{Ending, On, Told, moves};
+use super::{Ending, On, Told, accounts, moves};
 use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with, short};
 use courser_broker::PolicyKind;
 use courser_codec::{FieldTable, Method, Table, basic, confirm, exchange};
@@ -41,6 +41,11 @@ impl Scene {
         scene.world.flush();
         scene.client.heard();
         scene
+    }
+
+    /// One more queue, that survives.
+    pub fn declare_new(&mut self, arguments: FieldTable) {
+        declare_with(&mut self.client, "new", true, &arguments);
     }
 
     /// Another client, when the first one has gone.
@@ -176,7 +181,7 @@ impl Scene {
             if wrong != (0, 0, 0) {
                 census.insert(format!("wrong counts of {queue}"), vec![format!("{wrong:?}")]);
             }
-            census.insert(format!("messages of {queue}"), bodies);
+            census.insert(messages_of(queue), bodies);
         }
         for exchange in EXCHANGES.into_iter().filter(|name| self.world.has_exchange(name)) {
             client.publish(exchange, "probe", "probe");
@@ -188,10 +193,27 @@ impl Scene {
         let policies = self.world.vhost().policies(PolicyKind::User);
         census.insert("policies".into(), policies.into_iter().map(|one| one.name).collect());
         census.extend(moves::census(&self.world));
-        let users = ["u"].into_iter().filter(|user| self.world.admit(user, "/").is_ok());
-        census.insert("users".into(), users.map(str::to_owned).collect());
+        census.extend(accounts::census(&self.world));
         census
     }
+}
+
+/// Leaves the order of the messages of a queue out of a census.
+pub fn in_any_order(census: &mut Census, queue: &str) {
+    census.entry(messages_of(queue)).or_default().sort_unstable();
+}
+
+/// Leaves out of a census in which of these queues a message is.
+pub fn together(census: &mut Census, queues: &[&str]) {
+    let mut all: Vec<String> =
+        queues.iter().filter_map(|queue| census.remove(&messages_of(queue))).flatten().collect();
+    all.sort_unstable();
+    census.insert(messages_of(&queues.join(", ")), all);
+}
+
+/// What the messages of a queue are in a census.
+pub fn messages_of(queue: &str) -> String {
+    format!("messages of {queue}")
 }
 
 fn read_stream(client: &mut Client) -> Vec<String> {

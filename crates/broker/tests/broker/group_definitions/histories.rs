@@ -26,7 +26,7 @@ enum Step {
     Move(usize, u16),
     /// Home is restarted, from a checkpoint or its log.
     RestartHome(bool),
-    /// Somebody takes the definitions of a group to where they are not needed yet.
+    /// The definitions of a group are taken to where they are not needed yet.
     Take(usize),
     /// A group gets what was taken at some time.
     Bring(usize, usize),

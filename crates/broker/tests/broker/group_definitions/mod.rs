@@ -215,7 +215,7 @@ fn a_vhost_that_was_deleted_is_gone_also_if_there_is_a_new_one_of_its_name() {
 }
 
 #[test]
-fn a_full_disk_keeps_nobody_in_and_leaves_the_version_behind() {
+fn a_full_disk_keeps_no_user_in_and_leaves_the_version_behind() {
     let (home, mut group) = (WorldOnDisk::new(), WorldOnDisk::of_group(1));
     let admin = home.broker.admin();
     put(&admin, "v", 1);
@@ -266,12 +266,12 @@ fn what_a_crash_has_cut_short_is_repaired_by_the_next() {
         group.crash_while_writing();
         let after = had(&group.broker.admin());
         halves += usize::from(after != before && after != wanted(&admin, 1));
-        // A vhost is served as soon as it is there: whoever may enter it is known by then.
+        // A vhost is served as soon as it is there: the users who may enter it are known by then.
         let is_new = |vhost: &&VhostView| vhost.name.starts_with(&format!("{round}-"));
         for VhostView { name, .. } in after.0.iter().filter(is_new) {
             let lets_in =
                 |one: &Record| matches!(one, Record::Permission { vhost, .. } if vhost == name);
-            assert!(after.2.iter().any(lets_in), "nobody may enter vhost {name}");
+            assert!(after.2.iter().any(lets_in), "no user may enter vhost {name}");
         }
         adopt(&admin, &group);
         assert_eq!(had(&group.broker.admin()), wanted(&admin, 1));

@@ -1,8 +1,8 @@
 //! Random histories of several clients against a simple model of what queues hold.
 //!
-//! After every step: whoever got something was allowed to get it, each queue handed out its oldest
-//! messages first, nothing waits that somebody could take, marks and counts are right. At the end
-//! each queue holds exactly what the model says, in order.
+//! After every step: each consumer that got something was allowed to get it, each queue handed out
+//! its oldest messages first, nothing waits that a consumer could take, marks and counts are right.
+//! At the end each queue holds exactly what the model says, in order.
 
 mod queues;
 mod run;

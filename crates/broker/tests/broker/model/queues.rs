@@ -91,7 +91,7 @@ impl Model {
         self.requeue(channel.unacked.into_values().collect());
     }
 
-    /// Notes that the oldest messages of a queue went to somebody. Returns its position.
+    /// Notes that a message of a queue was delivered. Returns its position.
     pub fn deliver(
         &mut self,
         place: Place,

@@ -208,7 +208,7 @@ impl Run {
                 state.ready.iter().map(|at| state.bodies[*at as usize].clone()).collect();
             assert_eq!(self.clients[0].pop_all(name), left);
         }
-        assert_eq!(self.world.broker.messages_bytes(), 0, "nothing is kept that nobody wants");
+        assert_eq!(self.world.broker.messages_bytes(), 0, "nothing is kept that is in no queue");
     }
 }
 

@@ -210,3 +210,29 @@ fn what_comes_late_of_an_earlier_move_does_nothing_to_what_arrives_by_a_later_on
         assert!(admin.forget_arrival(V, 2).expect("given up"));
     }
 }
+
+#[test]
+fn what_comes_late_of_an_earlier_move_forgets_no_arrival_after_a_restart() {
+    let (source, mut target) = (WorldOnDisk::new(), WorldOnDisk::new());
+    found(&source);
+    let all = pieces(&source);
+    let admin = target.broker.admin();
+    let mut import = admin.import_vhost(V, 7, &settings()).expect("begun");
+    all.iter().for_each(|piece| import.take(piece).expect("taken in"));
+    import.finish().expect("it is whole");
+    drop(admin);
+    sync(&target);
+    for round in 0..3 {
+        match round {
+            0 => target.lose_power(),
+            1 => target.restart_from_checkpoint(),
+            _ => target.restart(),
+        }
+        let admin = target.broker.admin();
+        assert!(!admin.forget_arrival(V, 6).expect("nothing is meant"), "{round}");
+        let arrival = Arrival { name: V.to_owned(), is_whole: true };
+        assert_eq!(admin.arrivals(), [arrival], "{round}");
+    }
+    assert!(target.broker.admin().forget_arrival(V, 7).expect("given up"));
+    assert_eq!(target.broker.admin().arrivals(), []);
+}

@@ -3,6 +3,7 @@
 use super::contents::{Contents, assert_same, contents};
 use super::{START_MS, V, found, persistent, settings, sync};
 use crate::support::WorldOnDisk;
+use courser_broker::PolicyKind;
 use courser_broker::admin::{GroupDefinitions, NewQueue, VhostHandle};
 use courser_codec::FieldTable;
 
@@ -82,7 +83,7 @@ impl Cluster {
         }
         self.sync();
         if from == 0 {
-            home.clear_moved_vhost(V).expect("it is elsewhere");
+            assert_eq!(home.clear_moved_vhosts().expect("it is elsewhere"), [V]);
         }
     }
 
@@ -125,7 +126,7 @@ impl Cluster {
         self.adopt();
     }
 
-    /// That the vhost is served in its group, as it was, and that nobody else has anything of it.
+    /// That the vhost is served in its group, as it was, and that no other broker has anything of it.
     fn check(&mut self, before: &Contents) {
         let group = self.group();
         for world in &mut self.0 {
@@ -184,6 +185,41 @@ fn after_a_crash_at_any_step_it_is_in_one_group_whole() {
             cluster.go_on();
             cluster.check(&before);
         }
+    }
+}
+
+/// Removes something from the vhost, which is in group 1.
+fn remove_some(cluster: &Cluster) {
+    let admin = cluster.0[1].broker.admin();
+    admin.delete_queue(V, b"gone", false, false).expect("it is there");
+    admin.clear_policy(V, PolicyKind::User, "alternate").expect("it is there");
+}
+
+#[test]
+fn a_vhost_does_not_come_home_beside_what_it_has_left_there() {
+    for from_checkpoint in [false, true] {
+        let mut cluster = Cluster::new();
+        let home = cluster.0[0].broker.admin();
+        let queue = NewQueue { durable: true, ..NewQueue::default() };
+        home.declare_queue(V, "gone", queue).expect("a queue");
+        // Home has not had a majority of disks for long that says it, and has removed nothing.
+        let known = home.vhost_handle(V).expect("it is there");
+        cluster.carry(1, Step::Held);
+        home.set_vhost_group(&known, 1).expect("said");
+        cluster.adopt();
+        remove_some(&cluster);
+        let refused = home.import_vhost(V, 0, &settings()).expect_err("what is left has its name");
+        assert!(refused.explanation.contains("not removed yet"), "{refused}");
+        assert_eq!(home.clear_moved_vhosts().expect("removed"), [V]);
+        assert!(home.clear_moved_vhosts().expect("nothing is left").is_empty());
+        drop(home);
+        let before = contents(&cluster.0[1]);
+        if from_checkpoint {
+            cluster.0[0].checkpoint();
+        }
+        cluster.carry(0, Step::Adopted);
+        cluster.lose_power();
+        cluster.check(&before);
     }
 }
 

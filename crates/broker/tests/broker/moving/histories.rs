@@ -1,4 +1,4 @@
-//! Random traffic in a vhost; then it moves, and nobody can tell the two brokers apart.
+//! Random traffic in a vhost; then it moves, and clients can't tell the two brokers apart.
 //!
 //! Both are looked at, and the same is done in both from then on until nothing is left: what clients get is the same, with all its
 //! marks, as are the offsets of the stream and the messages that wait for their time.
@@ -160,7 +160,7 @@ fn end_delivery(client: &mut Client, delivery_tag: u64, end: u8) {
 fn drain(world: &WorldOnDisk, mut now_ms: u64) -> Vec<String> {
     let mut seen = Vec::new();
     let mut client = enter(world);
-    // What a recent history has comes to whoever is bound to it.
+    // What a recent history has comes to a queue that is bound to it.
     declare_with(&mut client, "new", true, &FieldTable::new());
     client.bind("new", "recent", "");
     for queue in QUEUES {
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_can_tell_the_brokers_apart(actions in prop::collection::vec(action(), 1..40)) {
+    fn clients_cannot_tell_the_brokers_apart(actions in prop::collection::vec(action(), 1..40)) {
         check(&actions, false, false);
     }
 

@@ -131,7 +131,7 @@ fn persistent(exchange: &str, key: &str, body: &str) -> Message {
     Message::new(exchange, key, body).with_properties(|all| all.delivery_mode = Some(2))
 }
 
-/// Has the vhost stand still, with nobody in it, and begins to read it out.
+/// Has the vhost stand still, with no client in it, and begins to read it out.
 fn export(world: &World) -> Export {
     let admin = world.broker.admin();
     assert_eq!(admin.stop_vhost(V, 0).expect("it is there"), 0, "a client is in it");

@@ -24,7 +24,7 @@ fn world() -> WorldOnDisk {
 }
 
 #[test]
-fn clients_are_told_to_go_and_nobody_gets_in() {
+fn clients_are_told_to_go_and_none_gets_in() {
     let world = world();
     let admin = world.broker.admin();
     let (mut inside, mut other) = (enter(&world), world.connect());
@@ -42,7 +42,7 @@ fn clients_are_told_to_go_and_nobody_gets_in() {
 }
 
 #[test]
-fn what_somebody_had_is_back_before_it_is_read_out() {
+fn what_was_unacknowledged_is_back_before_it_is_read_out() {
     let world = world();
     let admin = world.broker.admin();
     let mut client = enter(&world);

@@ -1,6 +1,8 @@
 //! How the effect of each argument is seen.
 
-use super::worlds::{of_binding, of_consumer, of_exchange, of_queue, of_retries, of_stream};
+use super::worlds::{
+    of_binding, of_consumer, of_copied_queue, of_exchange, of_queue, of_retries, of_stream,
+};
 use courser_broker::admin::ArgumentOf::{self, Binding, Consumer, Exchange, Queue};
 use courser_broker::admin::PolicyKind;
 use courser_codec::{FieldTable, FieldValue};
@@ -70,6 +72,7 @@ pub const TRIALS: &[Trial] = &[
     trial(Queue, "x-single-active-consumer", none, || true.into(), of_queue),
     trial(Queue, "x-delivery-limit", none, || 1.into(), of_queue),
     trial(Queue, "x-consumer-timeout", none, || 5_000.into(), of_queue),
+    trial(Queue, "x-deliver-before-commit", none, || true.into(), of_copied_queue),
     trial(Queue, "x-delayed-retry-type", at_least_a_second, || "all".into(), of_retries),
     trial(Queue, "x-delayed-retry-min", retried, || 1_000.into(), of_retries),
     trial(Queue, "x-delayed-retry-max", all_after_a_second, || 2_000.into(), of_retries),

@@ -1,7 +1,7 @@
 //! What is seen of queues, streams, exchanges, bindings and consumers that are made with some arguments.
 
 use super::trials::{Given, none, stream};
-use crate::support::{Client, Heard, Message, World, deaths, declare_with, short};
+use crate::support::{Client, Heard, Message, World, WorldOnDisk, deaths, declare_with, short};
 use courser_broker::admin::{ApplyTo, Policy};
 use courser_codec::{FieldTable, FieldValue, Table, basic, confirm, exchange, queue};
 use std::fmt::Debug;
@@ -91,6 +91,24 @@ pub fn of_queue(given: Given<'_>) -> Vec<String> {
     }
     world.tick_all(T0_MS + 60_000);
     note(&mut seen, "in the end", world.has_queue("q"));
+    seen
+}
+
+/// What is delivered before it is committed, and after, where the log has copies on other machines.
+pub fn of_copied_queue(given: Given<'_>) -> Vec<String> {
+    let world = WorldOnDisk::on_copy();
+    give(&world, &given);
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, given.arguments);
+    client.consume_no_ack("q");
+    client.send(
+        Message::new("", "q", "one")
+            .with_properties(|properties| properties.delivery_mode = Some(2)),
+    );
+    let mut seen = Vec::new();
+    note(&mut seen, "at once", client.bodies());
+    world.flush();
+    note(&mut seen, "then", client.bodies());
     seen
 }
 

@@ -1,14 +1,21 @@
 //! A client of the broker: what the driver of a connection does, without the connection.
 
+use super::Message;
 use super::heard::{Delivery, Heard, decode};
-use super::{LogOnDisk, Message};
 use courser_broker::wire::WireBuffer;
 use courser_broker::{Batch, Fault, Outbox, Pace, Session};
+use courser_cluster::testing::LogOnDisk;
 use courser_codec::Method;
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
+
+thread_local! {
+    /// The memory of the last batch, for the next one of any client, as the driver has it.
+    static BATCH: Cell<Option<Batch<'static>>> = const { Cell::new(None) };
+}
 
 /// Something that a client sends.
 #[derive(Clone, Debug)]
@@ -17,6 +24,8 @@ pub enum Step<'a> {
     /// A message that came in several frames.
     PublishLarge(u16, Message),
     Call(u16, Method<'a>),
+    /// Something that ends the connection at once, as a new secret does that is refused.
+    Fatal,
 }
 
 /// A client with a session of its own.
@@ -64,6 +73,11 @@ impl Client {
         self.session.as_mut().expect("the connection is open")
     }
 
+    /// Whether the connection has been woken since it last looked.
+    pub fn is_woken(&self) -> bool {
+        self.woken.0.load(Ordering::SeqCst)
+    }
+
     pub fn is_connected(&self) -> bool {
         self.session.is_some()
     }
@@ -88,35 +102,45 @@ impl Client {
 
     /// Hands in one read: everything in it takes effect, as the driver would do it.
     pub fn read(&mut self, steps: &[Step<'_>]) {
-        let mut batch = Batch::default();
+        let mut batch = BATCH.take().unwrap_or_default().recycle();
         for step in steps {
-            let Some(session) = &mut self.session else { return };
-            let (number, done) = match step {
-                Step::Publish(number, message) => {
-                    let seq = next_seq(&mut self.confirms, *number);
-                    (*number, session.publish(&mut batch, message.inbound(*number, seq)))
-                }
-                Step::PublishLarge(number, message) => {
-                    let seq = next_seq(&mut self.confirms, *number);
-                    (*number, session.publish_alone(&mut batch, message.assembled(*number, seq)))
-                }
-                Step::Call(number, method) => {
-                    if matches!(method, Method::ConfirmSelect(_)) {
-                        self.confirms.entry(*number).or_default();
-                    }
-                    (*number, session.request(&mut batch, *number, method))
-                }
-            };
-            if let Err(fault) = done {
-                self.fail(number, &fault, &mut batch);
-            }
+            self.step(step, &mut batch);
         }
+        let flushed = self.session.as_mut().map(|session| session.flush(&mut batch));
+        if let Some(Err(fault)) = &flushed {
+            self.close_connection(fault);
+        }
+        BATCH.set(Some(batch.recycle()));
+        if flushed.is_some() {
+            self.take();
+        }
+    }
+
+    fn step<'m>(&mut self, step: &'m Step<'_>, batch: &mut Batch<'m>) {
         let Some(session) = &mut self.session else { return };
-        if let Err(fault) = session.flush(&mut batch) {
-            self.close_connection(&fault);
+        let (number, done) = match step {
+            Step::Publish(number, message) => {
+                let seq = next_seq(&mut self.confirms, *number);
+                (*number, session.publish(batch, message.inbound(*number, seq)))
+            }
+            Step::PublishLarge(number, message) => {
+                let seq = next_seq(&mut self.confirms, *number);
+                (
+                    *number,
+                    session.publish_alone(batch, message.inbound(*number, seq), &message.body),
+                )
+            }
+            Step::Call(number, method) => {
+                if matches!(method, Method::ConfirmSelect(_)) {
+                    self.confirms.entry(*number).or_default();
+                }
+                (*number, session.request(batch, *number, method))
+            }
+            Step::Fatal => return self.close_connection(&Fault::not_allowed("on purpose")),
+        };
+        if let Err(fault) = done {
+            self.fail(number, &fault, batch);
         }
-        drop(batch);
-        self.take();
     }
 
     /// Publishes on channel 1 in a read of its own: with whom to keep pace.
@@ -129,8 +153,11 @@ impl Client {
     /// Closes the channel, or the connection, for a fault.
     fn fail(&mut self, number: u16, fault: &Fault, batch: &mut Batch<'_>) {
         let flushed = self.session().flush(batch);
-        if fault.closes_connection() || flushed.is_err() {
+        if fault.closes_connection() {
             return self.close_connection(fault);
+        }
+        if let Err(fault) = flushed {
+            return self.close_connection(&fault);
         }
         self.session().close_channel(number);
         self.confirms.remove(&number);
@@ -139,11 +166,12 @@ impl Client {
     }
 
     fn close_connection(&mut self, fault: &Fault) {
-        let mut tail = Vec::new();
+        let (mut tail, mut bytes) = (WireBuffer::default(), Vec::new());
         if let Some(mut session) = self.session.take() {
             session.close_quietly(&mut tail);
         }
-        self.inbox.extend(decode(&tail, self.frame_max));
+        tail.append_to(&mut bytes);
+        self.inbox.extend(decode(&bytes, self.frame_max));
         self.inbox.push_back(Heard::ConnectionClosed(fault.to_string()));
     }
 
@@ -196,7 +224,7 @@ impl Client {
     /// Takes in what others caused to be sent, for which this client must have been woken.
     fn receive(&mut self) {
         if !self.outbox.lock().is_empty() {
-            assert!(self.woken.0.load(Ordering::SeqCst), "something to send and nobody woken");
+            assert!(self.woken.0.load(Ordering::SeqCst), "something to send, but not woken");
         }
         self.take();
     }

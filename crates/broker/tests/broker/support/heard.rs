@@ -103,7 +103,7 @@ pub fn decode(mut bytes: &[u8], frame_max: usize) -> Vec<Heard> {
                 assert!(!frame.payload.is_empty(), "an empty body frame");
                 content.body.extend_from_slice(frame.payload);
             }
-            (kind, _) => panic!("a {kind:?} frame that nobody expects"),
+            (kind, _) => panic!("a {kind:?} frame that is not expected"),
         }
         let complete = content.as_ref().is_some_and(|(_, content)| content.is_complete());
         if let Some((channel, content)) = content.take_if(|_| complete) {

@@ -10,7 +10,7 @@ use courser_codec::{FieldTable, OwnedProperties, basic};
 pub struct Message {
     address: Vec<u8>,
     header: Vec<u8>,
-    body: Bytes,
+    pub(super) body: Bytes,
     mandatory: bool,
     immediate: bool,
     properties: OwnedProperties,
@@ -85,10 +85,5 @@ impl Message {
             shared_body: None,
             confirm_seq,
         }
-    }
-
-    /// As the connection hands in what came in several frames: a body that can be shared.
-    pub(super) fn assembled(&self, channel: u16, confirm_seq: u64) -> Inbound<'_> {
-        Inbound { shared_body: Some(&self.body), ..self.inbound(channel, confirm_seq) }
     }
 }

@@ -8,7 +8,6 @@ mod allocated;
 mod client;
 mod dead;
 mod heard;
-mod log_on_disk;
 mod message;
 mod methods;
 mod on_disk;
@@ -17,7 +16,6 @@ pub use allocated::{allocated_bytes, taken_bytes};
 pub use client::{Client, Step};
 pub use dead::{deaths, declare_with, headers};
 pub use heard::{Delivery, Heard};
-pub use log_on_disk::LogOnDisk;
 pub use message::Message;
 pub use on_disk::{BATCH_BYTES, WorldOnDisk};
 
@@ -25,6 +23,7 @@ use courser_auth::{Authority, Grant};
 use courser_broker::{
     Admission, ApplyTo, Broker, Fault, Identity, Limits, Policy, PolicyKind, QueueStatus, Vhost,
 };
+use courser_cluster::testing::LogOnDisk;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::{MemoryGauge, MemoryStore};
 use rustix::time::{ClockId, clock_gettime};

@@ -1,8 +1,8 @@
 //! A broker with a journal on a disk of its own, which can be stopped and started again.
 
 use super::World;
-use super::log_on_disk::{LogOfGroup, LogOnDisk};
 use courser_broker::{Broker, Limits};
+use courser_cluster::testing::{LogOfGroup, LogOnDisk};
 use courser_journal::testing::{FakeDisk, Faults, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_store::recovered::CheckpointWriter;
@@ -142,12 +142,14 @@ impl WorldOnDisk {
         self.disk.set_faults(Faults { fail_reads, ..Faults::default() });
     }
 
-    /// Has every read fail that comes upon what was written as `pattern`.
+    /// Has every read fail of the page in the middle of what was written as `pattern`. That takes nothing else if it is longer than
+    /// two pages.
     pub fn make_unreadable(&self, pattern: &[u8]) {
         let contents = self.disk.names().into_iter().filter_map(|path| self.disk.contents(&path));
-        let mut spots = contents.filter_map(|octets| {
-            let start = octets.windows(pattern.len()).position(|part| part == pattern)? as u64;
-            Some(start..start + pattern.len() as u64)
+        let mut spots = contents.filter_map(|bytes| {
+            let start = bytes.windows(pattern.len()).position(|part| part == pattern)? as u64;
+            let middle = start + pattern.len() as u64 / 2;
+            Some(middle..middle + 1)
         });
         let bad_spot = spots.next().expect("it was written");
         self.disk.set_faults(Faults { bad_spot, ..Faults::default() });
@@ -175,8 +177,19 @@ impl WorldOnDisk {
     }
 
     /// What stands between the broker and its journal.
-    pub fn store(&self) -> &WatchedStore {
+    pub fn store(&self) -> &Arc<WatchedStore> {
         self.watched.as_ref().expect("it runs")
+    }
+
+    /// Its log.
+    pub fn log(&self) -> Arc<LogOnDisk> {
+        Arc::clone(&self.running.as_ref().expect("it runs").1)
+    }
+
+    /// Makes everything durable right behind the next look how far it is.
+    pub fn flush_after_look(&self) {
+        let log = Arc::clone(&self.running.as_ref().expect("it runs").1);
+        self.store().after_next_look(move || log.flush());
     }
 
     /// Makes everything durable that was appended.

@@ -1,6 +1,6 @@
 //! What goes wrong with a disk.
 
-use std::{io, ops::Range, time::Duration};
+use std::{collections::BTreeSet, io, ops::Range, time::Duration};
 
 /// What goes wrong. Counts are of operations from now on; `None` is never.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +19,43 @@ pub struct Faults {
     pub sync_takes: Duration,
     /// Reads of files fail.
     pub fail_reads: bool,
-    /// These bytes of each file can't be read. As with Linux, what is in front of them is returned first.
+    /// The pages of each file that these bytes are in can't be read. As with Linux, what is in front of them is returned first. A
+    /// write of a part of such a page fails as well: the system reads the rest of it first. One of all of it is good, and so is
+    /// the page from then on, as the disk puts it elsewhere.
     pub bad_spot: Range<u64>,
     /// This operation fails, once, of those that change anything: what `power_off_after` counts.
     pub fail_change: Option<FailsOnce>,
     /// This operation fails, once, of those that only look: a list, a lock, an opening, a size, a read.
     pub fail_look: Option<FailsOnce>,
+}
+
+/// Bytes that the system reads at once at least.
+const PAGE_BYTES: u64 = 4096;
+
+/// Pages of files that were bad, and were written again since.
+#[derive(Default)]
+pub(super) struct WrittenAgain(BTreeSet<(u64, u64)>);
+
+impl WrittenAgain {
+    /// The first page of a file among these bytes that can't be read, as offsets.
+    pub fn first_bad(&self, bad: &Range<u64>, file: u64, bytes: Range<u64>) -> Option<Range<u64>> {
+        let pages = bad.start / PAGE_BYTES..bad.end.div_ceil(PAGE_BYTES);
+        let mut pages = pages.filter(|page| !self.0.contains(&(file, *page)));
+        let page = pages.find(|page| (page + 1) * PAGE_BYTES > bytes.start)?;
+        let page = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
+        (page.start < bytes.end && !bad.is_empty()).then_some(page)
+    }
+
+    /// How many of these bytes can be written: none, or as many as are in front of a page that is bad, and is among them in part.
+    pub fn writable(&mut self, bad: &Range<u64>, file: u64, bytes: Range<u64>) -> u64 {
+        while let Some(page) = self.first_bad(bad, file, bytes.clone()) {
+            if page.start < bytes.start || page.end > bytes.end {
+                return page.start.saturating_sub(bytes.start);
+            }
+            self.0.insert((file, page.start / PAGE_BYTES));
+        }
+        bytes.end - bytes.start
+    }
 }
 
 /// An operation that fails, when so many others have passed, with this number of the operating system.

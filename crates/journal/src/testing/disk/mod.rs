@@ -36,6 +36,7 @@ struct State {
     /// Files that were opened before a crash are of no use after it.
     boot: u64,
     faults: Faults,
+    written_again: faults::WrittenAgain,
     holds: Holds,
     capacity_bytes: u64,
     files_max: usize,
@@ -64,6 +65,7 @@ impl FakeDisk {
             locks: BTreeSet::new(),
             boot: 0,
             faults: Faults::default(),
+            written_again: Default::default(),
             holds: Holds::default(),
             capacity_bytes: u64::MAX,
             files_max: usize::MAX,
@@ -75,7 +77,8 @@ impl FakeDisk {
 
     /// Says what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
-        self.0.lock().faults = faults;
+        let state = &mut *self.0.lock();
+        (state.faults, state.written_again) = (faults, Default::default());
     }
 
     /// What goes wrong from now on.
@@ -99,7 +102,7 @@ impl FakeDisk {
         self.0.lock().files_max = files;
     }
 
-    /// Has who makes a file wait until the hold is let go: what a disk does that is slow when it has to grow something.
+    /// Has who makes a file wait until the hold is let go: what a slow disk does that has to grow something.
     pub fn hold_new_files(&self) -> Hold {
         self.0.lock().holds.new_files.begin()
     }

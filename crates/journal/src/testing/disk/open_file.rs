@@ -51,14 +51,14 @@ impl DiskFile for FakeFile {
         }
         self.with(|state, file| {
             state.look()?;
-            let bad = &state.faults.bad_spot;
-            let reaches_bad = offset < bad.end && offset + out.len() as u64 > bad.start;
-            if state.faults.fail_reads || reaches_bad && offset >= bad.start {
+            let (faults, bytes) = (&state.faults, offset..offset + out.len() as u64);
+            let bad = state.written_again.first_bad(&faults.bad_spot, file, bytes);
+            if faults.fail_reads || bad.as_ref().is_some_and(|bad| bad.start <= offset) {
                 return Err(io::Error::other("the disk does not give this"));
             }
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
-            let readable = if reaches_bad { (bad.start - offset) as usize } else { out.len() };
+            let readable = bad.map_or(out.len(), |bad| (bad.start - offset) as usize);
             let len = rest.len().min(readable);
             out[..len].copy_from_slice(&rest[..len]);
             state.read_bytes += len as u64;
@@ -80,6 +80,12 @@ impl DiskFile for FakeFile {
                 }
                 bytes = &bytes[..1 + state.rng.below(bytes.len() as u64 - 1) as usize];
             }
+            let written = offset..offset + bytes.len() as u64;
+            let len = state.written_again.writable(&state.faults.bad_spot, file, written);
+            if len == 0 && !bytes.is_empty() {
+                return Err(io::Error::other("the disk does not give the rest of the page"));
+            }
+            bytes = &bytes[..len as usize];
             let size = state.files[&file].live.len() as u64;
             // A gap in front of it takes no room.
             let growth = (offset + bytes.len() as u64).saturating_sub(size.max(offset));

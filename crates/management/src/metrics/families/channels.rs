@@ -117,7 +117,7 @@ const PUBLISHES: &[Metric<ChannelRow>] = &[
     ),
     counter(
         "channel_messages_unroutable_dropped_total",
-        "Messages that no queue got, and that nobody wanted back",
+        "Messages that no queue got, dropped as not mandatory",
         |one| one.counts.publishes.dropped.into(),
     ),
 ];

@@ -22,7 +22,7 @@ pub(crate) const ALL: &[Metric<PublishCounts>] = &[
     counter(RETURNED, "Messages that no queue got, returned to their publishers", |all| {
         all.returned.into()
     }),
-    counter(DROPPED, "Messages that no queue got, and that nobody wanted back", |all| {
+    counter(DROPPED, "Messages that no queue got, dropped as not mandatory", |all| {
         all.dropped.into()
     }),
 ];

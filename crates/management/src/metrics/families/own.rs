@@ -155,6 +155,7 @@ pub(crate) fn add(
         ("unread", uses.unread),
         ("readers", uses.readers),
         ("newcomers", uses.newcomers),
+        ("outboxes", uses.outboxes),
     ];
     let used = uses.map(|(name, bytes)| (Labels::default().with("use", name), bytes));
     page.rows(PREFIX, MEMORY, &used);

@@ -39,7 +39,7 @@ const OF_PROTOCOL: &[Metric<ProtocolRow>] = &[
     counter("messages_confirmed_total", "Messages confirmed", |row| row.publishes.confirmed.into()),
     counter(
         "messages_unroutable_dropped_total",
-        "Messages that no queue got, and that nobody wanted back",
+        "Messages that no queue got, dropped as not mandatory",
         |row| row.publishes.dropped.into(),
     ),
     counter(
@@ -179,10 +179,10 @@ pub(crate) fn add(
     let borders: Vec<f64> = SIZE_LIMITS.iter().map(|limit| *limit as f64).collect();
     let histogram = |counts: Vec<u64>, sum| Histogram { borders: borders.clone(), counts, sum };
     let ours = histogram(sizes.messages.to_vec(), sizes.bytes as f64);
-    let nobody = histogram(vec![0; sizes.messages.len()], 0.0);
+    let empty = histogram(vec![0; sizes.messages.len()], 0.0);
     page.histogram(
         ("rabbitmq_", "message_size_bytes"),
         "Bytes of the bodies of messages published",
-        &[(protocol(PROTOCOL), ours), (protocol(OTHER_PROTOCOLS[0]), nobody)],
+        &[(protocol(PROTOCOL), ours), (protocol(OTHER_PROTOCOLS[0]), empty)],
     );
 }

@@ -58,7 +58,7 @@ async fn who_may_not_is_told_so_as_by_one_broker() {
     world.both("PUT", "/api/users/out", r#"{"password":"out","tags":""}"#).await;
     let read = r#"{"configure":"^mine","write":"","read":".*"}"#;
     world.both("PUT", "/api/permissions/a/me", read).await;
-    for user in ["me", "out", "nobody"] {
+    for user in ["me", "out", "stranger"] {
         for vhost in ["a", "b", "c"] {
             let path = |name: &str| format!("/api/queues/{vhost}/{name}");
             world.both_as("PUT", &path("mine"), user, &[], "{}").await;
@@ -71,7 +71,7 @@ async fn who_may_not_is_told_so_as_by_one_broker() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_whom_somebody_else_knows_may_do_the_same_in_every_group() {
+async fn a_user_of_another_authority_may_do_the_same_in_every_group() {
     let world = World::start().await;
     for vhost in ["a", "b", "c"] {
         for name in [OF_TOKEN, "other"] {
@@ -143,7 +143,7 @@ async fn a_list_of_another_group_ends_with_the_user_who_has_asked_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_speaks_for_others_from_outside() {
+async fn a_client_from_outside_speaks_for_no_other_user() {
     let world = World::start().await;
     let said = json!({
         "group": 0, "rows": false, "from": "127.0.0.1:1", "user": "guest", "tags": ["administrator"],
@@ -153,7 +153,7 @@ async fn nobody_speaks_for_others_from_outside() {
     let said = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(said.to_string());
     let header = [("x-courser-inside", said.as_str())];
     for path in ["/api/whoami", "/api/queues/a", "/api/users"] {
-        let answer = world.call(&world.home, "GET", path, "nobody", &header, "").await;
+        let answer = world.call(&world.home, "GET", path, "stranger", &header, "").await;
         assert_eq!(answer.status, 401, "{path}");
     }
     world.both("PUT", "/api/users/me", r#"{"password":"me","tags":"management"}"#).await;
@@ -227,7 +227,7 @@ async fn connections_are_found_and_closed_wherever_they_are() {
         world.both("GET", &format!("{path}/sessions"), "").await;
         let channel = format!("/api/channels/{}%20(1)", name(port));
         world.both("GET", &channel, "").await;
-        world.both_as("GET", &channel, "nobody", &[], "").await;
+        world.both_as("GET", &channel, "stranger", &[], "").await;
         world.both("DELETE", &channel, "").await;
     }
     assert_eq!(

@@ -127,3 +127,35 @@ async fn a_large_answer_of_another_group_ends_with_the_right_of_who_asks() {
     let _ = answer.read_to_end(&mut rest).await;
     assert!(rest.len() < length / 2, "{} of {length}", rest.len());
 }
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_all_groups_counts_until_its_client_has_it_and_ends_if_that_takes_it_too_slowly()
+ {
+    const PART: usize = 60_000;
+    const BYTES: usize = 100 * PART;
+    let world = World::start().await;
+    for nth in 0..BYTES / PART {
+        let (path, value) = (format!("/api/global-parameters/{nth}"), "x".repeat(PART));
+        let put = world.home("PUT", &path, &json!({ "value": value }).to_string()).await;
+        assert_eq!(put.status, 201, "{put:?}");
+    }
+    let mut client = world.follow("/api/definitions", "guest").await;
+    let (mut some, mut taken) = (vec![0; 100_000], 0);
+    let counted = || world.admin_of(HOME).memory_uses().answers;
+    // Always something before the connection counts as stalled.
+    for nth in 0..60 {
+        if client.read_exact(&mut some).await.is_err() {
+            break;
+        }
+        taken += some.len();
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert!(nth > 0 || counted() >= BYTES as u64, "{}", counted());
+    }
+    let mut rest = Vec::new();
+    // The end is an error or none.
+    let _ = client.read_to_end(&mut rest).await;
+    let taken = taken + rest.len();
+    assert!((BYTES / 2..BYTES).contains(&taken), "{taken}");
+    assert_eq!(counted(), 0);
+}

@@ -114,7 +114,7 @@ pub struct World {
     pub now_ms: Arc<AtomicU64>,
     /// How far each look at the clock moves it.
     pub tick_ms: Arc<AtomicU64>,
-    /// Whether the user whom somebody else knows would be let in no more, as far as home is told.
+    /// Whether the user of another authority would be let in no more, as far as home is told.
     pub is_out: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
 }
@@ -274,7 +274,7 @@ impl World {
         self.known.down.store(group, Ordering::Relaxed);
         let before = std::mem::replace(&mut *self.known.stop.lock(), watch::Sender::new(false));
         before.send_replace(true);
-        // Whoever serves a connection may answer once more before it takes note.
+        // The task that serves a connection may answer once more before it takes note.
         before.closed().await;
     }
 

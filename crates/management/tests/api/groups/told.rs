@@ -1,4 +1,4 @@
-//! A user whom somebody else than the brokers knows.
+//! A user of an authority other than the directory.
 
 use super::support::World;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
@@ -205,5 +205,26 @@ async fn lists_of_users_whose_program_is_silent_hold_up_no_list_of_others() {
     while let Some(status) = lists.join_next().await {
         let status = status.expect("no panic");
         assert!(status == 200 || status == 503, "{status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_deleted_while_its_request_waits_is_told_nothing_of_any_group() {
+    let administrator = r#"{"password":"low","tags":"administrator"}"#;
+    for path in ["/api/queues", "/api/definitions", "/api/overview"] {
+        let world = World::start().await;
+        world.home("PUT", "/api/users/low", administrator).await;
+        let changing = Arc::clone(&world.known.changes).write_owned().await;
+        let asked = world.call(&world.home, "GET", path, "low", &[], "");
+        let deleted = async {
+            // The request has a share in what it waits for, as the world and the guard have.
+            while Arc::strong_count(&world.known.changes) < 3 {
+                tokio::task::yield_now().await;
+            }
+            world.home("DELETE", "/api/users/low", "").await;
+            drop(changing);
+        };
+        let (answer, ()) = tokio::join!(asked, deleted);
+        assert_eq!(answer.status, 401, "{path}: {answer:?}");
     }
 }

@@ -41,7 +41,7 @@ enum Needs {
 }
 
 impl Needs {
-    /// Whether somebody with this tag is let in, who can enter the vhost in the path or can't.
+    /// Whether a user with this tag is let in, who can enter the vhost in the path or can't.
     fn lets_in(self, tag: &str, enters: bool, has_vhost: bool) -> bool {
         let enters = enters || !has_vhost || tag == "administrator";
         match self {
@@ -184,7 +184,7 @@ async fn cells(direct: &Direct, pattern: &str, method: &str, needs: Needs) -> Ve
         }
     }
     restore(direct);
-    cell("nobody", &direct.ask(asked).await, is_open);
+    cell("no credentials", &direct.ask(asked).await, is_open);
     cell("a wrong login", &direct.ask(asked.by("unknown")).await, is_open);
     let made_up = [("cookie", "courser_session=00"), FROM_PAGE];
     cell("no session", &direct.ask(Asked { headers: &made_up, ..asked }).await, is_open);
@@ -216,7 +216,7 @@ async fn cells(direct: &Direct, pattern: &str, method: &str, needs: Needs) -> Ve
 }
 
 #[tokio::test]
-async fn every_path_lets_in_who_is_expected_and_nobody_else() {
+async fn every_path_lets_in_the_expected_callers_only() {
     let direct = world();
     let mut expected = expected();
     let mut wrong = Vec::new();

@@ -35,7 +35,7 @@ impl HeldStore {
         self.opened.notify_all();
     }
 
-    /// Whether somebody waits to write.
+    /// Whether a writer waits.
     pub fn is_waited_for(&self) -> bool {
         self.state.lock().waiting > 0
     }
@@ -95,6 +95,10 @@ impl Log for HeldStore {
 
     fn durable(&self) -> Lsn {
         self.inner.durable()
+    }
+
+    fn deliverable(&self) -> Lsn {
+        self.inner.deliverable()
     }
 
     fn when_durable(&self, lsn: Lsn, waiter: Waiter) {

@@ -14,6 +14,9 @@ use link::Link;
 pub use state::Seen;
 use state::{Message, State};
 
+/// Makes another body of one.
+pub type Remake = fn(&[u8]) -> Vec<u8>;
+
 /// What goes wrong, counted over all publishes from 1.
 #[derive(Clone, Copy, Default)]
 pub struct Faults {
@@ -33,6 +36,8 @@ pub struct Faults {
     pub restarts_at: Option<u64>,
     /// Every publish has its channel closed with this code.
     pub rejects: Option<u16>,
+    /// All that is mandatory comes back, with this made of its body.
+    pub returns: Option<Remake>,
     /// Nothing is answered that declares a queue.
     pub declares_nothing: bool,
     /// Consumers get a message every few milliseconds.

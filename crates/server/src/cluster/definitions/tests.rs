@@ -58,7 +58,7 @@ async fn a_group_has_what_an_operator_has_changed_when_it_is_answered() {
         home.delete_user("u").expect("deleted");
         spread(&three).await;
         assert!(group.accounts().user("u").is_none());
-        // What is not written anywhere yet, nobody can have.
+        // What is not written anywhere yet, no node can have.
         let later = home.definitions_version().plus(1 << 40);
         assert!(three.front(node).wait_for_version(ONE, later).await.is_err());
         assert!(three.front((node + 1) % 3).wait_for_version(ONE, version).await.is_err());

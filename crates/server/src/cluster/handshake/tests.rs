@@ -91,7 +91,7 @@ fn what_is_no_handshake_is_passed_on() {
         // No end where there should be one, and arguments that are none.
         [before_open(&pieces), vec![1, 0, 0, 0, 0, 0, 0, 0]].concat(),
         [before_open(&pieces), vec![1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 40, 0xce]].concat(),
-        // Larger than it can be: nobody waits for all of it.
+        // Larger than it can be: the rest is not waited for.
         [before_open(&pieces), vec![1, 0, 0, 0, 0, 16, 0, 0, 10, 0, 40]].concat(),
         [&pieces[0][..], &[1, 0, 0, 0, 2, 0, 0]].concat(),
     ];

@@ -4,6 +4,32 @@ use super::super::definitions::TOLD_AFTER;
 use super::super::drain::{GROUP_MAX, PAUSE_MS_MAX, Pace};
 use super::*;
 
+/// How long who adds a node is kept waiting until a majority has added it.
+const ADDING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long until it is asked again whether it has.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+impl Members {
+    /// Waits until home has a node that it was asked to add: another leader may not have heard of it, and the node would wait
+    /// for a copy of the log for ever. Blocks.
+    ///
+    /// # Errors
+    /// When it takes too long, or this node does not lead any more.
+    fn wait_until_added(&self, member: &Member, node: &Node) -> Result<(), ClusterError> {
+        let until = Instant::now() + ADDING_TIMEOUT;
+        while !member.status().members.contains(node.id) {
+            if self.leading().is_err() || Instant::now() >= until {
+                return Err(ClusterError::Unavailable(format!(
+                    "no majority of the cluster has added node '{}' yet: try again",
+                    node.name
+                )));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        Ok(())
+    }
+}
+
 impl Cluster for Members {
     fn status(&self) -> Value {
         let own = self.endpoint.about();
@@ -72,7 +98,8 @@ impl Cluster for Members {
         let Some(status) = self.status_of_member() else { return Vec::new() };
         let others = self.roster.others().into_iter();
         let others = others.filter(|node| status.members.contains(node.id));
-        let rooms = self.runtime.block_on(self.ask_for_room(others.collect()));
+        let rooms: Vec<(Node, bool)> =
+            self.runtime.block_on(self.ask_each(others.collect(), &Question::Room));
         let short = rooms.into_iter().filter(|(_, has_room)| !has_room);
         short.map(|(node, _)| (node.name, "disk")).collect()
     }
@@ -139,6 +166,7 @@ impl Cluster for Members {
         if !status.members.contains(about.node) {
             let change = Change::AddLearner(about.node);
             proposed(member.change_members(status.members_index, &[change]))?;
+            self.wait_until_added(&member, &about.node())?;
         } else if !member.status().members.contains(about.node) {
             return Err(ClusterError::Unavailable(format!(
                 "node '{}' was removed meanwhile: try again",
@@ -183,8 +211,8 @@ impl Cluster for Members {
         }
         let status = member.status();
         let node = match to {
-            Some(name) => self.would_lead(&status, name)?,
-            None => (self.runtime.block_on(self.successor(&status)))
+            Some(name) => self.would_lead(GroupNumber::HOME, &status, name)?,
+            None => (self.runtime.block_on(self.successor(GroupNumber::HOME, &status)))
                 .ok_or_else(|| ClusterError::Unavailable("no other node could lead now".into()))?,
         };
         if !status.members.voters.contains(&node) {

@@ -1,22 +1,64 @@
 //! Members that are connected and take no part, and nodes that are added when it does not fit.
 
+mod changed;
+
 use super::super::definitions::TOLD_AFTER;
 use super::super::front::Serves;
+use super::super::group::Group;
 use super::super::questions::Question;
-use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
+use super::super::testing::{HOME, ONE, PATIENCE, Three, start_waiting, wait_until};
+use super::caught_up;
 use crate::testing::endpoint;
 use courser_cluster::transport::{About, Answer, Incoming, Stream as NodeStream, listen};
-use courser_cluster::{GroupNumber, NodeId, Packet};
+use courser_cluster::{Follower, GroupNumber, Member, Members, NodeId, Packet, Status};
 use courser_management::{Cluster, ClusterError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+
+/// What a leader says of one voter besides itself and one learner, which has confirmed this much.
+fn with_learner(learner: Follower, committed: u64) -> Status {
+    let voter = Follower { node: NodeId(2), matched: committed, is_active: true };
+    let members = Members {
+        voters: vec![NodeId(1), voter.node],
+        learners: vec![learner.node],
+        ..Members::default()
+    };
+    Status {
+        node: NodeId(1),
+        term: 1,
+        leader: Some(NodeId(1)),
+        members,
+        members_index: 1,
+        last: committed,
+        committed,
+        followers: vec![voter, learner],
+        uncommitted_bytes: 0,
+        elections: 1,
+    }
+}
+
+#[test]
+fn a_learner_that_is_always_one_batch_behind_has_caught_up() {
+    let learner = |matched| Follower { node: NodeId(3), matched, is_active: true };
+    let group_commits = [(u64::MAX, 1000), (1000, 2000), (2000, 3000)];
+    let found = group_commits.map(|(before, committed)| {
+        caught_up(&with_learner(learner(committed - 1), committed), before)
+    });
+    assert_eq!(found, [None, Some(NodeId(3)), Some(NodeId(3))]);
+    // One that lacks what the others had the time before does not follow yet.
+    assert_eq!(caught_up(&with_learner(learner(999), 2000), 1000), None);
+    let all = caught_up(&with_learner(learner(1000), 1000), u64::MAX);
+    assert_eq!(all, Some(NodeId(3)), "it has everything");
+    let silent = Follower { is_active: false, ..learner(2000) };
+    assert_eq!(caught_up(&with_learner(silent, 2000), 1000), None);
+}
 
 /// Asks on a thread where that may block.
 async fn asked<T: Send + 'static>(
@@ -279,6 +321,19 @@ async fn get(address: SocketAddr, path: &str) -> (u16, String) {
     stream.read_to_string(&mut answer).await.expect("an answer");
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
     (status.expect("a status"), answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_committed_long_ago_does_not_tell_who_has_caught_up() {
+    let (node, _folder) = start_waiting().await;
+    let (endpoint, roster) = (&node.inner.endpoint, &node.inner.roster);
+    let group = Group::start(ONE, endpoint, roster).expect("a thread");
+    let begun = Instant::now();
+    let moment = |seconds| begun + Duration::from_secs(seconds);
+    let before = [(10, 0), (20, 1), (30, 6), (40, 60)]
+        .map(|(committed, seconds)| group.committed_before(committed, moment(seconds)));
+    assert_eq!(before, [u64::MAX, 10, 20, u64::MAX]);
+    node.stop().await.expect("a clean stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -142,7 +142,7 @@ async fn nothing_that_was_confirmed_is_lost_while_a_vhost_goes_through_all_group
     }
     assert!(next >= confirmed, "{next} of {confirmed}");
     connection.close().await.expect("a good end");
-    // Nobody else has anything of it any more.
+    // No other group has anything of it any more.
     wait_until("the groups that had it", async || {
         let mut all = Vec::new();
         for group in 0..GROUPS {
@@ -185,8 +185,8 @@ async fn a_vhost_made_anew_while_the_one_of_its_name_was_moved_stays_and_goes_on
     let_guest_into(&service.shared.broker, V).expect("a permission");
     let queue = NewQueue { durable: true, ..NewQueue::default() };
     admin.declare_queue(V, "new", queue).expect("a queue");
-    let number = home.next_number().expect("it leads");
-    let moved = home.run_move(&admin, (&known, number), GroupNumber::HOME, GroupNumber(1)).await;
+    let term = home.home_term().expect("it leads");
+    let moved = home.run_move(&admin, (&known, term), GroupNumber::HOME, GroupNumber(1)).await;
     let why = moved.expect_err("another vhost has that name");
     assert!(why.contains("is deleted"), "{why}");
     assert_eq!(admin.vhost(V).expect("it is there").group, 0);
@@ -220,6 +220,30 @@ async fn what_a_leader_has_left_in_the_middle_is_given_up_by_the_next() {
     let connection = three.connect(1).await;
     connection.close().await.expect("a good end");
     drop((admin, home));
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_vhost_has_left_in_home_is_removed_though_its_move_did_not_come_to_that() {
+    let three = start().await;
+    let home = three.home().await;
+    let admin = home.home_admin().expect("it leads");
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    admin.declare_queue(V, "left", queue).expect("a queue");
+    let turn = home.moves.turn.lock().await;
+    let number = home.next_number().expect("it leads");
+    let known = admin.vhost_handle(V).expect("it is there");
+    let taken = home.have_it_taken((V, number), GroupNumber::HOME, GroupNumber(1)).await;
+    assert_eq!(taken, Ok(0));
+    admin.set_vhost_group(&known, 1).expect("said");
+    let service = three.service(GroupNumber::HOME).await;
+    let queues = || service.shared.broker.vhost(V).map(|vhost| vhost.queues().len());
+    assert_eq!(queues(), Some(1));
+    drop(turn);
+    wait_until("it is removed", async || queues() == Some(0)).await;
+    three.move_to(0).await;
+    assert_eq!(queues(), Some(1));
+    drop((admin, home, known, service));
     three.stop().await;
 }
 
@@ -291,6 +315,28 @@ async fn a_move_waits_while_those_before_it_are_settled() {
     drop(turn);
     wait_until("the move", async || matches!(home.moved(V), Ok(Progress::Done(_)))).await;
     drop(home);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_waits_is_not_given_up_with_those_before_it() {
+    let three = start().await;
+    let home = three.home().await;
+    let admin = home.home_admin().expect("it leads");
+    let turn = home.moves.turn.lock().await;
+    // As an earlier leader of home has left it.
+    admin.stop_vhost(V, home.next_number().expect("it leads")).expect("it is there");
+    home.begin_move(V, 1).expect("begun");
+    let number = home.next_number().expect("it leads");
+    let (vhost, group) = (V.to_owned(), GroupNumber::HOME);
+    let given_up = Request::GiveUp { vhost, group, number, keeps_arrival: true };
+    home.answer_move(given_up).expect("it leads");
+    wait_until("it goes on", async || admin.still_vhosts().is_empty()).await;
+    drop(turn);
+    let now = || home.moved(V).expect("begun");
+    wait_until("the end of the move", async || now() != Progress::Running).await;
+    assert!(matches!(now(), Progress::Done(_)), "{:?}", now());
+    drop((admin, home));
     three.stop().await;
 }
 

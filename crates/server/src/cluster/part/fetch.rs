@@ -3,9 +3,12 @@
 use super::super::copies::{self, NoCopy};
 use super::super::group::Group;
 use super::super::node::Inner;
-use super::ROOM_INTERVAL;
-use courser_cluster::transport::Formation;
-use courser_cluster::{NodeId, Origin};
+use super::super::questions::Question;
+use super::{LOOK_INTERVAL, ROOM_INTERVAL};
+use courser_cluster::transport::{Formation, Node};
+use courser_cluster::{GroupNumber, Leadership, Member, NodeId, Origin};
+use std::cmp::Reverse;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -14,6 +17,56 @@ use tokio::runtime::Handle;
 const COPY_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Inner {
+    /// Waits until a node that follows needs a copy, as nothing can mend its log any more, and the others are a majority without
+    /// it. Returns the leader.
+    ///
+    /// Until its copy is whole this node counts for no majority: what it has acknowledged is in a log that it can't read. Where
+    /// the others need it, it follows on, as it can, and makes no checkpoint.
+    pub(super) async fn copy_needed_from(&self, group: &Group, member: &Member) -> NodeId {
+        let mut is_told = false;
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let Leadership::Following { leader: Some(leader) } = *member.leadership().borrow()
+            else {
+                continue;
+            };
+            if !member.needs_copy() {
+                continue;
+            }
+            if self.are_majority_without(group, member).await {
+                return leader;
+            }
+            if !mem::replace(&mut is_told, true) {
+                tracing::warn!(
+                    group = group.number.0,
+                    "this node needs a copy of another node's log, and follows on: the others are no majority without it"
+                );
+            }
+        }
+    }
+
+    /// Whether the other voters of a group that take part in it with logs that they can use are a majority. Two nodes that need
+    /// copies do not both find it so: each knows what it needs before it asks.
+    async fn are_majority_without(&self, group: &Group, member: &Member) -> bool {
+        let voters = member.status().members.voters;
+        let others = self.roster.others().into_iter().filter(|node| voters.contains(&node.id));
+        let question = Question::TakesPart { group: group.number };
+        let answers: Vec<(_, bool)> = self.members.ask_each(others.collect(), &question).await;
+        let sound = answers.iter().filter(|(_, takes_part)| *takes_part).count();
+        sound > voters.len() / 2
+    }
+
+    /// The others, in the order in which they are asked for a copy: one that has offered it, those on which the group runs, and those
+    /// that are silent, as they were removed, at the end. Each of these takes its time.
+    async fn givers(&self, group: GroupNumber, offered_by: Option<NodeId>) -> Vec<Node> {
+        let mut others = self.roster.others();
+        let question = Question::TakesPart { group };
+        let answers: Vec<(_, bool)> = self.members.ask_each(others.clone(), &question).await;
+        let answer = |id| answers.iter().find(|(node, _)| node.id == id).map(|(_, said)| *said);
+        others.sort_by_key(|node| (Some(node.id) != offered_by, Reverse(answer(node.id))));
+        others
+    }
+
     /// Takes a copy of the log from the node that leads, however long that takes. A node with a whole log, which was
     /// offered one, asks each of the others once: before that they may need its vote to have a leader.
     pub(super) async fn fetch_copy(
@@ -27,10 +80,7 @@ impl Inner {
         tracing::info!(group = number.0, "this node takes a copy of the log from another node");
         loop {
             let mut pause = COPY_INTERVAL;
-            let known = self.roster.others();
-            let first = known.iter().filter(|node| Some(node.id) == offered_by);
-            let others = known.iter().filter(|node| Some(node.id) != offered_by);
-            for node in first.chain(others) {
+            for node in self.givers(number, offered_by).await {
                 let config = self.member_config(number, formation, origin.clone());
                 let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
                 let runtime = Handle::current();

@@ -4,9 +4,12 @@ use super::*;
 use crate::driver::SHUTDOWN;
 use crate::storage::Storage;
 use courser_broker::{Broker, LEADER_CHANGED};
+use std::error::Error;
+use std::io;
+use std::iter::successors;
 use std::pin::pin;
 
-/// How long a node that has come to lead may not serve because of what is damaged, before another one is to lead.
+/// How long a node that has come to lead may not serve because of what it can't read, before another one is to lead.
 const MEND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A broker on a group's log, and what of the settings could not be applied to it.
@@ -35,17 +38,7 @@ impl Inner {
         tracing::info!(term, group = number, "this node leads the group");
         let (config, started) = (self.config_of_group(), Instant::now());
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
-        let mut unserved_since = started;
-        let opened = loop {
-            let mended = member.mended();
-            match self.open_broker(group, member, term, config.clone()).await? {
-                Err(error) if leads() && (member.wants_pieces() || member.mended() > mended) => {
-                    tracing::warn!(group = number, %error, "others are asked for what is damaged here");
-                    self.mend_before_opening(group, member, &mut unserved_since).await?;
-                }
-                opened => break opened,
-            }
-        };
+        let opened = self.open_while_leading(group, member, term, &config, leads).await?;
         let started_service = match opened {
             Ok((broker, storage, wrong)) if leads() => {
                 for error in wrong {
@@ -74,13 +67,42 @@ impl Inner {
                 group.set_serves(Serves::Here(Arc::new(service)));
                 Ok(true)
             }
-            // Whoever leads now does it.
+            // The node that leads now does it.
             Err(error) if !leads() => {
                 tracing::info!(term, group = number, %error, "this node leads no more");
                 Ok(false)
             }
             Err(error) => {
                 Err(format!("this node can't serve group {number}, though it leads: {error}"))
+            }
+        }
+    }
+
+    /// Opens the broker on the group's log, as long as this node leads. Other nodes bring what is damaged, and the disk may give
+    /// later what it refuses now. Anything else is read once more: the disk or memory may have changed it on its way.
+    pub(super) async fn open_while_leading(
+        &self,
+        group: &Arc<Group>,
+        member: &Arc<Member>,
+        term: u64,
+        config: &Config,
+        leads: impl Fn() -> bool,
+    ) -> Result<Result<OpenBroker, StartError>, String> {
+        let (number, mut unserved_since, mut first) = (group.number.0, Instant::now(), None);
+        loop {
+            let mended = member.mended();
+            let error = match self.open_broker(group, member, term, config.clone()).await? {
+                Err(error) if leads() => error,
+                opened => return Ok(opened),
+            };
+            tracing::warn!(group = number, %error, "this node leads and can't serve yet: it tries again");
+            if cannot_open_yet(member) || member.mended() > mended || is_refusal(&error) {
+                self.mend_before_opening(group, member, &mut unserved_since).await?;
+            } else if let Some(first) = first {
+                // Where that came after the log was taken for the broker, the second one says only that.
+                return Ok(Err(first));
+            } else {
+                first = Some(error);
             }
         }
     }
@@ -107,8 +129,8 @@ impl Inner {
         opening.await
     }
 
-    /// Has other nodes bring what is damaged here. Where that takes a while, or what could be brought did not suffice, another node
-    /// may lead: its log may be whole. What is damaged here is brought meanwhile.
+    /// Has other nodes bring what is damaged here. Where that takes a while, or what could be brought did not suffice, or the disk
+    /// gives nothing, another node may lead: its log may be whole. What is damaged here is brought meanwhile.
     async fn mend_before_opening(
         &self,
         group: &Arc<Group>,
@@ -116,14 +138,16 @@ impl Inner {
         unserved_since: &mut Instant,
     ) -> Result<(), String> {
         let (members, of, own) = (Arc::clone(&self.members), Arc::clone(group), Arc::clone(member));
+        let mended = member.mended();
         self.blocking(move || members.mend(&of, &own)).await?;
-        if member.wants_pieces() {
+        if cannot_open_yet(member) || member.mended() == mended {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
-        if unserved_since.elapsed() >= MEND_PATIENCE {
+        if member.needs_copy() {
+            self.give_lead_up(group, member, "it needs a copy of another node's log").await;
+        } else if unserved_since.elapsed() >= MEND_PATIENCE {
             *unserved_since = Instant::now();
-            self.hand_lead_over(group, member, "its log is damaged, which takes long to mend")
-                .await;
+            self.hand_lead_over(group, member, "it can't read all of its log yet").await;
         }
         Ok(())
     }
@@ -160,6 +184,17 @@ impl Inner {
             }
         });
     }
+}
+
+/// Whether other nodes have to bring something before the broker can be opened.
+fn cannot_open_yet(member: &Member) -> bool {
+    member.wants_pieces() || member.needs_copy()
+}
+
+/// Whether the system has refused something, such as to read.
+fn is_refusal(error: &StartError) -> bool {
+    successors(Some(error as &dyn Error), |error| (**error).source())
+        .any(|cause| cause.is::<io::Error>())
 }
 
 /// Does what may wait for the disk, and says meanwhile which node leads if it is not this one any more: its clients go there.

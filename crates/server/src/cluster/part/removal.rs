@@ -31,15 +31,11 @@ impl Inner {
         }
         let mut leaderless = Leaderless::since(Instant::now());
         loop {
-            let (mut left, mut meets_others) = (None, false);
-            for node in self.roster.others() {
-                match self.endpoint.dial(&node.address, Purpose::Meet, "").await {
-                    Ok(_) => meets_others = true,
-                    Err(DialError::LeftBehind(why)) => left = Some(why),
-                    Err(_) => {}
-                }
-            }
-            let goes_on = member.map_or(meets_others, |member| member.status().leader.is_some());
+            let has_leader = member.is_some_and(|member| member.status().leader.is_some());
+            // Those that were removed are known, too, and may be silent: none is met without need.
+            let (meets_others, left) =
+                if has_leader { (true, None) } else { self.meet_others().await };
+            let goes_on = has_leader || member.is_none() && meets_others;
             if leaderless.ends(Instant::now(), goes_on)
                 && let Some(why) = left
             {
@@ -47,6 +43,24 @@ impl Inner {
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
+    }
+
+    /// Meets all others at once. Returns whether one of them lets this one in, and why one says that it was left behind.
+    async fn meet_others(&self) -> (bool, Option<String>) {
+        let mut meeting = JoinSet::new();
+        for node in self.roster.others() {
+            let endpoint = Arc::clone(&self.endpoint);
+            meeting.spawn(async move { endpoint.dial(&node.address, Purpose::Meet, "").await });
+        }
+        let (mut meets_others, mut left) = (false, None);
+        for met in meeting.join_all().await {
+            match met {
+                Ok(_) => meets_others = true,
+                Err(DialError::LeftBehind(why)) => left = Some(why),
+                Err(_) => {}
+            }
+        }
+        (meets_others, left)
     }
 
     /// Ends the cluster on a node that was removed from it, for good: what to say of it.

@@ -1,6 +1,10 @@
 //! A node whose disk stands still when it does not lead any more, or when it comes to lead; one that needs a copy of the log
 //! while it does something with its own; one whose disk is full while it sends a copy.
 
+mod letting_go;
+mod opening;
+mod strangers;
+
 use super::super::copies;
 use super::super::group::Group;
 use super::super::node::Inner;
@@ -157,12 +161,12 @@ fn alone_on(disk: &FakeDisk) -> MemberConfig {
     }
 }
 
-/// A group of one member, on a disk of its own, and what it keeps.
-async fn lone(
+/// A group of one member, which leads it in a term, on a disk of its own.
+async fn leading(
     inner: &Inner,
     number: GroupNumber,
     disk: &FakeDisk,
-) -> (Arc<Group>, Arc<Member>, Arc<dyn OpenShard>) {
+) -> (Arc<Group>, Arc<Member>, u64) {
     let group = Group::start(number, &inner.endpoint, &inner.roster).expect("a thread");
     let member = Member::start(alone_on(disk), Arc::new(Alone), &group.thread);
     let member = Arc::new(member.expect("an empty folder"));
@@ -171,6 +175,16 @@ async fn lone(
     let serves = |now: &Leadership| matches!(now, Leadership::Serving { .. });
     leadership.wait_for(serves).await.expect("it is alone");
     let term = member.status().term;
+    (group, member, term)
+}
+
+/// The same, and what it keeps.
+async fn lone(
+    inner: &Inner,
+    number: GroupNumber,
+    disk: &FakeDisk,
+) -> (Arc<Group>, Arc<Member>, Arc<dyn OpenShard>) {
+    let (group, member, term) = leading(inner, number, disk).await;
     let shards = member.shards(term, Arc::default());
     let opened = shards.open(ShardId::HOME, Opening::MakeIfMissing, &mut |_| {});
     (group, member, opened.expect("it serves").shard)

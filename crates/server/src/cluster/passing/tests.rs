@@ -1,4 +1,5 @@
 use super::*;
+use crate::cluster::opening::open_ok;
 use crate::places::Places;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,13 +12,15 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Passes on between a client and a node, whose ends are returned; the places, of which there is one; how it ends.
 async fn passing(
+    opening: Opening,
     send_timeout: Option<Duration>,
 ) -> (DuplexStream, DuplexStream, Arc<Places>, JoinHandle<io::Result<End>>) {
     let ((client, mut own), (node, mut to_node)) = (duplex(1000), duplex(1000));
     let places = Arc::new(Places::new(1));
     let (sender, receiver) = oneshot::channel();
     places.admit(|mut place| {
-        let passing = async move { pass(&mut own, &mut to_node, &mut place, send_timeout).await };
+        let passing =
+            async move { pass(&mut own, &mut to_node, &mut place, opening, send_timeout).await };
         let task = tokio::spawn(passing);
         let handle = task.abort_handle();
         sender.send(task).expect("it is waited for");
@@ -26,13 +29,9 @@ async fn passing(
     (client, node, places, receiver.await.expect("it has begun"))
 }
 
-fn opened() -> Vec<u8> {
-    Opening::new().frame
-}
-
 #[tokio::test(start_paused = true)]
 async fn everything_is_passed_on_in_both_directions_to_the_end() {
-    let (client, node, _places, passing) = passing(Some(TIMEOUT)).await;
+    let (client, node, _places, passing) = passing(Opening::of_amqp(), Some(TIMEOUT)).await;
     let all: Vec<u8> = (0..1_000_000_u32).map(|n| (n % 251) as u8).collect();
     for mut stream in [client, node].map(tokio::io::split).map(|(mut read, mut write)| {
         let all = all.clone();
@@ -53,7 +52,7 @@ async fn everything_is_passed_on_in_both_directions_to_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
-    let (mut client, mut node, _places, passing) = passing(Some(TIMEOUT)).await;
+    let (mut client, mut node, _places, passing) = passing(Opening::of_amqp(), Some(TIMEOUT)).await;
     tokio::spawn(async move { while node.write_all(&[7; 1000]).await.is_ok() {} });
     for _ in 0..10 {
         tokio::time::sleep(TIMEOUT * 2 / 3).await;
@@ -67,23 +66,31 @@ async fn a_client_that_takes_nothing_is_given_up_and_one_that_takes_little_is_no
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_end_when_the_node_has_ended_is_given_up() {
-    let (_client, node, _places, passing) = passing(None).await;
+    let (_client, node, _places, passing) = passing(Opening::of_amqp(), None).await;
     drop(node);
     assert_eq!(passing.await.expect("no panic").expect("no error"), End::Left);
 }
 
 #[tokio::test]
 async fn a_client_keeps_its_place_once_the_node_has_let_it_in() {
-    for (said, is_kept) in [(b"something else".to_vec(), false), (opened(), true)] {
-        let (mut client, mut node, places, passing) = passing(None).await;
-        // In two parts, with something before.
-        let said = [&b"\x82\x0d\x01"[..], &said].concat();
+    type Begin = fn() -> Opening;
+    let [amqp, web_socket]: [Begin; 2] = [Opening::of_amqp, Opening::of_web_socket];
+    let (heartbeat, open_ok) = ([8, 0, 0, 0, 0, 0, 0, 0xce], open_ok());
+    let framed = |first| [&[first, open_ok.len() as u8][..], &open_ok].concat();
+    for (opening, said, is_kept) in [
+        (amqp, heartbeat.repeat(2), false),
+        (amqp, [&heartbeat[..], &open_ok].concat(), true),
+        // A client chooses what comes back behind its ping.
+        (web_socket, framed(0x8a), false),
+        (web_socket, framed(0x82), true),
+    ] {
+        let (mut client, mut node, places, passing) = passing(opening(), None).await;
         for part in [&said[..9], &said[9..]] {
             node.write_all(part).await.expect("it is taken");
             client.read_exact(&mut vec![0; part.len()]).await.expect("the same");
         }
         let admission = places.admit(|place| tokio::spawn(async { drop(place) }).abort_handle());
-        assert_eq!(admission == crate::places::Admission::Refused, is_kept);
+        assert_eq!(admission == crate::places::Admission::Refused, is_kept, "{said:?}");
         assert!(!passing.is_finished());
         drop((client, node));
         assert_eq!(passing.await.is_ok(), is_kept);
@@ -129,14 +136,15 @@ async fn what_comes_at_once_behind_the_opening_is_passed_on_as_well() {
     let (mut client, mut own) = duplex(1000);
     let places = Arc::new(Places::new(1));
     places.admit(|mut place| {
-        let mut node = Pieces([opened(), b"more".to_vec(), opened()].into());
-        let passing = async move { pass(&mut own, &mut node, &mut place, None).await };
+        let mut node = Pieces([open_ok(), b"more".to_vec(), open_ok()].into());
+        let passing =
+            async move { pass(&mut own, &mut node, &mut place, Opening::of_amqp(), None).await };
         tokio::spawn(passing).abort_handle()
     });
     let mut heard = Vec::new();
     client.shutdown().await.expect("it is taken");
     client.read_to_end(&mut heard).await.expect("an end");
-    assert_eq!(heard, [&opened()[..], b"more", &opened()].concat());
+    assert_eq!(heard, [&open_ok()[..], b"more", &open_ok()].concat());
 }
 
 /// A pipe whose end is known to the test.
@@ -203,7 +211,8 @@ async fn a_client_that_goes_while_the_node_reads_nothing_of_it_is_noticed() {
     let (goes, is_told) = (Arc::clone(&own.has_hung_up), Arc::clone(&to_node.is_thrown_away));
     let (sender, receiver) = oneshot::channel();
     Arc::new(Places::new(1)).admit(|mut place| {
-        let passing = async move { pass(&mut own, &mut to_node, &mut place, None).await };
+        let passing =
+            async move { pass(&mut own, &mut to_node, &mut place, Opening::of_amqp(), None).await };
         let task = tokio::spawn(passing);
         let handle = task.abort_handle();
         sender.send(task).expect("it is waited for");
@@ -234,7 +243,9 @@ async fn a_client_that_takes_what_its_stream_holds_is_not_given_up() {
     let (passed_on, (sender, receiver)) = (Arc::clone(&own.passed_on), oneshot::channel());
     Arc::new(Places::new(1)).admit(|mut place| {
         let timeout = Some(TIMEOUT);
-        let passing = async move { pass(&mut own, &mut to_node, &mut place, timeout).await };
+        let passing = async move {
+            pass(&mut own, &mut to_node, &mut place, Opening::of_amqp(), timeout).await
+        };
         let task = tokio::spawn(passing);
         let handle = task.abort_handle();
         sender.send(task).expect("it is waited for");

@@ -86,7 +86,7 @@ fn refusal(opened: Result<Connection, Error>) -> (u16, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_of_all_nodes_reach_the_vhosts_of_all_groups_whoever_leads_them() {
+async fn clients_of_all_nodes_reach_the_vhosts_of_all_groups() {
     let three = start().await;
     let home = three.leader(HOME).await;
     for leader in 0..3 {
@@ -123,8 +123,8 @@ async fn who_is_not_let_in_is_told_what_every_broker_tells() {
             assert_eq!(code, 403);
             assert!(text.starts_with("ACCESS_REFUSED - Login was refused"), "{text}");
         }
-        let (code, text) = refusal(open(&three, index, "nobody-has-it", "guest").await);
-        assert_eq!((code, &*text), (530, "NOT_ALLOWED - vhost nobody-has-it not found"));
+        let (code, text) = refusal(open(&three, index, "not-there", "guest").await);
+        assert_eq!((code, &*text), (530, "NOT_ALLOWED - vhost not-there not found"));
     }
     three.stop().await;
 }
@@ -206,7 +206,7 @@ async fn a_vhost_that_has_moved_is_found_by_nodes_that_remember_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_passed_on_is_counted_once_and_gives_its_places_back() {
+async fn a_client_that_is_passed_on_is_counted_once_and_gives_its_places_back() {
     let three = start().await;
     let (home, home_service) = (three.leader(HOME).await, three.service(HOME).await);
     let mut count = 0;

@@ -20,7 +20,7 @@ const CUTS: [usize; 4] = [1, 3, 17, 64 << 10];
 /// What a broker does about something that its client wants.
 type Reply = Box<dyn FnOnce(&mut server::Connection)>;
 
-/// A broker of some vhosts, which lets in whoever has the password.
+/// A broker of some vhosts, which lets in clients with the password.
 #[derive(Clone, Copy)]
 struct Broker {
     password: &'static str,
@@ -150,7 +150,7 @@ async fn a_client_of_another_vhost_goes_on_where_that_is() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_refused_before_anybody_looks_for_the_vhost() {
+async fn a_wrong_password_is_refused_before_a_look_for_the_vhost() {
     for cut in CUTS {
         let (client, serving) = node(HOME, OTHER, cut);
         assert_eq!(code(open(client, "orders", "wrong").await), 403);
@@ -282,8 +282,8 @@ async fn a_client_does_not_go_in_the_middle_of_a_frame() {
     assert_eq!((&said[..], way), (&in_one_go("orders", "guest")[..], 7));
 
     // The first broker has nothing more to say to it.
-    watched.write_all(&HEARTBEAT_FRAME).await.expect("nobody");
-    watched.shutdown().await.expect("nobody");
+    watched.write_all(&HEARTBEAT_FRAME).await.expect("sent");
+    watched.shutdown().await.expect("ended");
     stream.write_all(b"other").await.expect("a pipe");
     drop(stream);
     let mut heard = Vec::new();

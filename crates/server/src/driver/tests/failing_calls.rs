@@ -1,128 +1,39 @@
 //! Every call of a client's stream goes wrong once: the first, then the second, until all have passed. One that is short or
-//! waits changes nothing; one that fails ends that connection, and what was confirmed is there.
+//! waits changes nothing; one that fails ends that connection, and what was confirmed is there. So it is on every way that
+//! clients come.
 
+mod faulty;
+
+use self::faulty::{Call, Fault, Faulty};
 use crate::Server;
+use crate::cluster::pass_on;
 use crate::driver::{ClientStream, serve};
 use crate::inside::INSIDE;
+use crate::interleavings::ClientWebSocket;
+use crate::places::Places;
 use crate::testing::start;
+use crate::websocket::WebSocket;
 use courser_client::{Connection, ConsumeOptions, Error, Options, Outgoing, QueueOptions};
 use std::collections::BTreeSet;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, duplex};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+const PIPE_BYTES: usize = 4096;
 
-/// What goes wrong, once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// A byte is all that it does.
-    Short,
-    /// It waits, and is to be tried again at once.
-    Blocked,
-    /// The client is gone: reads end, and writes fail.
-    Ended,
-    Failed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    Read,
-    Write,
-}
-
-/// A stream whose calls of one kind go wrong when so many have passed.
-struct Faulty {
-    pipe: DuplexStream,
-    fault: Fault,
-    call: Call,
-    left: usize,
-    is_written_anywhere: bool,
-    went_wrong: Arc<AtomicBool>,
-}
-
-impl ClientStream for Faulty {
-    fn is_written_anywhere(&self) -> bool {
-        self.is_written_anywhere
-    }
-}
-
-impl Faulty {
-    /// What is wrong with this call, if anything is.
-    fn check(&mut self, call: Call) -> Option<Fault> {
-        if self.went_wrong.load(Relaxed) {
-            let is_over = matches!(self.fault, Fault::Ended | Fault::Failed);
-            return is_over.then_some(self.fault);
-        }
-        if call != self.call {
-            return None;
-        }
-        if self.left > 0 {
-            self.left -= 1;
-            return None;
-        }
-        self.went_wrong.store(true, Relaxed);
-        Some(self.fault)
-    }
-}
-
-impl AsyncRead for Faulty {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.check(Call::Read) {
-            None => Pin::new(&mut self.pipe).poll_read(cx, buf),
-            Some(Fault::Short) => {
-                let mut short = [0];
-                let mut one = ReadBuf::new(&mut short);
-                let read = Pin::new(&mut self.pipe).poll_read(cx, &mut one);
-                buf.put_slice(one.filled());
-                read
-            }
-            Some(Fault::Blocked) => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Some(Fault::Ended) => Poll::Ready(Ok(())),
-            Some(Fault::Failed) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-        }
-    }
-}
-
-impl AsyncWrite for Faulty {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.check(Call::Write) {
-            None => Pin::new(&mut self.pipe).poll_write(cx, bytes),
-            Some(Fault::Short) => {
-                let short = bytes.len().min(1);
-                Pin::new(&mut self.pipe).poll_write(cx, &bytes[..short])
-            }
-            Some(Fault::Blocked) => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Some(Fault::Ended) => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            Some(Fault::Failed) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_shutdown(cx)
-    }
+/// How the client comes, and where on its way the stream is.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// It is the client's connection.
+    Plain,
+    /// It is below a WebSocket.
+    WebSocket,
+    /// It is the client's connection at a node that passes it on.
+    ToFollower,
+    /// It is that of this node to the one that serves the client.
+    ToLeader,
 }
 
 /// What a client has come to know.
@@ -136,8 +47,11 @@ struct Known {
 }
 
 /// What a client does: two messages, of which it takes the first.
-async fn session(pipe: DuplexStream, known: &mut Known) -> Result<(), Error> {
-    let connection = Connection::open_on(pipe, Options::default()).await?;
+async fn session<S>(stream: S, known: &mut Known) -> Result<(), Error>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let connection = Connection::open_on(stream, Options::default()).await?;
     let channel = connection.open_channel().await?;
     channel.queue_declare("q", QueueOptions::durable()).await?;
     channel.confirm_select().await?;
@@ -179,27 +93,65 @@ async fn found(server: &Server) -> BTreeSet<String> {
     found
 }
 
-/// Whether the call went wrong.
-async fn goes_wrong(server: &Server, call: Call, fault: Fault, nth: usize) -> bool {
+/// Serves a client on this stream.
+fn spawn_serve(server: &Server, stream: impl ClientStream) {
     let (shared, stopping) = server.serving();
     let place = shared.places.admit_own().expect("a place");
-    let (pipe, theirs) = tokio::io::duplex(4096);
+    tokio::spawn(serve(stream, INSIDE, place, "a test".into(), Arc::clone(shared), stopping));
+}
+
+/// Passes a client on.
+fn spawn_pass(mut client: impl ClientStream, mut node: impl ClientStream) {
+    let mut place = Arc::new(Places::new(1)).admit_own().expect("a place");
+    tokio::spawn(async move {
+        pass_on(&mut client, &mut node, &mut place, false, Some(PATIENCE)).await;
+    });
+}
+
+/// Whether the call went wrong.
+async fn goes_wrong(server: &Server, way: Way, call: Call, fault: Fault, nth: usize) -> bool {
+    let (stream, theirs) = duplex(PIPE_BYTES);
     let went_wrong = Arc::new(AtomicBool::new(false));
-    let stream = Faulty {
-        pipe,
+    let faulty = Faulty {
+        stream,
         fault,
         call,
         left: nth,
         is_written_anywhere: nth.is_multiple_of(2),
         went_wrong: Arc::clone(&went_wrong),
     };
-    tokio::spawn(serve(stream, INSIDE, place, "a test".into(), Arc::clone(shared), stopping));
     let mut known = Known::default();
-    let done = tokio::time::timeout(PATIENCE, session(theirs, &mut known)).await;
-    let done = done.unwrap_or_else(|_| panic!("{call:?} {nth} {fault:?}: it waits for ever"));
-    let is_untouched = !went_wrong.load(Relaxed);
+    let done = async {
+        match way {
+            Way::Plain => {
+                spawn_serve(server, faulty);
+                session(theirs, &mut known).await
+            }
+            Way::WebSocket => {
+                let frame_max = server.serving().0.connection.frame_max;
+                spawn_serve(server, WebSocket::new(faulty, frame_max).await);
+                session(ClientWebSocket::new(theirs).await, &mut known).await
+            }
+            Way::ToFollower => {
+                let (node, ours) = duplex(PIPE_BYTES);
+                spawn_serve(server, ours);
+                spawn_pass(faulty, node);
+                session(theirs, &mut known).await
+            }
+            Way::ToLeader => {
+                let (client, ours) = duplex(PIPE_BYTES);
+                spawn_serve(server, theirs);
+                spawn_pass(client, faulty);
+                session(ours, &mut known).await
+            }
+        }
+    };
+    let done = tokio::time::timeout(PATIENCE, done).await;
+    let what = format!("{way:?} {call:?} {nth} {fault:?}");
+    let done = done.unwrap_or_else(|_| panic!("{what}: it waits for ever"));
     let found = found(server).await;
-    let what = format!("{call:?} {nth} {fault:?}: {known:?}, {found:?}");
+    let is_untouched = !went_wrong.load(Relaxed);
+    let what = format!("{what}: {known:?}, {found:?}");
     if is_untouched || matches!(fault, Fault::Short | Fault::Blocked) {
         assert!(done.is_ok(), "{what}");
     }
@@ -209,17 +161,38 @@ async fn goes_wrong(server: &Server, call: Call, fault: Fault, nth: usize) -> bo
     !is_untouched
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_call_of_a_stream_goes_wrong_once() {
+async fn every_call_goes_wrong_once(way: Way) {
     let (server, _folder) = start().await;
-    for call in [Call::Read, Call::Write] {
+    // A client that hangs up at once, having heard all, leaves no shutdown.
+    for (call, least) in [(Call::Read, 5), (Call::Write, 5), (Call::Flush, 5), (Call::Shutdown, 0)]
+    {
         for fault in [Fault::Short, Fault::Blocked, Fault::Ended, Fault::Failed] {
             let mut nth = 0;
-            while goes_wrong(&server, call, fault, nth).await {
+            while goes_wrong(&server, way, call, fault, nth).await {
                 nth += 1;
             }
-            assert!(nth > 5, "hardly any {call:?}s: {nth}");
+            assert!(nth >= least, "hardly any {call:?}s: {nth}");
         }
     }
     server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_a_stream_goes_wrong_once() {
+    every_call_goes_wrong_once(Way::Plain).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_a_stream_below_a_web_socket_goes_wrong_once() {
+    every_call_goes_wrong_once(Way::WebSocket).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_a_stream_that_is_passed_on_goes_wrong_once() {
+    every_call_goes_wrong_once(Way::ToFollower).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_call_of_a_stream_between_nodes_goes_wrong_once() {
+    every_call_goes_wrong_once(Way::ToLeader).await;
 }

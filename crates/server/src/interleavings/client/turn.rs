@@ -2,6 +2,7 @@
 
 use super::{Client, Gone, Lives, NUMBER_BYTES, Unacknowledged};
 use crate::clock;
+use courser_codec::Method;
 use courser_connection::client::{DeliveryMethod, Event};
 use std::future::Future;
 use std::pin::Pin;
@@ -50,6 +51,7 @@ impl Client {
                     return Poll::Ready(Err(Gone("end of the stream".into())));
                 }
                 Poll::Ready(Ok(())) => {
+                    self.read_at = Instant::now();
                     self.input.extend_from_slice(read.filled());
                     self.to_read -= read.filled().len();
                     self.hear();
@@ -93,9 +95,13 @@ impl Client {
         let mut rest = &input[..];
         while let Some(event) = self.machine.next(&mut rest, clock::now()) {
             match event {
-                Event::Opened => self.is_open = true,
+                Event::Opened => self.let_in_at = Some(Instant::now()),
                 Event::ChannelOpened { channel } => self.channels = channel,
-                Event::Reply { .. } => {
+                Event::Reply { method, .. } => {
+                    if matches!(method, Method::QueueDeclareOk(_)) {
+                        let let_in_at = self.let_in_at.unwrap_or(self.asked_at);
+                        self.world.answered(let_in_at, self.asked_at);
+                    }
                     self.requests = self.requests.saturating_sub(1);
                     self.answered_at = Instant::now();
                 }
@@ -115,7 +121,9 @@ impl Client {
                 Event::ChannelClosed { reason, .. } => {
                     panic!("{}: channel closed: {reason}", self.name)
                 }
-                Event::Flow { .. } | Event::Blocked { .. } | Event::Unblocked => {}
+                Event::Blocked { .. } => self.is_blocked = true,
+                Event::Unblocked => self.unblocked(),
+                Event::Flow { .. } => {}
                 Event::Closed(_) => {}
             }
         }
@@ -126,6 +134,7 @@ impl Client {
         let number: [u8; NUMBER_BYTES] = body[..NUMBER_BYTES].try_into().expect("a number");
         let message = u64::from_be_bytes(number);
         self.received += 1;
+        self.world.delivered(message);
         let tag = match method {
             DeliveryMethod::Deliver(deliver) => deliver.delivery_tag,
             DeliveryMethod::GetOk(got) => {

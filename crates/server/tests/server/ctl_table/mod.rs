@@ -3,7 +3,7 @@
 //!
 //! `expected.txt` has a row for each. A command without one fails the test.
 
-use crate::ctl::{Operated, Said, said};
+use crate::support::operated::{Operated, Said, said};
 use clap::{Args as _, Command};
 use courser_ctl::Ctl;
 use std::collections::BTreeSet;

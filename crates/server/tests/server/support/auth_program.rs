@@ -135,7 +135,7 @@ fn verdict(question: &str) -> &'static str {
             () if has("username=bob&password=s3cret") => "allow management",
             () if has("username=boss&password=b%26ss") => "allow administrator",
             () if has("username=odd") => "perhaps",
-            () => "deny nobody of that name",
+            () => "deny no user of that name",
         };
     }
     let is_own = has("name=own") || has("name=amq.default") || has("/auth/vhost");

@@ -171,14 +171,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Brings a new secret (`connection.update-secret`); the answer to it.
     pub async fn update_secret(&mut self, secret: &str) -> Heard {
+        self.bring_secret(secret).await;
+        self.next().await
+    }
+
+    /// The same, without waiting for the answer.
+    pub async fn bring_secret(&mut self, secret: &str) {
         let update = connection::UpdateSecret { new_secret: secret.as_bytes(), reason: short("") };
         self.machine.request(0, &update.into()).expect("an open connection");
         self.send().await;
-        self.next().await
     }
 
     pub async fn declare(&mut self, name: &str) {
         let declare = queue::Declare { queue: short(name), ..Default::default() };
+        let answer = self.call(declare).await;
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
+    }
+
+    pub async fn declare_durable(&mut self, name: &str) {
+        let declare = queue::Declare { queue: short(name), durable: true, ..Default::default() };
         let answer = self.call(declare).await;
         assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
     }

@@ -1,4 +1,4 @@
-//! A disk that stands still for as long as a test wants.
+//! A disk that stands still for as long as a test wants, that takes its time for each call, or whose syncs a test counts out.
 
 use courser_journal::{Disk, DiskFile, FileEntry, OpenMode, RealDisk};
 use parking_lot::{Condvar, Mutex};
@@ -6,9 +6,10 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// The machine's disk. While it is held, no call returns.
+/// The machine's disk. While it is held, no call returns; each takes a while when it is slow.
 #[derive(Clone, Default)]
 pub struct HeldDisk(Arc<State>);
 
@@ -18,10 +19,20 @@ struct State {
     /// Calls that wait.
     waiting: AtomicUsize,
     released: Condvar,
+    call_ms: AtomicU64,
+    /// Syncs of the log that may begin, if a test counts them.
+    syncs: Mutex<Option<usize>>,
+    allowed: Condvar,
 }
+
+/// The thread that a log is synced by.
+const LOG_THREAD: &str = "journal-log";
 
 /// The disk is held as long as this lives.
 pub struct Hold(Arc<State>);
+
+/// As long as this lives, a sync of the log is one that it has allowed.
+pub struct Steps(Arc<State>);
 
 impl HeldDisk {
     pub fn hold(&self) -> Hold {
@@ -29,9 +40,29 @@ impl HeldDisk {
         Hold(Arc::clone(&self.0))
     }
 
+    /// Has each call take so long from now on.
+    pub fn slow_down(&self, call: Duration) {
+        self.0.call_ms.store(call.as_millis() as u64, Ordering::Relaxed);
+    }
+
     /// Whether a call waits for the end of a hold.
     pub fn is_waited_for(&self) -> bool {
         self.0.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Lets no sync of the log begin from now on that is not allowed.
+    pub fn step(&self) -> Steps {
+        *self.0.syncs.lock() = Some(0);
+        Steps(Arc::clone(&self.0))
+    }
+
+    fn begin_sync(&self) {
+        if std::thread::current().name() != Some(LOG_THREAD) {
+            return;
+        }
+        let mut syncs = self.0.syncs.lock();
+        self.0.allowed.wait_while(&mut syncs, |syncs| *syncs == Some(0));
+        *syncs = syncs.map(|left| left - 1);
     }
 
     fn pass(&self) -> RealDisk {
@@ -39,6 +70,11 @@ impl HeldDisk {
         self.0.waiting.fetch_add(1, Ordering::Relaxed);
         self.0.released.wait_while(&mut is_held, |is_held| *is_held);
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        drop(is_held);
+        let call_ms = self.0.call_ms.load(Ordering::Relaxed);
+        if call_ms > 0 {
+            std::thread::sleep(Duration::from_millis(call_ms));
+        }
         RealDisk
     }
 }
@@ -47,6 +83,21 @@ impl Drop for Hold {
     fn drop(&mut self) {
         *self.0.is_held.lock() = false;
         self.0.released.notify_all();
+    }
+}
+
+impl Steps {
+    /// Allows so many from now on, and none that was allowed before.
+    pub fn allow(&self, syncs: usize) {
+        *self.0.syncs.lock() = Some(syncs);
+        self.0.allowed.notify_all();
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        *self.0.syncs.lock() = None;
+        self.0.allowed.notify_all();
     }
 }
 
@@ -119,6 +170,7 @@ impl DiskFile for HeldFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.disk.begin_sync();
         self.pass().sync_data()
     }
 

@@ -1,4 +1,4 @@
-//! Somebody who issues tokens, and says over HTTPS with which keys they are signed.
+//! An issuer of tokens, which says over HTTPS with which keys they are signed.
 
 use super::{Authority, TestServer};
 use base64::Engine as _;
@@ -23,6 +23,8 @@ pub enum Answers {
     WithTooMuch,
     WithRedirect,
     WithError,
+    /// Well, but for its keys.
+    WithoutKeys,
     Never,
     /// When it is said to answer otherwise.
     Later,
@@ -243,7 +245,10 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, state: Arc<Mutex<State
     };
     let granted = format!("{granted} as wanted");
     let (status, more, body) = match answers {
-        Answers::Well => (&*granted, String::new(), body),
+        Answers::WithoutKeys if path == "/keys" => {
+            ("503 Service Unavailable", String::new(), String::new())
+        }
+        Answers::Well | Answers::WithoutKeys => (&*granted, String::new(), body),
         Answers::WithTooMuch => ("200 OK", String::new(), " ".repeat(300 * 1024) + &body),
         Answers::WithRedirect => ("302 Found", format!("location: {at}/keys\r\n"), body),
         Answers::WithError => ("500 Internal Server Error", String::new(), String::new()),

@@ -5,6 +5,7 @@ mod certificates;
 mod client;
 mod held_disk;
 mod issuer;
+pub mod operated;
 mod ports;
 mod process;
 
@@ -112,6 +113,17 @@ impl TestServer {
         let mut config = config_in(&folder);
         change(&mut config);
         let server = Server::start(config).await.expect("a broker");
+        TestServer { server, folder }
+    }
+
+    /// The same, on a disk that the test may hold.
+    pub async fn restart_on(self, disk: HeldDisk, change: impl FnOnce(&mut Config)) -> Self {
+        let TestServer { server, folder } = self;
+        server.stop().await.expect("a clean stop");
+        let mut config = config_in(&folder);
+        change(&mut config);
+        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
+        let server = Server::start_within(config, surroundings).await.expect("a broker");
         TestServer { server, folder }
     }
 

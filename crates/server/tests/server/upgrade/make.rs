@@ -35,7 +35,7 @@ fn start(folder: &Path) -> (Process, At) {
     command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(folder.join("data"));
     command.env("COURSER_LOG_LEVEL", "error").env("COURSER_MANAGEMENT_LISTEN", "127.0.0.1:0");
     command.env("COURSER_JOURNAL_SEGMENT_BYTES", SEGMENT_BYTES.to_string());
-    // So little that transient messages go to the log for want of room.
+    // So little that transient messages go to the log as there is no room.
     command.env("COURSER_LIMITS_MEMORY_HIGH_BYTES", (8 << 20).to_string());
     let broker = Process::start_with(command);
     let http = broker

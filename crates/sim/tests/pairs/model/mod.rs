@@ -311,7 +311,7 @@ impl Model {
         self.post()
     }
 
-    /// Nobody gets anything any more.
+    /// No consumer gets anything any more.
     pub fn forget_consumers(&mut self) {
         self.queues.values_mut().for_each(Queue::forget_consumers);
         self.streams.values_mut().for_each(Stream::restart);

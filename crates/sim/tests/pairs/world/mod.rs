@@ -44,7 +44,7 @@ impl World {
     /// A broker with the queues and exchanges of a row.
     pub fn new(features: &Features, seed: u64, verbose: bool) -> Result<Self, String> {
         let disk = FakeDisk::new(seed);
-        let running = Some(Running::start(&disk, seed, BEGIN_MS));
+        let running = Some(Running::start(&disk, features.has_copies(), seed, BEGIN_MS));
         let (queues, features) = (topology::queues(features), features.clone());
         let queues_max = queues.len() + 1;
         let model = Model::new(BEGIN_MS);

@@ -1,4 +1,4 @@
-//! What operators do, and whoever declares and deletes.
+//! What operators do, and the clients that declare and delete.
 
 use super::World;
 use crate::broker::{CONNECTIONS, CONSUMERS, GETS, PUBLISHER, Running, Stop, TOPOLOGY, TX};
@@ -168,7 +168,12 @@ impl World {
     pub(super) fn start_again(&mut self, how: Stop, with_checkpoint: bool) -> Result<(), String> {
         let running = self.running.take().expect("it runs");
         running.stop(how, with_checkpoint, &self.disk);
-        self.running = Some(Running::start(&self.disk, self.seed, self.model.now_ms));
+        self.running = Some(Running::start(
+            &self.disk,
+            self.features.has_copies(),
+            self.seed,
+            self.model.now_ms,
+        ));
         self.listen()
     }
 }

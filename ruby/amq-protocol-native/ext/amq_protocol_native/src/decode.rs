@@ -203,7 +203,7 @@ fn lock(string: Value) {
         *readers += 1;
         return;
     }
-    // SAFETY: raises when somebody else has locked the string.
+    // SAFETY: raises when other code has locked the string.
     unsafe { rb_str_locktmp(string) };
     locked().push((string, 1));
 }

@@ -12,7 +12,9 @@ use crate::plain::{self, Written};
 use crate::ruby::api::{self, ST_CONTINUE, ST_STOP, Value};
 use crate::ruby::error::{Raise, Result, panicked};
 use crate::ruby::layout::{self, Kind};
-use crate::ruby::value::{Name, call, expect_hash, is_a, low_64_bits, small_number, to_s};
+use crate::ruby::value::{
+    Name, call, expect_hash, is_a, low_64_bits, signed_64_bits, small_number, to_s,
+};
 
 static TO_I: Name = Name::new("to_i");
 static VALUE: Name = Name::new("value");
@@ -112,7 +114,7 @@ fn put_hash(out: &mut Out, hash: Value, depth: usize) -> Result<()> {
 
 /// Called by Ruby for each entry of a hash; no panic may leave it.
 unsafe extern "C-unwind" fn put_entry(key: Value, value: Value, entries: Value) -> c_int {
-    // SAFETY: this is what `put_hash` passed, and nobody else uses it meanwhile.
+    // SAFETY: this is what `put_hash` passed, and no other code uses it meanwhile.
     let entries = unsafe { &mut *(entries as *mut Entries<'_>) };
     match plain::put_entry(entries.out, key, value) {
         Written::All => ST_CONTINUE,
@@ -183,7 +185,7 @@ fn put_other_value(out: &mut Out, value: Value, depth: usize) -> Result<()> {
             put_hash(out, value, depth)
         }
         Kind::Array => put_array(out, value, depth),
-        Kind::BigInteger => put(out, Wire::I64(low_64_bits(value) as i64)),
+        Kind::BigInteger => put(out, Wire::I64(signed_64_bits(value)?)),
         Kind::Other => put_other(out, value),
     }
 }

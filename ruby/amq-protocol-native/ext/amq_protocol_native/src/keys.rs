@@ -3,7 +3,7 @@
 //!
 //! A cache of fixed size. A key has one place, with room for two: those of one table would else drive each other out
 //! where two have the same place. The strings are frozen and interned, as Ruby makes those of literals, so
-//! Ractors may share them. Each is one word: whoever reads an old or a new one reads a whole string, and a string
+//! Ractors may share them. Each is one word: a thread that reads an old or a new one reads a whole string, and a string
 //! that is being replaced stays alive until the next collection, which stops every thread.
 
 use std::ffi::{c_int, c_long, c_void};

@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn mark(parser: *mut c_void) {
 }
 
 unsafe extern "C-unwind" fn free(parser: *mut c_void) {
-    // SAFETY: Ruby passes a parser that nobody uses any more; both pieces of memory came from Ruby.
+    // SAFETY: Ruby passes a parser that is not used any more; both pieces of memory came from Ruby.
     unsafe {
         ruby_xfree((*parser.cast::<Parser>()).octets.cast());
         ruby_xfree(parser);

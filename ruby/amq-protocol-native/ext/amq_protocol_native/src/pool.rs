@@ -36,7 +36,7 @@ impl<const SIZE: usize> Pool<SIZE> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: a piece that is kept begins with an address, and is nobody else's.
+        // SAFETY: a piece that is kept begins with an address, and only the pool has it.
         self.first.set(unsafe { *first.cast::<*mut u8>() });
         self.count.set(self.count.get() - 1);
         Some(first)
@@ -47,7 +47,7 @@ impl<const SIZE: usize> Pool<SIZE> {
         if self.count.get() == KEPT_MAX {
             return false;
         }
-        // SAFETY: the piece is nobody's any more, and has room for an address.
+        // SAFETY: the piece is not used any more, and has room for an address.
         unsafe { *piece.cast::<*mut u8>() = self.first.get() };
         self.first.set(piece);
         self.count.set(self.count.get() + 1);

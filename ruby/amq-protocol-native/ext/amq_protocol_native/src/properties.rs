@@ -110,7 +110,7 @@ impl Found {
 
 /// Called by Ruby for each entry; nothing in it panics or runs Ruby code, but a key's `to_s`.
 unsafe extern "C-unwind" fn find(key: Value, value: Value, found: Value) -> c_int {
-    // SAFETY: this is what `Found::look_into` passed, and nobody else uses it meanwhile.
+    // SAFETY: this is what `Found::look_into` passed, and no other code uses it meanwhile.
     let found = unsafe { &mut *(found as *mut Found) };
     match SYMBOLS.iter().position(|symbol| symbol.get() == key) {
         Some(at) => found.note(at, value),

@@ -39,6 +39,7 @@ impl Link {
         });
         self.channels.entry(publish.channel).or_default().in_transaction += 1;
         let targets = match exchange.as_str() {
+            _ if publish.publish.mandatory && faults.returns.is_some() => Vec::new(),
             "" => vec![key],
             name => state.exchanges.get(name).map(|found| found.route(&key)).unwrap_or_default(),
         };
@@ -63,7 +64,8 @@ impl Link {
                 exchange: publish.publish.exchange,
                 ..Default::default()
             };
-            self.message(publish.channel, Method::BasicReturn(returned), publish.body, None);
+            let body = faults.returns.map_or_else(|| publish.body.to_vec(), |of| of(publish.body));
+            self.message(publish.channel, Method::BasicReturn(returned), &body, None);
         }
         let is_forgotten = faults.forgets_from.is_some_and(|from| number >= Some(from));
         if publish.confirm_seq > 0 && !is_forgotten {

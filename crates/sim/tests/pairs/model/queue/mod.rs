@@ -199,7 +199,7 @@ impl Queue {
         self.kind.holds_no_two && all.any(|entry| entry.message.mark == Some(mark))
     }
 
-    /// Hands out what waits to whoever can take it, and finds fault where one who can got nothing.
+    /// Hands out what waits to consumers that can take it, and finds fault where one that can got nothing.
     fn feed(&mut self, at: &mut Moment<'_>) -> Result<(), String> {
         loop {
             // Also without messages: it may be another one's turn from now on.
@@ -346,7 +346,7 @@ impl Queue {
         self.feed(at)
     }
 
-    /// The same, and nobody gets anything yet.
+    /// The same, and no other consumer gets anything yet.
     pub fn remove_consumer(&mut self, channel: ChannelId, now_ms: u64) {
         let before = self.consumers.len();
         self.consumers.remove(channel);

@@ -22,7 +22,7 @@ impl Queue {
         expiry.into_iter().chain(self.end_ms()).chain(overdue).chain(retries).min()
     }
 
-    /// When it goes, if nobody uses it until then.
+    /// When it goes, if it is not used until then.
     pub fn end_ms(&self) -> Option<u64> {
         let expires_ms = self.settings.expires_ms.filter(|_| self.consumers.len() == 0);
         expires_ms.map(|expires_ms| self.used_ms + expires_ms)
@@ -79,12 +79,12 @@ impl Queue {
         overdue.map(|taken| taken.holder).collect()
     }
 
-    /// Its consumers are gone, and nobody else gets anything.
+    /// Its consumers are gone, and nothing is handed out.
     pub fn forget_consumers(&mut self) {
         self.consumers = Consumers::new(self.kind.single_active, self.kind.is_quorum);
     }
 
-    /// The broker starts again: what is persistent is there, and nobody has any of it.
+    /// The broker starts again: what is persistent is there, and all of it is ready.
     pub fn restart(&mut self, now_ms: u64) {
         for (place, taken) in std::mem::take(&mut self.taken) {
             self.ready.insert(place, taken.entry);

@@ -266,7 +266,7 @@ ruby_method! {
         }
         let encoded = binary_room(len);
         let mut room = Window::over(
-            // SAFETY: the string was just made, and nobody else has it.
+            // SAFETY: the string was just made, and no other code has it.
             unsafe { std::slice::from_raw_parts_mut(layout::room(encoded), len) },
         );
         for index in 0..layout::array_len(frames) {

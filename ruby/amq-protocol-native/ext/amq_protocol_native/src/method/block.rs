@@ -78,7 +78,7 @@ impl Block {
     /// The attributes.
     ///
     /// # Safety
-    /// `block` is a whole block, which nobody else writes meanwhile.
+    /// `block` is a whole block, which no other code writes meanwhile.
     #[inline(always)]
     pub(super) unsafe fn attributes<'a>(block: *mut Self) -> &'a mut [Value] {
         // SAFETY: this is how a block is laid out.

@@ -51,7 +51,7 @@ unsafe extern "C-unwind" fn size(block: *const c_void) -> usize {
 #[inline]
 fn instance(class: Value, at: usize, octets: &[u8], starts: &Starts, encoding: c_int) -> Value {
     let block = Block::new(at, octets, starts, encoding);
-    // SAFETY: the block is whole, and nobody else's.
+    // SAFETY: the block is whole, and only this instance has it.
     unsafe { api::rb_data_typed_object_wrap(class, block.cast(), &INSTANCE) }
 }
 
@@ -132,7 +132,7 @@ fn attribute(object: Value, number: usize) -> Result<Value> {
     Ok(read)
 }
 
-/// What somebody set by an `attr_writer` on a class that was reopened, or `UNDEF`.
+/// What was set by an `attr_writer` on a class that was reopened, or `UNDEF`.
 #[inline(never)]
 fn variable(object: Value, block: *const Block, number: usize) -> Value {
     // SAFETY: the block lives as long as the object.
@@ -175,7 +175,7 @@ fn read_attribute(block: *const Block, number: usize) -> Result<Value> {
         Wire::LongLong => unsigned(reader.u64()?),
         Wire::ShortStr => string(reader.short_str()?.as_bytes(), encoding),
         Wire::LongStr => string(reader.long_str()?, encoding),
-        // The block is nobody else's: nothing can change it while the table is read.
+        // Only this instance has the block: nothing can change it while the table is read.
         Wire::Table => decode::table(reader.table()?, Source { encoding, string: NIL })?,
     })
 }

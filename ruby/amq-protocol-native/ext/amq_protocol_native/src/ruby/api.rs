@@ -41,13 +41,14 @@ pub(crate) const ST_CONTINUE: c_int = 0;
 /// Ends the iteration of a hash.
 pub(crate) const ST_STOP: c_int = 1;
 
-/// `INTEGER_PACK_*`: one native word, two's complement, what does not fit is cut off.
+/// `INTEGER_PACK_*`: one native word, two's complement; the result says whether it is all.
 pub(crate) const PACK_LOW_64_BITS: c_int = 0x02 | 0x40 | 0x80;
 
 unsafe extern "C-unwind" {
     /// Major, minor and teeny version of the running Ruby.
     pub static ruby_api_version: [c_int; 3];
 
+    pub fn rb_big2ull(integer: Value) -> u64;
     pub fn rb_ary_cat(array: Value, values: *const Value, count: c_long) -> Value;
     pub fn rb_ary_entry(array: Value, index: c_long) -> Value;
     pub fn rb_ary_new_capa(capacity: c_long) -> Value;

@@ -272,7 +272,7 @@ pub(crate) fn array_len(array: Value) -> usize {
     unsafe { (*(array as *const Outside)).len as usize }
 }
 
-/// Whether somebody may have set instance variables on an object that is not a plain one.
+/// Whether instance variables may have been set on an object that is not a plain one.
 #[inline(always)]
 pub(crate) fn may_have_variables(object: Value) -> bool {
     cfg!(ruby_3_5) || flags(object) & HAS_VARIABLES != 0

@@ -65,9 +65,9 @@ pub(crate) const fn small_number(value: Value) -> i64 {
     (value as i64) >> 1
 }
 
-/// The lower 64 bits of an integer, in two's complement, or of what converts to one.
+/// The 64 bits of an integer, signed in two's complement or unsigned, or of what converts to one.
 ///
-/// Raises a TypeError for anything else.
+/// Raises a RangeError for an integer of more bits, and a TypeError for anything else.
 #[inline]
 pub(crate) fn low_64_bits(value: Value) -> u64 {
     if value & 1 == 1 { small_number(value) as u64 } else { low_64_bits_of_object(value) }
@@ -80,19 +80,24 @@ fn low_64_bits_of_object(value: Value) -> u64 {
     if value & 1 == 1 {
         return small_number(value) as u64;
     }
-    let mut word = 0_u64;
+    // SAFETY: `value` is an Integer that is not small; one that has no room raises, as above.
+    unsafe { api::rb_big2ull(value) }
+}
+
+/// The number of an Integer that is not small, if it fits into 64 signed bits.
+#[cold]
+pub(crate) fn signed_64_bits(value: Value) -> Result<i64> {
+    let mut word = 0_i64;
     // SAFETY: `value` is an Integer, and one word of eight bytes is there.
-    unsafe {
-        api::rb_integer_pack(
-            value,
-            (&raw mut word).cast::<c_void>(),
-            1,
-            8,
-            0,
-            api::PACK_LOW_64_BITS,
-        );
+    let sign = unsafe {
+        let word = (&raw mut word).cast::<c_void>();
+        api::rb_integer_pack(value, word, 1, 8, 0, api::PACK_LOW_64_BITS)
+    };
+    // Beyond -1 and 1 there are more than 64 bits; within, the highest bit may not be the sign.
+    if (sign == 1 && word > 0) || (sign == -1 && word < 0) {
+        return Ok(word);
     }
-    word
+    Err(Raise::range("an Integer in a table has 64 bits at most, with its sign"))
 }
 
 /// A new binary string of these bytes.

@@ -33,12 +33,12 @@ abstract class Broker {
         return "conformance." + kind + "." + UUID.randomUUID().toString().substring(24);
     }
 
-    static byte[] octets(String text) {
+    static byte[] bytes(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    static String text(byte[] octets) {
-        return new String(octets, StandardCharsets.UTF_8);
+    static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
     }
 
     static ConnectionFactory factory() throws Exception {
@@ -89,7 +89,7 @@ abstract class Broker {
     /** Publishes to a queue and waits until all is there. The channel is in confirm mode. */
     static void publish(Channel channel, String queue, String... bodies) throws Exception {
         for (String body : bodies) {
-            channel.basicPublish("", queue, null, octets(body));
+            channel.basicPublish("", queue, null, bytes(body));
         }
         channel.waitForConfirmsOrDie(PATIENCE_MS);
     }

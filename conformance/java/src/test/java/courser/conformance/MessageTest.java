@@ -47,7 +47,7 @@ class MessageTest extends Broker {
             outstanding.add(tag);
         }
         for (int number = 1; number <= 5000; number++) {
-            channel.basicPublish("", queue, null, octets("" + number));
+            channel.basicPublish("", queue, null, bytes("" + number));
         }
         while (!outstanding.isEmpty()) {
             assertTrue(next(done), "nothing was nacked");
@@ -64,7 +64,7 @@ class MessageTest extends Broker {
         channel.addReturnListener(returned::add);
         var properties = new AMQP.BasicProperties.Builder().messageId("7").build();
         for (int number = 0; number < 50; number++) {
-            channel.basicPublish("amq.direct", "nowhere", true, properties, octets("" + number));
+            channel.basicPublish("amq.direct", "nowhere", true, properties, bytes("" + number));
             channel.waitForConfirmsOrDie(PATIENCE_MS);
             Return message = returned.remove(); // it is there already
             assertEquals(312, message.getReplyCode());
@@ -105,7 +105,7 @@ class MessageTest extends Broker {
                 .priority(5).correlationId("c-1").replyTo("answers").expiration("60000").messageId("m-1")
                 .timestamp(new Date(1609459200000L)).type("created").userId("guest").appId("conformance")
                 .clusterId("cluster-1").build();
-        channel.basicPublish("", queue, properties, octets("{}"));
+        channel.basicPublish("", queue, properties, bytes("{}"));
         channel.waitForConfirmsOrDie(PATIENCE_MS);
         assertEquals(properties, channel.basicGet(queue, true).getProps());
     }
@@ -128,13 +128,13 @@ class MessageTest extends Broker {
         headers.put("table", Map.of("a", 1, "b", Map.of("deep", -1L)));
         Channel channel = openConfirming();
         String queue = exclusiveQueue(channel);
-        byte[] octets = {0, -1, 0};
+        byte[] bytes = {0, -1, 0};
         var sent = new LinkedHashMap<>(headers);
-        sent.put("octets", octets);
+        sent.put("bytes", bytes);
         channel.basicPublish("", queue, new AMQP.BasicProperties.Builder().headers(sent).build(), new byte[0]);
         channel.waitForConfirmsOrDie(PATIENCE_MS);
         var got = new LinkedHashMap<>(channel.basicGet(queue, true).getProps().getHeaders());
-        assertArrayEquals(octets, (byte[]) got.remove("octets"));
+        assertArrayEquals(bytes, (byte[]) got.remove("bytes"));
         got.replaceAll((name, value) -> value instanceof LongString text ? text.toString() : value);
         assertEquals(headers, got);
     }
@@ -151,7 +151,7 @@ class MessageTest extends Broker {
             channel.queueBind(queue, exchange, type.equals("topic") ? "a.*" : "a.b", Map.of("is", "b"));
             for (String key : List.of("a.b", "a.c", "b")) {
                 var properties = new AMQP.BasicProperties.Builder().headers(Map.of("is", key)).build();
-                channel.basicPublish(exchange, key, properties, octets(key));
+                channel.basicPublish(exchange, key, properties, bytes(key));
             }
             channel.waitForConfirmsOrDie(PATIENCE_MS);
             assertEquals(expected.get(type), bodies(channel, queue), type);
@@ -168,7 +168,7 @@ class MessageTest extends Broker {
         String queue = exclusiveQueue(channel);
         channel.queueBind(queue, destination, "");
         channel.exchangeBind(destination, source, "");
-        channel.basicPublish(source, "", null, octets("through"));
+        channel.basicPublish(source, "", null, bytes("through"));
         channel.waitForConfirmsOrDie(PATIENCE_MS);
         assertEquals(List.of("through"), bodies(channel, queue));
     }

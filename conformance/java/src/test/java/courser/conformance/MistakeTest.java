@@ -87,9 +87,9 @@ class MistakeTest extends Broker {
                 channel -> channel.basicAck(99, false));
         assertHearsOf(404, "NOT_FOUND - no exchange '" + name + "' in vhost '/'", open(),
                 channel -> channel.basicPublish(name, "key", null, new byte[0]));
-        var other = new AMQP.BasicProperties.Builder().userId("somebody").build();
+        var other = new AMQP.BasicProperties.Builder().userId("stranger").build();
         assertHearsOf(406,
-                "PRECONDITION_FAILED - user_id property set to 'somebody' but authenticated user was 'guest'", open(),
+                "PRECONDITION_FAILED - user_id property set to 'stranger' but authenticated user was 'guest'", open(),
                 channel -> channel.basicPublish("", "q", other, new byte[0]));
         assertHearsOf(403, "ACCESS_REFUSED - cannot publish to internal exchange '" + name + "' in vhost '/'", open(),
                 channel -> {
@@ -116,7 +116,7 @@ class MistakeTest extends Broker {
         assertEquals(0, channel.queueDelete(name).getMessageCount());
         channel.exchangeDelete(name);
         channel.queueUnbind(exclusiveQueue(channel), "amq.direct", "never bound");
-        channel.basicPublish("", name, null, octets("dropped"));
+        channel.basicPublish("", name, null, bytes("dropped"));
         exclusiveQueue(channel);
     }
 }

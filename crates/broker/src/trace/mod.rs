@@ -2,8 +2,12 @@
 //! copy of every message that a client publishes (`publish.EXCHANGE`) and of every one that is delivered
 //! to a client (`deliver.QUEUE`), with what is known about it in the headers.
 //!
-//! What is traced is noted under the locks of a delivery and posted when none is held. A copy is for
-//! whoever looks on: it is not persistent, and where there is no room for it nobody hears of that.
+//! What is traced is noted under the locks of a delivery and posted when none is held ([`WaitingCopies`]). A copy is for
+//! those who look on: it is not persistent, and where there is no room for it there is one copy less.
+
+mod waiting;
+
+pub(crate) use waiting::WaitingCopies;
 
 use crate::dead_letter::began_at;
 use crate::exchange::Envelope;
@@ -14,11 +18,10 @@ use crate::routing::cc;
 use crate::routing::{Namespace, Route};
 use crate::wakes::Wakes;
 use crate::work;
-use bytes::Bytes;
 use courser_codec::{
     ContentHeader, FieldTable, FieldValue, Properties, ShortStr, ShortString, Table,
 };
-use courser_store::MessageRef;
+use courser_store::{KeptBody, MessageRef};
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,17 +32,16 @@ const NODE: &str = "courser";
 
 /// A copy of a message, with what is known about it.
 pub(crate) struct Traced {
-    vhost: Arc<dyn Namespace>,
     /// Exchange and routing key.
     address: Vec<u8>,
     header: Vec<u8>,
-    body: Bytes,
+    body: KeptBody,
 }
 
 impl Traced {
     /// A message that a client publishes, and the queues that it goes to.
     pub fn publish(
-        vhost: &Arc<dyn Namespace>,
+        vhost: &dyn Namespace,
         outbox: &Outbox,
         channel: u16,
         message: &MessageRef<'_>,
@@ -47,12 +49,13 @@ impl Traced {
     ) -> Option<Self> {
         let names = route.queues.iter().map(|queue| text(queue.name.as_bytes()));
         let queues = FieldValue::Array(names.collect());
-        let known = about(&**vhost, outbox, channel).with("routed_queues", queues);
+        let known = about(vhost, outbox, channel).with("routed_queues", queues);
         Traced::of(vhost, message, "publish.", message.exchange(), known)
     }
 
-    /// A message that a client gets from a queue; none if that is a copy itself, or was one before it died.
+    /// A message that a client gets from a queue of this vhost; none if that is a copy itself, or was one before it died.
     pub fn delivery(
+        vhost: &dyn Namespace,
         queue: &Queue,
         outbox: &Outbox,
         channel: u16,
@@ -66,13 +69,12 @@ impl Traced {
         {
             return None;
         }
-        let vhost = queue.namespace()?;
-        let known = about(&*vhost, outbox, channel).with("redelivered", i32::from(redelivered));
-        Traced::of(&vhost, message, "deliver.", queue.name.as_bytes(), known)
+        let known = about(vhost, outbox, channel).with("redelivered", i32::from(redelivered));
+        Traced::of(vhost, message, "deliver.", queue.name.as_bytes(), known)
     }
 
     fn of(
-        vhost: &Arc<dyn Namespace>,
+        vhost: &dyn Namespace,
         message: &MessageRef<'_>,
         what: &str,
         whose: &[u8],
@@ -104,32 +106,34 @@ impl Traced {
             address.push(part.len() as u8);
             address.extend_from_slice(part);
         }
-        let body = match message.shared_body {
-            Some(body) => body.clone(),
-            None => Bytes::copy_from_slice(message.body),
-        };
-        Some(Traced { vhost: Arc::clone(vhost), address, header, body })
+        let body = KeptBody::of(message);
+        Some(Traced { address, header, body })
     }
 
-    /// Publishes the copy, if anybody is bound to get it. Called with the shard's gate held and without
-    /// any lock.
-    pub fn post(&self, wakes: &mut Wakes) {
+    /// What it uses, with its place among those that wait.
+    fn used_bytes(&self) -> usize {
+        2 * size_of::<Self>() + self.address.capacity() + self.header.capacity() + self.body.len()
+    }
+
+    /// Publishes the copy, if a queue is bound to get it. Called with the shard's gate held and without
+    /// any lock but that of the copies' order.
+    fn post(&self, vhost: &dyn Namespace, wakes: &mut Wakes) {
         let (address, header) = (&self.address[..], &self.header[..]);
-        let (body, shared_body) = (&self.body[..], Some(&self.body));
+        let (body, shared_body) = (&self.body[..], self.body.shared());
         let message = MessageRef { address, header, body, shared_body, ..MessageRef::default() };
         let Ok(content) = ContentHeader::parse(header) else { return };
         let keys = [message.routing_key()];
         let envelope = Envelope { keys: &keys, properties: content.properties };
-        let Some(route) = self.vhost.route_internally(EXCHANGE.as_bytes(), &envelope, &[]) else {
+        let Some(route) = vhost.route_internally(EXCHANGE.as_bytes(), &envelope, &[]) else {
             return;
         };
         if route.is_nowhere() {
             return;
         }
-        let shard = self.vhost.shard();
+        let shard = vhost.shard();
         let copy = InternalPublish::to(&message, Arc::new(route), shard.timers.now_ms());
         // Without room on the disk for a stream there is one copy less.
-        drop(post(&*self.vhost, &[copy], 0, &[], wakes));
+        drop(post(vhost, &[copy], 0, &[], wakes));
     }
 }
 

@@ -1,8 +1,6 @@
-//! What a broker logs to that is on a disk, and has no thread of its own: a journal, or one copy of a replicated log.
+//! What a broker of a test logs to: a journal, or one copy of a replicated log, on a disk and without a thread of its own.
 
-use courser_cluster::{
-    Driver, Identity, Leadership, Member, MemberConfig, NodeId, Origin, Packet, Peers,
-};
+use crate::{Driver, Identity, Leadership, Member, MemberConfig, NodeId, Origin, Packet, Peers};
 use courser_journal::testing::FakeDisk;
 use courser_journal::{JournalStore, Options};
 use courser_store::{
@@ -14,11 +12,14 @@ use std::sync::Arc;
 
 /// A log, and its store.
 pub enum LogOnDisk {
+    /// A journal.
     Alone(Arc<JournalStore>),
+    /// One copy of a replicated log.
     Copy(Box<LogOfGroup>),
 }
 
 impl LogOnDisk {
+    /// The store of it.
     pub fn store(&self) -> Arc<dyn Store> {
         match self {
             LogOnDisk::Alone(store) => Arc::clone(store) as Arc<dyn Store>,
@@ -45,6 +46,7 @@ impl LogOnDisk {
         }
     }
 
+    /// Stops in order.
     pub fn close(&self) {
         match self {
             LogOnDisk::Alone(store) => store.journal().close().expect("nothing fails"),
@@ -87,7 +89,7 @@ impl LogOfGroup {
             disk: Arc::new(disk.clone()),
             identity: Identity { group: 7, segment_bytes: options.segment_bytes },
             origin: Origin::Founders(vec![node]),
-            options: courser_cluster::Options::new(node),
+            options: crate::Options::new(node),
             tick: std::time::Duration::ZERO,
             journal: options,
         };

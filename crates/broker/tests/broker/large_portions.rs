@@ -1,0 +1,124 @@
+//! Large messages that expire or are refused together: the bytes of what is done at once are bounded as well as its number.
+
+use crate::support::{Client, Message, WorldOnDisk, declare_with};
+use courser_codec::{FieldTable, basic};
+
+const T0: u64 = 1_000_000;
+const TTL_MS: u64 = 100;
+const MIB: u64 = 1 << 20;
+const LARGE: usize = 32;
+/// More than one portion of what expires, and much less than all.
+const EXPIRED_BYTES_MAX: u64 = 8 * MIB;
+
+fn ttl() -> FieldTable {
+    FieldTable::new().with("x-message-ttl", TTL_MS as i64)
+}
+
+fn persistent(queue: &str, bytes: u64) -> Message {
+    let message = Message::new("", queue, vec![b'm'; bytes as usize]);
+    message.with_properties(|properties| properties.delivery_mode = Some(2))
+}
+
+/// A queue `many` with large messages, and a queue `one` with a small one, which expire together; read of the log alone.
+fn expiring() -> WorldOnDisk {
+    let mut world = WorldOnDisk::new();
+    world.broker.set_time(T0);
+    let mut client = world.connect();
+    ["many", "one"].iter().for_each(|queue| declare_with(&mut client, queue, true, &ttl()));
+    (0..LARGE).for_each(|_| client.send(persistent("many", MIB)));
+    client.send(persistent("one", 1));
+    world.sync();
+    client.disconnect();
+    world.restart();
+    world.broker.set_time(T0);
+    world
+}
+
+#[test]
+fn a_queue_with_large_messages_to_expire_holds_up_no_other() {
+    let world = expiring();
+    let before = world.disk().read_bytes();
+    // One turn of each timer.
+    for _ in 0..2 {
+        world.broker.tick(T0 + TTL_MS);
+    }
+    let read = world.disk().read_bytes() - before;
+    assert!(read < EXPIRED_BYTES_MAX, "{read}");
+    assert_eq!(world.counts("one"), (0, 0, 0));
+    assert!(world.counts("many").0 > 0);
+    world.tick_all(T0 + TTL_MS);
+    assert_eq!(world.counts("many"), (0, 0, 0));
+}
+
+#[test]
+fn large_messages_that_expire_before_a_consumer_do_so_in_portions() {
+    let world = expiring();
+    world.broker.set_time(T0 + TTL_MS);
+    let mut client = world.connect();
+    client.send(persistent("one", 1));
+    let before = world.disk().read_bytes();
+    client.consume("many");
+    let read = world.disk().read_bytes() - before;
+    assert!(read < EXPIRED_BYTES_MAX, "{read}");
+    assert!(world.counts("many").0 > 0);
+    world.tick_all(T0 + TTL_MS);
+    assert_eq!(world.counts("many").0, 0);
+    assert_eq!(client.deliveries().len(), 0);
+}
+
+/// Refuses all messages of `many` together.
+fn refuse_all(client: &mut Client) {
+    client.consume("many");
+    let last = client.deliveries().last().expect("messages").tag;
+    client.tell(basic::Nack { delivery_tag: last, multiple: true, requeue: false });
+}
+
+#[test]
+fn large_dead_letters_are_posted_in_portions() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(T0);
+    let mut client = world.connect();
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    let to_dead = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "many", true, &to_dead);
+    (0..LARGE).for_each(|_| client.send(persistent("many", MIB)));
+    refuse_all(&mut client);
+    let posted = world.counts("dead").0;
+    assert!((1..LARGE * 3 / 4).contains(&posted), "{posted}");
+    world.tick_all(T0);
+    assert_eq!(world.counts("dead").0, LARGE);
+    assert_eq!(world.counts("many"), (0, 0, 1));
+}
+
+#[test]
+fn large_dead_letters_that_no_queue_takes_are_read_in_portions() {
+    let mut world = WorldOnDisk::new();
+    world.broker.set_time(T0);
+    let mut client = world.connect();
+    let careful = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
+    declare_with(&mut client, "many", true, &careful);
+    (0..LARGE).for_each(|_| client.send(persistent("many", MIB)));
+    world.sync();
+    client.disconnect();
+    world.restart();
+    world.broker.set_time(T0);
+    let mut client = world.connect();
+    client.consume("many");
+    while client.deliveries().last().is_none_or(|last| last.tag < LARGE as u64) {
+        world.tick_all(T0);
+    }
+    let before = world.disk().read_bytes();
+    client.tell(basic::Nack { delivery_tag: 0, multiple: true, requeue: false });
+    let read = world.disk().read_bytes() - before;
+    assert!(read < LARGE as u64 * 3 / 4 * MIB, "{read}");
+    world.tick_all(T0);
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    (1..=3).for_each(|tried| world.tick_all(T0 + tried * 1000));
+    assert_eq!(world.counts("dead").0, LARGE);
+}

@@ -1,0 +1,100 @@
+//! A node that comes to lead, and whose disk does not give what its broker needs.
+
+use super::{Three, leading};
+use crate::cluster::node::Inner;
+use crate::server::StartError;
+use courser_cluster::{GroupNumber, Member};
+use courser_journal::testing::{FakeDisk, Faults};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+
+/// Comes to lead a group on a disk that has something wrong by then, and opens its broker. Returns why it can't, and how many
+/// openings have failed: each tells its number to `failed`.
+async fn open_on(
+    inner: &Inner,
+    wrong: impl Fn(&FakeDisk),
+    failed: impl Fn(&FakeDisk, &Member, u32),
+) -> (Result<(), StartError>, u32) {
+    let disk = FakeDisk::new(1);
+    let (group, member, term) = leading(inner, GroupNumber(9), &disk).await;
+    wrong(&disk);
+    let failures = AtomicU32::new(0);
+    let leads = || {
+        failed(&disk, &member, failures.fetch_add(1, Relaxed) + 1);
+        true
+    };
+    let opened = inner.open_while_leading(&group, &member, term, &inner.config(), leads).await;
+    (opened.expect("no panic").map(drop), failures.into_inner())
+}
+
+fn refuse(disk: &FakeDisk, fail_reads: bool) {
+    disk.set_faults(Faults { fail_reads, ..Faults::default() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_to_lead_serves_when_its_disk_gives_its_checkpoints_again() {
+    let three = Three::start().await;
+    let wrong = |disk: &FakeDisk| refuse(disk, true);
+    let failed = |disk: &FakeDisk, _: &Member, failures| refuse(disk, failures < 3);
+    let (opened, failures) = open_on(&three.nodes[0].inner, wrong, failed).await;
+    opened.expect("it serves");
+    assert_eq!(failures, 3);
+    three.stop().await;
+}
+
+/// Has the disk refuse to be read from when the log is read for the first time.
+fn refuse_log(disk: &FakeDisk) {
+    let log = Path::new("group/0000000000000000.log");
+    let (disk, hold) = (disk.clone(), disk.hold_reads(log).expect("it is there"));
+    thread::spawn(move || {
+        hold.wait_until_reached();
+        refuse(&disk, true);
+        hold.let_go();
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_to_lead_serves_when_its_disk_gives_its_log_again() {
+    let three = Three::start().await;
+    let failed = |disk: &FakeDisk, member: &Member, failures| {
+        refuse(disk, false);
+        // Before others are asked for what was refused, it is found to be whole.
+        assert_eq!(member.damaged(2), []);
+        if failures < 2 {
+            refuse_log(disk);
+        }
+    };
+    let (opened, failures) = open_on(&three.nodes[0].inner, refuse_log, failed).await;
+    opened.expect("it serves");
+    assert_eq!(failures, 2);
+    three.stop().await;
+}
+
+/// Changes all checkpoints, or changes them back.
+fn flip_checkpoints(disk: &FakeDisk) {
+    let names = disk.names();
+    let checkpoints =
+        names.iter().filter(|name| name.extension().is_some_and(|of| of == "checkpoint"));
+    checkpoints.for_each(|name| disk.corrupt(name, 20, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_to_lead_serves_though_it_has_read_its_checkpoints_wrong_once() {
+    let three = Three::start().await;
+    let failed = |disk: &FakeDisk, _: &Member, _| flip_checkpoints(disk);
+    let (opened, failures) = open_on(&three.nodes[0].inner, flip_checkpoints, failed).await;
+    opened.expect("it serves");
+    assert_eq!(failures, 1);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_to_lead_ends_when_its_checkpoints_are_damaged() {
+    let three = Three::start().await;
+    let (opened, failures) = open_on(&three.nodes[0].inner, flip_checkpoints, |_, _, _| ()).await;
+    let why = opened.expect_err("they are damaged").to_string();
+    assert!(why.contains(".checkpoint is damaged"), "{why}");
+    assert_eq!(failures, 2);
+    three.stop().await;
+}

@@ -1,0 +1,82 @@
+use super::{Acceptor, TlsStream};
+use crate::config::Tls;
+use crate::driver::ClientStream;
+use courser_management::ClientTls;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::TlsConnector;
+
+/// Less than TLS keeps of what it is given.
+const SOCKET_BYTES: u32 = 8 << 10;
+
+/// A connection behind its handshake, whose sockets hold little, and the client's socket.
+async fn connected() -> (TlsStream, Arc<ClientTls>, TcpStream) {
+    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [certificate, key] = ["certificate", "key"].map(|name| folder.path().join(name));
+    std::fs::write(&certificate, issued.cert.pem()).expect("written");
+    std::fs::write(&key, issued.signing_key.serialize_pem()).expect("written");
+    let acceptor = Acceptor::new(&Tls { certificate, key, ..Tls::default() }).expect("good files");
+
+    let mut roots = RootCertStore::empty();
+    roots.add(issued.cert.der().clone()).expect("an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    let connector = TlsConnector::from(Arc::new(config));
+
+    let [listening, connecting] = [(); 2].map(|()| TcpSocket::new_v4().expect("a socket"));
+    listening.set_send_buffer_size(SOCKET_BYTES).expect("a size");
+    connecting.set_recv_buffer_size(SOCKET_BYTES).expect("a size");
+    listening.bind("127.0.0.1:0".parse().expect("an address")).expect("a port");
+    let listener = listening.listen(1).expect("it is bound");
+    let client = connecting.connect(listener.local_addr().expect("an address")).await;
+    let client = client.expect("a connection");
+    let (socket, _) = listener.accept().await.expect("a client");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let (accepted, client) = tokio::join!(acceptor.accept(socket), connector.connect(name, client));
+    let (stream, tls) = accepted.expect("a handshake");
+    (stream, tls, client.expect("a handshake").into_inner().0)
+}
+
+fn is_flushed(stream: &mut TlsStream) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(stream).poll_flush(&mut context) {
+        Poll::Ready(flushed) => flushed.map(|()| true).expect("it is connected"),
+        Poll::Pending => false,
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_takes_of_what_is_encrypted_already_is_known_before_it_has_taken_all() {
+    let (mut stream, tls, mut client) = connected().await;
+    let message = [7; 1000];
+    let full = poll_fn(|cx| {
+        loop {
+            match Pin::new(&mut stream).poll_write(cx, &message) {
+                Poll::Ready(written) => assert!(written.expect("it is connected") > 0),
+                Poll::Pending => return Poll::Ready(()),
+            }
+        }
+    });
+    full.await;
+    // What the sockets take behind this is a part of what is encrypted: nothing more is given to the stream.
+    let before = stream.passed_on();
+    assert!(!is_flushed(&mut stream));
+    let mut taken = [0; 512];
+    let mut all = 0;
+    while stream.passed_on() == before {
+        all += client.read(&mut taken).await.expect("more of it");
+        assert!(!is_flushed(&mut stream), "after {all} bytes");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(tls.taken.load(Ordering::Relaxed), stream.passed_on());
+}
