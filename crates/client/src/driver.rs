@@ -115,8 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             if has_read || has_expired {
                 continue;
             }
-            // While a write is under way, its end wakes this task.
-            if !is_all_written || self.shared.inspect(|core| core.sleep(cx.waker())) {
+            if self.shared.inspect(|core| core.sleep(cx.waker())) {
                 return Poll::Pending;
             }
         }

@@ -94,7 +94,9 @@ impl Shared {
     pub fn change<R>(&self, change: impl FnOnce(&mut Core) -> R) -> R {
         let mut core = self.core.lock();
         let result = change(&mut core);
-        let driver = if core.output_len() > 0 { core.driver.take() } else { None };
+        // While it writes it takes nothing: the end of the write wakes it.
+        let takes_output = !core.is_writing && core.output_len() > 0;
+        let driver = if takes_output { core.driver.take() } else { None };
         drop(core);
         if let Some(driver) = driver {
             driver.wake();
@@ -184,9 +186,9 @@ impl Core {
         unsettled.next().map(|route| route.state.clone())
     }
 
-    /// The driver goes to sleep, unless there is something to send. False if there is.
+    /// The driver goes to sleep, unless there is something that it can take to send. False if there is.
     pub fn sleep(&mut self, waker: &Waker) -> bool {
-        if self.output_len() > 0 {
+        if !self.is_writing && self.output_len() > 0 {
             return false;
         }
         match &mut self.driver {

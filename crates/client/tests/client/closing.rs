@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
 use crate::support::{Peer, Seen, beside, channel, channel_over};
 
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[tokio::test]
 async fn a_channel_that_closes_is_not_a_connection_that_is_gone() {
     let (connection, channel, mut peer) = channel().await;
@@ -68,6 +70,31 @@ async fn a_close_that_the_server_does_not_answer_is_no_success() {
     // More than the stream takes, to a server that reads nothing.
     channel.publish("", "q", &vec![7; 100_000]).await.unwrap();
     let result = connection.close().await;
+    assert!(matches!(result, Err(Error::CloseUnanswered)), "{result:?}");
+    drop(peer);
+}
+
+#[tokio::test]
+async fn a_close_behind_a_write_that_waits_has_its_limit_without_heartbeats() {
+    let (stream, mut peer) = Peer::new(4096);
+    let close_timeout = Duration::from_millis(300);
+    let options = Options { heartbeat_s: 0, close_timeout, ..Options::default() };
+    let client = tokio::spawn(Connection::open_on(stream, options));
+    peer.accept().await;
+    let connection = client.await.unwrap().unwrap();
+    let opening = beside({
+        let connection = connection.clone();
+        async move { connection.open_channel().await }
+    });
+    peer.channel_opened().await;
+    let channel = opening.await.unwrap().unwrap();
+    channel.publish("", "q", &vec![7; 100_000]).await.unwrap();
+    // The connection's task has its turn, fills the stream, and sleeps; then it is told to close.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let closed = tokio::time::timeout(PATIENCE, connection.close()).await;
+    let result = closed.expect("it ends at its limit");
     assert!(matches!(result, Err(Error::CloseUnanswered)), "{result:?}");
     drop(peer);
 }
