@@ -65,9 +65,14 @@ impl Client {
         self.timeout
     }
 
+    /// How much of that is left.
+    pub fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
     /// Whether that is over.
     pub fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
+        self.left().is_zero()
     }
 
     /// Asks something that may take this long, and no longer than everything together.

@@ -24,13 +24,16 @@ pub(crate) fn run(matches: &ArgMatches, wanted: Wanted) -> Result<Output, Failur
                     ),
                 ));
             }
+            let was_default = contexts.current.as_deref() == Some(&*name);
             contexts.put(made(name.clone(), wanted, matches.get_flag("keep-password"))?);
             contexts.save()?;
-            let current = contexts.current.as_deref() == Some(&*name);
-            let hint = if current {
-                String::new()
-            } else {
-                format!("; 'courser ctl context use {name}' makes it the default")
+            let is_default = contexts.current.as_deref() == Some(&*name);
+            let hint = match (was_default, is_default) {
+                (true, _) => String::new(),
+                (false, true) => ", which is the default now".to_owned(),
+                (false, false) => {
+                    format!("; 'courser ctl context use {name}' makes it the default")
+                }
             };
             Ok(Output::Text(format!("Added context {name}{hint}")))
         }

@@ -84,7 +84,9 @@ impl Contexts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contexts::default()),
             Err(error) => return Err(fail(&error)),
         };
-        let read: Option<Contexts> = serde_saphyr::from_str(&text).map_err(|error| fail(&error))?;
+        // Without the lines around what is wrong: they may hold a password.
+        let unreadable = |error: serde_saphyr::Error| fail(error.without_snippet());
+        let read: Option<Contexts> = serde_saphyr::from_str(&text).map_err(unreadable)?;
         let contexts = read.unwrap_or_default();
         let mode = fs::metadata(path).map_err(|error| fail(&error))?.permissions().mode();
         if mode & 0o077 != 0 && contexts.contexts.iter().any(|one| one.password.is_some()) {

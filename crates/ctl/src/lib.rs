@@ -85,7 +85,7 @@ impl Ctl {
     pub fn attempt(&self, data_dir: Option<PathBuf>) -> Result<(), Failure> {
         let Some((name, matches)) = self.0.subcommand() else { return Ok(()) };
         let style = style(matches);
-        let wanted = wanted(matches, data_dir);
+        let wanted = wanted(matches, data_dir)?;
         let mut out = io::stdout().lock();
         let node = NodeName::of(matches);
         let asks_no_broker = || Failure::usage(format!("{name} asks no broker: leave out --node"));
@@ -156,19 +156,32 @@ fn style(matches: &ArgMatches) -> Style {
     }
 }
 
-fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Wanted {
+/// What the command line says of the broker, and the environment where that says nothing.
+///
+/// # Errors
+/// If the options name more than one.
+fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Result<Wanted, Failure> {
     let text =
         |name: &str| matches.get_one::<String>(name).filter(|text| !text.is_empty()).cloned();
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
     let is_option = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
-    Wanted {
-        url: text("url"),
+    let named = [is_option("url"), is_option("context"), data_dir.is_some()];
+    let named = named.into_iter().filter(|is_named| *is_named).count();
+    if named > 1 {
+        return Err(Failure::usage(
+            "each of --url, --context and --data-dir names a broker: give one of them",
+        ));
+    }
+    // What is named on the command line is what is meant, whatever the environment says.
+    let broker = |name: &str| text(name).filter(|_| named == 0 || is_option(name));
+    Ok(Wanted {
+        url: broker("url"),
         user: text("login"),
         password_file: path("password-file"),
         password: std::env::var("COURSER_CTL_PASSWORD").ok().filter(|text| !text.is_empty()),
         ca: path("ca"),
-        context: text("context"),
+        context: broker("context"),
         data_dir,
         says_login: ["login", "password-file", "ca"].into_iter().any(is_option),
-    }
+    })
 }

@@ -1,13 +1,13 @@
 //! Checks for probes: each succeeds, or fails with 69.
 
 use crate::client::segment;
-use crate::failure::{Failure, UNAVAILABLE};
+use crate::failure::{Failure, NO_PERMISSION, UNAVAILABLE};
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Action, Output, Spec, required};
 use bytes::Bytes;
 use hyper::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
@@ -146,15 +146,26 @@ fn local_alarms(session: &mut Session, _: &Input) -> Result<Output, Failure> {
 fn report_alarms(failed_check: Option<Value>) -> Result<Output, Failure> {
     match failed_check {
         None => said("The broker reported no alarms".to_owned()),
-        Some(found) => {
-            let alarm = |one: &Value| {
-                let what = super::node::capital(one["resource"].as_str().unwrap_or_default());
-                format!("{what} alarm on node {}", crate::format::cell(&one["node"]))
-            };
-            let alarms = found["alarms"].as_array().map_or(&[][..], Vec::as_slice);
-            Err(failed(alarms.iter().map(alarm).collect::<Vec<_>>().join("\n")))
-        }
+        Some(found) => Err(failed(lines_of(&found))),
     }
+}
+
+/// A line for each alarm that a check has found.
+fn lines_of(found: &Value) -> String {
+    let line = |one: &Value| {
+        let what = super::node::capital(one["resource"].as_str().unwrap_or_default());
+        format!("{what} alarm on node {}", crate::format::cell(&one["node"]))
+    };
+    let alarms = found["alarms"].as_array().map_or(&[][..], Vec::as_slice);
+    alarms.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The alarms of all nodes: a line for each, and as RabbitMQ's tools have them in JSON.
+pub(super) fn alarms_in_effect(session: &mut Session) -> Result<(String, Vec<Value>), Failure> {
+    let Some(found) = check(session, "alarms")? else { return Ok(("(none)".to_owned(), vec![])) };
+    let alarms = found["alarms"].as_array().map_or(&[][..], Vec::as_slice);
+    let alarm = |one: &Value| json!({ "type": "resource_limit", "resource": one["resource"], "node": one["node"] });
+    Ok((lines_of(&found), alarms.iter().map(alarm).collect()))
 }
 
 fn port(session: &mut Session, input: &Input) -> Result<Output, Failure> {
@@ -184,7 +195,10 @@ fn protocol(session: &mut Session, input: &Input) -> Result<Output, Failure> {
 
 fn connectivity(session: &mut Session, _: &Input) -> Result<Output, Failure> {
     let overview = session.client.get("/api/overview?columns=listeners")?;
-    let listeners = overview["listeners"].as_array().cloned().unwrap_or_default();
+    let listeners = overview["listeners"].as_array().cloned().ok_or_else(|| {
+        let text = "the listeners are shown to users with the tag monitoring: nothing was tried";
+        Failure::error(NO_PERMISSION, text)
+    })?;
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for listener in listeners {
         let port = listener["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
@@ -210,7 +224,11 @@ fn connect(session: &Session, interface: &str, port: u16) -> std::io::Result<()>
     let addresses: Vec<SocketAddr> = (host.as_str(), port).to_socket_addrs()?.collect();
     let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+        let limit = CONNECT_TIMEOUT.min(session.client.left());
+        if limit.is_zero() {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        match TcpStream::connect_timeout(&address, limit) {
             Ok(_) => return Ok(()),
             Err(error) => last = error,
         }

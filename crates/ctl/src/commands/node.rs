@@ -156,15 +156,17 @@ fn cluster_status(session: &mut Session, _: &Input) -> Result<Output, Failure> {
         found.filter_map(|node| node["name"].as_str().map(str::to_owned)).collect()
     };
     let (all, running) = (names(|_| true), names(|node| node["running"] == true));
+    let (in_effect, alarms) = super::checks::alarms_in_effect(session)?;
     let value = json!({
-        "cluster_name": cluster, "disk_nodes": all, "running_nodes": running, "partitions": {}, "alarms": [],
+        "cluster_name": cluster, "disk_nodes": all, "running_nodes": running, "partitions": {}, "alarms": alarms,
         "listeners": { node: overview["listeners"] },
     });
     let version = overview["product_version"].as_str().unwrap_or_default();
     let lines =
         |names: &[String]| names.iter().map(|name| plain(name)).collect::<Vec<_>>().join("\n");
     let text = format!(
-        "Basics\n\nCluster name: {}\n\nDisk Nodes\n\n{}\n\nRunning Nodes\n\n{}\n\nVersions\n\n{}: Courser {}",
+        "Basics\n\nCluster name: {}\n\nDisk Nodes\n\n{}\n\nRunning Nodes\n\n{}\n\nVersions\n\n{}: Courser {}\n\n\
+         Alarms\n\n{in_effect}",
         plain(cluster),
         lines(&all),
         lines(&running),

@@ -134,7 +134,7 @@ impl Top {
         let interval =
             matches.get_one::<Duration>("interval").copied().unwrap_or(Duration::from_secs(2));
         let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or(interval);
-        let target = wanted(matches, data_dir).resolve()?;
+        let target = wanted(matches, data_dir)?.resolve()?;
         let vhost = matches.get_one::<String>("vhost").cloned();
         let mut app = App::new(target.to_string(), view, vhost, interval);
         let mut client = Client::new(target, timeout)?;

@@ -34,6 +34,7 @@ mod ctl_messages;
 mod ctl_names;
 mod ctl_refused;
 mod ctl_table;
+mod ctl_target;
 mod data_dir;
 // It counts what the kernel was asked to write.
 #[cfg(target_os = "linux")]

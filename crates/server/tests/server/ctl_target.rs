@@ -1,0 +1,80 @@
+//! Which broker `courser ctl` asks, and what its probes say where nothing was tried.
+
+use crate::support::operated::{Operated, said};
+
+#[test]
+fn what_an_option_names_is_asked_whatever_the_environment_says() {
+    let broker = Operated::start();
+    let url = broker.url();
+    let elsewhere = "http://127.0.0.1:1";
+    let data = ["--data-dir", "data"];
+    let by_context = ["--context", "here"];
+    let add = ["context", "add", "here", "--data-dir", "data"];
+    let added = said(broker.command().env("COURSER_CTL_URL", elsewhere).args(add));
+    assert_eq!(added.out, "Added context here, which is the default now\n", "{added:?}");
+    let by_url = ["--url", &url, "--user", "guest"];
+    for (variable, value) in [("COURSER_CTL_URL", elsewhere), ("COURSER_CTL_CONTEXT", "nowhere")] {
+        for named in [&data[..], &by_context, &by_url] {
+            let mut command = broker.command();
+            command.env(variable, value);
+            if named[0] == "--url" {
+                command.env("COURSER_CTL_PASSWORD", "guest");
+            }
+            let said = said(command.args(named).args(["-q", "list_vhosts"]));
+            assert_eq!(said.out, "name\n/\n", "{variable} {named:?}: {said:?}");
+        }
+    }
+    let two = broker.anywhere(&["--context", "here", "--data-dir", "data", "list_vhosts"]);
+    assert!(two.code == Some(64) && two.error.contains("give one of them"), "{two:?}");
+}
+
+#[test]
+fn a_mistake_in_the_contexts_file_shows_no_password() {
+    let broker = Operated::start();
+    let folder = broker.folder.path().join(".config/courser");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (mistake, named) in
+        [("pasword: s3cret", "pasword"), ("password: s3cret\n    port: 1", "port")]
+    {
+        let text = format!("contexts:\n  - name: a\n    url: http://b\n    {mistake}\n");
+        std::fs::write(folder.join("contexts.yaml"), text).expect("written");
+        let said = broker.anywhere(&["list_vhosts"]);
+        assert!(said.code == Some(78) && said.error.contains(named), "{said:?}");
+        assert!(!said.error.contains("s3cret"), "{said:?}");
+    }
+}
+
+#[test]
+fn ports_that_were_not_tried_are_no_success() {
+    let broker = Operated::start();
+    broker.quiet(&["add_user", "probe", "s3cret"]);
+    broker.quiet(&["set_user_tags", "probe", "management"]);
+    let url = broker.url();
+    let probe = || {
+        let mut command = broker.command();
+        command.env("COURSER_CTL_PASSWORD", "s3cret").args(["--url", &url, "--user", "probe"]);
+        said(command.arg("check_port_connectivity"))
+    };
+    let refused = probe();
+    assert_eq!(refused.code, Some(77), "{refused:?}");
+    assert!(refused.error.contains("the tag monitoring"), "{refused:?}");
+    broker.quiet(&["set_user_tags", "probe", "monitoring"]);
+    assert_eq!(probe().code, Some(0));
+}
+
+#[test]
+fn the_status_of_a_cluster_has_the_alarms_in_effect() {
+    let quiet = Operated::start();
+    assert!(quiet.quiet(&["cluster_status"]).contains("Alarms\n\n(none)\n"));
+    assert_eq!(quiet.json(&["cluster_status"])["alarms"], serde_json::json!([]));
+    let full = Operated::start_with(|command| {
+        command.env("COURSER_LIMITS_MEMORY_HIGH_BYTES", "1");
+    });
+    full.refused(69, &["check_alarms"]);
+    assert!(full.quiet(&["cluster_status"]).contains("Memory alarm on node "));
+    let alarms = full.json(&["cluster_status"])["alarms"].clone();
+    assert_eq!(
+        (&alarms[0]["type"], &alarms[0]["resource"]),
+        (&"resource_limit".into(), &"memory".into())
+    );
+}
