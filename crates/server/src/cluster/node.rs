@@ -48,7 +48,8 @@ pub struct Node {
     /// Before what it reads.
     scrub: Option<ScrubThread>,
     running: JoinHandle<()>,
-    _tasks: JoinSet<()>,
+    /// Listens for other nodes.
+    listening: JoinSet<()>,
     stop: watch::Sender<bool>,
     ended: watch::Receiver<Option<String>>,
     _socket: Option<SocketFile>,
@@ -166,9 +167,9 @@ impl Node {
         };
         let inner = Arc::new(inner);
         certificates.watch(stopping.clone());
-        let mut tasks = JoinSet::new();
+        let mut listening = JoinSet::new();
         let switch: Arc<dyn Incoming> = Arc::new(inner.switch());
-        tasks.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
+        listening.spawn(listen(listener, Arc::clone(&inner.endpoint), switch));
         doors.open_node(&inner.front, &stopping)?;
         let _socket = socket.map(|socket| {
             socket.serve(Operators::Node(Arc::clone(&inner.front)), stopping.clone())
@@ -181,7 +182,7 @@ impl Node {
             inner,
             scrub,
             running,
-            _tasks: tasks,
+            listening,
             stop,
             ended,
             _socket,
@@ -262,13 +263,15 @@ impl Node {
     ///
     /// # Errors
     /// When the log has failed.
-    pub async fn stop(self) -> Result<(), StopError> {
+    pub async fn stop(mut self) -> Result<(), StopError> {
         let scrub = self.scrub;
         scrub.iter().for_each(ScrubThread::stop);
         self.inner.hand_over().await;
         // An error means that no receiver is left.
         let _ = self.stop.send(true);
         self.running.await.map_err(StopError::Panicked)?;
+        // A node that is started next may listen there.
+        self.listening.shutdown().await;
         // It may be reading what is closed below.
         tokio::task::spawn_blocking(move || drop(scrub)).await.map_err(StopError::Panicked)?;
         let mut closed = Ok(());

@@ -1,7 +1,9 @@
 //! Starting and stopping: clients are told, names are free again, nothing is left behind.
 
-use crate::support::{Client, Heard, PATIENCE, Process, TestServer, wait_until};
-use courser::HttpListen;
+use crate::cluster::node_config;
+use crate::support::{Client, Heard, PATIENCE, Process, TestServer, free_addresses, wait_until};
+use courser::{HttpListen, Node, Surroundings};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,6 +25,18 @@ async fn clients_are_told_when_the_broker_stops() {
     }
     stopping.await.expect("it stops");
     assert!(TcpStream::connect(address).await.is_err(), "it listens no more");
+}
+
+/// With one thread nothing goes on here between the stop and what follows.
+#[tokio::test(flavor = "current_thread")]
+async fn another_node_can_listen_where_one_has_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = free_addresses(1)[0];
+    let config = node_config(&folder, "a", address, &[address]);
+    let node = Node::start_within(config, Surroundings::default()).await.expect("a node");
+    assert!(TcpListener::bind(address).is_err());
+    node.stop().await.expect("a clean stop");
+    drop(TcpListener::bind(address).expect("it listens no more"));
 }
 
 #[tokio::test]
