@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -166,6 +167,7 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 	short := (&amqpcodec.Frame{Type: amqpcodec.FrameMethod, Channel: 2, Payload: []byte("\x00\x3c\x00\x28\x00\x00\x05abc")}).AppendTo(nil)
 	header := (&amqpcodec.Frame{Type: amqpcodec.FrameHeader, Channel: 2, Payload: []byte("\x00\x3c\x00\x01")}).AppendTo(nil)
 	table := method(t, 1, &amqpcodec.QueueDeclareView{Queue: []byte("q"), Arguments: amqpcodec.TableView("\x01kq")})
+	secret := (&amqpcodec.Frame{Type: amqpcodec.FrameMethod, Payload: []byte("\x00\x0a\x00\x15\x00\x00\x00\x64hunter2")}).AppendTo(nil)
 	badEnd := append(append([]byte{}, ack[:len(ack)-1]...), 0)
 	for _, c := range []struct {
 		name   string
@@ -176,6 +178,7 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 	}{
 		{"unknown method", [][]byte{unknown}, "ch2 method not understood (amqpcodec: unknown method (200 of class 60) at offset 2) in 8 bytes: 003c00c872657374", true},
 		{"fields cut short", [][]byte{short}, "ch2 basic.publish fields not understood (amqpcodec: input ends within a value at offset 6) in 10 bytes", true},
+		{"secret", [][]byte{secret}, "ch0 connection.secure-ok fields not understood (amqpcodec: input ends within a value at offset 4) in 15 bytes\n", true},
 		{"header", [][]byte{header}, "ch2 header not understood (amqpcodec: input ends within a value at offset 4) in 4 bytes", true},
 		{"table", [][]byte{table}, "arguments=<amqpcodec: unknown field type ('q') at offset 2>", true},
 		{"end of a frame", [][]byte{ack, badEnd}, "cannot follow the client's bytes from offset 21 on: the frame that began there ends with 0x00 instead of 0xce; they are relayed all the same", false},
@@ -198,6 +201,9 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 			output := untimed(running.stdout.String())
 			if !strings.Contains(output, c.said) {
 				t.Errorf("%q is missing in:\n%s", c.said, output)
+			}
+			if strings.Contains(output, fmt.Sprintf("%x", "hunter2")) {
+				t.Errorf("a secret is shown in:\n%s", output)
 			}
 			if !strings.Contains(output, "#1 <- ch1 basic.ack delivery-tag=9") {
 				t.Errorf("the other direction is missing in:\n%s", output)

@@ -23,16 +23,18 @@ func (s secret) String() string {
 	return fmt.Sprintf("<hidden, %d B>", s.octets)
 }
 
+// carriesSecret tells whether a client logs in with a field of the method.
+func carriesSecret(id amqpcodec.MethodID) bool {
+	return id == amqpcodec.ConnectionStartOkID || id == amqpcodec.ConnectionSecureOkID ||
+		id == amqpcodec.ConnectionUpdateSecretID
+}
+
 // secretOf returns what to show instead of a field that a client logs in with.
 func secretOf(id amqpcodec.MethodID, field amqpcodec.Field, shown bool) (hidden secret, ok bool) {
 	if shown {
 		return secret{}, false
 	}
-	switch {
-	case id == amqpcodec.ConnectionStartOkID && field.Name == "response",
-		id == amqpcodec.ConnectionSecureOkID && field.Name == "response",
-		id == amqpcodec.ConnectionUpdateSecretID && field.Name == "new-secret":
-	default:
+	if !carriesSecret(id) || field.Name != "response" && field.Name != "new-secret" {
 		return secret{}, false
 	}
 	hidden.octets = len(field.Bytes())

@@ -142,6 +142,9 @@ func (f *textFormat) method(dst []byte, r *record, octets []byte) []byte {
 	}
 	for field, err := range amqpcodec.ParseFields(octets) {
 		if err != nil {
+			if carriesSecret(id) && !f.options.Secrets {
+				octets = nil
+			}
 			return f.malformed(append(dst, ' '), "fields", r, octets, err)
 		}
 		if field.Kind == amqpcodec.KindBit && !field.Bool() {
@@ -158,9 +161,12 @@ func (f *textFormat) method(dst []byte, r *record, octets []byte) []byte {
 	return dst
 }
 
-// malformed says what is wrong with a payload, and shows how it begins.
+// malformed says what is wrong with a payload, and shows how it begins, if there are octets to be shown.
 func (f *textFormat) malformed(dst []byte, what string, r *record, octets []byte, err error) []byte {
-	text := fmt.Sprintf("%s not understood (%v) in %d bytes: %x", what, err, r.size, octets[:min(len(octets), 32)])
+	text := fmt.Sprintf("%s not understood (%v) in %d bytes", what, err, r.size)
+	if len(octets) > 0 {
+		text += fmt.Sprintf(": %x", octets[:min(len(octets), 32)])
+	}
 	return f.coloured(dst, f.colours.problem, text)
 }
 
