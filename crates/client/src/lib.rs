@@ -22,7 +22,7 @@
 //! ```
 //!
 //! - [`Connection`] opens by URI, or over any stream: bring the TLS library of your choice.
-//! - [`Channel`] has every method of the protocol as a function that waits for the answer.
+//! - [`Channel`] has the protocol's methods as functions, which wait where the server answers.
 //! - [`Confirm`] is the server's answer to a publish, as a future. It need not be awaited before the next publish.
 //! - [`Consumer`] is a [`Stream`](futures_core::Stream) of [`Delivery`]s.
 //! - [`batch`] moves millions of small messages a second, without an allocation for each.

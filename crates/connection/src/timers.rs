@@ -49,8 +49,9 @@ impl Timers {
         self.now = now;
     }
 
+    /// None where the time does not reach that far.
     pub fn set_deadline(&mut self, deadline_in: Duration) {
-        self.deadline = Some(self.now + deadline_in);
+        self.deadline = self.now.checked_add(deadline_in);
     }
 
     pub fn clear_deadline(&mut self) {
