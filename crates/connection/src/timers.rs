@@ -58,6 +58,12 @@ impl Timers {
         self.deadline = None;
     }
 
+    /// The handshake is over: from now on the peer has to be heard every now and then.
+    pub fn opened(&mut self) {
+        self.deadline = None;
+        self.last_received = self.now;
+    }
+
     pub fn start_heartbeats(&mut self, interval_s: u16) {
         self.interval = Duration::from_secs(interval_s.into());
         self.last_received = self.now;
@@ -91,9 +97,10 @@ impl Timers {
         self.last_received = now;
     }
 
-    /// When the peer has missed two heartbeats.
+    /// When the peer has missed two heartbeats. Before the deadline its silence means nothing: one that opens a vhost may
+    /// be read by no end until it is known where that is served.
     fn gone_at(&self) -> Option<Instant> {
-        (!self.interval.is_zero() && self.is_watching)
+        (self.deadline.is_none() && !self.interval.is_zero() && self.is_watching)
             .then(|| self.last_received + self.interval * 2)
     }
 

@@ -70,7 +70,7 @@ impl Connection {
             }
             (Phase::Opening, Method::ConnectionOpenOk(_)) => {
                 self.phase = Phase::Running;
-                self.timers.clear_deadline();
+                self.timers.opened();
                 Step::Event(Event::Opened)
             }
             (_, Method::ConnectionClose(close)) => self.closed_by_server(close),

@@ -62,7 +62,7 @@ impl Connection {
         }
         self.timers.set_now(now);
         connection::OpenOk {}.write_frame(0, &mut self.output);
-        self.timers.clear_deadline();
+        self.timers.opened();
         self.phase = Phase::Running;
     }
 

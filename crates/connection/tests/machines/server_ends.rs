@@ -140,6 +140,39 @@ fn a_client_that_misses_two_heartbeats_is_gone() {
 }
 
 #[test]
+fn a_client_whose_vhost_is_looked_for_is_not_gone() {
+    let tune_ok = connection::TuneOk { heartbeat: 1, ..default_tune_ok() };
+    let mut server = Server::new(Config::default());
+    server.accept = false;
+    server.feed(&PROTOCOL_HEADER);
+    server.feed(&start_ok(&client_capabilities(), "PLAIN", b"\0guest\0guest"));
+    server.machine.login_accepted(server.now);
+    server.feed(&frame(0, Method::ConnectionTuneOk(tune_ok)));
+    server.sent.clear();
+    // What comes now is kept from the machine: `connection.open`, and all heartbeats behind it.
+    for _ in 0..8 {
+        server.advance(SECOND);
+        assert!(!server.machine.is_closed());
+    }
+    assert_eq!(
+        server.sent,
+        HEARTBEAT_FRAME.repeat(8),
+        "the client is told that this side is alive"
+    );
+    let open = connection::Open { virtual_host: "/".try_into().unwrap() };
+    server.feed(&frame(0, Method::ConnectionOpen(open)));
+    server.advance(SECOND);
+    server.machine.open_accepted(server.now);
+    // From now on its silence counts, as that of any other.
+    server.advance(SECOND);
+    assert!(!server.machine.is_closed());
+    server.advance(SECOND);
+    assert!(server.machine.is_closed());
+    let reason = server.machine.close_reason().map(|reason| reason.text.as_str());
+    assert_eq!(reason, Some("missed heartbeats from client, timeout: 1s"));
+}
+
+#[test]
 fn any_bytes_count_as_a_sign_of_life() {
     let mut server = Server::running();
     let bytes = open_channel(1);
