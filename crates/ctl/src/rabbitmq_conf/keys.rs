@@ -2,14 +2,15 @@
 
 use super::Fate;
 use super::lines::Line;
+use super::logins::{anonymous, backend, loopback, mechanism, user};
 use super::tokens::{
     algorithm, endpoint, endpoint_param, flag, logon_type, only_tokens, page_client, provider_url,
     scope_alias, signing_key, username_claim, words,
 };
 use super::values::{
-    anonymous, authorities, backend, consumer_timeout, formatter, http_method, level, limit,
-    login_from, loopback, management, management_tls, mechanism, number, origin, peer_cert,
-    proxies, queue_type, size, ssl, tcp, text, user, verify, version, vhost, whole_seconds,
+    authorities, consumer_timeout, formatter, http_method, level, limit, login_from, management,
+    management_tls, number, origin, peer_cert, proxies, queue_type, size, ssl, tcp, text, verify,
+    version, vhost, whole_seconds,
 };
 use serde_json::Value;
 

@@ -3,8 +3,15 @@
 /// A line that says something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    Set { line: usize, key: String, value: String },
-    Wrong { line: usize, text: String },
+    Set {
+        line: usize,
+        key: String,
+        value: String,
+    },
+    /// Not what it says: part of it may be a password.
+    Wrong {
+        line: usize,
+    },
 }
 
 impl Line {
@@ -22,6 +29,20 @@ pub(super) fn value<'a>(lines: &'a [Line], key: &str) -> Option<&'a str> {
     lines.iter().rev().find_map(|line| line.value_of(key))
 }
 
+/// The keys that begin so, such as those of a list, and what the last lines of each set them to.
+pub(super) fn values<'a>(
+    lines: &'a [Line],
+    beginning: &str,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    lines.iter().filter_map(move |line| match line {
+        Line::Set { key, .. } if key.starts_with(beginning) => {
+            let set = value(lines, key)?;
+            line.value_of(key).filter(|said| *said == set).map(|set| (&**key, set))
+        }
+        _ => None,
+    })
+}
+
 pub(super) fn read(text: &str) -> Vec<Line> {
     let numbered = text.trim_start_matches('\u{feff}').lines().enumerate();
     numbered.filter_map(|(index, text)| one(index + 1, text)).collect()
@@ -32,7 +53,7 @@ fn one(line: usize, text: &str) -> Option<Line> {
     if text.is_empty() || text.starts_with('#') {
         return None;
     }
-    let wrong = || Some(Line::Wrong { line, text: text.to_owned() });
+    let wrong = || Some(Line::Wrong { line });
     let Some((key, value)) = text.split_once('=') else { return wrong() };
     let (key, value) = (key.trim(), value.trim());
     let value = match value.strip_prefix('\'') {
@@ -57,7 +78,7 @@ mod tests {
         let text = "# a comment\n\n a.b = 1 # more\nc='x # y'\nno value\n  d =\n";
         let set =
             |line, key: &str, value: &str| Line::Set { line, key: key.into(), value: value.into() };
-        let wrong = Line::Wrong { line: 5, text: "no value".into() };
+        let wrong = Line::Wrong { line: 5 };
         assert_eq!(read(text), [set(3, "a.b", "1"), set(4, "c", "x # y"), wrong, set(6, "d", "")]);
         assert_eq!(value(&read("a = 1\na = 2"), "a"), Some("2"));
     }

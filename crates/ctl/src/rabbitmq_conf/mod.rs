@@ -2,10 +2,13 @@
 //!
 //! - `lines`: the file's own rules.
 //! - `keys`: the table of keys.
+//! - `logins`: who may log in, and how.
+//! - `tokens`: tokens as logins.
 //! - `values`: what their values are here.
 
 mod keys;
 mod lines;
+mod logins;
 mod tokens;
 mod values;
 
@@ -36,8 +39,8 @@ pub enum Fate {
 pub struct Told {
     /// The number of the line, from 1.
     pub line: usize,
-    /// Its key.
-    pub key: String,
+    /// Its key; none where it can't be read, as part of it may be a password.
+    pub key: Option<String>,
     /// What becomes of it.
     pub fate: Fate,
 }
@@ -72,7 +75,10 @@ impl Translated {
                 Fate::Overridden(by) => format!("no effect: line {by} sets it again"),
             };
             // Writing to a String does not fail.
-            let _ = writeln!(text, "{name}:{line}: {}: {fate}", crate::format::plain(key));
+            let _ = match key {
+                Some(key) => writeln!(text, "{name}:{line}: {}: {fate}", crate::format::plain(key)),
+                None => writeln!(text, "{name}:{line}: {fate}"),
+            };
         }
         text
     }
@@ -86,9 +92,9 @@ pub fn translate(text: &str) -> Translated {
     for (index, read) in lines.iter().enumerate() {
         let (line, key, value) = match read {
             Line::Set { line, key, value } => (*line, key, value),
-            Line::Wrong { line, text } => {
+            Line::Wrong { line } => {
                 let fate = Fate::Wrong("expected key = value".to_owned());
-                told.push(Told { line: *line, key: text.clone(), fate });
+                told.push(Told { line: *line, key: None, fate });
                 continue;
             }
         };
@@ -100,9 +106,9 @@ pub fn translate(text: &str) -> Translated {
             Some(by) => Fate::Overridden(by),
             None => fate_of(key, value, &lines, &mut settings),
         };
-        told.push(Told { line, key: key.clone(), fate });
+        told.push(Told { line, key: Some(key.clone()), fate });
     }
-    values::finish(&mut settings);
+    values::finish(&lines, &mut settings);
     Translated { settings, told }
 }
 

@@ -1,11 +1,10 @@
 //! What values are here: sizes, times, addresses, and settings that are made of several keys.
 
-use super::lines::{Line, value};
+use super::lines::{Line, value, values};
+use super::logins::mechanisms;
 use super::{Fate, set};
 use serde_json::{Value, json};
-
-/// The user whom RabbitMQ makes, and lets in from its own machine only.
-const GUEST: &str = "guest";
+use std::net::{IpAddr, SocketAddr};
 
 /// A value here; nothing where it is what would be anyway.
 type Read = Result<Option<Value>, String>;
@@ -80,15 +79,18 @@ pub(super) fn login_from(text: &str) -> Read {
     }
 }
 
-/// An address as it is listened on: a port alone means all addresses.
+/// An address as it is listened on: a port alone means all addresses. One of IPv6 needs no brackets: the port is behind
+/// the last colon.
 fn address(text: &str) -> Result<String, String> {
-    if text.parse::<u16>().is_ok() {
-        return Ok(format!("0.0.0.0:{text}"));
+    let (host, port) = text.rsplit_once(':').unwrap_or(("0.0.0.0", text));
+    let host = match host {
+        "localhost" => "127.0.0.1",
+        host => host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host),
+    };
+    match (host.parse::<IpAddr>(), port.parse()) {
+        (Ok(host), Ok(port)) => Ok(SocketAddr::new(host, port).to_string()),
+        _ => Err(format!("'{text}' is not an address and port")),
     }
-    let named = text.replace("localhost:", "127.0.0.1:");
-    let read = named.parse::<std::net::SocketAddr>();
-    read.map(|address| address.to_string())
-        .map_err(|_| format!("'{text}' is not an address and port"))
 }
 
 pub(super) fn push(settings: &mut Value, path: &str, item: Value) {
@@ -126,7 +128,6 @@ pub(super) fn ssl(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate
 fn http(kind: &str, path: &'static str, usual: &str, lines: &[Line], settings: &mut Value) -> Fate {
     let port = value(lines, &format!("management.{kind}.port")).unwrap_or(usual);
     let ip = value(lines, &format!("management.{kind}.ip")).unwrap_or("0.0.0.0");
-    let ip = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
     match address(&format!("{ip}:{port}")) {
         Ok(address) => {
             set(settings, path, json!([address]));
@@ -152,7 +153,13 @@ pub(super) fn verify(_: &str, text: &str, lines: &[Line], settings: &mut Value) 
     let is_required = value(lines, "ssl_options.fail_if_no_peer_cert") == Some("true");
     let asked = if is_required { "required" } else { "optional" };
     set(settings, "tls.client_certificates", asked.into());
-    Fate::Taken("tls.client_certificates".to_owned())
+    if mechanisms(lines).any(|one| one == "EXTERNAL") {
+        return Fate::Taken("tls.client_certificates".to_owned());
+    }
+    Fate::Taken(
+        "tls.client_certificates (a client with a certificate may then log in as the user of its name: EXTERNAL)"
+            .to_owned(),
+    )
 }
 
 pub(super) fn peer_cert(_: &str, _: &str, lines: &[Line], _: &mut Value) -> Fate {
@@ -177,59 +184,10 @@ pub(super) fn version(_: &str, text: &str, lines: &[Line], settings: &mut Value)
     if text == "tlsv1" || text == "tlsv1.1" {
         return Fate::NotThere(format!("{text}: clients need TLS 1.2 or newer"));
     }
-    let all = lines.iter().filter_map(|line| match line {
-        Line::Set { key, value, .. } if key.starts_with("ssl_options.versions.") => Some(&**value),
-        _ => None,
-    });
-    let oldest = if all.into_iter().all(|one| one == "tlsv1.3") { "1.3" } else { "1.2" };
+    let mut all = values(lines, "ssl_options.versions.");
+    let oldest = if all.all(|(_, one)| one == "tlsv1.3") { "1.3" } else { "1.2" };
     set(settings, "tls.min_version", oldest.into());
     Fate::Taken("tls.min_version".to_owned())
-}
-
-/// The user of the file. There, who is limited to the broker's machine is in a list, which has `guest` alone unless it
-/// says otherwise; here, the user of the file has a setting of its own.
-pub(super) fn user(_: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
-    set(settings, "auth.user", text.into());
-    if text == GUEST || is_limited(text, lines) {
-        return Fate::Taken("auth.user".to_owned());
-    }
-    set(settings, "auth.loopback_only", false.into());
-    Fate::Taken(
-        "auth.user, with auth.loopback_only: false (in RabbitMQ, only guest is limited to the broker's machine)"
-            .to_owned(),
-    )
-}
-
-/// Whether a line limits a user to the broker's machine.
-fn is_limited(user: &str, lines: &[Line]) -> bool {
-    value(lines, &format!("loopback_users.{user}")) == Some("true")
-}
-
-pub(super) fn loopback(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {
-    let name = key.strip_prefix("loopback_users.");
-    match (name, text) {
-        (None, "none") | (Some(GUEST), "false") => {
-            if !is_limited(value(lines, "default_user").unwrap_or(GUEST), lines) {
-                set(settings, "auth.loopback_only", false.into());
-            }
-            // Other lines may have named others.
-            if settings.pointer("/auth/loopback_users").is_none() {
-                set(settings, "auth.loopback_users", json!([]));
-            }
-        }
-        (Some(name), "true") => push(settings, "auth.loopback_users", name.into()),
-        (Some(_), "false") => return Fate::NotNeeded("users may come from anywhere".to_owned()),
-        _ => return Fate::Wrong(format!("'{text}' is neither a user nor none")),
-    }
-    Fate::Taken("auth.loopback_users".to_owned())
-}
-
-pub(super) fn anonymous(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
-    if text == "none" {
-        return Fate::NotNeeded("no client logs in without credentials".to_owned());
-    }
-    set(settings, "auth.anonymous_user", text.into());
-    Fate::Taken("auth.anonymous_user".to_owned())
 }
 
 pub(super) fn origin(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fate {
@@ -249,37 +207,6 @@ pub(super) fn proxies(_: &str, text: &str, _: &[Line], settings: &mut Value) -> 
         "amqp.proxy_protocol_from, tls.proxy_protocol_from (name only your proxies there)"
             .to_owned(),
     )
-}
-
-pub(super) fn backend(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
-    match text {
-        "internal" | "rabbit_auth_backend_internal" => {
-            Fate::NotNeeded("users and permissions are the broker's own".to_owned())
-        }
-        "http" | "rabbit_auth_backend_http" => Fate::NotNeeded(
-            "auth_http is asked after the broker's own users if its paths are set".to_owned(),
-        ),
-        "cache" | "rabbit_auth_backend_cache" => {
-            Fate::NotNeeded("answers of auth_http are cached".to_owned())
-        }
-        "oauth2" | "rabbit_auth_backend_oauth2" => Fate::NotNeeded(
-            "passwords that are tokens are checked as such if oauth.resource_server_id is set"
-                .to_owned(),
-        ),
-        other => {
-            Fate::NotThere(format!("{other} is not supported: create the users in the broker"))
-        }
-    }
-}
-
-pub(super) fn mechanism(_: &str, text: &str, _: &[Line], _: &mut Value) -> Fate {
-    match text {
-        "PLAIN" | "AMQPLAIN" => Fate::NotNeeded("it is always offered".to_owned()),
-        "EXTERNAL" => {
-            Fate::NotNeeded("it is offered if clients are asked for certificates".to_owned())
-        }
-        other => Fate::NotThere(format!("{other}: clients must log in with PLAIN or EXTERNAL")),
-    }
 }
 
 /// A type by its name, or by that of RabbitMQ's module.
@@ -325,8 +252,8 @@ pub(super) fn vhost(_: &str, text: &str, _: &[Line], settings: &mut Value) -> Fa
 
 /// What follows from keys that are not there: RabbitMQ listens everywhere, asks with GET, takes tokens without an end, and
 /// takes nothing else over HTTP where its page logs people in with them.
-pub(super) fn finish(settings: &mut Value) {
-    if settings.get("listen").is_none() {
+pub(super) fn finish(lines: &[Line], settings: &mut Value) {
+    if values(lines, "listeners.tcp").next().is_none() {
         settings["listen"] = json!(["0.0.0.0:5672"]);
     }
     if let Some(auth_http) = settings.get_mut("auth_http")

@@ -3,6 +3,7 @@
 mod arguments;
 mod cluster;
 mod other_servers;
+mod rabbitmq_conf;
 mod refusals;
 mod support;
 mod waiting;

@@ -111,6 +111,7 @@ fn a_program_that_knows_users_is_asked_as_before() {
 #[test]
 fn tokens_are_taken_as_before() {
     let text = "auth_backends.1 = rabbit_auth_backend_oauth2\n\
+                auth_backends.2 = internal\n\
                 auth_oauth2.resource_server_id = mq\n\
                 auth_oauth2.issuer = https://id.example/realms/mq\n\
                 auth_oauth2.https.cacertfile = /etc/ca.pem\n\
