@@ -1,5 +1,6 @@
 //! A support bundle: what the broker is and how it is, without secrets.
 
+use crate::client::good;
 use crate::failure::{CANT_CREATE, DATA, Failure};
 use crate::input::Input;
 use crate::redact::{redacted, redacted_text};
@@ -22,31 +23,36 @@ const FILES_MAX: usize = 10_000;
 /// The folder in the bundle.
 const FOLDER: &str = "courser-report";
 
-/// What is asked, and the file that it goes to. A broker with very many queues has only the first page
-/// of each list in it.
+/// What is asked, and the file that it goes to.
 const PARTS: &[(&str, &str)] = &[
     ("overview.json", "/api/overview"),
     ("nodes.json", "/api/nodes"),
     ("settings.json", "/api/config/effective"),
-    ("alarms.json", "/api/health/checks/local-alarms"),
-    ("vhosts.json", "/api/vhosts"),
-    ("vhost-limits.json", "/api/vhost-limits"),
-    ("queues.json", "/api/queues?page=1&page_size=500&sort=messages&sort_reverse=true"),
-    ("exchanges.json", "/api/exchanges?page=1&page_size=500"),
-    ("connections.json", "/api/connections?page=1&page_size=500"),
-    ("channels.json", "/api/channels?page=1&page_size=500"),
-    ("consumers.json", "/api/consumers"),
-    (
-        "bindings.json",
-        "/api/bindings?columns=source,vhost,destination,destination_type,routing_key",
-    ),
-    ("users.json", "/api/users?columns=name,tags,limits"),
-    ("permissions.json", "/api/permissions"),
-    ("policies.json", "/api/policies"),
-    ("operator-policies.json", "/api/operator-policies"),
+    ("alarms.json", ALARMS),
+];
+
+/// Answered with [`ALARM`] where there is one.
+const ALARMS: &str = "/api/health/checks/local-alarms";
+const ALARM: u16 = 503;
+
+/// Lists, and how each is asked. They may be very long where a broker is in trouble: only the first page of each is in the
+/// bundle.
+const LISTS: &[(&str, &str)] = &[
+    ("vhosts", ""),
+    ("vhost-limits", ""),
+    ("queues", "&sort=messages&sort_reverse=true"),
+    ("exchanges", ""),
+    ("connections", ""),
+    ("channels", ""),
+    ("consumers", ""),
+    ("bindings", "&columns=source,vhost,destination,destination_type,routing_key"),
+    ("users", "&columns=name,tags,limits"),
+    ("permissions", ""),
+    ("policies", ""),
+    ("operator-policies", ""),
     // Their values may hold secrets.
-    ("parameters.json", "/api/parameters?columns=component,vhost,name"),
-    ("global-parameters.json", "/api/global-parameters?columns=name"),
+    ("parameters", "&columns=component,vhost,name"),
+    ("global-parameters", "&columns=name"),
 ];
 
 pub(super) const COMMANDS: &[Spec] = &[Spec {
@@ -74,26 +80,27 @@ fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(cant)?;
     let mut bundle =
         Bundle { archive: tar::Builder::new(GzEncoder::new(opened, Compression::default())), now };
-    let (mut parts, mut missing) = (0, String::new());
-    for (name, path) in PARTS {
-        session.client.restart_clock();
-        let answer = session.client.call(hyper::Method::GET, path, bytes::Bytes::new())?;
-        match answer.json() {
+    let lists = LISTS.iter().map(|(name, query)| {
+        (format!("{name}.json"), format!("/api/{name}?page=1&page_size=500{query}"))
+    });
+    let parts = PARTS.iter().map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
+    let (mut count, mut missing) = (0, Vec::new());
+    for (name, path) in parts.chain(lists) {
+        // What one part is not answered for is no reason to go without the others.
+        match part(session, &path) {
             Ok(found) => {
-                bundle.add(name, pretty(redacted(found)).as_bytes()).map_err(cant)?;
-                parts += 1;
+                bundle.add(&name, pretty(redacted(found)).as_bytes()).map_err(cant)?;
+                count += 1;
             }
-            Err(_) => {
-                // Writing to a String does not fail.
-                let _ = writeln!(missing, "{path}: status {}", answer.status);
-            }
+            Err(why) => missing.push(format!("{path}: {why}\n")),
         }
     }
     bundle.add("status.json", pretty(redacted(facts.clone())).as_bytes()).map_err(cant)?;
     let about = format!(
-        "courser ctl {}\nasked {}\n{missing}",
+        "courser ctl {}\nasked {}\n{}",
         env!("CARGO_PKG_VERSION"),
-        session.client.target()
+        session.client.target(),
+        redacted_text(&missing.concat())
     );
     bundle.add("about.txt", about.as_bytes()).map_err(cant)?;
     bundle.add("journal.txt", survey(&facts["data_directory"]).as_bytes()).map_err(cant)?;
@@ -101,15 +108,29 @@ fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         bundle.add("log.txt", redacted_text(&log).as_bytes()).map_err(cant)?;
     }
     bundle.finish().map_err(cant)?;
+    let log = match input.find("log") {
+        Some(_) => ", and the end of the log",
+        None => "; --log FILE adds the log",
+    };
+    let missing = match missing.len() {
+        0 => String::new(),
+        count => format!(" {count} lists are missing: about.txt in it says why."),
+    };
     Ok(Output::Text(format!(
-        "Wrote {file}: {parts} lists, status and journal{}. It contains names of queues, users and clients, but no \
-         passwords, hashes or messages.",
-        if input.find("log").is_some() {
-            ", and the end of the log"
-        } else {
-            "; --log FILE adds the log"
-        }
+        "Wrote {file}: {count} lists, status and journal{log}.{missing} It contains names of queues, users and clients, \
+         but no passwords, hashes or messages."
     )))
+}
+
+/// What is at a path, which has the time of a command of its own; or why that can't be had, in a line.
+fn part(session: &mut Session, path: &str) -> Result<Value, String> {
+    session.client.restart_clock();
+    let asked = session.client.call(hyper::Method::GET, path, bytes::Bytes::new());
+    let read = asked.and_then(|answer| match (path, answer.status) {
+        (ALARMS, ALARM) => answer.json(),
+        _ => good(answer)?.json(),
+    });
+    read.map_err(|failure| failure.text.replace('\n', " "))
 }
 
 struct Bundle {

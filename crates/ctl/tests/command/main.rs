@@ -5,5 +5,6 @@ mod cluster;
 mod other_servers;
 mod rabbitmq_conf;
 mod refusals;
+mod report;
 mod support;
 mod waiting;

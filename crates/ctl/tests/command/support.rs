@@ -7,8 +7,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a server answers to a method and a path: the status, the content type and the body.
+/// What a server answers to a method and a path: the status, the content type and the body. With [`LOST`] for a status, the
+/// connection is closed instead.
 type Answers = fn(&str, &str) -> (u16, &'static str, &'static str);
+
+/// No answer.
+pub const LOST: u16 = 0;
 
 /// A server, and what it was asked.
 pub struct Server {
@@ -69,6 +73,9 @@ fn serve(stream: &TcpStream, answers: Answers, asked: &Mutex<Vec<String>>) -> Op
     let (method, path) = (words.next()?, words.next()?);
     asked.lock().expect("no panic").push(format!("{method} {path}"));
     let (status, content_type, body) = answers(method, path);
+    if status == LOST {
+        return None;
+    }
     let size = body.len();
     let head =
         format!("HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\ncontent-length: {size}");
