@@ -85,7 +85,7 @@ pub(crate) fn connection() -> [Arg; 6] {
             .global(true)
             .value_parser(parse_seconds)
             .default_value("60")
-            .help("Time limit for the whole command"),
+            .help("Time limit for the whole command, or for each of many things that it does"),
     ]
 }
 

@@ -105,6 +105,38 @@ impl Session {
         })
     }
 
+    /// Does something for several things, one after the other, each of which has the time of a command. It ends with the
+    /// first one that fails: what was done before stays.
+    pub fn each(
+        &mut self,
+        names: &[&str],
+        mut act: impl FnMut(&mut Self, usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for (index, name) in names.iter().enumerate() {
+            self.client.restart_clock();
+            if let Err(Failure { code, text }) = act(self, index) {
+                let (at, count) = (index + 1, names.len());
+                return Err(Failure::new(
+                    code,
+                    format!("{text}\nThis was {at} of {count}: {name}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was done of several things; it is shown too where it was not all.
+    pub fn shown(&self, done: Output, ended: Result<(), Failure>) -> Result<Output, Failure> {
+        match ended {
+            Ok(()) => Ok(done),
+            Err(failure) => {
+                // If that can't be written, why it ended still counts more.
+                let _ = self.style.write(done, &mut std::io::stdout().lock());
+                Err(failure)
+            }
+        }
+    }
+
     fn change(&mut self, change: &Change, input: &Input) -> Result<Output, Failure> {
         let sent = match change.body {
             Body::Nothing => Bytes::new(),
@@ -174,7 +206,25 @@ fn value(object: &Value, from: From) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Target;
     use serde_json::json;
+    use std::time::Duration;
+
+    #[test]
+    fn each_of_several_things_has_the_time_of_a_command() {
+        let target = Target::Local("none".into());
+        let client = Client::new(target, Duration::from_secs(1 << 20)).expect("a client");
+        let mut session = Session { client, style: Style::default(), node: None };
+        let mut seen = Vec::new();
+        let ended = session.each(&["a", "b"], |session, index| {
+            seen.push(index);
+            // Others have taken all of it.
+            assert!(!session.client.is_late());
+            session.client.end_clock();
+            Ok(())
+        });
+        assert_eq!((ended, seen), (Ok(()), vec![0, 1]));
+    }
 
     #[test]
     fn columns_are_members_of_members_and_missing_ones_are_null() {

@@ -81,10 +81,13 @@ fn close_some(
         session.client.get("/api/connections?columns=name,vhost,user&disable_stats=true")?;
     let list = found.as_array().map_or(&[][..], Vec::as_slice);
     let names = list.iter().filter(|one| fits(one)).filter_map(|one| one["name"].as_str());
+    let names: Vec<&str> = names.take(limit).collect();
     let mut closed = 0;
-    for name in names.take(limit) {
-        closed += usize::from(close_named(session, name, reason)?);
-    }
+    let ended = session.each(&names, |session, index| {
+        closed += usize::from(close_named(session, names[index], reason)?);
+        Ok(())
+    });
+    session.shown(told(closed), ended)?;
     Ok(closed)
 }
 

@@ -81,10 +81,12 @@ fn set_everywhere(session: &mut Session, input: &Input) -> Result<Output, Failur
     // Who is no administrator sees fewer vhosts than there are.
     super::users::known(session, input)?;
     let vhosts = session.client.get("/api/vhosts?columns=name")?;
-    for vhost in vhosts.as_array().into_iter().flatten() {
-        let vhost = vhost["name"].as_str().unwrap_or_default();
-        put(session, vhost, input.text("user"), "permissions", &patterns(input))?;
-    }
+    let names = vhosts.as_array().into_iter().flatten().filter_map(|vhost| vhost["name"].as_str());
+    let names: Vec<&str> = names.collect();
+    session.each(&names, |session, index| {
+        let user = input.text("user");
+        put(session, names[index], user, "permissions", &patterns(input)).map(drop)
+    })?;
     Ok(Output::Nothing)
 }
 

@@ -130,26 +130,30 @@ fn delete_matching(session: &mut Session, input: &Input) -> Result<Output, Failu
             && !(input.has("if-empty") && has("messages"))
             && !(input.has("if-unused") && has("consumers"))
     };
+    let wanted: Vec<&Value> = found.as_array().into_iter().flatten().filter(is_wanted).collect();
+    let names: Vec<&str> = wanted.iter().filter_map(|queue| queue["name"].as_str()).collect();
     let mut rows = Vec::new();
-    for queue in found.as_array().into_iter().flatten().filter(is_wanted) {
-        let mut row = vec![queue["name"].clone(), queue["messages"].clone()];
-        if !input.has("dry-run") {
-            let path = queue_path(input.vhost(), queue["name"].as_str().unwrap_or_default());
-            let path = format!("{path}?{}", conditions(input));
-            let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
-            row.push(match answer.status {
-                200..=299 => "deleted".into(),
-                404 => "gone".into(),
-                400 => answer.reason().into(),
-                _ => return good(answer).map(|_| Output::Nothing),
-            });
-        } else {
-            row.push("would be deleted".into());
-        }
-        rows.push(row);
-    }
+    let ended = session.each(&names, |session, index| {
+        let result = match input.has("dry-run") {
+            true => "would be deleted".into(),
+            false => delete_one(session, input, names[index])?,
+        };
+        rows.push(vec![names[index].into(), wanted[index]["messages"].clone(), result]);
+        Ok(())
+    });
     let columns = ["name", "messages", "result"].map(str::to_owned).to_vec();
-    Ok(Output::Rows { columns, rows })
+    session.shown(Output::Rows { columns, rows }, ended)
+}
+
+/// Deletes one of several. Returns what became of it.
+fn delete_one(session: &mut Session, input: &Input, name: &str) -> Result<Value, Failure> {
+    let path = format!("{}?{}", queue_path(input.vhost(), name), conditions(input));
+    let answer = session.client.call(Method::DELETE, &path, Bytes::new())?;
+    match answer.status {
+        404 => Ok("gone".into()),
+        400 => Ok(answer.reason().into()),
+        _ => good(answer).map(|_| "deleted".into()),
+    }
 }
 
 /// A match that takes too many steps is none: nothing is deleted by it.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cluster;
+mod one_by_one;
 mod other_servers;
 mod rabbitmq_conf;
 mod refusals;
