@@ -182,7 +182,10 @@ impl App {
                 self.is_paused = !self.is_paused;
                 return Step::Ask;
             }
-            KeyCode::Char('+') => self.interval = (self.interval * 2).min(Duration::from_secs(64)),
+            KeyCode::Char('+') => {
+                self.interval = (self.interval * 2).min(Duration::from_secs(64));
+                return Step::Ask;
+            }
             KeyCode::Char('-') => {
                 self.interval = (self.interval / 2).max(Duration::from_millis(500));
                 return Step::Ask;

@@ -76,6 +76,15 @@ fn rows_are_walked_through_across_pages() {
 }
 
 #[test]
+fn another_interval_counts_at_once() {
+    let mut app = app();
+    assert_eq!(press(&mut app, KeyCode::Char('+')), Step::Ask);
+    assert_eq!(app.interval, Duration::from_secs(4));
+    assert_eq!(press(&mut app, KeyCode::Char('-')), Step::Ask);
+    assert_eq!(app.interval, Duration::from_secs(2));
+}
+
+#[test]
 fn a_page_that_is_gone_is_not_asked_for_again() {
     let mut app = app();
     app.ask.page = 5;
