@@ -93,9 +93,16 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     Ok(Output::Nothing)
 }
 
+/// Names of what the process has open.
+const DESCRIPTORS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
+
 /// Writes a file that only its owner can read, as hashes of passwords are in it. What was there before stays
 /// until all of it is written, and lends it nothing of who may read it.
 fn write_secret(file: &Path, document: &[u8]) -> io::Result<()> {
+    if DESCRIPTORS.iter().any(|one| file.starts_with(one)) {
+        // What leads there may be a file, to which others write too.
+        return OpenOptions::new().append(true).open(file)?.write_all(document);
+    }
     // A link stays, and leads to the new file.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if file.metadata().is_ok_and(|there| !there.is_file()) {
@@ -246,5 +253,25 @@ fn read(from: Option<&str>) -> Result<Vec<u8>, Failure> {
             ),
         )),
         false => Ok(document),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    #[test]
+    fn what_is_open_for_others_to_write_to_is_written_to_and_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("all.json");
+        std::fs::write(&path, "before\n").expect("a file");
+        let opened = OpenOptions::new().append(true).open(&path).expect("a file");
+        let name = format!("/dev/fd/{}", opened.as_raw_fd());
+        write_secret(Path::new(&name), b"{}\n").expect("written");
+        assert_eq!(std::fs::read_to_string(&path).expect("a file"), "before\n{}\n");
+        // By its own name it is replaced.
+        write_secret(&path, b"{}\n").expect("written");
+        assert_eq!(std::fs::read_to_string(&path).expect("a file"), "{}\n");
     }
 }
