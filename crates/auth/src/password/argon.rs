@@ -84,7 +84,8 @@ impl CustomizedPasswordHasher<PasswordHash> for Hasher {
         params: Params,
     ) -> password_hash::Result<PasswordHash> {
         let algorithm = algorithm.map(Algorithm::try_from).transpose()?.unwrap_or_default();
-        let version = version.map(Version::try_from).transpose()?.unwrap_or_default();
+        // PHC's text format: the version is left out where it is the first.
+        let version = version.map_or(Ok(Version::V0x10), Version::try_from)?;
         Hasher { algorithm, version, params }.hash_password_with_salt(password, salt)
     }
 }
@@ -121,6 +122,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, String> {
     let is_whole = hash.hash.is_some() && hash.salt.is_some();
     if hash.algorithm.as_str() != "argon2id" || !is_whole {
         return Err(wrong());
+    }
+    if let Some(version) = hash.version {
+        Version::try_from(version).map_err(|_| wrong())?;
     }
     let params = Params::try_from(&hash).map_err(|_| wrong())?;
     if params.m_cost() > FOREIGN_MEMORY_KIB_MAX

@@ -1,5 +1,7 @@
 //! Password hashes.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use courser_auth::{Hashing, PASSWORD_BYTES_MAX, PasswordHash};
 
 /// Made by RabbitMQ's documented method: salt 908dc60a, password test12.
@@ -54,6 +56,17 @@ fn a_hash_of_argon2s_own_library_is_understood() {
     let hash = PasswordHash::decode(text, Some("argon2id")).expect("a hash");
     assert!(hash.verify(b"correct horse"));
     assert!(!hash.verify(b"correct horses"));
+}
+
+/// By the C library with version 0x10, which the text leaves out.
+#[test]
+fn an_argon2id_hash_without_a_version_is_of_the_first_one() {
+    let text = "$argon2id$m=1024,t=2,p=1$MDEyMzQ1Njc4OWFiY2RlZg$o9ny/yJ672p103gWmT7tJH1DmsaGqr7g";
+    let hash = PasswordHash::decode(&STANDARD.encode(text), Some("argon2id")).expect("a hash");
+    assert!(hash.verify(b"correct horse"));
+    assert!(!hash.verify(b"correct horses"));
+    let unknown = STANDARD.encode(text.replace("$m=", "$v=20$m="));
+    assert!(PasswordHash::decode(&unknown, Some("argon2id")).is_err(), "no such version");
 }
 
 #[test]
