@@ -348,7 +348,13 @@ impl Front {
                         // They have descriptors still.
                         self.places.until_few_leave().await;
                     }
-                    match self.dial(node, &note).await {
+                    let dialled = tokio::select! {
+                        biased;
+                        dialled = self.dial(node, &note) => dialled,
+                        // It may be gone, and another one lead meanwhile.
+                        () = group.serves_no_more(node) => Err(io::ErrorKind::Interrupted.into()),
+                    };
+                    match dialled {
                         Ok(tunnel) => return Ok(Way::There(node, tunnel)),
                         Err(error) => {
                             let why = format!("the node that leads can't be reached: {error}");
@@ -387,3 +393,6 @@ pub(super) fn pipe_to(service: Arc<Service>, note: Note) -> RelayStream {
     tokio::spawn(serve_note_http(service, own, note));
     Box::new(other)
 }
+
+#[cfg(test)]
+mod tests;
