@@ -231,14 +231,9 @@ impl Front {
 impl Members {
     /// Whether a node besides this one is there and not drained.
     pub(super) fn another_takes_clients(&self, status: &Status, node: &Node) -> bool {
-        let others = status.members.voters.iter().filter(|id| **id != node.id);
-        let mut there = others.filter(|id| self.is_connected(**id));
-        there.any(|id| {
-            let other = self.roster.node(*id);
-            other.is_some_and(|other| {
-                self.ask(&other, &Question::Drained).is_ok_and(|said| said.is_empty())
-            })
-        })
+        let others = status.members.voters.iter().copied().filter(|id| *id != node.id);
+        let there = others.filter(|id| self.is_connected(*id)).collect();
+        self.first_of(there, &Question::Drained, str::is_empty).is_some()
     }
 }
 

@@ -218,6 +218,26 @@ impl Members {
         asking.join_all().await.into_iter().flatten().collect()
     }
 
+    /// The first of some nodes, of which this one may be one, that answers as is wanted. All are asked at once: one that says
+    /// nothing keeps no other waiting for longer than each may take.
+    pub(super) fn first_of(
+        &self,
+        ids: Vec<NodeId>,
+        question: &Question,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Option<NodeId> {
+        critical::assert_outside("other nodes are asked");
+        let own = self.endpoint.about();
+        let others = ids.iter().filter(|id| **id != own.node);
+        let others = others.filter_map(|id| self.roster.node(*id)).collect();
+        let answers: Vec<(Node, String)> = self.runtime.block_on(self.ask_each(others, question));
+        let is_good = |id: &NodeId| match *id == own.node {
+            true => self.ask(&own.node(), question).is_ok_and(|said| is_wanted(&said)),
+            false => answers.iter().any(|(node, said)| node.id == *id && is_wanted(said)),
+        };
+        ids.iter().copied().find(is_good)
+    }
+
     /// Asks a member, or this node itself.
     pub(super) fn ask(&self, node: &Node, question: &Question) -> Result<String, ClusterError> {
         critical::assert_outside("another node is asked");

@@ -92,9 +92,9 @@ impl Members {
             Some(name) => self.would_lead(number, &status, name)?,
             None => {
                 let voters = status.members.voters.iter().copied();
-                let mut others = voters.filter(|node| Some(*node) != status.leader);
-                let next =
-                    others.find(|node| self.would_lead(number, &status, &self.name(*node)).is_ok());
+                let others = voters.filter(|node| Some(*node) != status.leader);
+                let question = Question::Lead { group: Some(number) };
+                let next = self.first_of(others.collect(), &question, |said| said == "true");
                 let no_other = || ClusterError::Unavailable("no other node could lead now".into());
                 next.ok_or_else(no_other)?
             }

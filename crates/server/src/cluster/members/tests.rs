@@ -1,5 +1,6 @@
 //! Members that are connected and take no part, and nodes that are added when it does not fit.
 
+mod asked;
 mod changed;
 
 use super::super::definitions::TOLD_AFTER;
