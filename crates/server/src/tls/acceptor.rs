@@ -1,13 +1,13 @@
 //! Handshakes, each with the newest certificates.
 
-use super::identity::{self, TlsError};
+use super::facts::RevocationList;
+use super::identity::{self, Loaded, TlsError};
 use super::peer::client_of;
 use super::stream::{ReadAhead, TlsStream};
 use super::watch::FromFiles;
 use crate::config::Tls;
 use arc_swap::ArcSwap;
 use courser_management::{Certificate, ClientTls};
-use rustls::ServerConfig;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,16 +15,11 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// What new connections are met with.
-struct Current {
-    config: Arc<ServerConfig>,
-    certificates: Vec<Certificate>,
-}
-
 /// Makes a TLS connection of a TCP one.
 pub(crate) struct Acceptor {
     settings: Tls,
-    current: ArcSwap<Current>,
+    /// What new connections are met with.
+    current: ArcSwap<Loaded>,
 }
 
 impl Acceptor {
@@ -33,7 +28,7 @@ impl Acceptor {
     /// # Errors
     /// What is wrong with them.
     pub fn new(settings: &Tls) -> Result<Self, TlsError> {
-        let current = ArcSwap::from_pointee(read(settings)?);
+        let current = ArcSwap::from_pointee(identity::load(settings)?);
         Ok(Acceptor { settings: settings.clone(), current })
     }
 
@@ -63,16 +58,15 @@ impl FromFiles for Acceptor {
     }
 
     fn reload(&self) -> Result<(), TlsError> {
-        self.current.store(Arc::new(read(&self.settings)?));
+        self.current.store(Arc::new(identity::load(&self.settings)?));
         Ok(())
     }
 
     fn in_use(&self) -> Vec<Certificate> {
         self.current.load().certificates.clone()
     }
-}
 
-fn read(settings: &Tls) -> Result<Current, TlsError> {
-    let (config, certificates) = identity::load(settings)?;
-    Ok(Current { config: Arc::new(config), certificates })
+    fn lists(&self) -> Vec<RevocationList> {
+        self.current.load().lists.clone()
+    }
 }

@@ -1,10 +1,35 @@
-//! What an operator wants to know of a certificate.
+//! What an operator wants to know of a certificate, and of a revocation list.
 
 use super::identity::{Named, TlsError};
 use super::peer::{alternative_names, rfc4514};
 use courser_management::{Certificate, CertificateUse};
-use rustls::pki_types::CertificateDer;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer};
+use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate};
+
+/// A list of certificates that are revoked, in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RevocationList {
+    /// Its file.
+    pub path: String,
+    /// The authority that has revoked them.
+    pub issuer: String,
+    /// When it expires, in seconds since 1970.
+    pub not_after_s: i64,
+}
+
+/// What is in a revocation list of a file; nothing if it is of a form that only handshakes understand.
+pub(crate) fn of_list(
+    file: Named<'_>,
+    der: &CertificateRevocationListDer<'_>,
+) -> Option<RevocationList> {
+    let (_, parsed) = CertificateRevocationList::from_der(der).ok()?;
+    Some(RevocationList {
+        path: file.path.display().to_string(),
+        issuer: rfc4514(parsed.issuer()),
+        // Handshakes take no list without.
+        not_after_s: parsed.next_update()?.timestamp(),
+    })
+}
 
 /// What is in a certificate of a file, and what it is for.
 ///

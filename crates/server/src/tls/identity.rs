@@ -1,6 +1,6 @@
 //! Certificates, keys, authorities and revocation lists: from their PEM files to what rustls needs.
 
-use super::facts;
+use super::facts::{self, RevocationList};
 use crate::config::{ClientCertificates, Tls};
 use courser_management::{Certificate, CertificateUse};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -65,11 +65,18 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Everything that the files of `settings` say, ready for handshakes.
+/// Everything that files say, ready for handshakes.
+pub(crate) struct Loaded {
+    pub config: Arc<ServerConfig>,
+    pub certificates: Vec<Certificate>,
+    pub lists: Vec<RevocationList>,
+}
+
+/// What the files of `settings` say.
 ///
 /// # Errors
 /// The first file that is unreadable or wrong, by name.
-pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), TlsError> {
+pub(crate) fn load(settings: &Tls) -> Result<Loaded, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut shown = Vec::new();
     let mut load = |section: &str, certificate: &Path, key: &Path, hosts: &[String]| {
@@ -87,7 +94,7 @@ pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), T
         let names = host.names.iter().map(|name| name.to_ascii_lowercase());
         hosts.extend(names.map(|name| (name, Arc::clone(&pair))));
     }
-    let (verifier, authorities) = client_verifier(settings, &provider)?;
+    let (verifier, authorities, lists) = client_verifier(settings, &provider)?;
     for authority in &authorities {
         let purpose = CertificateUse::ClientAuthority;
         shown.push(facts::of(client_ca(settings), authority, purpose, &[])?);
@@ -98,7 +105,7 @@ pub(crate) fn load(settings: &Tls) -> Result<(ServerConfig, Vec<Certificate>), T
         .map_err(|error| Named::new("tls.min_version", &settings.certificate).wrong(error))?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(ByHost { usual, hosts }));
-    Ok((config, shown))
+    Ok(Loaded { config: Arc::new(config), certificates: shown, lists })
 }
 
 /// All files that `settings` name.
@@ -180,13 +187,12 @@ fn private_key(file: Named<'_>) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
-/// What checks the certificates of clients, and the authorities that it trusts.
-fn client_verifier(
-    settings: &Tls,
-    provider: &Arc<CryptoProvider>,
-) -> Result<(Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>), TlsError> {
+/// What checks the certificates of clients, the authorities that it trusts, and the lists of what they have revoked.
+type Verifier = (Arc<dyn ClientCertVerifier>, Vec<CertificateDer<'static>>, Vec<RevocationList>);
+
+fn client_verifier(settings: &Tls, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
     if settings.client_certificates == ClientCertificates::None {
-        return Ok((WebPkiClientVerifier::no_client_auth(), Vec::new()));
+        return Ok((WebPkiClientVerifier::no_client_auth(), Vec::new(), Vec::new()));
     }
     let file = client_ca(settings);
     let mut roots = RootCertStore::empty();
@@ -195,8 +201,12 @@ fn client_verifier(
         roots.add(authority.clone()).map_err(|error| file.unusable(&error))?;
     }
     let mut crls: Vec<CertificateRevocationListDer<'static>> = Vec::new();
+    let mut lists = Vec::new();
     for path in &settings.crls {
-        crls.extend(pem_items(Named::new("tls.crls", path), "certificate revocation list")?);
+        let file = Named::new("tls.crls", path);
+        let of_file = pem_items(file, "certificate revocation list")?;
+        lists.extend(of_file.iter().filter_map(|list| facts::of_list(file, list)));
+        crls.extend(of_file);
     }
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
     // Fails closed: with lists, a certificate of an authority without one is refused, and so is
@@ -211,7 +221,7 @@ fn client_verifier(
     };
     let broken = settings.crls.first().map_or(file, |path| Named::new("tls.crls", path));
     let verifier = builder.build().map_err(|error| broken.wrong(error))?;
-    Ok((verifier, authorities))
+    Ok((verifier, authorities, lists))
 }
 
 /// Chooses the certificate by the name that the client asks for.

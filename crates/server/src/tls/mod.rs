@@ -2,7 +2,7 @@
 //! runs, and what a connection knows of its client.
 //!
 //! - [`identity`]: what is read from the files, and what is wrong with them.
-//! - [`facts`]: what an operator wants to know of a certificate.
+//! - [`facts`]: what an operator wants to know of a certificate, and of a revocation list.
 //! - [`acceptor`]: handshakes, with the newest certificates that could be read.
 //! - [`watch`]: looks whether the files have changed.
 //! - [`peer`]: the client's certificate, and the user name in it.

@@ -1,7 +1,12 @@
-use super::{Acceptor, TlsStream};
-use crate::config::Tls;
+use super::{Acceptor, FromFiles as _, TlsStream};
+use crate::config::{ClientCertificates, Tls};
 use crate::driver::ClientStream;
 use courser_management::ClientTls;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
+    DistinguishedName, DnType, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, SerialNumber,
+    date_time_ymd,
+};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use std::future::poll_fn;
@@ -79,4 +84,43 @@ async fn what_a_client_takes_of_what_is_encrypted_already_is_known_before_it_has
         tokio::task::yield_now().await;
     }
     assert_eq!(tls.taken.load(Ordering::Relaxed), stream.passed_on());
+}
+
+#[test]
+fn when_a_revocation_list_expires_is_known() {
+    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    authority.distinguished_name = DistinguishedName::new();
+    authority.distinguished_name.push(DnType::CommonName, "clients");
+    let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"));
+    let issuer = issuer.expect("an authority");
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2025, 1, 1),
+        next_update: date_time_ymd(2124, 1, 1),
+        crl_number: SerialNumber::from(1),
+        issuing_distribution_point: None,
+        revoked_certs: Vec::new(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    let list = list.signed_by(&issuer).expect("a list").pem().expect("PEM");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let settings = Tls {
+        certificate: file("certificate", issued.cert.pem()),
+        key: file("key", issued.signing_key.serialize_pem()),
+        client_ca: file("authority", issuer.pem()),
+        client_certificates: ClientCertificates::Required,
+        crls: vec![file("list", list)],
+        ..Tls::default()
+    };
+    let lists = Acceptor::new(&settings).expect("good files").lists();
+    let [list] = &lists[..] else { panic!("{lists:?}") };
+    assert_eq!((&*list.issuer, list.not_after_s), ("CN=clients", 4_859_740_800));
+    assert_eq!(list.path, settings.crls[0].display().to_string());
 }

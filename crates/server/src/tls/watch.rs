@@ -1,5 +1,6 @@
-//! Looks whether certificates have been renewed, and warns of those that expire.
+//! Looks whether certificates and revocation lists have been renewed, and warns of those that expire.
 
+use super::facts::RevocationList;
 use super::identity::TlsError;
 use crate::notices::Notices;
 use crate::service::stopped;
@@ -13,6 +14,8 @@ use tokio::sync::{Notify, watch};
 const WATCH_INTERVAL: Duration = Duration::from_secs(10);
 /// A certificate that expires sooner than this is warned of, once a day.
 const WARN_BEFORE_S: i64 = 30 * 24 * 3600;
+/// A revocation list is made anew far more often: one that expires sooner than this is warned of, at least once before.
+const WARN_OF_LIST_BEFORE_S: i64 = 2 * 24 * 3600;
 const WARN_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// What tells one state of a file from another.
@@ -31,6 +34,11 @@ pub(crate) trait FromFiles: Send + Sync {
 
     /// The certificates in use, and the authorities that are trusted.
     fn in_use(&self) -> Vec<Certificate>;
+
+    /// The lists of revoked certificates in use.
+    fn lists(&self) -> Vec<RevocationList> {
+        Vec::new()
+    }
 }
 
 /// Keeps certificates those of their files.
@@ -143,6 +151,28 @@ impl Certificates {
                 );
             }
         }
+        for (RevocationList { path, issuer, .. }, left_s) in self.expiring_lists(now_s) {
+            if left_s <= 0 {
+                tracing::error!(
+                    path,
+                    issuer,
+                    "the revocation list has expired: all certificates of its issuer are refused"
+                );
+            } else {
+                let hours = left_s / 3600;
+                tracing::warn!(path, issuer, hours, "the revocation list expires");
+            }
+        }
+    }
+
+    /// The lists that expire soon or have, and how many seconds they have left.
+    fn expiring_lists(&self, now_s: i64) -> Vec<(RevocationList, i64)> {
+        let lists = self.all.iter().flat_map(|one| one.lists());
+        let left = lists.map(|list| {
+            let left_s = list.not_after_s - now_s;
+            (list, left_s)
+        });
+        left.filter(|(_, left_s)| *left_s < WARN_OF_LIST_BEFORE_S).collect()
     }
 }
 
@@ -151,8 +181,9 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    /// Files of which this is known: how often they have been read, and when their revocation lists expire.
     #[derive(Default)]
-    struct Read(AtomicUsize);
+    struct Read(AtomicUsize, Vec<i64>);
 
     impl FromFiles for Read {
         fn files(&self) -> Vec<PathBuf> {
@@ -167,6 +198,30 @@ mod tests {
         fn in_use(&self) -> Vec<Certificate> {
             Vec::new()
         }
+
+        fn lists(&self) -> Vec<RevocationList> {
+            let list = |not_after_s: &i64| RevocationList {
+                path: "clients.crl".to_owned(),
+                issuer: "CN=clients".to_owned(),
+                not_after_s: *not_after_s,
+            };
+            self.1.iter().map(list).collect()
+        }
+    }
+
+    #[test]
+    fn revocation_lists_are_warned_of_at_least_once_before_they_expire() {
+        let now_s = 1_000_000_000;
+        let warns_s = WARN_INTERVAL.as_secs() as i64;
+        let ends_s = [now_s - 1, now_s, now_s + warns_s, now_s + 2 * warns_s, i64::MAX];
+        let files = Read(AtomicUsize::new(0), ends_s.to_vec());
+        let certificates = Certificates::new(vec![Arc::new(files)], &Arc::default());
+        let left_s = |now_s| {
+            let lists = certificates.expiring_lists(now_s).into_iter();
+            lists.map(|(_, left_s)| left_s).collect::<Vec<_>>()
+        };
+        assert_eq!(left_s(now_s), [-1, 0, warns_s]);
+        assert_eq!(left_s(now_s + warns_s)[3], warns_s);
     }
 
     #[tokio::test(start_paused = true)]
