@@ -5,7 +5,12 @@ mod system;
 
 pub use real::{GroupDisk, RealDisk};
 
-use std::{any::Any, io, path::Path, sync::Arc};
+use std::{
+    any::Any,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// A file's name and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +74,31 @@ pub trait DiskFile: Send + Sync {
     fn will_need(&self, offset: u64, len: u64);
     /// Says that what the system has of a range in memory is not needed, so that the next read asks the disk.
     fn forget(&self, offset: u64, len: u64);
+}
+
+/// Where what is taken out of a file, or all of it, goes: `PATH.bad`, or `PATH-2.bad` and so on where an earlier repair has
+/// left something under that name.
+pub(crate) fn aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {
+    free(disk, path, |nth| if nth == 1 { ".bad".to_owned() } else { format!("-{nth}.bad") })
+}
+
+/// The first path without a file that begins with `path`, whose end is what `ending` says for 1, 2 and so on.
+pub(crate) fn free(
+    disk: &dyn Disk,
+    path: &Path,
+    ending: impl Fn(usize) -> String,
+) -> io::Result<PathBuf> {
+    let mut nth = 1;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending(nth));
+        let found = PathBuf::from(name);
+        match disk.open(&found, OpenMode::Read) {
+            Ok(_) => nth += 1,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Reads until `out` is full or the file ends, and returns how much there was.

@@ -4,6 +4,7 @@ use super::{Found, Recovery, damaged, io_error};
 use crate::{
     Damage, Disk, Lsn, OpenError, OpenMode, Survived,
     checkpoint::{CheckpointReader, CheckpointWriter, FileError, Header, Table, copy},
+    disk::aside,
     format::{SEGMENT_HEADER_LEN, SegmentHeader, VERSION},
     names,
     recovery::{scan::Scanner, vote},
@@ -165,8 +166,7 @@ impl Recovery {
     pub(crate) fn settle_checkpoints(&mut self) -> Result<(), OpenError> {
         for name in self.unsound.drain(..) {
             let path = self.dir.join(&name);
-            let aside = self.dir.join(format!("{name}.bad"));
-            let renamed = self.disk.rename(&path, &aside);
+            let renamed = aside(&*self.disk, &path).and_then(|to| self.disk.rename(&path, &to));
             renamed.map_err(|error| io_error("set aside", &path, error))?;
         }
         if self.checkpoint.is_none() {

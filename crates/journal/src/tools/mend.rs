@@ -3,7 +3,7 @@
 use crate::{
     Damage, Disk, DiskFile, Lsn, OpenMode,
     checkpoint::{CheckpointReader, CheckpointWriter, Header, Table},
-    disk::{read_up_to, write_all},
+    disk::{aside, read_up_to, write_all},
     format::{
         FRAME_ALIGN, FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, SegmentHeader,
         lost_record, start_sum,
@@ -130,9 +130,7 @@ impl<'a> Mender<'a> {
     }
 
     fn set_aside(&self, path: &Path, why: &str) -> io::Result<Mended> {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".bad");
-        self.disk.rename(path, &PathBuf::from(aside))?;
+        self.disk.rename(path, &aside(self.disk, path)?)?;
         Ok(Mended::whole(format!("set aside, as {why}")))
     }
 
@@ -246,8 +244,9 @@ impl<'a> Mender<'a> {
     /// Copies a range of a file to one beside it.
     fn keep(&self, path: &Path, file: &dyn DiskFile, offset: u64, len: u64) -> io::Result<()> {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{offset}.bad"));
-        let copy = self.disk.open(&PathBuf::from(name), OpenMode::Create)?;
+        name.push(format!(".{offset}"));
+        let copy = aside(self.disk, &PathBuf::from(name))?;
+        let copy = self.disk.open(&copy, OpenMode::Create)?;
         let mut octets = vec![0; COPY_BYTES.min(len) as usize];
         let mut done = 0;
         while done < len {

@@ -3,7 +3,7 @@
 use crate::{
     Disk, OpenMode,
     checkpoint::CheckpointReader,
-    disk::read_up_to,
+    disk::{aside, free, read_up_to},
     format::{SEGMENT_HEADER_USED, SegmentHeader},
     names::{self, Named},
     recovery::vote,
@@ -26,12 +26,14 @@ pub fn put_back(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<String>> {
     }
     let Some(id) = vote(None, found.iter().map(|(_, id, _)| *id)) else { return Ok(Vec::new()) };
     found.retain(|(name, of, own)| *of == id && name != own);
+    let mut all_moved = Vec::new();
     for (name, ..) in &found {
-        disk.rename(&dir.join(name), &dir.join(format!("{name}.moved")))?;
+        let moved = free(disk, &dir.join(name), |nth| ".moved".repeat(nth))?;
+        disk.rename(&dir.join(name), &moved)?;
+        all_moved.push(moved);
     }
     let mut done = Vec::new();
-    for (name, _, own) in &found {
-        let moved = dir.join(format!("{name}.moved"));
+    for ((name, _, own), moved) in found.iter().zip(&all_moved) {
         let own_path = dir.join(own);
         let owner = match disk.open(&own_path, OpenMode::Read) {
             Ok(_) => identify(disk, &own_path)?.filter(|(of, is)| *of == id && is == own),
@@ -39,13 +41,13 @@ pub fn put_back(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<String>> {
             Err(error) => return Err(error),
         };
         if owner.is_some() {
-            disk.rename(&moved, &dir.join(format!("{name}.bad")))?;
+            disk.rename(moved, &aside(disk, &dir.join(name))?)?;
             done.push(format!("{name}: set aside, as it is a copy of {own}"));
         } else {
             if disk.open(&own_path, OpenMode::Read).is_ok() {
-                disk.rename(&own_path, &dir.join(format!("{own}.bad")))?;
+                disk.rename(&own_path, &aside(disk, &own_path)?)?;
             }
-            disk.rename(&moved, &own_path)?;
+            disk.rename(moved, &own_path)?;
             done.push(format!("{name}: is {own}, and has that name again"));
         }
     }

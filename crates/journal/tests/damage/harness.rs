@@ -133,6 +133,41 @@ impl Sample {
         disk
     }
 
+    /// Repairs a copy of the journal that is harmed, and again one with what the first repair has set aside already there: both
+    /// times all of it is kept. In the files of these `names` is nothing that belongs there.
+    pub fn check_kept(&self, harms: &[Harm], names: &[&str]) {
+        let repaired = |kept: &[(PathBuf, Vec<u8>)]| {
+            let disk = self.harmed(harms);
+            for name in names {
+                disk.put(&PathBuf::from(DIR).join(name), &[1; 5000]);
+            }
+            kept.iter().for_each(|(path, contents)| disk.put(path, contents));
+            repair(&PathBuf::from(DIR), Arc::new(disk.clone()), &mut Vec::new()).unwrap();
+            disk
+        };
+        let is_aside = |path: &PathBuf| path.extension().is_some_and(|end| end == "bad");
+        let once = repaired(&[]);
+        let aside: Vec<PathBuf> = once.names().into_iter().filter(is_aside).collect();
+        assert!(!aside.is_empty(), "nothing is set aside after {harms:?} {names:?}");
+        let earlier = |path: &PathBuf| (path.clone(), path.to_string_lossy().as_bytes().to_vec());
+        let earlier: Vec<(PathBuf, Vec<u8>)> = aside.iter().map(earlier).collect();
+        let twice = repaired(&earlier);
+        for (path, contents) in earlier {
+            assert!(twice.contents(&path) == Some(contents), "{}", path.display());
+            let new = path.with_extension("").to_string_lossy().into_owned() + "-2.bad";
+            let new = PathBuf::from(new);
+            assert!(twice.contents(&new) == once.contents(&path), "{}", new.display());
+        }
+    }
+
+    /// The places of all files of a kind, in the order of their names.
+    pub fn files(&self, kind: &str) -> Vec<u8> {
+        let files = self.files.iter().enumerate();
+        let of_kind =
+            files.filter(|(_, (path, _))| path.extension().is_some_and(|end| end == kind));
+        of_kind.map(|(place, _)| place as u8).collect()
+    }
+
     /// Opens and replays. Whatever is found was appended, where it was appended.
     fn read(&self, disk: &FakeDisk) -> Result<Outcome, OpenError> {
         let recovery = open(disk)?;

@@ -58,6 +58,20 @@ fn damage_anywhere_invents_nothing_and_can_be_repaired() {
 }
 
 #[test]
+fn a_repair_writes_nothing_over_what_an_earlier_one_has_set_aside() {
+    let sample = Sample::new();
+    let (segments, checkpoints) = (sample.files("log"), sample.files("checkpoint"));
+    let last = *segments.last().unwrap();
+    // A place in the log, a checkpoint, and what is a segment by its name only.
+    sample.check_kept(&[Harm::Fill { file: last, offset: 5000, len: 200, octet: 0xff }], &[]);
+    sample.check_kept(&[Harm::Flip { file: checkpoints[0], offset: 40, mask: 1 }], &[]);
+    sample.check_kept(&[], &["00000000ff000000.log"]);
+    // One under the name of another.
+    let (file, from) = (segments[0], segments[1]);
+    sample.check_kept(&[Harm::Copy { file, offset: 0, from, from_offset: 0, len: u32::MAX }], &[]);
+}
+
+#[test]
 fn no_flipped_bit_makes_a_record_disappear_in_silence() {
     let sample = Sample::new();
     let mut rng = Rng::new(number("COURSER_JOURNAL_SEED").unwrap_or(1));
