@@ -64,13 +64,21 @@ pub trait View: Sized {
 /// count a reference for each few hundred items; using it holds none.
 pub struct Listing<V: View> {
     groups: Vec<Group<V>>,
-    len: usize,
 }
 
 struct Group<V: View> {
     name: String,
     group: V::Group,
     items: Snapshot<V::Item>,
+    /// How many items there are up to its end.
+    end: usize,
+}
+
+impl<V: View<Item: Named>> Group<V> {
+    /// How many items are in front of it.
+    fn begin(&self) -> usize {
+        self.end - self.items.len()
+    }
 }
 
 impl PageRequest<'_> {
@@ -86,28 +94,35 @@ impl<V: View<Item: Named>> Listing<V> {
         groups: impl IntoIterator<Item = (String, V::Group, Snapshot<V::Item>)>,
     ) -> Self {
         let groups = groups.into_iter();
-        let groups: Vec<Group<V>> =
-            groups.map(|(name, group, items)| Group { name, group, items }).collect();
-        let len = groups.iter().map(|group| group.items.len()).sum();
-        Listing { groups, len }
+        let groups = groups.map(|(name, group, items)| Group { name, group, items, end: 0 });
+        Listing { groups: groups.collect() }.counted()
+    }
+
+    /// The same with the ends of its groups.
+    fn counted(mut self) -> Self {
+        let mut end = 0;
+        for group in &mut self.groups {
+            end += group.items.len();
+            group.end = end;
+        }
+        self
     }
 
     /// What is left of it with the vhosts that are wanted.
     #[must_use]
     pub fn within(mut self, mut is_wanted: impl FnMut(&str) -> bool) -> Self {
         self.groups.retain(|group| is_wanted(&group.name));
-        self.len = self.groups.iter().map(|group| group.items.len()).sum();
-        self
+        self.counted()
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.len
+        self.groups.last().map_or(0, |group| group.end)
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// All items, each made when its turn comes, so that a long list can be written as it is read.
@@ -126,10 +141,10 @@ impl<V: View<Item: Named>> Listing<V> {
     fn page_of_all(&self, request: &PageRequest<'_>) -> Page<V> {
         let first = self.rank(&request.start);
         let taken: Vec<_> = self.starting_at(first).take(request.limit.min(PAGE_MAX)).collect();
-        let is_last = first + taken.len() >= self.len;
+        let is_last = first + taken.len() >= self.len();
         let next = taken.last().filter(|_| !is_last).map(|(group, item)| behind(group, item));
         let items = taken.iter().map(|(group, item)| V::view(&group.group, item)).collect();
-        Page { items, total: self.len, filtered: self.len, next }
+        Page { items, total: self.len(), filtered: self.len(), next }
     }
 
     fn page_of_some(&self, request: &PageRequest<'_>, filter: &dyn Fn(&str) -> bool) -> Page<V> {
@@ -158,7 +173,7 @@ impl<V: View<Item: Named>> Listing<V> {
         }
         let next = taken.last().filter(|_| more).map(|(group, item)| behind(group, item));
         let items = taken.iter().map(|(group, item)| V::view(&group.group, item)).collect();
-        Page { items, total: self.len, filtered, next }
+        Page { items, total: self.len(), filtered, next }
     }
 
     /// A part of the list in another order than its own: that of a key, which is made of every item that
@@ -178,7 +193,7 @@ impl<V: View<Item: Named>> Listing<V> {
         let (filtered, keys) = self.ranks_by_key(request.filter, end, is_reversed, key);
         let items = keys.iter().skip(first).filter_map(|(_, rank)| self.nth(*rank)).collect();
         let next = (end < filtered).then_some(Start::Rank(end));
-        Page { items, total: self.len, filtered, next }
+        Page { items, total: self.len(), filtered, next }
     }
 
     /// The first `most` items in such an order, as the key and the rank of each, and how many have a key at all.
@@ -189,7 +204,7 @@ impl<V: View<Item: Named>> Listing<V> {
         is_reversed: bool,
         mut key: impl FnMut(&V::Group, &V::Item) -> Option<K>,
     ) -> (usize, Keyed<K>) {
-        let mut keys: Keyed<K> = Vec::with_capacity(self.len);
+        let mut keys: Keyed<K> = Vec::with_capacity(self.len());
         for (rank, (group, item)) in self.starting_at(0).enumerate() {
             let is_wanted =
                 |filter: &dyn Fn(&str) -> bool| filter(&String::from_utf8_lossy(item.name()));
@@ -232,21 +247,16 @@ impl<V: View<Item: Named>> Listing<V> {
             Start::After { vhost, name } => (vhost, name),
         };
         let at = self.groups.partition_point(|group| group.name < *vhost);
-        let before: usize = self.groups[..at].iter().map(|group| group.items.len()).sum();
-        let within = self.groups.get(at).filter(|group| group.name == *vhost);
-        before + within.map_or(0, |group| group.items.rank_after(name))
+        let Some(group) = self.groups.get(at) else { return self.len() };
+        let is_within = group.name == *vhost;
+        group.begin() + if is_within { group.items.rank_after(name) } else { 0 }
     }
 
     fn starting_at(&self, rank: usize) -> impl Iterator<Item = (&Group<V>, &Arc<V::Item>)> {
-        let (mut at, mut left) = (0, rank);
-        while let Some(group) = self.groups.get(at)
-            && left >= group.items.len()
-        {
-            left -= group.items.len();
-            at += 1;
-        }
-        self.groups[at..].iter().enumerate().flat_map(move |(nth, group)| {
-            let first = if nth == 0 { left } else { 0 };
+        // Rows are looked up one by one: not from the first vhost on for each.
+        let at = self.groups.partition_point(|group| group.end <= rank);
+        self.groups[at..].iter().flat_map(move |group| {
+            let first = rank.saturating_sub(group.begin());
             group.items.starting_at(first).map(move |item| (group, item))
         })
     }
@@ -259,6 +269,6 @@ fn behind<V: View<Item: Named>>(group: &Group<V>, item: &Arc<V::Item>) -> Start 
 
 impl<V: View> fmt::Debug for Listing<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listing").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Listing").field("groups", &self.groups.len()).finish_non_exhaustive()
     }
 }

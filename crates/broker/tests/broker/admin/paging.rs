@@ -107,6 +107,39 @@ fn the_last_page_of_many_queues_costs_what_the_first_one_costs() {
     );
 }
 
+/// A list is written row by row, and each row is looked up by its rank.
+#[test]
+fn a_row_of_the_last_of_many_vhosts_costs_what_one_of_the_first_costs() {
+    const VHOSTS: usize = 1000;
+    let world = World::new();
+    let admin = world.broker.admin();
+    for nth in 1..VHOSTS {
+        world.broker.define_vhost(&format!("v{nth:03}"), Default::default()).expect("a vhost");
+    }
+    let listing = admin.exchanges(None).expect("all vhosts");
+    let of_each = listing.len() / VHOSTS;
+    let vhost_at = |rank: usize| listing.nth(rank).map(|exchange| exchange.vhost);
+    assert_eq!(vhost_at(of_each - 1).as_deref(), Some("/"));
+    assert_eq!(vhost_at(of_each).as_deref(), Some("v001"));
+    assert_eq!(vhost_at(listing.len() - 1).as_deref(), Some("v999"));
+    assert_eq!(vhost_at(listing.len()), None);
+    let time_of = |first: usize| {
+        // The best of many: other work on the machine makes any one of them slow.
+        let best = (0..50).map(|_| {
+            let started = processor_time();
+            let rows = (first..first + 100).filter_map(|rank| listing.nth(rank)).count();
+            assert_eq!(rows, 100);
+            processor_time() - started
+        });
+        best.min().unwrap_or_default()
+    };
+    let (first, last) = (time_of(0), time_of(listing.len() - 100));
+    assert!(
+        last < first * 3 + Duration::from_micros(200),
+        "first rows {first:?}, last rows {last:?}"
+    );
+}
+
 #[test]
 fn a_list_can_be_cut_down_to_vhosts() {
     let world = world_with(3);
