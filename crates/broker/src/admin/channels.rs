@@ -116,13 +116,35 @@ impl ChannelView {
 
 /// The consumers of a queue. The queue says which there are; each one's channel is asked afterwards, when its turn comes.
 pub(super) fn of_queue(queue: &Arc<Queue>) -> impl Iterator<Item = ConsumerView> {
-    queue.consumer_standings().into_iter().filter_map(move |standing| {
-        let mut state = standing.outbox.lock();
-        let channel = state.channel(standing.channel)?;
-        // It may have gone in between, and another one be in its place.
-        let slot = channel.slot(standing.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))?;
-        ConsumerView::of(&standing, slot)
+    queue.consumer_standings().into_iter().filter_map(move |standing| seen(&standing, queue))
+}
+
+/// The consumers on a channel, whatever others their queues have. The channel says which there are; each one's queue is asked
+/// afterwards, when its turn comes.
+pub(super) fn of_channel(outbox: &Arc<Outbox>, number: u16) -> impl Iterator<Item = ConsumerView> {
+    let mut consumers = Vec::new();
+    if let Some(channel) = outbox.lock().channel(number) {
+        consumers.extend(channel.consumers().filter_map(|slot| {
+            let index = channel.find_consumer(slot.consumer_tag.as_ref()?.as_bytes())?;
+            Some((Arc::clone(&slot.queue), slot.consumer_key, index))
+        }));
+    }
+    consumers.into_iter().filter_map(move |(queue, key, slot)| {
+        let standing = queue.consumer_standing(key)?;
+        // One that has only just come to its channel is not in its queue yet, and has no key.
+        let is_it = Arc::ptr_eq(&standing.outbox, outbox)
+            && (standing.channel, standing.slot) == (number, slot);
+        is_it.then(|| seen(&standing, &queue)).flatten()
     })
+}
+
+/// A consumer, unless it has gone.
+fn seen(standing: &ConsumerStanding, queue: &Arc<Queue>) -> Option<ConsumerView> {
+    let mut state = standing.outbox.lock();
+    let channel = state.channel(standing.channel)?;
+    // It may have gone in between, and another one be in its place.
+    let slot = channel.slot(standing.slot).filter(|slot| Arc::ptr_eq(&slot.queue, queue))?;
+    ConsumerView::of(standing, slot)
 }
 
 impl ConsumerView {

@@ -157,6 +157,20 @@ impl Admin {
         Ok(())
     }
 
+    /// Calls `each` with the consumers on a channel, one after the other.
+    ///
+    /// # Errors
+    /// When there is no connection of this name.
+    pub fn for_each_consumer_on(
+        &self,
+        connection: &str,
+        channel: u16,
+        each: &mut dyn FnMut(ConsumerView),
+    ) -> Result<(), Fault> {
+        channels::of_channel(&self.known_connection(connection)?, channel).for_each(each);
+        Ok(())
+    }
+
     /// Calls `each` with the consumers of a vhost, or all, by vhost and queue.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 
 use super::handed_out::Receiver;
 use super::single_active::SingleActive;
-use super::{NewConsumer, Queue};
+use super::{NewConsumer, Queue, State};
 use crate::outbox::wire::WireBuffer;
 use crate::outbox::{Outbox, Until};
 use crate::wakes::Wakes;
@@ -54,24 +54,33 @@ impl Queue {
     /// Its consumers, in no particular order.
     pub(crate) fn consumer_standings(&self) -> Vec<ConsumerStanding> {
         let state = self.state.lock();
-        let timeout_ms = state.traits.as_ref().and_then(|traits| traits.consumer_timeout_ms);
+        let keys = 0..state.consumers.all.len() as u32;
+        keys.filter_map(|key| ConsumerStanding::of(&state, key)).collect()
+    }
+
+    /// Its consumer with this key.
+    pub(crate) fn consumer_standing(&self, key: u32) -> Option<ConsumerStanding> {
+        ConsumerStanding::of(&self.state.lock(), key)
+    }
+}
+
+impl ConsumerStanding {
+    fn of(state: &State, key: u32) -> Option<Self> {
+        work::count(1);
         let consumers = &state.consumers;
-        let all = consumers.all.iter().enumerate();
-        let standings = all.filter_map(|(key, consumer)| {
-            let consumer = consumer.as_ref()?;
-            Some(ConsumerStanding {
-                outbox: Arc::clone(&consumer.outbox),
-                channel: consumer.channel,
-                slot: consumer.slot,
-                no_ack: consumer.no_ack,
-                priority: consumer.priority,
-                own_timeout_ms: consumer.timeout_ms,
-                timeout_ms: consumer.timeout_ms.or(timeout_ms),
-                exclusive: consumers.exclusive == Some(key as u32),
-                active: consumer.place != Place::Waiting,
-            })
-        });
-        standings.collect()
+        let consumer = consumers.get(key)?;
+        let timeout_ms = state.traits.as_ref().and_then(|traits| traits.consumer_timeout_ms);
+        Some(ConsumerStanding {
+            outbox: Arc::clone(&consumer.outbox),
+            channel: consumer.channel,
+            slot: consumer.slot,
+            no_ack: consumer.no_ack,
+            priority: consumer.priority,
+            own_timeout_ms: consumer.timeout_ms,
+            timeout_ms: consumer.timeout_ms.or(timeout_ms),
+            exclusive: consumers.exclusive == Some(key),
+            active: consumer.place != Place::Waiting,
+        })
     }
 }
 

@@ -75,10 +75,8 @@ fn channel(call: &Call) -> Outcome {
     let mut fields = Fields::new(&call.columns());
     renderer(call)?(&channel, &mut fields);
     let mut own = Vec::new();
-    call.admin().for_each_consumer(Some(&channel.vhost), &mut |consumer| {
-        if consumer.connection == channel.connection && consumer.channel == channel.number {
-            consumers::add(call, &consumer, &mut own);
-        }
+    call.admin().for_each_consumer_on(&channel.connection, channel.number, &mut |consumer| {
+        consumers::add(call, &consumer, &mut own);
     })?;
     fields.put("consumer_details", own).put("publishes", json!([])).put("deliveries", json!([]));
     Ok(Reply::object(fields))

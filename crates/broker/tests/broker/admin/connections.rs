@@ -1,10 +1,10 @@
 //! Connections, channels and consumers, without sockets.
 
 use crate::frame_costs::cost;
-use crate::support::{Client, World, guest, owned, taken_bytes};
+use crate::support::{Client, World, guest, owned, short, taken_bytes};
 use courser_broker::admin::{ClientProperties, ConnectionDetails, Held, PageRequest};
-use courser_broker::{Batch, Identity, Limits};
-use courser_codec::{FieldTable, Table};
+use courser_broker::{Batch, Identity, Limits, steps};
+use courser_codec::{FieldTable, Table, basic};
 use std::sync::Weak;
 
 fn connect(world: &World, name: &str, user: &str, properties: FieldTable) -> Client {
@@ -182,6 +182,36 @@ fn consumers_are_listed_by_queue_with_what_they_have_not_acknowledged() {
         .map(|one| (one.queue.to_string(), one.tag.to_string(), one.ack_required, one.unacked))
         .collect();
     assert_eq!(shown, [("a".into(), tag_a, false, 0), ("b".into(), tag_b, true, 2)]);
+}
+
+#[test]
+fn the_consumers_of_a_channel_are_found_without_a_look_at_those_of_others() {
+    let world = World::new();
+    let mut others = connect(&world, "others", "guest", FieldTable::new());
+    others.declare("q");
+    (0..500).for_each(|_| _ = others.consume("q"));
+    let mut client = connect(&world, "one", "guest", FieldTable::new());
+    client.declare("mine");
+    client.open_channel(2);
+    let gone = client.consume("mine");
+    let mut expected = [client.consume("q"), client.consume_no_ack("mine")];
+    client.consume_on(2, basic::Consume { queue: short("q"), ..Default::default() });
+    client.cancel(&gone);
+    let (admin, mut of_vhost, mut own) = (world.broker.admin(), Vec::new(), Vec::new());
+    admin.for_each_consumer(Some("/"), &mut |one| of_vhost.push(one)).expect("the vhost");
+    of_vhost.retain(|one| one.connection == "one" && one.channel == 1);
+    let before = steps();
+    admin.for_each_consumer_on("one", 1, &mut |one| own.push(one)).expect("it is there");
+    let taken = steps() - before;
+    own.sort_by_key(|one| one.queue.to_string());
+    assert_eq!(own, of_vhost);
+    let mut tags: Vec<String> = own.iter().map(|one| one.tag.to_string()).collect();
+    (tags.sort(), expected.sort());
+    assert_eq!(tags, expected);
+    assert!(taken < 50, "{taken} steps beside 500 other consumers of its queue");
+    let none = &mut |one| panic!("{one:?}");
+    admin.for_each_consumer_on("one", 3, none).expect("the connection is there");
+    assert_eq!(admin.for_each_consumer_on("two", 1, none).expect_err("none").code, 404);
 }
 
 #[test]
