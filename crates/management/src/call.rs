@@ -149,29 +149,10 @@ impl Call {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a parameter of the query says `true`.
+    /// Whether a flag of the query says yes: `?flag` does as `?flag=true`. What is neither, and what only looks like one,
+    /// has been refused ([`taken::check_query`]).
     pub fn is_set(&self, name: &str) -> bool {
-        self.query(name) == Some("true")
-    }
-
-    /// Whether the parameter `dry_run` says that a request is only to be tried.
-    pub fn is_trial(&self) -> Result<bool, Refusal> {
-        self.holds_back("dry_run")
-    }
-
-    /// Whether a parameter says so that keeps a request from something, such as `if-empty`. What looks like it and is
-    /// not is refused: nothing is deleted by a mistyped word.
-    pub fn holds_back(&self, wanted: &str) -> Result<bool, Refusal> {
-        let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
-        let is_meant = |name: &str| plain(name) == plain(wanted);
-        match self.query.iter().find(|(name, _)| is_meant(name)) {
-            None => Ok(false),
-            Some((name, value)) => match (name == wanted, value.as_str()) {
-                (true, "true" | "") => Ok(true),
-                (true, "false") => Ok(false),
-                _ => Err(Refusal::bad_request(format!("{wanted} is either true or false"))),
-            },
-        }
+        matches!(self.query(name), Some("true" | ""))
     }
 
     /// Which members are wanted.

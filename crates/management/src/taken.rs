@@ -238,7 +238,8 @@ pub(crate) const OF_EVERY_GET: &[&str] = &[
     "pagination",
 ];
 
-/// Parameters of queries that say yes or no, in whichever query. Another value would count as no, and a mistyped yes be lost.
+/// Parameters of queries that say yes or no, in whichever query; without a value they say yes. Another value would count as no,
+/// and a mistyped yes be lost.
 pub(crate) const FLAGS: &[&str] = &[
     "use_regex",
     "sort_reverse",

@@ -95,7 +95,7 @@ fn target<'a>(arguments: &'a FieldTable, name: &str) -> Option<&'a [u8]> {
 fn delete_queue(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.bytes("queue"));
     check(call, Right::Configure, Resource::Queue(name))?;
-    let (if_unused, if_empty) = (call.holds_back("if-unused")?, call.holds_back("if-empty")?);
+    let (if_unused, if_empty) = (call.is_set("if-unused"), call.is_set("if-empty"));
     call.admin().delete_queue(vhost, name, if_unused, if_empty)?;
     Ok(Reply::done())
 }
@@ -146,6 +146,6 @@ fn put_exchange(call: &Call) -> Outcome {
 fn delete_exchange(call: &Call) -> Outcome {
     let (vhost, name) = (call.text("vhost")?, call.exchange("exchange"));
     check(call, Right::Configure, Resource::Exchange(name))?;
-    call.admin().delete_exchange(vhost, name, call.holds_back("if-unused")?)?;
+    call.admin().delete_exchange(vhost, name, call.is_set("if-unused"))?;
     Ok(Reply::done())
 }

@@ -50,7 +50,7 @@ fn export_vhost(call: &Call) -> Outcome {
 
 /// Hands a document out, on request as RabbitMQ can read all of it.
 fn exported_for(call: &Call, mut document: Value) -> Outcome {
-    if call.holds_back("for_rabbitmq")? {
+    if call.is_set("for_rabbitmq") {
         leave_out_foreign_hashes(&mut document);
     }
     exported(call, &document)
@@ -111,7 +111,7 @@ pub(crate) fn tell_plan(call: &Call, now: &Value) -> Outcome {
 
 fn imported(call: &Call, vhost: Option<&str>) -> Outcome {
     let file = definitions_file(call)?;
-    if call.is_trial()? {
+    if call.is_set("dry_run") {
         let now = match vhost {
             Some(vhost) => of_vhost(call.admin(), &call.api.settings.node, vhost)?,
             None => of_broker(&call.api)?,

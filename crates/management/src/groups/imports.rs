@@ -43,10 +43,9 @@ pub(super) async fn answered(
         return refusal(&refused);
     }
     let call = Arc::new(call);
-    let done = match call.is_trial() {
-        Ok(true) => tried(&call, answer).await,
-        Ok(false) => imported(&call, answer, &*groups).await,
-        Err(refused) => Err(refused),
+    let done = match call.is_set("dry_run") {
+        true => tried(&call, answer).await,
+        false => imported(&call, answer, &*groups).await,
     };
     done.unwrap_or_else(|refused| refusal(&refused))
 }

@@ -84,6 +84,57 @@ async fn flags_of_queries_are_either_true_or_false() {
 }
 
 #[tokio::test]
+async fn a_flag_without_a_value_says_yes() {
+    let broker = Broker::start().await;
+    for name in ["a1", "a2", "b"] {
+        let declared = broker.send("PUT", &format!("/api/queues/%2F/{name}"), "{}").await;
+        assert_eq!(declared.status, 201, "{name}");
+    }
+    let node = broker.get("/api/nodes").await.json()[0]["name"].clone();
+    let node = format!("/api/nodes/{}", node.as_str().expect("a name").replace('@', "%40"));
+    for (path, flag) in [
+        ("/api/queues?page=1&name=%5Ea.%24", "use_regex"),
+        ("/api/queues?sort=name&columns=name", "sort_reverse"),
+        ("/api/queues/%2F/b?", "disable_stats"),
+        ("/api/queues/%2F/b?disable_stats=true", "enable_queue_totals"),
+        (&node, "memory"),
+    ] {
+        let path = if path.contains('?') { path.to_owned() } else { format!("{path}?") };
+        let shape = async |flag: String| shape(&broker.get(&format!("{path}&{flag}")).await.json());
+        let yes = shape(format!("{flag}=true")).await;
+        assert_ne!(shape(format!("{flag}=false")).await, yes, "{path}&{flag} changes nothing");
+        for flag in [flag.to_owned(), format!("{flag}=")] {
+            assert_eq!(shape(flag.clone()).await, yes, "{path}&{flag}");
+        }
+    }
+    for flag in ["if-empty", "if-unused"] {
+        let deleted = broker.send("DELETE", &format!("/api/queues/%2F/b?{flag}"), "").await;
+        assert_eq!(deleted.status, 204, "{flag}: nothing is in it, and nothing consumes");
+        assert_eq!(broker.send("PUT", "/api/queues/%2F/b", "{}").await.status, 201);
+    }
+    let message = json!({ "routing_key": "b", "properties": {}, "payload": "x", "payload_encoding": "string" });
+    let publish = "/api/exchanges/%2F/amq.default/publish";
+    assert_eq!(broker.send("POST", publish, &message.to_string()).await.status, 200);
+    let kept = broker.send("DELETE", "/api/queues/%2F/b?if-empty", "").await;
+    assert_eq!(kept.status, 400, "it has a message: {kept:?}");
+    let trial = json!({ "queues": [{ "vhost": "/", "name": "new", "durable": true }] });
+    assert_eq!(import(&broker, "/api/definitions?dry_run", &trial).await.status, 200);
+    assert_eq!(broker.get("/api/queues/%2F/new").await.status, 404, "it was tried only");
+}
+
+/// What is in an answer, without the figures, which are never twice the same: the names of members, and texts.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), shape(value))).collect()
+        }
+        Value::Array(list) => list.iter().map(shape).collect(),
+        Value::String(_) => value.clone(),
+        _ => Value::Null,
+    }
+}
+
+#[tokio::test]
 async fn parameters_with_a_value_that_makes_no_sense_are_refused() {
     let broker = Broker::start().await;
     assert_eq!(broker.send("PUT", "/api/queues/%2F/queue", "{}").await.status, 201);
