@@ -3,7 +3,7 @@
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::json::{Fields, from_table};
-use crate::list::{Items, Place, paged};
+use crate::list::{Gathering, Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route};
@@ -43,13 +43,16 @@ fn operator_policies(call: &Call) -> Outcome {
 
 fn list(call: &Call, kind: PolicyKind) -> Outcome {
     let mut found: Vec<(String, Policy)> = Vec::new();
+    let mut gathering = Gathering::new(call)?;
     for vhost in call.vhosts()? {
         let policies = call.admin().policies(&vhost, kind)?;
-        found.extend(policies.into_iter().map(|policy| (vhost.clone(), policy)));
+        let named = policies.into_iter().map(|policy| (vhost.clone(), policy));
+        found.extend(named.take_while(|one| gathering.admits(one)));
     }
     found.sort_by_key(|(_, policy)| policy.priority);
     let named = Items::new(found, |(_, policy)| policy.name.clone())
         .placed(|(vhost, policy)| Place(policy.priority, vhost.clone()));
+    let named = named.in_room(gathering.finish()?);
     paged(call, named, |(_, (vhost, policy)), fields| render(vhost, policy, fields))
 }
 

@@ -134,8 +134,9 @@ fn known_vhost(call: &Call) -> Result<String, Refusal> {
 }
 
 fn list_permissions(call: &Call, is_wanted: impl Fn(&PermissionRow) -> bool) -> Outcome {
-    let rows = call.admin().accounts().permission_rows().filter(is_wanted).collect();
-    let named = Items::new(rows, |row: &PermissionRow| row.user.clone());
+    let accounts = call.admin().accounts();
+    let rows = accounts.permission_rows().filter(is_wanted);
+    let named = Items::gathered(call, rows, |row: &PermissionRow| row.user.clone())?;
     paged(call, named, |(_, row), fields| render_permission(row, fields))
 }
 
@@ -194,8 +195,9 @@ fn topic_permission(call: &Call) -> Outcome {
 }
 
 fn list_topic_permissions(call: &Call, is_wanted: impl Fn(&TopicPermissionRow) -> bool) -> Outcome {
-    let rows = call.admin().accounts().topic_permission_rows().filter(is_wanted).collect();
-    let named = Items::new(rows, |row: &TopicPermissionRow| row.user.clone());
+    let accounts = call.admin().accounts();
+    let rows = accounts.topic_permission_rows().filter(is_wanted);
+    let named = Items::gathered(call, rows, |row: &TopicPermissionRow| row.user.clone())?;
     paged(call, named, |(_, row), fields| {
         fields
             .put("user", row.user.as_str())

@@ -19,6 +19,7 @@ use crate::call::{Call, Outcome};
 use crate::fetches::Fetch;
 use crate::json::{Columns, Fields};
 use crate::rates::Range;
+use crate::refusal::Refusal;
 use crate::reply::{Reply, Rows};
 use courser_broker::admin::{ConnectionView, ExchangeView, Listing, QueueView};
 use only::Only;
@@ -165,6 +166,23 @@ pub(crate) struct Items<T> {
 impl<T> Items<T> {
     pub fn new(items: Vec<T>, name: fn(&T) -> String) -> Self {
         Items { items, name, place: |_| Place::default(), room: None }
+    }
+
+    /// Items that have their share of memory as they come.
+    ///
+    /// # Errors
+    /// When there is no room for all of them.
+    pub fn gathered(
+        call: &Call,
+        items: impl Iterator<Item = T>,
+        name: fn(&T) -> String,
+    ) -> Result<Self, Refusal>
+    where
+        T: Owned,
+    {
+        let mut gathering = Gathering::new(call)?;
+        let items = items.take_while(|item| gathering.admits(item)).collect();
+        Ok(Items::new(items, name).in_room(gathering.finish()?))
     }
 
     /// Items without names.

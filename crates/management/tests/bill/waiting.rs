@@ -4,7 +4,8 @@ use crate::asked;
 use crate::counting::{measured, used_kib};
 use crate::direct::{Asked, Direct, HERE, head};
 use crate::largest::QUEUE;
-use courser_broker::admin::{NewBinding, NewQueue};
+use courser_auth::{Permission, TopicPermission};
+use courser_broker::admin::{ApplyTo, NewBinding, NewQueue, Policy, PolicyKind};
 use courser_codec::{FieldTable, ShortString};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -38,6 +39,10 @@ pub async fn check(direct: &Direct, user: &str) {
 const BINDINGS: usize = 400;
 /// What a list may have that finds no room.
 const REFUSED_KIB: usize = 4 << 10;
+/// Vhosts with policies and permissions, how many of each, and bytes of each pattern.
+const VHOSTS: usize = 8;
+const PATTERNS: usize = 200;
+const PATTERN_BYTES: usize = 4096;
 
 /// A list that is gathered is refused before it is there where another one of its user has the room.
 pub async fn check_gathered(direct: &Direct, user: &str) {
@@ -51,8 +56,16 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
         };
         direct.broker.admin().bind("/", binding).expect("bound");
     }
+    set_long_patterns(direct, user);
     let path = format!("/api/bindings/%2F/e/amq.topic/q/{QUEUE}");
-    let lists = ["/api/bindings", &path, "/api/exchanges/%2F/amq.topic/bindings/source"];
+    let lists = [
+        "/api/bindings",
+        &path,
+        "/api/exchanges/%2F/amq.topic/bindings/source",
+        "/api/policies",
+        "/api/permissions",
+        "/api/topic-permissions",
+    ];
     let ask = |path: &str| head(&Asked::new("GET", path).by(user), 0);
     let mut first = direct.connect(HERE);
     first.write_all(ask(lists[0]).as_bytes()).await.expect("it is taken");
@@ -68,6 +81,38 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
         // The first goes on until it has noticed that its client is gone.
         while !is_served().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Makes policies and permissions whose patterns are as long as they may be: of each kind more than a list may have that
+/// finds no room.
+fn set_long_patterns(direct: &Direct, user: &str) {
+    let admin = direct.broker.admin();
+    let long = || format!("[{}]", "a".repeat(PATTERN_BYTES - 2));
+    for vhost in (0..VHOSTS).map(|nth| format!("long{nth}")) {
+        admin.change_vhost(&vhost, |_| {}).expect("a vhost");
+        admin.set_permission(user, &vhost, Permission::all()).expect("let in");
+        for nth in 0..PATTERNS {
+            let policy = Policy {
+                name: nth.to_string(),
+                pattern: long(),
+                apply_to: ApplyTo::Queues,
+                priority: 0,
+                definition: FieldTable::new().with("expires", 1000),
+            };
+            admin.set_policy(&vhost, PolicyKind::User, policy).expect("there is room");
+            let topic = TopicPermission { write: long(), read: long() };
+            let set = admin.set_topic_permission(user, &vhost, &nth.to_string(), topic);
+            set.expect("a permission");
+        }
+    }
+    for nth in 0..PATTERNS {
+        let name = format!("long{nth}");
+        direct.add_user(&name, "");
+        for vhost in (0..VHOSTS).map(|nth| format!("long{nth}")) {
+            let permission = Permission { configure: long(), write: long(), read: long() };
+            admin.set_permission(&name, &vhost, permission).expect("let in");
         }
     }
 }
