@@ -35,7 +35,8 @@ pub(crate) trait Rows: Send {
 /// What takes more time or memory than an answer has as a rule: it is done portion by portion, between
 /// which others have their turn, and ends when its client has gone.
 pub(crate) trait Work: Send {
-    /// Bytes that its answer needs at most. They are there before it begins, and kept until it is sent.
+    /// Bytes that its answer needs at most. They are there before it begins, and kept until it is sent. 0 where the answer
+    /// needs no more than others do.
     fn room(&self) -> usize;
 
     /// Does a portion. Returns the answer at the end. Its sender may still enter the vhost; what else it needs may have been

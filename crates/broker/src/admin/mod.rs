@@ -44,7 +44,7 @@ pub use groups::ClusterGroup;
 pub use messages::{GetMode, MESSAGES_MAX};
 pub use page::{Listing, PAGE_MAX, Page, PageRequest, Start, View};
 pub use parameters::{CLUSTER_NAME, GlobalParameter, Parameter};
-pub use policy_preview::{PolicyPreview, PreviewedExchange, PreviewedQueue};
+pub use policy_preview::{PolicyPreview, PolicyPreviewing, PreviewedExchange, PreviewedQueue};
 pub use publish::{NewMessage, Published, Publishing};
 pub use queues::{QueueGlance, QueueView, StreamView};
 pub use relocate::{MayWrite, MoveTo, Relocated, Relocation, Selection};

@@ -2,12 +2,20 @@
 
 use super::Admin;
 use crate::arguments::QueueType;
-use crate::policy::{CompiledPolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
+use crate::exchange::Exchange;
+use crate::monitor::Snapshot;
+use crate::policy::{Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
+use crate::queue::Queue;
+use crate::work::{self, Budget};
 use courser_codec::{FieldTable, ShortString};
+use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
 /// Queues, and exchanges, that are shown; of the others it is said how many they are.
 const SHOWN_MAX: usize = 50;
+/// Steps of a portion: some hundred names with usual patterns, and one with the costliest, which may take tens of milliseconds.
+const PORTION_STEPS: u64 = 2048;
 
 /// What a policy would change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,8 +58,38 @@ pub struct PreviewedExchange {
     pub policy_after: Option<String>,
 }
 
+/// A look at what a policy would change, in portions: patterns may take long to match all names with.
+pub struct PolicyPreviewing {
+    wanted: Wanted,
+    queues: Snapshot<Queue>,
+    exchanges: Snapshot<Exchange>,
+    /// How many of those, queues first.
+    looked_at: usize,
+    found: Found,
+}
+
+/// What would be.
+struct Wanted {
+    kind: PolicyKind,
+    /// All policies of the vhost.
+    after: Policies,
+    /// The new one without the others.
+    alone: Policies,
+}
+
+/// What has been found so far. Arguments are put together at the end: they may be large.
+#[derive(Default)]
+struct Found {
+    matching_queues: usize,
+    changed_queues: usize,
+    /// The first of those, with what counts for each now and what would.
+    queues: Vec<(Arc<Queue>, QueuePolicies, QueuePolicies)>,
+    changed_exchanges: usize,
+    exchanges: Vec<PreviewedExchange>,
+}
+
 impl Admin {
-    /// What would change if this policy were set in place of the one of its name. Nothing is set.
+    /// Begins to look what would change if this policy were set in place of the one of its name. Nothing is set.
     ///
     /// # Errors
     /// When there is no such vhost, something in the policy is wrong, or there is no room for it.
@@ -60,55 +98,129 @@ impl Admin {
         vhost: &str,
         kind: PolicyKind,
         policy: Policy,
-    ) -> Result<PolicyPreview, PolicyError> {
+    ) -> Result<PolicyPreviewing, PolicyError> {
         let vhost =
             self.broker.vhost(vhost).ok_or_else(|| PolicyError::NoVhost(vhost.to_owned()))?;
         policy.check(kind)?;
         let after = vhost.policies_now().with(kind, policy.clone())?;
-        let mut preview = PolicyPreview::default();
-        let matching = Policies::default().with(kind, policy)?;
-        for queue in vhost.ordered_queues().starting_at(0) {
-            let (name, arguments) = (queue.name.as_bytes(), &queue.settings.arguments);
-            let queue_type = QueueType::of(arguments);
-            let (before, after) = (queue.policies(), after.of_queue(name, queue_type));
-            let matches = matching.of_queue(name, queue_type).of_kind(kind).is_some();
-            preview.matching_queues += usize::from(matches);
-            let effective = |policies: &QueuePolicies| {
-                policies.effective(arguments).unwrap_or_else(|| arguments.clone())
-            };
-            let changed = PreviewedQueue {
-                name: queue.name.clone(),
-                policy_before: before.name(kind),
-                policy_after: after.name(kind),
-                before: effective(&before),
-                after: effective(&after),
-            };
-            if changed.before == changed.after && changed.policy_before == changed.policy_after {
-                continue;
+        let alone = Policies::default().with(kind, policy)?;
+        Ok(PolicyPreviewing {
+            wanted: Wanted { kind, after, alone },
+            queues: vhost.ordered_queues(),
+            exchanges: vhost.ordered_exchanges(),
+            looked_at: 0,
+            found: Found::default(),
+        })
+    }
+}
+
+impl PolicyPreviewing {
+    /// Looks at some more queues and exchanges. Returns whether there are more.
+    pub fn go_on(&mut self) -> bool {
+        let PolicyPreviewing { wanted, queues, exchanges, looked_at, found } = self;
+        let budget = Budget::of_steps(PORTION_STEPS);
+        for queue in queues.starting_at(*looked_at) {
+            if budget.is_spent() {
+                return true;
             }
-            preview.changed_queues += 1;
-            if preview.queues.len() < SHOWN_MAX {
-                preview.queues.push(changed);
-            }
+            *looked_at += 1;
+            wanted.look_at_queue(queue, found);
         }
-        for exchange in vhost.ordered_exchanges().starting_at(0) {
-            let (was, would_be) = (exchange.policy(), after.of_exchange(exchange.name.as_bytes()));
-            let policy = |found: &Option<Arc<CompiledPolicy>>| {
-                found.as_ref().map(|found| found.policy.clone())
-            };
-            let (was, would_be) = (policy(&was), policy(&would_be));
-            if was == would_be {
-                continue;
+        for exchange in exchanges.starting_at(*looked_at - queues.len()) {
+            if budget.is_spent() {
+                return true;
             }
-            preview.changed_exchanges += 1;
-            if preview.exchanges.len() < SHOWN_MAX {
-                preview.exchanges.push(PreviewedExchange {
-                    name: exchange.name.clone(),
-                    policy_before: was.map(|policy| policy.name),
-                    policy_after: would_be.map(|policy| policy.name),
-                });
-            }
+            *looked_at += 1;
+            wanted.look_at_exchange(exchange, found);
         }
-        Ok(preview)
+        false
+    }
+
+    /// How many queues and exchanges it has looked at, and how many there are.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.looked_at, self.queues.len() + self.exchanges.len())
+    }
+
+    /// What it has found so far.
+    pub fn found(&self) -> PolicyPreview {
+        let (found, kind) = (&self.found, self.wanted.kind);
+        let shown = found.queues.iter().map(|(queue, before, after)| PreviewedQueue {
+            name: queue.name.clone(),
+            policy_before: before.name(kind),
+            policy_after: after.name(kind),
+            before: effective(queue, before),
+            after: effective(queue, after),
+        });
+        PolicyPreview {
+            matching_queues: found.matching_queues,
+            changed_queues: found.changed_queues,
+            queues: shown.collect(),
+            changed_exchanges: found.changed_exchanges,
+            exchanges: found.exchanges.clone(),
+        }
+    }
+}
+
+impl Wanted {
+    fn look_at_queue(&self, queue: &Arc<Queue>, found: &mut Found) {
+        work::count(1);
+        let (name, arguments) = (queue.name.as_bytes(), &queue.settings.arguments);
+        let queue_type = QueueType::of(arguments);
+        let matches = self.alone.of_queue(name, queue_type).of_kind(self.kind).is_some();
+        found.matching_queues += usize::from(matches);
+        let (before, after) = (queue.policies(), self.after.of_queue(name, queue_type));
+        if are_same(&before, &after) {
+            return;
+        }
+        work::count_values(arguments);
+        if before.name(self.kind) == after.name(self.kind)
+            && effective(queue, &before) == effective(queue, &after)
+        {
+            return;
+        }
+        found.changed_queues += 1;
+        if found.queues.len() < SHOWN_MAX {
+            found.queues.push((Arc::clone(queue), before, after));
+        }
+    }
+
+    fn look_at_exchange(&self, exchange: &Exchange, found: &mut Found) {
+        work::count(1);
+        let (was, would_be) = (exchange.policy(), self.after.of_exchange(exchange.name.as_bytes()));
+        let (was, would_be) =
+            (was.as_ref().map(|one| &one.policy), would_be.as_ref().map(|one| &one.policy));
+        if was == would_be {
+            return;
+        }
+        found.changed_exchanges += 1;
+        if found.exchanges.len() < SHOWN_MAX {
+            found.exchanges.push(PreviewedExchange {
+                name: exchange.name.clone(),
+                policy_before: was.map(|policy| policy.name.clone()),
+                policy_after: would_be.map(|policy| policy.name.clone()),
+            });
+        }
+    }
+}
+
+/// Whether they are the very same policies, so that nothing has to be compared.
+fn are_same(before: &QueuePolicies, after: &QueuePolicies) -> bool {
+    [PolicyKind::User, PolicyKind::Operator].into_iter().all(|kind| {
+        let of = |policies: &QueuePolicies| policies.of_kind(kind).map(ptr::from_ref);
+        of(before) == of(after)
+    })
+}
+
+/// The arguments that a queue has with these policies.
+fn effective(queue: &Queue, policies: &QueuePolicies) -> FieldTable {
+    let arguments = &queue.settings.arguments;
+    policies.effective(arguments).unwrap_or_else(|| arguments.clone())
+}
+
+impl fmt::Debug for PolicyPreviewing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyPreviewing")
+            .field("looked_at", &self.looked_at)
+            .finish_non_exhaustive()
     }
 }

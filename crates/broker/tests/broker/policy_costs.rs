@@ -63,6 +63,36 @@ fn a_vhost_whose_policies_cost_too_much_takes_what_costs_no_more() {
 }
 
 #[test]
+fn a_preview_is_made_in_portions_that_cost_a_bounded_number_of_steps() {
+    const QUEUES: u64 = 100;
+    let world = World::new();
+    let mut client = world.connect();
+    (0..QUEUES).for_each(|nth| client.declare(&format!("q.{nth}")));
+    let portions_of = |pattern: &str| {
+        let policy = policy("new", pattern);
+        let previewing = world.broker.admin().preview_policy("/", PolicyKind::User, policy);
+        let (mut previewing, mut portions) = (previewing.expect("good"), Vec::new());
+        loop {
+            let before = steps();
+            let has_more = previewing.go_on();
+            portions.push(steps() - before);
+            if !has_more {
+                break;
+            }
+        }
+        let (looked_at, all) = previewing.progress();
+        assert!(looked_at == all && all as u64 > QUEUES, "{looked_at} of {all}");
+        (portions, previewing.found().matching_queues as u64)
+    };
+    let (portions, matching) = portions_of("^q");
+    assert_eq!((portions.len(), matching), (1, QUEUES));
+    let (portions, matching) = portions_of(LARGEST);
+    assert!(portions.len() > 50 && matching == 0, "{portions:?}");
+    // What the last name takes comes to it.
+    assert!(portions.iter().all(|steps| *steps < 2 * 2048), "{portions:?}");
+}
+
+#[test]
 fn a_declare_looks_once_for_the_pattern_of_each_policy() {
     let world = World::new();
     let mut client = world.connect();

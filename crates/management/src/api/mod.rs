@@ -31,6 +31,7 @@ mod parameters;
 mod pause;
 mod peek;
 mod policies;
+mod policy_preview;
 mod questions;
 mod queues;
 mod refused;

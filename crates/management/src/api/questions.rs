@@ -1,18 +1,15 @@
 //! Questions about what would happen: where a message would go, what a policy would change, and what a
 //! user may do. Nothing is changed by asking.
 
-use super::bindings;
 use super::messages::{properties, short};
-use super::settings::policy;
+use super::{bindings, policy_preview};
 use crate::call::{Call, Members, Outcome};
-use crate::json::{from_table, name};
+use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Needs, Route, Verb};
 use courser_auth::{Access, Resource, Right};
-use courser_broker::admin::{
-    NewMessage, PolicyKind, PolicyPreview, RouteStep, RouteTrace, RoutedQueue,
-};
+use courser_broker::admin::{NewMessage, PolicyKind, RouteStep, RouteTrace, RoutedQueue};
 use serde_json::{Map, Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -157,43 +154,11 @@ fn told(step: &RouteStep) -> String {
 }
 
 fn preview(call: &Call) -> Outcome {
-    previewed(call, PolicyKind::User)
+    policy_preview::answered(call, PolicyKind::User)
 }
 
 fn preview_operator(call: &Call) -> Outcome {
-    previewed(call, PolicyKind::Operator)
-}
-
-fn previewed(call: &Call, kind: PolicyKind) -> Outcome {
-    let body = call.object()?;
-    // Without a name it is a new one.
-    let policy_name = body.text("name")?.unwrap_or("new policy");
-    let policy = policy(policy_name, &body)?;
-    let PolicyPreview { matching_queues, changed_queues, queues, changed_exchanges, exchanges } =
-        call.admin().preview_policy(call.text("vhost")?, kind, policy)?;
-    let queues = queues.iter().map(|queue| {
-        json!({
-            "name": name(&queue.name),
-            "policy_before": queue.policy_before,
-            "policy_after": queue.policy_after,
-            "before": from_table(&queue.before),
-            "after": from_table(&queue.after),
-        })
-    });
-    let exchanges = exchanges.iter().map(|exchange| {
-        json!({
-            "name": name(&exchange.name),
-            "policy_before": exchange.policy_before,
-            "policy_after": exchange.policy_after,
-        })
-    });
-    Ok(Reply::json(&json!({
-        "matching_queues": matching_queues,
-        "changed_queues": changed_queues,
-        "queues": queues.collect::<Vec<_>>(),
-        "changed_exchanges": changed_exchanges,
-        "exchanges": exchanges.collect::<Vec<_>>(),
-    })))
+    policy_preview::answered(call, PolicyKind::Operator)
 }
 
 fn check_access(call: &Call) -> Outcome {

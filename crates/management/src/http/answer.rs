@@ -130,9 +130,13 @@ impl Answer {
         user: &str,
     ) -> Option<(Call, Outcome, Option<Fetch>)> {
         let api = Arc::clone(&call.api);
-        let fetch = match api.fetches.begin(&api.admin, user, work.room()).await {
-            Ok(fetch) => fetch,
-            Err(refused) => return Some((call, Err(refused), None)),
+        let fetch = match work.room() {
+            // Its answer counts as one that is made at once.
+            0 => None,
+            room => match api.fetches.begin(&api.admin, user, room).await {
+                Ok(fetch) => Some(fetch),
+                Err(refused) => return Some((call, Err(refused), None)),
+            },
         };
         let go_on = |(call, needs, work): &mut (Call, Needs, Box<dyn Work>)| {
             let let_in = look_again(call, *needs).and_then(|()| check_vhost(call, *needs));
@@ -144,7 +148,7 @@ impl Answer {
         };
         let state = (call, self.route.needs, work);
         let ((call, _, _), done) = portions(&api.portions, user, state, go_on).await?;
-        Some((call, done, Some(fetch)))
+        Some((call, done, fetch))
     }
 
     fn handle(&self, call: &Call) -> Outcome {

@@ -3,7 +3,8 @@
 use crate::cc::tangled;
 use crate::support::{Message, World, declare_with, owned};
 use courser_broker::admin::{
-    ApplyTo, ExchangeKind, ExchangeSettings, NewBinding, NewMessage, Policy, PolicyKind,
+    Admin, ApplyTo, ExchangeKind, ExchangeSettings, NewBinding, NewMessage, Policy, PolicyKind,
+    PolicyPreview,
 };
 use courser_broker::steps;
 use courser_codec::{FieldTable, OwnedProperties};
@@ -136,6 +137,12 @@ fn policy(name: &str, priority: i64, length: i64) -> Policy {
     }
 }
 
+fn previewed(admin: &Admin, policy: Policy) -> PolicyPreview {
+    let mut previewing = admin.preview_policy("/", PolicyKind::User, policy).expect("good");
+    while previewing.go_on() {}
+    previewing.found()
+}
+
 #[test]
 fn a_preview_says_what_a_policy_would_change_and_changes_nothing() {
     let world = World::new();
@@ -145,7 +152,7 @@ fn a_preview_says_what_a_policy_would_change_and_changes_nothing() {
     client.declare("other");
     let admin = world.broker.admin();
     admin.set_policy("/", PolicyKind::User, policy("old", 1, 9)).expect("a policy");
-    let preview = admin.preview_policy("/", PolicyKind::User, policy("new", 2, 5)).expect("good");
+    let preview = previewed(&admin, policy("new", 2, 5));
     assert_eq!((preview.matching_queues, preview.changed_queues), (2, 2));
     let second = &preview.queues[1];
     assert_eq!(second.name, owned("q2"));
@@ -157,7 +164,7 @@ fn a_preview_says_what_a_policy_would_change_and_changes_nothing() {
         |table: &FieldTable| table.get("x-max-length").and_then(|value| value.as_integer());
     assert_eq!((length(&second.before), length(&second.after)), (Some(9), Some(5)));
     assert_eq!(length(&preview.queues[0].after), Some(3), "the smaller number counts");
-    let lower = admin.preview_policy("/", PolicyKind::User, policy("low", 0, 5)).expect("good");
+    let lower = previewed(&admin, policy("low", 0, 5));
     assert_eq!((lower.matching_queues, lower.changed_queues), (2, 0));
     assert_eq!(admin.policies("/", PolicyKind::User).expect("the vhost").len(), 1);
 }
