@@ -121,6 +121,8 @@ pub struct Api {
     pub(crate) answers: Arc<Shares>,
     /// For work that takes longer than an answer.
     pub(crate) portions: Arc<Shares>,
+    /// One for each vhost, for requests that change its policies.
+    pub(crate) turns: Shares,
     /// For requests whose users another program knows.
     pub(crate) askers: Shares,
     pub(crate) places: Arc<Places>,
@@ -158,6 +160,7 @@ impl Api {
             fetches: Fetches::default(),
             answers: Arc::new(Shares::new(ANSWERS_MAX, USER_ANSWERS_MAX)),
             portions: Arc::new(Shares::new(PORTIONS_MAX, USER_PORTIONS_MAX)),
+            turns: Shares::new(Semaphore::MAX_PERMITS, 1),
             askers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             places: Arc::default(),
             operators: Arc::default(),

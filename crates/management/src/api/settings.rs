@@ -9,6 +9,9 @@ use crate::routes::{Needs, Route, Verb};
 use courser_broker::admin::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits, VhostSettings};
 use serde_json::{Map, Value};
 
+const POLICY: &str = "/api/policies/{vhost}/{name}";
+const OPERATOR_POLICY: &str = "/api/operator-policies/{vhost}/{name}";
+
 pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Verb::Put,
@@ -26,33 +29,41 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         method: Verb::Put,
-        pattern: "/api/policies/{vhost}/{name}",
+        pattern: POLICY,
         needs: Needs::Policymaker,
         handler: put_policy,
         doc: "Sets a policy.",
     },
     Route {
         method: Verb::Delete,
-        pattern: "/api/policies/{vhost}/{name}",
+        pattern: POLICY,
         needs: Needs::Policymaker,
         handler: delete_policy,
         doc: "Removes a policy.",
     },
     Route {
         method: Verb::Put,
-        pattern: "/api/operator-policies/{vhost}/{name}",
+        pattern: OPERATOR_POLICY,
         needs: Needs::Administrator,
         handler: put_operator_policy,
         doc: "Sets an operator policy.",
     },
     Route {
         method: Verb::Delete,
-        pattern: "/api/operator-policies/{vhost}/{name}",
+        pattern: OPERATOR_POLICY,
         needs: Needs::Administrator,
         handler: delete_operator_policy,
         doc: "Removes an operator policy.",
     },
 ];
+
+/// Whose turn a request waits for, if it changes policies: it matches all names of its vhost with them, so changes of one
+/// vhost come one after the other.
+pub(crate) fn turn(route: &Route, call: &Call) -> Option<String> {
+    let changes_policies =
+        matches!(route.pattern, POLICY | OPERATOR_POLICY) && route.method != Verb::Get;
+    changes_policies.then(|| String::from_utf8_lossy(call.bytes("vhost")).into_owned())
+}
 
 fn put_limit(call: &Call) -> Outcome {
     let name = call.text("name")?;

@@ -6,6 +6,7 @@
 use super::body::Outgoing;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
+use crate::api::turn;
 use crate::asking::{Budget, GiveUp};
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
@@ -14,6 +15,7 @@ use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Awaited, Body, Reply, Work};
 use crate::routes::{Needs, Route, check_tags, check_vhost};
+use crate::shares::Share;
 use bytes::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
@@ -61,6 +63,11 @@ impl Answer {
         }
         let (api, user) = (Arc::clone(&call.api), call.user().to_owned());
         let hearer = Hearer::of(&call, &self.route);
+        // What waits for the one in front has neither a place nor a thread meanwhile.
+        let turn = match turn(&self.route, &call) {
+            Some(of) => api.turns.take(&of, 1).await,
+            None => None,
+        };
         // Dropped when all is asked, or when the client has gone.
         let asking = match &mut call.caller {
             Some(caller) if caller.is_known_elsewhere() => {
@@ -71,13 +78,19 @@ impl Answer {
             }
             _ => None,
         };
-        match self.made(call, &user, asking).await {
+        match self.made(call, &user, asking, turn).await {
             Some(made) => hearer.send(made),
             None => interrupted(),
         }
     }
 
-    async fn made(self, mut call: Call, user: &str, asking: Option<GiveUp>) -> Option<Made> {
+    async fn made(
+        self,
+        mut call: Call,
+        user: &str,
+        asking: Option<GiveUp>,
+        turn: Option<Share>,
+    ) -> Option<Made> {
         let api = Arc::clone(&call.api);
         let place = api.answers.take(user, 1).await?;
         let handling = tokio::task::spawn_blocking(move || {
@@ -94,7 +107,8 @@ impl Answer {
                 }
                 done => Handled::Changed(call.unlimited(), done),
             };
-            drop(place);
+            // Not before: the next one has its turn when this one is done, even if its client has gone.
+            drop((turn, place));
             handled
         });
         let (call, done, fetch) = match handling.await.ok()? {

@@ -31,6 +31,7 @@ mod outdated_patterns;
 mod overdue;
 mod pairs;
 mod pause;
+mod policy_turns;
 mod queue_objects;
 mod rates;
 mod relay;
