@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long one request may match names. A million queues take a few seconds with usual patterns.
 const MATCHING_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long it does so before others have their turn, and it is asked again whether its sender still may.
+const PORTION_TIME: Duration = Duration::from_millis(50);
 
 /// Answers what would change by a policy of this kind.
 pub(super) fn answered(call: &Call, kind: PolicyKind) -> Outcome {
@@ -40,7 +42,10 @@ impl Work for Matching {
 
     fn go_on(&mut self, _: &Call) -> Result<Option<Reply>, Refusal> {
         let began = Instant::now();
-        let has_more = self.previewing.go_on();
+        let mut has_more = self.previewing.go_on();
+        while has_more && began.elapsed() < PORTION_TIME {
+            has_more = self.previewing.go_on();
+        }
         self.spent += began.elapsed();
         match has_more {
             false => Ok(Some(Reply::json(&shown(self.previewing.found())))),

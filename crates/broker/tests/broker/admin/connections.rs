@@ -206,7 +206,8 @@ fn the_consumers_of_a_channel_are_found_without_a_look_at_those_of_others() {
     own.sort_by_key(|one| one.queue.to_string());
     assert_eq!(own, of_vhost);
     let mut tags: Vec<String> = own.iter().map(|one| one.tag.to_string()).collect();
-    (tags.sort(), expected.sort());
+    tags.sort();
+    expected.sort();
     assert_eq!(tags, expected);
     assert!(taken < 50, "{taken} steps beside 500 other consumers of its queue");
     let none = &mut |one| panic!("{one:?}");
