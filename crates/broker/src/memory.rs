@@ -102,10 +102,18 @@ impl Memory {
     }
 
     /// Bytes that count towards the memory alarm. Messages that have come in part, or are not taken in yet, count for no
-    /// more than half of what raises it: a publisher that waits for its end can't send the rest of them.
+    /// more than half of what raises it: a publisher that waits for its end can't send the rest of them. What is kept for
+    /// clients that may be anyone counts for no more than they may have: they stop no publisher.
     pub fn alarming(&self) -> u64 {
         let held = self.used(Use::Incomplete) + self.used(Use::Unread);
-        self.total() - held.saturating_sub(self.high_bytes / 2).min(self.total())
+        let newcomers = self.used(Use::Newcomers).saturating_sub(self.newcomers_max());
+        let uncounted = held.saturating_sub(self.high_bytes / 2) + newcomers;
+        self.total().saturating_sub(uncounted)
+    }
+
+    /// The most that newcomers may use, all together. Their connections end where they would use more.
+    pub fn newcomers_max(&self) -> u64 {
+        self.high_bytes / 16
     }
 
     /// Bytes of one use.

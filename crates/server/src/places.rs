@@ -3,6 +3,9 @@
 //! A connection that has not finished its handshake keeps no other out: when all places are taken, the oldest of those
 //! gives its place to the newcomer. Those that have logged in stay.
 //!
+//! What is kept for those that have not finished their handshake is bounded in the same way: the oldest for which something
+//! is kept make room.
+//!
 //! A connection has a descriptor, and another one where it is passed on to the node that leads. Where these are fewer
 //! than the places, they are given in the same way. One that goes from one node to another has a third meanwhile.
 
@@ -37,6 +40,9 @@ struct Taken {
     open: usize,
     /// Those that have not, the oldest first, with how to end them.
     unfinished: BTreeMap<u64, Unfinished>,
+    /// Of these, the bytes of each that something is kept for, and of all together.
+    kept: BTreeMap<u64, usize>,
+    kept_bytes: usize,
     /// How many of all these are passed on.
     passed_on: usize,
     /// Those that had to make room: each holds its descriptor until its task has been dropped.
@@ -113,6 +119,12 @@ impl Places {
         taken.open + taken.unfinished.len()
     }
 
+    /// Bytes that are kept for those that have not finished their handshake.
+    #[cfg(test)]
+    pub fn kept_bytes(&self) -> usize {
+        self.taken.lock().kept_bytes
+    }
+
     /// Gives a place to a connection, which `serve` starts a task for.
     pub fn admit(self: &Arc<Self>, serve: impl FnOnce(Place) -> AbortHandle) -> Admission {
         self.admit_up_to(self.most, serve)
@@ -173,15 +185,36 @@ impl Taken {
 
     /// Ends the oldest that has not finished its handshake, but for one. Returns false if there is none.
     fn end_oldest(&mut self, but: Option<u64>) -> bool {
-        // One without a task is about to get it, and younger than any other.
         let mut all = self.unfinished.iter().filter(|(id, _)| Some(**id) != but);
-        let Some((id, task)) = all.find_map(|(id, one)| Some((*id, one.task.as_ref()?))) else {
+        // One without a task is about to get it, and younger than any other.
+        let oldest = all.find(|(_, one)| one.task.is_some()).map(|(id, _)| *id);
+        oldest.is_some_and(|id| self.end(id))
+    }
+
+    /// Ends the oldest for which something is kept, but for one. Returns false if there is none.
+    fn end_oldest_kept(&mut self, but: u64) -> bool {
+        let has_task = |id: &u64| self.unfinished.get(id).is_some_and(|one| one.task.is_some());
+        let oldest = self.kept.keys().copied().find(|id| *id != but && has_task(id));
+        oldest.is_some_and(|id| self.end(id))
+    }
+
+    /// Ends one that has not finished its handshake and has a task.
+    fn end(&mut self, id: u64) -> bool {
+        let Some(Unfinished { task: Some(task), .. }) = self.remove_unfinished(id) else {
             return false;
         };
         task.abort();
-        self.remove_unfinished(id);
         self.leaving += 1;
         true
+    }
+
+    /// Takes note of the bytes that are kept for one.
+    fn set_kept(&mut self, id: u64, bytes: usize) {
+        let before = match bytes {
+            0 => self.kept.remove(&id),
+            _ => self.kept.insert(id, bytes),
+        };
+        self.kept_bytes = self.kept_bytes + bytes - before.unwrap_or(0);
     }
 
     /// Whether a connection is passed on; nothing if it had to make room.
@@ -194,6 +227,7 @@ impl Taken {
 
     fn remove_unfinished(&mut self, id: u64) -> Option<Unfinished> {
         let removed = self.unfinished.remove(&id)?;
+        self.set_kept(id, 0);
         self.passed_on -= usize::from(removed.is_passed_on);
         Some(removed)
     }
@@ -222,13 +256,26 @@ impl Place {
         let Some(places) = &self.places else { return false };
         if !self.is_open {
             let mut taken = places.taken.lock();
-            let Some(Unfinished { is_passed_on, .. }) = taken.unfinished.remove(&self.id) else {
+            let Some(Unfinished { is_passed_on, .. }) = taken.remove_unfinished(self.id) else {
                 return false;
             };
             (self.is_open, self.is_passed_on) = (true, is_passed_on);
+            taken.passed_on += usize::from(is_passed_on);
             taken.open += 1;
         }
         true
+    }
+
+    /// So many bytes are kept for the connection before its handshake is over. Where those of all such connections are more
+    /// than `most`, the oldest others for which some are kept make room.
+    pub fn keep_bytes(&self, bytes: usize, most: usize) {
+        let Some(places) = self.places.as_ref().filter(|_| !self.is_open) else { return };
+        let mut taken = places.taken.lock();
+        if !taken.unfinished.contains_key(&self.id) {
+            return;
+        }
+        taken.set_kept(self.id, bytes);
+        while taken.kept_bytes > most && taken.end_oldest_kept(self.id) {}
     }
 
     /// The connection is to be passed on, for which it needs one descriptor more. If none is left, another connection

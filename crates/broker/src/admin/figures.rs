@@ -174,6 +174,11 @@ impl Admin {
         Held(self.broker.memory.charge(Use::Newcomers, 0))
     }
 
+    /// The most bytes that may be kept for all clients together whose sessions have not begun.
+    pub fn newcomers_max_bytes(&self) -> usize {
+        self.broker.memory.newcomers_max().try_into().unwrap_or(usize::MAX)
+    }
+
     /// Counts what the stream of a connection keeps of what its client is sent, from nothing on.
     pub fn hold_unsent(&self) -> Held {
         Held(self.broker.memory.charge(Use::Outboxes, 0))

@@ -35,9 +35,11 @@ impl Newcomer {
         };
     }
 
-    /// Counts what is kept of it, and `carried` bytes that it has sent and that are still to be looked at.
-    pub fn count(&mut self, carried: usize) {
+    /// Counts what is kept of it, and `carried` bytes that it has sent and that are still to be looked at. Returns how many
+    /// bytes that are.
+    pub fn count(&mut self, carried: usize) -> usize {
         let known = self.details.client_properties.as_bytes().len() + self.credentials_bytes;
         self.held.set(known + carried);
+        known + carried
     }
 }

@@ -111,6 +111,10 @@ impl<S: ClientStream> Driver<S> {
         }
         BATCH.set(Some(batch.recycle()));
         self.carry.clear();
+        if self.newcomer.is_some() {
+            // It may be anyone: no room for more than it has sent.
+            self.carry.reserve_exact(rest.len());
+        }
         self.carry.extend_from_slice(rest);
         self.count_incomplete(now);
         if self.carry.capacity() > 0 {
@@ -127,7 +131,8 @@ impl<S: ClientStream> Driver<S> {
     pub(super) fn count_incomplete(&mut self, now: Instant) {
         let kept = self.carry.capacity();
         if let Some(newcomer) = &mut self.newcomer {
-            return newcomer.count(kept);
+            let most = self.shared.broker.admin().newcomers_max_bytes();
+            return self.place.keep_bytes(newcomer.count(kept), most);
         }
         let Some(session) = &mut self.session else { return };
         // A client that waits for the disk is not to blame for what could not be taken in.

@@ -1,13 +1,19 @@
 //! Clients that never come to open a vhost: what they may make the broker hold, and that it is counted.
 
 use crate::Server;
-use crate::driver::serve;
+use crate::clock::Clock;
+use crate::driver::{Shared, serve};
 use crate::inside::INSIDE;
-use crate::testing::start;
+use crate::places::Admission;
+use crate::testing::{shared, start};
+use courser_broker::{Broker, Limits};
+use courser_client::{Connection, Credentials, Options, Outgoing, QueueOptions};
 use courser_codec::{FieldTable, PROTOCOL_HEADER, Table, connection};
+use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::watch;
 
 /// Bytes that follow a login, though the client was not let in.
 const BEHIND: usize = 200_000;
@@ -78,4 +84,95 @@ async fn what_follows_a_login_is_not_read_before_that_is_decided() {
     drop(guessing);
     held(&server, |bytes| bytes == 0).await;
     server.stop().await.expect("a clean stop");
+}
+
+/// What connections share where newcomers may make the broker hold so many bytes.
+fn world(newcomers_bytes: u64) -> Arc<Shared> {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    let limits = Limits { memory_high_bytes: 16 * newcomers_bytes, ..Limits::default() };
+    Arc::new(shared(Broker::new(store, gauge, limits, 7), &Clock::of(|| 1_800_000_000_000)))
+}
+
+/// A client that has a place until another one needs it, and the end of the stream that the broker reads.
+fn newcomer(shared: &Arc<Shared>, stopping: &watch::Receiver<bool>) -> DuplexStream {
+    let (pipe, theirs) = tokio::io::duplex(1 << 20);
+    let admission = shared.places.admit(|place| {
+        let name = "a newcomer".to_owned();
+        let serving = serve(pipe, INSIDE, place, name, Arc::clone(shared), stopping.clone());
+        tokio::spawn(serving).abort_handle()
+    });
+    assert_eq!(admission, Admission::Admitted);
+    theirs
+}
+
+/// Waits until no task has anything to do, where no time passes but that for which a task waits.
+async fn until_idle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// Sends the beginning of a frame that is longer.
+async fn send_half(client: &mut DuplexStream, bytes: usize) {
+    let mut sent = PROTOCOL_HEADER.to_vec();
+    sent.extend([1, 0, 0, 0, 0, 0x0f, 0xf0]);
+    sent.resize(PROTOCOL_HEADER.len() + bytes, 0);
+    client.write_all(&sent).await.expect("sent");
+    until_idle().await;
+}
+
+/// Whether the broker has left.
+async fn has_ended(client: &mut DuplexStream) -> bool {
+    let mut said = Vec::new();
+    let reading = client.read_to_end(&mut said);
+    tokio::time::timeout(Duration::from_millis(1), reading).await.is_ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_never_log_in_stop_no_publisher_and_have_no_more_than_their_share() {
+    let shared = world(64 * 1024);
+    let (_stop, stopping) = watch::channel(false);
+    let mut silent = newcomer(&shared, &stopping);
+    let mut halves = Vec::new();
+    for _ in 0..60 {
+        let mut client = newcomer(&shared, &stopping);
+        send_half(&mut client, 4000).await;
+        halves.push(client);
+        let uses = shared.broker.admin().memory_uses();
+        assert!(uses.newcomers <= 64 * 1024, "{}", uses.newcomers);
+        assert!(!shared.broker.admin().alarms().memory);
+    }
+    // Those that have come last have it: others come in as before.
+    let mut ended = Vec::new();
+    for client in &mut halves {
+        ended.push(has_ended(client).await);
+    }
+    assert_eq!(ended.iter().filter(|has_ended| !**has_ended).count(), 64 * 1024 / 4000);
+    assert!(ended.is_sorted_by(|before, after| before >= after), "{ended:?}");
+    assert!(!has_ended(&mut silent).await, "nothing is kept for it");
+
+    let options = Options { credentials: Credentials::Anonymous, ..Options::default() };
+    let client = newcomer(&shared, &stopping);
+    let connection = Connection::open_on(client, options).await.expect("a login");
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", QueueOptions::default()).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    let confirm = channel.publish("", "q", Outgoing::new(b"m")).await.expect("it is sent");
+    assert!(confirm.await.expect("an open connection").is_ack());
+    drop(halves);
+    until_idle().await;
+    let most = shared.broker.admin().newcomers_max_bytes();
+    assert_eq!(shared.places.kept_bytes(), 0);
+    assert_eq!(most, 64 * 1024);
+}
+
+#[tokio::test(start_paused = true)]
+async fn for_a_client_that_has_not_logged_in_no_more_is_kept_than_it_has_sent() {
+    let shared = world(1 << 20);
+    let (_stop, stopping) = watch::channel(false);
+    let mut client = newcomer(&shared, &stopping);
+    send_half(&mut client, 2100).await;
+    client.write_all(b"x").await.expect("sent");
+    until_idle().await;
+    let kept = shared.broker.admin().memory_uses().newcomers;
+    assert!((2101..2200).contains(&kept), "{kept}");
 }
