@@ -1,7 +1,10 @@
 //! The keys of the issuer of tokens, as they are known now.
 //!
-//! They are asked for at the start, when they are old, and when a token names one that is not among them; but never
+//! They are asked for at the start, whenever they are old, and when a token names one that is not among them; but never
 //! more often than the settings say, whatever tokens name. While they can't be had, those that are known go on to count.
+//!
+//! That they are old is not left to a login to find out: it would be decided by keys that the issuer may have withdrawn
+//! long ago, or wait for an issuer that does not answer.
 
 use super::issuer::Issuer;
 use crate::config::OAuth;
@@ -37,6 +40,13 @@ struct Asked {
     failure: Option<String>,
 }
 
+impl Asked {
+    /// How long it is too soon to ask again.
+    fn until_retry(&self, retry: Duration) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| retry.saturating_sub(last.elapsed()))
+    }
+}
+
 impl Jwks {
     pub fn new(settings: &OAuth) -> Result<Option<Arc<Self>>, HttpsError> {
         let Some(issuer) = Issuer::new(settings)? else { return Ok(None) };
@@ -62,8 +72,7 @@ impl Jwks {
     pub async fn newer_than(self: &Arc<Self>, seen: &Known) -> Result<(), String> {
         let mut asked = Arc::clone(&self.asked).lock_owned().await;
         let is_newer = self.current.load().at != seen.at;
-        let is_too_soon = asked.last.is_some_and(|last| last.elapsed() < self.retry);
-        if !is_newer && !is_too_soon {
+        if !is_newer && asked.until_retry(self.retry).is_zero() {
             let own = Arc::clone(self);
             let asking = tokio::spawn(async move {
                 own.ask(&mut asked).await;
@@ -74,25 +83,33 @@ impl Jwks {
         asked.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Asks for them while no login waits, if they are old.
-    pub fn refresh_if_old(self: &Arc<Self>) {
-        let at = self.current.load().at;
-        if at.is_some_and(|at| at.elapsed() >= self.kept) {
-            self.refresh_aside();
-        }
-    }
-
-    /// Asks for them while no login waits.
-    pub fn refresh_aside(self: &Arc<Self>) {
+    /// Asks for them now and whenever they are old, for as long as they are used. No login waits for that.
+    pub fn keep_fresh(self: &Arc<Self>) {
         // Without a runtime, the first login asks.
         let Ok(runtime) = Handle::try_current() else { return };
-        let own = Arc::clone(self);
+        let own = Arc::downgrade(self);
         runtime.spawn(async move {
-            let Ok(mut asked) = own.asked.try_lock() else { return };
-            if asked.last.is_none_or(|last| last.elapsed() >= own.retry) {
-                own.ask(&mut asked).await;
+            while let Some(jwks) = own.upgrade() {
+                let pause = jwks.refresh().await;
+                drop(jwks);
+                tokio::time::sleep(pause).await;
             }
         });
+    }
+
+    /// Asks for them if they are old, unless they were asked for just now. Returns after how long to do so again.
+    async fn refresh(&self) -> Duration {
+        let mut asked = self.asked.lock().await;
+        if self.until_old().is_zero() && asked.until_retry(self.retry).is_zero() {
+            self.ask(&mut asked).await;
+        }
+        self.until_old().max(asked.until_retry(self.retry))
+    }
+
+    /// How long those that are known are not old yet.
+    fn until_old(&self) -> Duration {
+        let at = self.current.load().at;
+        at.map_or(Duration::ZERO, |at| self.kept.saturating_sub(at.elapsed()))
     }
 
     async fn ask(&self, asked: &mut Asked) {
@@ -111,13 +128,16 @@ impl Jwks {
             }
             Err(why) => {
                 let known = self.current.load().keys.len();
-                tracing::warn!(
-                    issuer,
-                    why,
-                    known,
-                    "the keys that tokens are signed with can't be had: tokens with other keys than \
-                     those known are refused"
-                );
+                // Once is enough for as long as it stays so.
+                if asked.failure.as_ref() != Some(&why) {
+                    tracing::warn!(
+                        issuer,
+                        why,
+                        known,
+                        "the keys that tokens are signed with can't be had: tokens with other keys than \
+                         those known are refused"
+                    );
+                }
                 asked.failure = Some(why);
             }
         }

@@ -70,7 +70,7 @@ impl Tokens {
         }
         let issued = Jwks::new(settings)?;
         if let Some(issued) = &issued {
-            issued.refresh_aside();
+            issued.keep_fresh();
         }
         Ok(Arc::new(Tokens { rules: settings.rules(), fixed, issued }))
     }
@@ -93,7 +93,6 @@ impl Tokens {
         let is_missing = matches!(decided, Err(TokenRefused::UnknownKey(_)))
             && self.key_of(token).is_some_and(|key| !self.fixed.has(key) && !known.keys.has(key));
         if !is_missing {
-            issued.refresh_if_old();
             return Ok(Arc::new(decided?));
         }
         let asked = issued.newer_than(&known).await;

@@ -249,6 +249,28 @@ async fn keys_may_be_changed_and_unknown_ones_are_asked_for_seldom() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_the_issuer_has_withdrawn_lets_no_client_in_though_none_has_logged_in_since() {
+    let old = Signer::new("old");
+    let issuer = Issuer::start(&[&old]).await;
+    let server = issuer.broker(|config| config.oauth.keys_cache_seconds = 1).await;
+    let good = json!({ "scope": ALL });
+    log_in(&server, &old.token(&good)).await.expect("let in");
+    issuer.rotate(&[&Signer::new("new")]);
+    // The first of these may have been answered before, and what the second one follows is known.
+    let asked = issuer.asked_for_keys();
+    wait_until("the issuer is asked", async || issuer.asked_for_keys() >= asked + 2).await;
+    is_refused(&server, &old.token(&good)).await;
+    // While it can't be asked, what is known goes on to count.
+    issuer.rotate(&[&old]);
+    wait_until("the key is back", async || log_in(&server, &old.token(&good)).await.is_ok()).await;
+    issuer.answers(Answers::WithError);
+    let asked = issuer.asked_for_keys();
+    wait_until("the issuer is asked", async || issuer.asked_for_keys() >= asked + 2).await;
+    log_in(&server, &old.token(&good)).await.expect("let in");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_keys_tokens_are_refused_and_others_log_in() {
     let signer = Signer::new("one");
     let issuer = Issuer::start(&[&signer]).await;
