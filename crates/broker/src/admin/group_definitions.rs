@@ -148,14 +148,16 @@ impl Admin {
             return Ok(false);
         }
         let wanted = Wanted::read(definitions)?;
-        // First what is not to be any more: no user keeps a right because there is no room for the rest.
+        // First what is not to be any more: no user keeps a right because there is no room for the rest. Only what restricts
+        // rights goes last.
         let recoveries = self.broker.recoveries.load(Relaxed);
         let is_recovered = self.adopted().is_some_and(|(_, times)| times != recoveries);
         self.remove_vhosts_but(&wanted.vhosts, is_recovered)?;
-        self.remove_accounts_but(&wanted.accounts)?;
+        let restrictions = self.remove_accounts_but(&wanted.accounts)?;
         self.adopt_globals(&wanted.globals)?;
         // Who may enter a vhost is known before it is served: a client that comes at once would be refused else.
         self.adopt_accounts(wanted.accounts)?;
+        self.change_in_parts(restrictions)?;
         self.adopt_vhosts(wanted.vhosts)?;
         let mut value = version.0.to_le_bytes().to_vec();
         if recoveries > 0 {
@@ -245,7 +247,12 @@ impl Admin {
     }
 
     /// Takes away the users and permissions that are not wanted, and users with all that they may do who have been made anew.
-    fn remove_accounts_but(&self, wanted: &BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
+    /// Returns what takes away the topic permissions of users who stay: without one a user may use every key, so that these
+    /// go when what the user may do is as it is wanted.
+    fn remove_accounts_but(
+        &self,
+        wanted: &BTreeMap<Vec<u8>, Record>,
+    ) -> Result<Vec<Record>, Fault> {
         let there = self.accounts().records();
         let adopted = self.adopted_version();
         let is_another = |record: &&Record| is_another(record, wanted.get(&record.key()), adopted);
@@ -257,19 +264,29 @@ impl Admin {
         let unwanted = there.into_iter().filter(|record| !stays(record));
         let (users, grants): (Vec<_>, Vec<_>) =
             unwanted.partition(|record| matches!(record, Record::User(_)));
+        let gone: BTreeSet<String> = users.iter().map(|user| user_of(user).to_owned()).collect();
+        let (restrictions, grants): (Vec<_>, Vec<_>) = grants.into_iter().partition(|record| {
+            matches!(record, Record::TopicPermission { .. }) && !gone.contains(user_of(record))
+        });
         // A user goes after what it may do: the log forgets each by itself.
         let records = grants.into_iter().chain(users).map(taken_away).collect();
-        self.change_in_parts(records)
+        self.change_in_parts(records)?;
+        Ok(restrictions.into_iter().map(taken_away).collect())
     }
 
-    /// Makes the users and permissions that are wanted and not there as they are wanted.
+    /// Makes the users and permissions that are wanted and not there as they are wanted. A topic permission comes before the
+    /// permission that it restricts: alone it permits nothing.
     fn adopt_accounts(&self, wanted: BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
         let there: BTreeMap<Vec<u8>, Record> =
             self.accounts().records().into_iter().map(|record| (record.key(), record)).collect();
         let missing = wanted.into_iter().filter(|(key, record)| there.get(key) != Some(record));
-        let (users, grants): (Vec<_>, Vec<_>) =
-            missing.map(|(_, record)| record).partition(|record| matches!(record, Record::User(_)));
-        self.change_in_parts(users.into_iter().chain(grants).collect())
+        let mut missing: Vec<Record> = missing.map(|(_, record)| record).collect();
+        missing.sort_by_key(|record| match record {
+            Record::User(_) | Record::UserDeleted(_) => 0,
+            Record::TopicPermission { .. } => 1,
+            Record::Permission { .. } => 2,
+        });
+        self.change_in_parts(missing)
     }
 
     fn change_in_parts(&self, records: Vec<Record>) -> Result<(), Fault> {

@@ -151,11 +151,12 @@ impl Import<'_> {
         if self.vhost.is_none() {
             self.each(document, "users", Self::user)?;
             self.each(document, "vhosts", Self::vhost)?;
+            // A permission without the topic permissions that restrict it permits every routing key; these alone permit nothing.
+            self.each(document, "topic_permissions", Self::topic_permission)?;
             self.each(document, "permissions", Self::permission)?;
         }
         self.each(document, "exchanges", Self::exchange)?;
         if self.vhost.is_none() {
-            self.each(document, "topic_permissions", Self::topic_permission)?;
             self.each(document, "global_parameters", Self::global_parameter)?;
         }
         self.each(document, "policies", |import, row| import.policy(row, PolicyKind::User))?;

@@ -16,6 +16,7 @@ mod failing_imports;
 mod floods;
 mod foreign_policies;
 mod groups;
+mod import_order;
 mod insight;
 mod listeners;
 mod lists;

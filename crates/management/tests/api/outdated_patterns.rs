@@ -32,8 +32,8 @@ fn export() -> Value {
     })
 }
 
-const NAMED: &str = "permission of user 'guest' in vhost 'old', \
-                     topic permission of user 'guest' for exchange 'amq.topic' in vhost 'old', \
+const NAMED: &str = "topic permission of user 'guest' for exchange 'amq.topic' in vhost 'old', \
+                     permission of user 'guest' in vhost 'old', \
                      policy 'p' in vhost 'old', operator policy 'op' in vhost 'old'";
 
 /// What is sound in the file is there, and nothing is permitted by what is not.

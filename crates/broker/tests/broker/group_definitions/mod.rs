@@ -2,6 +2,7 @@
 
 mod histories;
 mod recovered;
+mod restricted;
 
 use crate::support::{Heard, World, WorldOnDisk, declare_with, short};
 use courser_auth::{PasswordHash, Permission, Record, User};
