@@ -24,6 +24,7 @@ mod json;
 mod list;
 mod listener;
 mod log_lines;
+mod log_throttle;
 mod login;
 mod metrics;
 mod name_search;
@@ -69,6 +70,7 @@ use fetches::Fetches;
 use groups::link::Links;
 use http::places::Places;
 use list::Sweeps;
+use log_throttle::LogThrottle;
 use login::Logins;
 use packed::Packed;
 use rates::Rates;
@@ -137,6 +139,9 @@ pub struct Api {
     pub(crate) followers: Shares,
     /// For logins at the provider of tokens.
     pub(crate) exchanges: Semaphore,
+    /// For what the log is told of moves, and of parameters that nothing comes of.
+    pub(crate) moves_log: LogThrottle,
+    pub(crate) parameters_log: LogThrottle,
     /// What strangers may read of this API, made once.
     pub(crate) description: OnceLock<Packed>,
     pub(crate) reference: OnceLock<Packed>,
@@ -170,6 +175,8 @@ impl Api {
             asking_gathers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             followers: Shares::new(FOLLOWERS_MAX, USER_FOLLOWERS_MAX),
             exchanges: Semaphore::new(EXCHANGES_MAX),
+            moves_log: LogThrottle::default(),
+            parameters_log: LogThrottle::default(),
             description: OnceLock::new(),
             reference: OnceLock::new(),
             bodies: Shares::new(BODIES_BYTES_MAX, USER_BODIES_BYTES_MAX),

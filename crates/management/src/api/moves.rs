@@ -110,10 +110,12 @@ impl Work for Moving {
             return Ok(None);
         }
         let done = self.relocation.done();
-        if !self.is_trial {
+        if !self.is_trial
+            && let Some(suppressed) = call.api.moves_log.allow(call.api.now_ms())
+        {
             let queue = String::from_utf8_lossy(call.bytes("queue"));
             let (user, to, moved) = (caller.name(), shown(&self.to), done.moved);
-            tracing::info!(user, vhost, %queue, to, moved, "messages moved");
+            tracing::info!(user, vhost, %queue, to, moved, suppressed, "messages moved");
         }
         Ok(Some(Reply::json(&json!({
             "moved": done.moved,

@@ -198,18 +198,21 @@ fn put_parameter(call: &Call) -> Outcome {
     }
     let Parameter { component, name, value, .. } = &parameter;
     check_parameter(component, name, &kept_value(value))?;
-    Ok(Reply::put(keep(call.admin(), &parameter).map_err(refused)?))
+    Ok(Reply::put(keep(call, &parameter).map_err(refused)?))
 }
 
 /// Keeps a parameter that nothing comes of, and says so in the log unless it is there with the same value. Returns whether
 /// it is new.
-fn keep(admin: &Admin, parameter: &Parameter) -> Result<bool, Fault> {
+fn keep(call: &Call, parameter: &Parameter) -> Result<bool, Fault> {
+    let (api, admin) = (&call.api, call.admin());
     let Parameter { vhost, component, name, value } = parameter;
     let before = admin.parameter(vhost, component, name).ok();
     let is_new = admin.set_parameter(parameter)?;
-    if before.as_ref() != Some(value) {
+    if before.as_ref() != Some(value)
+        && let Some(suppressed) = api.parameters_log.allow(api.now_ms())
+    {
         tracing::warn!(
-            %component, %name, %vhost,
+            %component, %name, %vhost, suppressed,
             "a parameter is kept and nothing comes of it: there are no shovels and no federation"
         );
     }

@@ -38,7 +38,8 @@ pub(super) fn begun(call: &Call) -> Outcome {
     let secret = call.api.sessions.begin(caller, call.api.now_ms(), idle_ms)?;
     let kept = Kept::UntilItCloses;
     let cookie = SESSION.set(&call.headers, &secret, kept, call.is_tls, &web.path_prefix);
-    tracing::info!(user = caller.name(), peer = %call.peer, "session begun");
+    // The audit log has logins, as many of each user as do not fill it.
+    tracing::debug!(user = caller.name(), peer = %call.peer, "session begun");
     Ok(who(call)?.with_header(SET_COOKIE, &cookie))
 }
 

@@ -1,9 +1,42 @@
 //! The broker's log over HTTP.
 
+use crate::direct::{Asked, Direct};
 use crate::support::{Broker, follow, until};
 use courser::KeepLogLines;
+use courser_auth::Permission;
+use courser_broker::admin::NewQueue;
 use serde_json::Value;
-use tracing_subscriber::layer::SubscriberExt;
+use std::fmt::Debug;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+/// Who asks for what the log is told of, and shall not fill it.
+const FLOODER: &str = "flooder";
+/// What the log is told of it, from the level info on.
+static OF_FLOODER: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps what the log is told of the one user.
+struct KeepOfFlooder;
+
+impl<S: tracing::Subscriber> Layer<S> for KeepOfFlooder {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        if *event.metadata().level() <= tracing::Level::INFO && line.0.contains(FLOODER) {
+            OF_FLOODER.lock().expect("no panic").push(line.0);
+        }
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0 += &format!("{}={value:?} ", field.name());
+    }
+}
 
 /// Writes a line into the log of this process.
 fn write(text: &str, level: tracing::Level) {
@@ -45,4 +78,45 @@ async fn only_administrators_read_it() {
     for path in ["/api/log", "/api/log/stream"] {
         assert_eq!(broker.call("GET", path, Some("watcher"), "").await.status, 401, "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_users_ask_for_again_and_again_does_not_fill_it() {
+    let keeping = tracing_subscriber::registry().with(KeepOfFlooder);
+    tracing::subscriber::set_global_default(keeping).expect("no other test has one");
+    let direct = Direct::new();
+    direct.add_user(FLOODER, "policymaker");
+    let admin = direct.broker.admin();
+    admin.change_vhost(FLOODER, |_| ()).expect("a vhost");
+    admin.set_permission(FLOODER, FLOODER, Permission::all()).expect("a permission");
+    let queue = || NewQueue { durable: true, auto_delete: false, arguments: Default::default() };
+    for name in ["a", "b"] {
+        admin.declare_queue(FLOODER, name, queue()).expect("a queue");
+    }
+    let parameter = |nth: usize| format!(r#"{{"value":{{"uri":"amqp://{nth}"}}}}"#);
+    let ask = async |nth: usize| {
+        direct.log_in(FLOODER).await;
+        let value = parameter(nth);
+        let asked = [
+            ("POST", "/api/queues/flooder/a/move", r#"{"to":{"queue":"b"}}"#),
+            ("PUT", "/api/parameters/federation-upstream/flooder/x", &value),
+        ];
+        for (method, path, body) in asked {
+            let answer = direct.ask(Asked { body, ..Asked::new(method, path).by(FLOODER) }).await;
+            assert!((200..300).contains(&answer.status), "{path}: {answer:?}");
+        }
+    };
+    for nth in 0..150 {
+        ask(nth).await;
+    }
+    let count = |text: &str| {
+        OF_FLOODER.lock().expect("no panic").iter().filter(|line| line.contains(text)).count()
+    };
+    let look = || (count("session begun"), count("messages moved"), count("a parameter is kept"));
+    assert_eq!(look(), (0, 100, 100), "all of it within one interval");
+    // Later there is room again, and it is said how much was left out.
+    direct.now_ms.fetch_add(10_000, Ordering::Relaxed);
+    ask(150).await;
+    assert_eq!(look(), (0, 101, 101));
+    assert_eq!(count("suppressed=50"), 2);
 }
