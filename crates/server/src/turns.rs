@@ -2,8 +2,9 @@
 //!
 //! There are a few places for that. Each goes to another address than the last one, and there to another user, however many
 //! wait behind them; and only one password of a user from an address is checked at a time, so that each counts what those
-//! before it have come to. Logins from this machine have a place of their own.
+//! before it have come to. Logins from this machine have a place of their own. Of IPv6, the addresses of a network are one.
 
+use courser_auth::network;
 use parking_lot::Mutex;
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
@@ -49,8 +50,9 @@ impl Turns {
 
     /// Waits for a place; none if there won't be any.
     pub async fn take(&self, address: IpAddr, user: &[u8]) -> Option<Turn> {
-        let address = address.to_canonical();
-        let places = if address.is_loopback() { &self.local } else { &self.strangers };
+        let is_local = address.to_canonical().is_loopback();
+        let (address, places) =
+            (network(address), if is_local { &self.local } else { &self.strangers });
         let (sender, receiver) = oneshot::channel();
         let next = {
             let mut state = places.lock();
@@ -194,6 +196,26 @@ mod tests {
         drop(of_other);
         drop(taken(&mut neighbour).expect("another user's turn"));
         assert!(taken(&mut flood[1]).is_some());
+    }
+
+    #[test]
+    fn the_addresses_of_a_network_of_ipv6_have_the_turns_of_one() {
+        let turns = Turns::new(1);
+        let take = |address: &str| -> Taking<'_> {
+            let address = address.parse().expect("an address");
+            Box::pin(turns.take(address, b"a"))
+        };
+        let mut first = take("2001:db8::1");
+        let held = taken(&mut first).expect("a place");
+        let mut flood: Vec<Taking<'_>> =
+            (2..100).map(|nth| take(&format!("2001:db8::{nth:x}"))).collect();
+        flood.iter_mut().for_each(|one| assert!(taken(one).is_none()));
+        let mut other = take("2001:db8:0:1::1");
+        assert!(taken(&mut other).is_none());
+        drop(held);
+        drop(taken(&mut flood[0]).expect("the next of the first network"));
+        assert!(taken(&mut other).is_some(), "its turn, however many wait there");
+        assert!(taken(&mut take("::1")).is_some(), "this machine does not wait");
     }
 
     #[test]
