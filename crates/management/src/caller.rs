@@ -140,6 +140,11 @@ impl Caller {
         self.is_administrator() || self.user.tags.has(Tag::Monitoring)
     }
 
+    /// Whether it sees the connections of a user, and who is at their other ends.
+    pub fn sees_connections_of(&self, user: &[u8]) -> bool {
+        self.is_monitor() || self.name().as_bytes() == user
+    }
+
     fn may_log_in(&self) -> bool {
         self.is_monitor()
             || self.user.tags.has(Tag::Management)

@@ -94,7 +94,8 @@ export interface Consumer {
   offset_lag?: number;
   arguments: Arguments;
   queue: { name: string; vhost: string };
-  channel_details: { name: string; connection_name: string; number: number; user: string; peer_host: string; peer_port: number };
+  /** Of a queue, only for who sees the connection. */
+  channel_details?: { name: string; connection_name: string; number: number; user: string; peer_host: string; peer_port: number };
 }
 
 export interface Exchange {

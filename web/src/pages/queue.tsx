@@ -189,7 +189,7 @@ function Glance(props: { queue: Queue; samples: Samples }) {
   const furthest = () => (props.queue.consumer_details ?? []).reduce<number | undefined>((most, one) => (one.offset_lag === undefined ? most : Math.max(most ?? 0, one.offset_lag)), undefined);
   const facts = (): [string, ReturnType<typeof Args>][] => [
     ["Arguments", <Args of={props.queue.arguments} />],
-    ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">no connection</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
+    ["Exclusive to", <Show when={props.queue.owner_pid_details} fallback={<span class="muted">{props.queue.exclusive ? "a connection of another user" : "no connection"}</span>}>{(owner) => <Link to={to(["connections", owner().name])}>{owner().name}</Link>}</Show>],
   ];
   return (
     <>
@@ -231,6 +231,11 @@ export const Behind = (props: { of: Consumer }) => (
   <Show when={props.of.offset_lag !== undefined}><span title={`It gets offset ${format.exact(props.of.offset ?? 0)} next`}><Num of={props.of.offset_lag} /></span></Show>
 );
 
+/** The channel of a consumer, for who sees its connection. */
+export const ChannelOf = (props: { of: Consumer }) => (
+  <Show when={props.of.channel_details} fallback={<span class="muted">of another user</span>}>{(channel) => <Link to={to(["channels", channel().name])}>{channel().name}</Link>}</Show>
+);
+
 export function Consumers(props: { list: Consumer[]; queue?: string }) {
   return (
     <Panel title={`Consumers (${props.list.length})`} flush>
@@ -239,8 +244,8 @@ export function Consumers(props: { list: Consumer[]; queue?: string }) {
         empty={<p>No consumers. With pika: <code>channel.basic_consume("{props.queue ?? "tasks"}", on_message)</code></p>}
         columns={[
           { label: "Tag", cell: (one) => <span class="mono">{one.consumer_tag}</span> },
-          { label: "Channel", cell: (one) => <Link to={to(["channels", one.channel_details.name])}>{one.channel_details.name}</Link> },
-          { label: "User", cell: (one) => one.channel_details.user },
+          { label: "Channel", cell: (one) => <ChannelOf of={one} /> },
+          { label: "User", cell: (one) => one.channel_details?.user },
           { label: "Acknowledges", cell: (one) => (one.ack_required ? "yes" : <Badge tone="warn" title="Automatic acknowledgement: delivered messages are lost if the consumer fails">no</Badge>) },
           { label: "Prefetch", number: true, cell: (one) => (one.prefetch_count === 0 ? "no limit" : <Num of={one.prefetch_count} />) },
           { label: "Unacked", number: true, cell: (one) => <Num of={one.messages_unacknowledged} /> },

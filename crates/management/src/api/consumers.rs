@@ -19,8 +19,7 @@ fn consumers(call: &Call) -> Outcome {
     let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
     for vhost in call.vhosts()? {
         call.admin().for_each_consumer(Some(&vhost), &mut |consumer| {
-            let is_seen =
-                caller.is_monitor() || consumer.user.as_bytes() == caller.name().as_bytes();
+            let is_seen = caller.sees_connections_of(consumer.user.as_bytes());
             if is_seen && gathering.admits(&consumer) {
                 found.push(consumer);
             }
@@ -71,8 +70,10 @@ fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
         .put("exclusive", consumer.exclusive)
         .put("prefetch_count", consumer.prefetch)
         .put("messages_unacknowledged", consumer.unacked)
-        .put("queue", json!({ "name": name(&consumer.queue), "vhost": consumer.vhost }))
-        .put(
+        .put("queue", json!({ "name": name(&consumer.queue), "vhost": consumer.vhost }));
+    // Who sees the queue need not see who reads from it.
+    if call.caller().is_ok_and(|caller| caller.sees_connections_of(consumer.user.as_bytes())) {
+        fields.put(
             "channel_details",
             json!({
                 "connection_name": consumer.connection,
@@ -84,6 +85,7 @@ fn render(call: &Call, consumer: &ConsumerView, fields: &mut Fields) {
                 "user": name(&consumer.user),
             }),
         );
+    }
     if let Some(place) = consumer.stream {
         fields.put("offset", place.offset).put("offset_lag", place.lag);
     }

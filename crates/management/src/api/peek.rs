@@ -308,7 +308,7 @@ fn unacked_page(call: &Call) -> Outcome {
     let now_ms = call.api.now_ms();
     // Whose they are is for those to see who see everybody's connections, or have it themselves.
     let shown = found.iter().map(|one| {
-        let is_seen = caller.is_monitor() || one.user.as_bytes() == caller.name().as_bytes();
+        let is_seen = caller.sees_connections_of(one.user.as_bytes());
         unacked_object(call, one, is_seen, now_ms)
     });
     let items: Vec<Value> = shown.collect();

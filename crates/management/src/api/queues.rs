@@ -71,7 +71,9 @@ fn queue(call: &Call) -> Outcome {
         .put("consumer_details", details);
     if let Some(owner) = queue.exclusive_owner {
         let all = call.admin().connections(Some(vhost))?;
+        let caller = call.caller()?;
         let owner = all.iter().find(|connection| connection.id == owner);
+        let owner = owner.filter(|owner| caller.sees_connections_of(owner.user.as_bytes()));
         fields.put_some(
             "owner_pid_details",
             owner.map(|owner| {

@@ -3,7 +3,7 @@
 use crate::objects::has;
 use crate::support::Broker;
 use courser_broker::admin::{ApplyTo, NewQueue, Policy, PolicyKind};
-use courser_client::{Connection, ConsumeOptions};
+use courser_client::{Connection, ConsumeOptions, QueueOptions};
 use courser_codec::FieldTable;
 use serde_json::{Value, json};
 
@@ -180,4 +180,28 @@ async fn a_queue_is_shown_with_its_messages_policies_and_consumers() {
         "definition": { "max-length": 5 }, "priority": 3,
     });
     assert_eq!(policy, expected);
+}
+
+#[tokio::test]
+async fn who_reads_from_a_queue_is_shown_to_those_who_see_its_connection() {
+    let broker = Broker::start().await;
+    broker.add_user("app", "management", &["/"]);
+    broker.add_user("other", "management", &["/"]);
+    broker.add_user("watcher", "monitoring", &["/"]);
+    let uri = format!("amqp://app:app@{}/", broker.server.addresses()[0]);
+    let client = Connection::open(&uri).await.expect("a client");
+    let channel = client.open_channel().await.expect("a channel");
+    let exclusive = QueueOptions { exclusive: true, ..QueueOptions::default() };
+    channel.queue_declare("q", exclusive).await.expect("a queue");
+    let _consumer = channel.consume("q", ConsumeOptions::default()).await.expect("taken");
+    for (user, sees) in [("app", true), ("other", false), ("watcher", true), ("guest", true)] {
+        let queue = broker.call("GET", "/api/queues/%2F/q", Some(user), "").await.json();
+        let consumers = queue["consumer_details"].as_array().expect("a list");
+        assert_eq!(consumers.len(), 1, "{user}: {queue}");
+        assert_eq!(consumers[0]["active"], true, "{user}");
+        let details = consumers[0].get("channel_details").map(|of| of["user"].clone());
+        assert_eq!(details, sees.then(|| json!("app")), "{user}");
+        assert_eq!(queue.get("owner_pid_details").is_some(), sees, "{user}");
+    }
+    broker.server.stop().await.expect("it stops");
 }
