@@ -35,10 +35,10 @@ fn listed(channels: Vec<ChannelView>) -> Items<ChannelView> {
 
 /// The channels in the vhost that is asked for, or in all.
 pub(super) fn channels(call: &Call) -> Outcome {
-    let caller = call.caller()?;
+    let (caller, vhost) = (call.caller()?, super::connections::known_vhost(call)?);
     let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
-    call.admin().for_each_channel(call.vhost()?, &mut |channel| {
-        let is_seen = caller.is_monitor() || channel.user.as_bytes() == caller.name().as_bytes();
+    call.admin().for_each_channel(vhost, &mut |channel| {
+        let is_seen = caller.sees_connections_of(channel.user.as_bytes());
         if is_seen && gathering.admits(&channel) {
             found.push(channel);
         }

@@ -47,11 +47,21 @@ pub(super) fn none(_: &Call) -> Outcome {
 /// The connections in the vhost that is asked for, or in all.
 pub(super) fn connections(call: &Call) -> Outcome {
     let caller = call.caller()?;
-    let vhost = call.vhost()?;
+    let vhost = known_vhost(call)?;
     let user = (!caller.is_monitor()).then(|| caller.name());
     let listing = call.admin().connections_of(vhost, user)?;
     let render = renderer(call)?;
     paged(call, listing, render)
+}
+
+/// The vhost that is asked for, if any. Whether there is one that the caller may not enter, it need not know.
+pub(super) fn known_vhost(call: &Call) -> Result<Option<&str>, Refusal> {
+    let (caller, vhost) = (call.caller()?, call.vhost()?);
+    let is_known = |vhost| caller.is_monitor() || caller.may_enter(vhost);
+    match vhost.is_none_or(is_known) {
+        true => Ok(vhost),
+        false => Err(Refusal::not_found()),
+    }
 }
 
 /// The connection in the path, if the caller may see it.

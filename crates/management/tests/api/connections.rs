@@ -57,3 +57,28 @@ async fn what_tls_has_agreed_on_has_rabbitmqs_names() {
         assert_eq!(Value::from(of(name, &certificate)), json!([null, null, null, null]), "{name}");
     }
 }
+
+#[tokio::test]
+async fn who_may_not_enter_a_vhost_is_not_told_whether_there_is_one() {
+    let direct = Direct::new();
+    direct.add_user(USER, "management");
+    direct.broker.admin().set_permission(USER, "/", Permission::all()).expect("let in");
+    direct.broker.admin().change_vhost("hidden", |_| ()).expect("a vhost");
+    for path in ["/api/connections", "/api/channels"] {
+        for (vhost, status) in [("/", 200), ("hidden", 404), ("none", 404)] {
+            let headers = [("x-vhost", vhost)];
+            let asked = Asked { headers: &headers, ..Asked::new("GET", path).by(USER) };
+            assert_eq!(direct.ask(asked).await.status, status, "{path} {vhost}");
+        }
+    }
+    let mut told = Vec::new();
+    for vhost in ["hidden", "none"] {
+        let body = json!({ "vhost": vhost, "right": "read", "resource": "queue", "name": "q" });
+        let body = body.to_string();
+        let asked = Asked { body: &body, ..Asked::new("POST", "/api/access/check").by(USER) };
+        let answer = direct.ask(asked).await.json();
+        assert_eq!(answer["allowed"], false, "{answer}");
+        told.push(answer["because"].as_str().expect("a text").replace(vhost, "V"));
+    }
+    assert_eq!(told[0], told[1]);
+}
