@@ -48,7 +48,9 @@ mod slow;
 mod taken;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
-pub use definitions::{IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, Imported, import};
+pub use definitions::{
+    IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, Imported, LEFT_OUT, Rows, import,
+};
 pub use groups::{Groups, HOME, Later, Settled};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};

@@ -5,8 +5,9 @@ use crate::config::Management;
 use crate::server::StartError;
 use courser_auth::Hashing;
 use courser_broker::admin::Admin;
-use courser_management::{IMPORTED_BY_NODES, IMPORTED_HASH, ImportError};
+use courser_management::{IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, LEFT_OUT, Rows};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +51,8 @@ pub(crate) enum Skips<'a> {
     LastOf(&'a str),
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped.
+/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped. What is refused because of what
+/// is there is left out, and counts as made: it is told, and no reason to make the rest anew.
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.
@@ -63,6 +65,7 @@ pub(crate) fn load(
 ) -> Result<(), StartError> {
     let texts = texts(path)?;
     if texts.is_empty() {
+        note_left_out(admin, &Rows::default());
         return Ok(());
     }
     let made = Made::read(admin, hash(texts.iter().map(|(_, text)| text)));
@@ -70,6 +73,7 @@ pub(crate) fn load(
         tracing::info!(path = %path.display(), "definitions are unchanged, and not imported again");
         return made.note_of(skips).map_err(|error| wrong(path, error));
     }
+    let mut left_out = Rows::default();
     for (file, text) in texts {
         let done = courser_management::import(admin, &text, hashing, groups)
             .map_err(|error| wrong(&file, error.into()))?;
@@ -81,8 +85,24 @@ pub(crate) fn load(
             skipped = done.skipped,
             "definitions loaded"
         );
+        left_out.append(done.refused);
     }
+    note_left_out(admin, &left_out);
     made.note(skips).map_err(|error| wrong(path, error))
+}
+
+/// Has operators see what the last import has left out, until one leaves out nothing. What can't be noted has been in the log.
+fn note_left_out(admin: &Admin, rows: &Rows) {
+    let noted = admin.global_parameter(LEFT_OUT);
+    let text = (!rows.is_empty()).then(|| Value::from(rows.named()).to_string());
+    let changed = match text {
+        Some(text) if noted.as_ref() != Some(&text) => admin.set_own_parameter(LEFT_OUT, &text),
+        None if noted.is_some() => admin.clear_global_parameter(LEFT_OUT),
+        _ => return,
+    };
+    if let Err(error) = changed {
+        tracing::error!(%error, "what was left out of definitions can't be noted for operators");
+    }
 }
 
 /// What is noted of definitions that were made, beside the hash of those that are to be.
@@ -133,7 +153,7 @@ impl<'a> Made<'a> {
     }
 
     fn set(&self, name: &str, value: &str) -> Result<(), DefinitionsError> {
-        let noted = self.admin.set_global_parameter(name, value);
+        let noted = self.admin.set_own_parameter(name, value);
         noted.map(drop).map_err(|fault| DefinitionsError::Note(fault.to_string()))
     }
 }
@@ -218,6 +238,35 @@ mod tests {
         admin.delete_vhost("both").expect("deleted");
         lead("a", "of-a");
         assert!(admin.vhost("both").is_some());
+        server.stop().await.expect("a clean stop");
+    }
+
+    #[tokio::test]
+    async fn a_row_that_is_refused_brings_back_nothing_that_was_deleted_since() {
+        let (server, folder) = start().await;
+        let admin = server.admin();
+        let file = folder.path().join("definitions.json");
+        let text = r#"{
+            "users": [{"name": "late", "password_hash": "", "tags": ""}],
+            "permissions": [{"user": "gone", "vhost": "/", "configure": "", "write": "", "read": ""}],
+            "queues": [{"name": "q", "vhost": "/", "durable": true, "arguments": {}}]
+        }"#;
+        std::fs::write(&file, text).expect("a file");
+        let noted = "\"in vhost '/': permission of user 'gone': user 'gone' does not exist\"";
+        let lead = |node: &str| {
+            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1)
+                .expect("no reason to stop");
+            assert_eq!(admin.global_parameter(LEFT_OUT).as_deref(), Some(noted), "{node}");
+        };
+        lead("a");
+        admin.delete_user("late").expect("it was made");
+        admin.delete_queue("/", b"q", false, false).expect("so was this");
+        lead("b");
+        lead("a");
+        assert!(admin.accounts().user("late").is_none() && admin.queue("/", b"q").is_err());
+        // As soon as nothing is left out, or nothing is to be imported at a start.
+        load(&admin, Path::new(""), Skips::LastOf("a"), Hashing::RabbitSha256, 1).expect("nothing");
+        assert_eq!(admin.global_parameter(LEFT_OUT), None);
         server.stop().await.expect("a clean stop");
     }
 }

@@ -97,7 +97,7 @@ impl Admin {
         check_name("parameter", name)?;
         let key = definition::parameter_key(vhost, component, name);
         let is_there = || known.refuse_if_deleted();
-        let is_new = self.keep_value(key, definition::PARAMETER, value, is_there)?;
+        let is_new = self.keep_value(key, Some(definition::PARAMETER), value, is_there)?;
         self.tell_of_parameter(EventKind::ParameterSet, vhost, name, component);
         Ok(is_new)
     }
@@ -137,10 +137,23 @@ impl Admin {
     /// # Errors
     /// As [`Admin::set_parameter`].
     pub fn set_global_parameter(&self, name: &str, value: &str) -> Result<bool, Fault> {
+        self.set_global(name, Some(definition::GLOBAL_PARAMETER), value)
+    }
+
+    /// Sets one of the few by which the program around the broker remembers what it has done: there is room for it, whatever
+    /// others have set.
+    ///
+    /// # Errors
+    /// As [`Admin::set_parameter`], but for how many there are.
+    pub fn set_own_parameter(&self, name: &str, value: &str) -> Result<bool, Fault> {
+        self.set_global(name, None, value)
+    }
+
+    fn set_global(&self, name: &str, counted: Option<u8>, value: &str) -> Result<bool, Fault> {
         self.broker.check_is_home("a global parameter")?;
         check_name("parameter", name)?;
         let key = definition::global_parameter_key(name);
-        let is_new = self.keep_value(key, definition::GLOBAL_PARAMETER, value, || Ok(()))?;
+        let is_new = self.keep_value(key, counted, value, || Ok(()))?;
         self.tell_of_parameter(EventKind::ParameterSet, "", name, "");
         Ok(is_new)
     }
@@ -163,11 +176,12 @@ impl Admin {
         String::from_utf8(self.broker.kept.get(key)?).ok()
     }
 
-    /// Keeps a value if there is room, and `is_there` what it belongs to. Returns whether it is new.
+    /// Keeps a value if there is room among those of the kind that it counts to, if it does, and `is_there` what it belongs to.
+    /// Returns whether it is new.
     fn keep_value(
         &self,
         key: Vec<u8>,
-        kind: u8,
+        counted: Option<u8>,
         value: &str,
         is_there: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<bool, Fault> {
@@ -181,6 +195,7 @@ impl Admin {
             is_there()?;
             let before = kept.get(&named).map(Vec::len);
             is_new = before.is_none();
+            let Some(kind) = counted else { return Ok(()) };
             let (parameters, bytes) = sizes(kept, kind);
             if is_new && parameters >= PARAMETERS_MAX {
                 return Err(limit_reached(PARAMETERS_MAX, "parameters"));

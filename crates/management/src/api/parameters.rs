@@ -285,7 +285,11 @@ fn changeable(call: &Call) -> Result<&str, Refusal> {
 
 fn put_global_parameter(call: &Call) -> Outcome {
     let (name, value) = (changeable(call)?, given(call)?);
-    Ok(Reply::put(call.admin().set_global_parameter(name, &value).map_err(refused)?))
+    let set = match OWN_PARAMETERS.contains(&name) {
+        true => call.admin().set_own_parameter(name, &value),
+        false => call.admin().set_global_parameter(name, &value),
+    };
+    Ok(Reply::put(set.map_err(refused)?))
 }
 
 fn delete_global_parameter(call: &Call) -> Outcome {

@@ -1,10 +1,13 @@
-//! Permissions and policies without effect, as an earlier version has taken patterns that are refused now.
+//! Permissions and policies without effect, as an earlier version has taken patterns that are refused now, and what a start has
+//! left out of definitions.
 
 use super::diagnosis::Finding;
 use crate::call::Call;
-use crate::definitions::{Rows, named_permission};
+use crate::definitions::{LEFT_OUT, Rows, named_permission};
 use crate::groups::HOME;
+use crate::json::kept_value;
 use courser_auth::Accounts;
+use courser_broker::admin::Admin;
 use parking_lot::Mutex;
 
 /// The permissions without effect in a line, with the generation of the accounts that this is true of. There may be many
@@ -44,10 +47,23 @@ pub(super) fn findings(call: &Call) -> impl Iterator<Item = Finding> + use<> {
         ("policy_refused", "match nothing until they are changed or cleared", policies.named()),
     ];
     let found = found.into_iter().filter(|(_, _, named)| !named.is_empty());
-    found.map(|(kind, what, named)| {
+    let found = found.map(|(kind, what, named)| {
         let text = format!(
             "Patterns that an earlier version has accepted are refused now, and these {what}: {named}"
         );
         Finding::new("warning", kind, text)
-    })
+    });
+    found.chain(left_out(admin))
+}
+
+/// The definitions that a start has left out, as what there was refused them. Other groups have a copy of the note.
+fn left_out(admin: &Admin) -> Option<Finding> {
+    let noted = admin.global_parameter(LEFT_OUT).filter(|_| admin.group() == HOME)?;
+    let noted = kept_value(&noted);
+    let text = format!(
+        "What is there has refused definitions of management.load_definitions, and they were left out: {}. Mend that, \
+         import the file (courser ctl import_definitions), and delete the global parameter {LEFT_OUT}",
+        noted.as_str()?
+    );
+    Some(Finding::new("warning", "definitions_left_out", text))
 }

@@ -1,8 +1,8 @@
 //! Bindings as definitions carry them.
 
-use super::ImportError;
-use super::import::{Import, arguments, refused, text};
-use courser_broker::admin::{Fault, NewBinding};
+use super::error::{ImportError, not_made, refused};
+use super::import::{Import, arguments, text};
+use courser_broker::admin::NewBinding;
 use courser_codec::ShortString;
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ impl Import<'_> {
         }
         let name = destination.to_string();
         let bound = self.admin.bind(vhost, binding);
-        bound.map_err(|Fault { explanation, .. }| refused("binding to", &name, explanation))?;
+        bound.map_err(|fault| not_made("binding to", &name, &fault))?;
         self.done.topology += 1;
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! What an import would refuse of a row by itself, whatever else there is.
 
-use super::ImportError;
 use super::bindings::binding;
 use super::compare::{LISTS, text_of};
-use super::import::{exchange_of, queue_of, reason, refused, text, typed, value};
+use super::error::{ImportError, refused};
+use super::import::{exchange_of, queue_of, reason, text, typed, value};
 use crate::api::vhost_limits::{self, NamedLimits};
 use courser_auth::{AccountError, NAME_BYTES_MAX, PasswordHash, PermissionRow, TopicPermissionRow};
 use courser_broker::admin::{PolicyKind, check_exchange, check_name, check_queue};

@@ -1,8 +1,8 @@
 //! What an import would do, without doing it.
 
-use super::ImportError;
 use super::around::{DefaultTypes, Ends};
 use super::check::{check, is_outdated, unknown_keys};
+use super::error::ImportError;
 use super::foreign::{leave_out_parameters, strip};
 use super::users::{protected, user_of};
 use super::vhosts::wanted_group;

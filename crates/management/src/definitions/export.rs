@@ -32,11 +32,13 @@ struct Topology {
 pub const IMPORTED_HASH: &str = "imported_definition_hash_value";
 /// The one with the hash of those that each node of a cluster has had imported last.
 pub const IMPORTED_BY_NODES: &str = "imported_definition_hashes_of_nodes";
+/// The one that names what the last start that has imported definitions has left out of them, as what there was refused it.
+pub const LEFT_OUT: &str = "imported_definitions_left_out";
 /// The one with the hash of those that a command has imported last that asks for it.
 pub(crate) const IMPORTED_BY_COMMAND: &str = "imported_by_command_hash_value";
 /// Global parameters of this broker alone, which are in no definitions.
-pub(crate) const OWN_PARAMETERS: [&str; 3] =
-    [IMPORTED_HASH, IMPORTED_BY_NODES, IMPORTED_BY_COMMAND];
+pub(crate) const OWN_PARAMETERS: [&str; 4] =
+    [IMPORTED_HASH, IMPORTED_BY_NODES, LEFT_OUT, IMPORTED_BY_COMMAND];
 
 /// The definitions of the whole broker.
 pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {

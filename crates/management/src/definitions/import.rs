@@ -4,10 +4,11 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
-use super::check::unknown_keys;
+use super::check::{check, unknown_keys};
 use super::compare::named;
+use super::error::{ImportError, not_made, refused};
 use super::foreign::{leave_out_parameters, strip};
-use super::skipped::Skipped;
+use super::skipped::{Rows, Skipped};
 use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
 use crate::groups::count;
@@ -24,29 +25,6 @@ use serde_json::{Map, Value};
 #[cfg(test)]
 mod tests;
 
-/// Why definitions are not all made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportError(String);
-
-impl ImportError {
-    pub(super) fn new(why: impl Into<String>) -> Self {
-        ImportError(why.into())
-    }
-
-    /// It is no JSON object.
-    pub(crate) fn no_json() -> Self {
-        ImportError("failed_to_parse_json".into())
-    }
-}
-
-impl std::fmt::Display for ImportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ImportError {}
-
 /// How much was in definitions that have been made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
@@ -57,9 +35,11 @@ pub struct Imported {
     /// Exchanges, queues and bindings.
     pub topology: usize,
     /// Rows whose names are reserved, bindings whose ends are not there, parameters whose components are not,
-    /// policies whose keys are all RabbitMQ's, and policies and permissions with patterns that are refused now and that an
-    /// earlier version has taken.
+    /// policies whose keys are all RabbitMQ's, policies and permissions with patterns that are refused now and that an
+    /// earlier version has taken, and what is in `refused`.
     pub skipped: usize,
+    /// Rows that are in order, and that what there is refuses.
+    pub refused: Rows,
     /// What was left out and why, a line for each reason, with the first 20 of each. The log has them too.
     pub warnings: Vec<String>,
 }
@@ -85,10 +65,11 @@ pub(super) struct Import<'a> {
     pub(super) skipped: Skipped,
 }
 
-/// Makes what a file describes, that of a whole broker with so many groups. Passwords in it are hashed that way.
+/// Makes what a file describes, that of a whole broker with so many groups. Passwords in it are hashed that way. Rows that some
+/// broker could make, and that this one refuses because of what it has, are left out.
 ///
 /// # Errors
-/// The first thing that can't be made. What came before it stays.
+/// The first row that no broker could make, or that can't be kept. What came before it stays.
 pub fn import(
     admin: &Admin,
     text: &[u8],
@@ -117,16 +98,13 @@ fn rows<'d>(document: &'d Map<String, Value>, list: &str) -> Result<Vec<&'d Valu
     match document.get(list) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(rows)) => Ok(rows.iter().collect()),
-        Some(_) => Err(ImportError(format!("{list} is no list"))),
+        Some(_) => Err(ImportError::new(format!("{list} is no list"))),
     }
 }
 
 pub(super) fn typed<T: DeserializeOwned>(list: &str, row: &Value) -> Result<T, ImportError> {
-    serde_json::from_value(row.clone()).map_err(|error| ImportError(format!("{list}: {error}")))
-}
-
-pub(super) fn refused(what: &str, name: &str, why: impl std::fmt::Display) -> ImportError {
-    ImportError(format!("{what} '{name}': {why}"))
+    serde_json::from_value(row.clone())
+        .map_err(|error| ImportError::new(format!("{list}: {error}")))
 }
 
 impl Import<'_> {
@@ -144,6 +122,7 @@ impl Import<'_> {
         let made = self.all(&document);
         self.skipped.tell();
         (self.done.skipped, self.done.warnings) = (self.skipped.rows(), self.skipped.warnings());
+        self.done.refused = self.skipped.refused;
         made.map(|()| self.done)
     }
 
@@ -173,20 +152,32 @@ impl Import<'_> {
     ) -> Result<(), ImportError> {
         rows(document, list)?.into_iter().try_for_each(|row| {
             self.check_asker()?;
-            make(self, row)
+            match make(self, row) {
+                Err(why) if self.leaves_out(list, row, &why) => {
+                    self.skipped.refuse(row, &why);
+                    Ok(())
+                }
+                made => made,
+            }
         })
+    }
+
+    /// Whether a row is passed over that was not made: at a start, if only what there is refuses it. Clients may have made that
+    /// since the file was imported the last time, and none is to keep the broker from serving the others.
+    fn leaves_out(&self, list: &str, row: &Value, why: &ImportError) -> bool {
+        self.call.is_none() && why.is_of_state() && check(list, row, None).is_ok()
     }
 
     /// A file may be long, and the right to import it taken meanwhile.
     fn check_asker(&mut self) -> Result<(), ImportError> {
-        self.admin.check_author().map_err(|error| ImportError(error.to_string()))?;
+        self.admin.check_author().map_err(|error| ImportError::new(error.to_string()))?;
         let Some(call) = self.call else { return Ok(()) };
         let now_ms = call.api.now_ms();
         if now_ms.saturating_sub(self.asked_ms) < ASK_AGAIN_MS {
             return Ok(());
         }
         self.asked_ms = now_ms;
-        call.check_asker().map_err(|refused| ImportError(reason(&refused)))
+        call.check_asker().map_err(|refused| ImportError::new(reason(&refused)))
     }
 
     /// A name that begins with `amq.` is the broker's own.
@@ -201,7 +192,7 @@ impl Import<'_> {
             said.apply(user);
             Ok(())
         });
-        put.map_err(|error| refused("user", &said.name, error))?;
+        put.map_err(|error| not_made("user", &said.name, &error))?;
         self.done.users += 1;
         Ok(())
     }
@@ -209,9 +200,12 @@ impl Import<'_> {
     pub(super) fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
         match self.admin.vhost(vhost) {
             Some(_) => Ok(()),
-            None => Err(ImportError(format!(
-                "Please create virtual host \"{vhost}\" prior to importing definitions."
-            ))),
+            None => {
+                let why = format!(
+                    "Please create virtual host \"{vhost}\" prior to importing definitions."
+                );
+                Err(ImportError::new(why).of_state())
+            }
         }
     }
 
@@ -238,7 +232,7 @@ impl Import<'_> {
         let settings = exchange_of(name, row)?;
         if self.admin.exchange(vhost, name.as_bytes()).is_err() {
             let declared = self.admin.declare_exchange(vhost, name, &settings);
-            declared.map_err(|error| refused("exchange", name, error.explanation))?;
+            declared.map_err(|fault| not_made("exchange", name, &fault))?;
         }
         self.done.topology += 1;
         Ok(())
@@ -255,7 +249,7 @@ impl Import<'_> {
         let queue = queue_of(name, row)?;
         if self.admin.queue(vhost, name.as_bytes()).is_err() {
             let declared = self.admin.declare_queue(vhost, name, queue);
-            declared.map_err(|error| refused("queue", name, error.explanation))?;
+            declared.map_err(|fault| not_made("queue", name, &fault))?;
         }
         self.done.topology += 1;
         Ok(())
@@ -288,7 +282,7 @@ impl Import<'_> {
                     (format!("{of} '{name}' in vhost '{vhost}'"), refused(of, name, error));
                 self.leave_out(row, is_other, why)
             }
-            Err(error) => Err(refused("policy", name, error)),
+            Err(error) => Err(not_made("policy", name, &error)),
         }
     }
 
@@ -309,7 +303,7 @@ impl Import<'_> {
                 let limits = limits.map_err(|why| refused("vhost", vhost, why))?.only();
                 let change = |settings: &mut VhostSettings| settings.limits = limits;
                 let set = self.admin.change_known_vhost(vhost, change);
-                set.map_err(|error| refused("vhost", vhost, error.explanation))
+                set.map_err(|fault| not_made("vhost", vhost, &fault))
             }
             _ => {
                 self.known_vhost(vhost)?;
@@ -322,7 +316,7 @@ impl Import<'_> {
                     value: value.to_string(),
                 };
                 let set = self.admin.set_parameter(&parameter);
-                set.map_err(|error| refused("parameter", name, error.explanation))?;
+                set.map_err(|fault| not_made("parameter", name, &fault))?;
                 self.skipped.kept(component, row);
                 Ok(())
             }
@@ -333,7 +327,7 @@ impl Import<'_> {
         let name = text(row, "name", "global parameter")?;
         let value = value(row, "global parameter", name)?;
         let set = self.admin.set_global_parameter(name, &value.to_string());
-        set.map(drop).map_err(|error| refused("global parameter", name, error.explanation))
+        set.map(drop).map_err(|fault| not_made("global parameter", name, &fault))
     }
 }
 
@@ -364,7 +358,7 @@ pub(super) fn queue_of(name: &str, row: &Value) -> Result<NewQueue, ImportError>
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
     let found = row.get(member).and_then(Value::as_str);
     let why = || format!("a {what} has no text '{member}': {}", named(row));
-    found.ok_or_else(|| ImportError(why()))
+    found.ok_or_else(|| ImportError::new(why()))
 }
 
 pub(super) fn value<'r>(row: &'r Value, what: &str, name: &str) -> Result<&'r Value, ImportError> {

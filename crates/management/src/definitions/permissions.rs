@@ -1,7 +1,9 @@
 //! Permissions in definitions.
 
-use super::import::{Import, ImportError, refused, typed};
-use courser_auth::{PermissionRow, TopicPermissionRow};
+use super::error::{ImportError, not_made, refused};
+use super::import::{Import, typed};
+use courser_auth::{AccountError, PermissionRow, TopicPermissionRow};
+use courser_broker::admin::AccountsError;
 use serde_json::Value;
 
 impl Import<'_> {
@@ -11,7 +13,7 @@ impl Import<'_> {
         match self.admin.set_permission(&row.user, &row.vhost, row.permission()) {
             Ok(_) => Ok(()),
             Err(error) => {
-                let why = refused("permission of user", &row.user, error);
+                let why = not_made("permission of user", &row.user, &error);
                 if !row.permission().is_outdated() {
                     return Err(why);
                 }
@@ -42,7 +44,7 @@ impl Import<'_> {
         let row: TopicPermissionRow = typed("topic_permissions", row)?;
         self.known_vhost(&row.vhost)?;
         let (user, vhost, exchange) = (&row.user, &row.vhost, &row.exchange);
-        let why = |error| refused("topic permission of user", user, error);
+        let why = |error| unrestricted(user, &error);
         let set = self.admin.set_topic_permission(user, vhost, exchange, row.permission());
         let Err(error) = set else { return Ok(()) };
         if !row.permission().is_outdated() {
@@ -58,6 +60,15 @@ impl Import<'_> {
     }
 }
 
+/// Why a user goes without a topic permission. There is no going on where it might do more than is meant for that.
+fn unrestricted(user: &str, error: &AccountsError) -> ImportError {
+    let what = "topic permission of user";
+    match error {
+        AccountsError::Refused(AccountError::TooManyPermissions) => refused(what, user, error),
+        error => not_made(what, user, error),
+    }
+}
+
 /// A permission, or a topic permission, in a line that names several.
 pub(crate) fn named_permission(user: &str, vhost: &str, exchange: Option<&str>) -> String {
     match exchange {
@@ -67,5 +78,22 @@ pub(crate) fn named_permission(user: &str, vhost: &str, exchange: Option<&str>) 
                 "topic permission of user '{user}' for exchange '{exchange}' in vhost '{vhost}'"
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_permission_that_there_is_no_room_for_is_not_passed_over() {
+        let why = |error| unrestricted("app", &AccountsError::Refused(error));
+        let (full, gone) =
+            (why(AccountError::TooManyPermissions), AccountError::NoUser("app".into()));
+        assert!(!full.is_of_state() && why(gone).is_of_state());
+        assert_eq!(
+            full.to_string(),
+            "topic permission of user 'app': permission limit (200000) reached"
+        );
     }
 }

@@ -1,11 +1,14 @@
 //! What an import leaves out and goes on, and what it takes though nothing comes of it, and says so.
 
 use super::compare::text_of;
+use super::error::ImportError;
 use super::foreign::Stripped;
 use serde_json::Value;
 
 /// Rows that a warning names.
 const NAMED_MAX: usize = 20;
+/// Bytes of what is said of a row that is refused: names and values of arguments may stand in it.
+const REFUSED_BYTES_MAX: usize = 500;
 
 /// What was left out, by the reason.
 #[derive(Default)]
@@ -28,23 +31,34 @@ pub(super) struct Skipped {
     pub outdated: Rows,
     /// The same, where others are there.
     pub outdated_beside: Rows,
+    /// They are in order, and what there is refuses them.
+    pub refused: Rows,
 }
 
 /// The first of some rows, and how many there are.
-#[derive(Default)]
-pub(crate) struct Rows {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
     first: Vec<String>,
     count: usize,
 }
 
 impl Rows {
-    pub fn push(&mut self, row: String) {
+    /// Counts a row, and has it among the first if there are few so far.
+    pub(crate) fn push(&mut self, row: String) {
         self.count += 1;
         if self.first.len() < NAMED_MAX {
             self.first.push(row);
         }
     }
 
+    /// Takes in those that come behind these.
+    pub fn append(&mut self, more: Rows) {
+        self.count += more.count;
+        let room = NAMED_MAX - self.first.len();
+        self.first.extend(more.first.into_iter().take(room));
+    }
+
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -82,6 +96,14 @@ impl Skipped {
         self.kept.push(parameter(component, row));
     }
 
+    /// A row that was left out, and why. Not every error names the vhost.
+    pub fn refuse(&mut self, row: &Value, why: &ImportError) {
+        let place = text_of(row, "vhost").map(|vhost| format!("in vhost '{vhost}': "));
+        let mut line = format!("{}{why}", place.unwrap_or_default());
+        line.truncate(line.floor_char_boundary(REFUSED_BYTES_MAX));
+        self.refused.push(line);
+    }
+
     /// Rows that were left out whole.
     pub fn rows(&self) -> usize {
         let left_out = [
@@ -91,6 +113,7 @@ impl Skipped {
             &self.emptied,
             &self.outdated,
             &self.outdated_beside,
+            &self.refused,
         ];
         left_out.into_iter().map(|rows| rows.count).sum()
     }
@@ -127,6 +150,10 @@ impl Skipped {
                 "policies and permissions not imported, and others go on to hold that are here: earlier versions have taken \
                  the patterns of the file, which are refused now; set them anew",
                 &self.outdated_beside,
+            ),
+            (
+                "definitions not imported: they are in order, and what is there refuses them",
+                &self.refused,
             ),
         ];
         all.into_iter().filter(|(_, rows)| !rows.is_empty())

@@ -3,9 +3,9 @@
 //! The password is taken out of the row before anything else looks at it, so that no error shows it, and
 //! nothing keeps it.
 
-use super::ImportError;
 use super::compare::text_of;
-use super::import::{refused, typed};
+use super::error::{ImportError, not_made, refused};
+use super::import::typed;
 use courser_auth::{AccountError, PasswordHash, Tag, User, UserRow};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -52,7 +52,8 @@ pub(super) fn user(
             return Err(refused(&"both_password_and_password_hash_are_provided"));
         }
         Some(Value::String(password)) => {
-            user.password = hash(password.as_bytes()).map_err(|error| refused(&error))?;
+            let hash = hash(password.as_bytes());
+            user.password = hash.map_err(|error| not_made("user", &row.name, &error))?;
         }
         Some(_) => return Err(refused(&"its password is no text")),
     }

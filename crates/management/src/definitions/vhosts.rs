@@ -1,7 +1,7 @@
 //! Vhosts as definitions carry them.
 
-use super::ImportError;
-use super::import::{Import, flag, reason, refused, text};
+use super::error::{ImportError, not_made, refused};
+use super::import::{Import, flag, reason, text};
 use crate::api::vhost_limits::NamedLimits;
 use crate::api::{Said, change_placed};
 use crate::groups;
@@ -16,11 +16,11 @@ pub(super) fn wanted_group(row: &Value, groups: u16) -> Result<Option<u16>, Impo
     }
     let name = text(row, "name", "vhost")?;
     let members = row.as_object().cloned().unwrap_or_default();
-    let wanted = groups::wanted(&members).and_then(|wanted| match wanted {
-        Some(none) if none >= groups => Err(groups::no_group(none)),
+    let because = |refusal| refused("vhost", name, reason(&refusal));
+    match groups::wanted(&members).map_err(because)? {
+        Some(none) if none >= groups => Err(because(groups::no_group(none)).of_state()),
         wanted => Ok(wanted),
-    });
-    wanted.map_err(|refusal| refused("vhost", name, reason(&refusal)))
+    }
 }
 
 /// What a row says of a vhost, and its limits.
@@ -67,7 +67,7 @@ impl Import<'_> {
             None => self
                 .admin
                 .change_vhost(name, change)
-                .map_err(|error| refused("vhost", name, error.explanation))?,
+                .map_err(|fault| not_made("vhost", name, &fault))?,
         };
         self.done.vhosts += 1;
         Ok(())

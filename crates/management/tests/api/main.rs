@@ -35,6 +35,7 @@ mod pause;
 mod policy_turns;
 mod queue_objects;
 mod rates;
+mod refused_rows;
 mod relay;
 mod rooms;
 mod searches;

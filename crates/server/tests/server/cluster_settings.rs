@@ -3,8 +3,8 @@
 use crate::cluster::{Three, connect, get};
 use crate::support::wait_until;
 use courser::{Config, Inherited, Node, StartError};
-use courser_client::QueueOptions;
-use serde_json::Value;
+use courser_client::{ExchangeKind, ExchangeOptions, QueueOptions};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
@@ -95,5 +95,67 @@ async fn settings_that_no_node_could_apply_are_refused_before_it_leads() {
     let config = three.configs[leader].clone();
     let started = Node::start_on(config, Inherited::default()).await.map(drop);
     assert!(matches!(started, Err(StartError::Definitions { .. })), "{started:?}");
+    three.stop().await;
+}
+
+/// What an answer to `path` has, as soon as there is one.
+async fn list(node: &Node, path: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    wait_until("an answer", async || {
+        let (status, body) = get(node.addresses().http[0], path).await;
+        found = serde_json::from_str(&body).unwrap_or_default();
+        status == 200
+    })
+    .await;
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_has_made_keeps_no_leader_from_importing_the_rest_once() {
+    let files = tempfile::tempdir().expect("a folder");
+    let file = files.path().join("definitions.json");
+    let user = |name: &str| json!({ "name": name, "password": name, "tags": "administrator" });
+    let binding = |source: &str, key: &str| {
+        json!({
+            "source": source, "vhost": "/", "destination": "q", "destination_type": "queue",
+            "routing_key": key, "arguments": {},
+        })
+    };
+    let mut definitions = json!({
+        "users": [user("guest")],
+        "permissions": [{ "user": "guest", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*" }],
+        "exchanges": [{ "name": "e", "vhost": "/", "type": "topic", "durable": true, "arguments": {} }],
+        "queues": [{ "name": "q", "vhost": "/", "durable": true, "arguments": {} }],
+        "bindings": [binding("e", "orders.#")],
+    });
+    fs::write(&file, definitions.to_string()).expect("a file");
+    let load = |config: &mut Config| config.management.load_definitions.clone_from(&file);
+    let mut three = Three::start_with(load).await;
+    let leader = three.wait_for_leader().await;
+    let connection = connect(three.node(leader)).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.exchange_delete("e", false).await.expect("deleted");
+    let options = ExchangeOptions { durable: true, ..ExchangeOptions::default() };
+    let kind = ExchangeKind::Other("x-consistent-hash".into());
+    channel.exchange_declare("e", kind, options).await.expect("declared");
+
+    definitions["users"] = json!([user("guest"), user("late")]);
+    definitions["bindings"] = json!([binding("e", "orders.#"), binding("amq.topic", "all.#")]);
+    fs::write(&file, definitions.to_string()).expect("a file");
+    let leader = move_lead(&mut three).await;
+    let bindings = list(three.node(leader), "/api/exchanges/%2F/amq.topic/bindings/source").await;
+    assert_eq!(bindings.len(), 1, "it is behind the row that is refused");
+    let deleted = crate::cluster_members::change(three.node(leader), "DELETE /api/users/late", "");
+    assert_eq!(deleted.await.0, 204);
+
+    let leader = move_lead(&mut three).await;
+    let users = list(three.node(leader), "/api/users").await;
+    let names: Vec<&Value> = users.iter().map(|user| &user["name"]).collect();
+    assert_eq!(names, ["guest"], "the file is the same");
+    let findings = list(three.node(leader), "/api/attention").await;
+    let finding = findings.iter().find(|one| one["kind"] == "definitions_left_out");
+    let why = "in vhost '/': binding to 'q': The binding key must be an integer";
+    let said = finding.and_then(|finding| finding["text"].as_str());
+    assert!(said.is_some_and(|text| text.contains(why)), "{findings:?}");
     three.stop().await;
 }

@@ -47,6 +47,7 @@ mod gather;
 mod inside;
 mod journal_command;
 mod lifecycle;
+mod loaded_definitions;
 mod log;
 mod management;
 mod oauth;

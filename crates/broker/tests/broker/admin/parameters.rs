@@ -113,3 +113,18 @@ fn those_who_follow_hear_of_parameters() {
     assert_eq!(kinds, [EventKind::ParameterSet, EventKind::ParameterCleared]);
     assert_eq!(events[0].details, [("component", "shovel".to_owned())]);
 }
+
+#[test]
+fn what_the_program_remembers_needs_no_room_that_others_leave() {
+    let world = World::new();
+    let admin = world.broker.admin();
+    let large = "x".repeat(64 << 10);
+    for nth in 0..256 {
+        admin.set_global_parameter(&nth.to_string(), &large).expect("there is room");
+    }
+    assert!(admin.set_own_parameter("mine", "1").expect("there is always room"));
+    assert!(!admin.set_own_parameter("mine", "22").expect("also for more"));
+    assert_eq!(admin.global_parameter("mine").as_deref(), Some("22"));
+    assert!(admin.set_own_parameter("mine", &format!("{large}x")).is_err());
+    assert!(admin.set_global_parameter("more", "1").is_err());
+}
