@@ -3,8 +3,9 @@
 require 'weakref'
 
 module ZMQ
-  # A native object that is released exactly once, by whichever thread: {Queue#pop} hands the right to do so to one caller
-  # only, also among threads that run at the same time, and may be called in a signal handler, where a mutex may not.
+  # A native object that is released exactly once, by whichever thread: {Queue#pop} hands the right to do so to one
+  # caller only, also among threads that run at the same time, and may be called in a signal handler, where a mutex may
+  # not.
   #
   # @api private
   class Handle

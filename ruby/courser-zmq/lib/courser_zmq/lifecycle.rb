@@ -10,8 +10,8 @@ module ZMQ
     # @return [Integer]
     attr_accessor :default_linger_ms
 
-    # Milliseconds that the end of the program waits for messages of contexts that were not terminated. A finite {LINGER}
-    # set on one of their sockets extends it.
+    # Milliseconds that the end of the program waits for messages of contexts that were not terminated. A finite
+    # {LINGER} set on one of their sockets extends it.
     #
     # @return [Integer]
     attr_accessor :exit_linger_ms
