@@ -99,6 +99,44 @@ RSpec.describe ZMQ::Socket do
     end
   end
 
+  describe 'what it received last', :mri do
+    let(:opened) { [] }
+
+    # The new socket waits at once, as it does after a receive that had to: then its own inbox is used.
+    def receive_in_new_socket
+      first, second = Array.new(2) { eventually { described_class.create(context, ZMQ::PAIR) } }
+      opened.push(first, second)
+      second.connect!(first.bind!(endpoint))
+      first.send_string('x' * 60_000)
+      second.instance_exec { (@eager = false) || @direct_waits = 10 }
+      raise 'wrong bytes' unless second.receive.bytesize == 60_000
+    end
+
+    def drop
+      opened.clear
+      GC.start
+      eventually { ZMQ::Lifecycle.context_at(context.pointer.address).users.size < 50 }
+    end
+
+    it 'is freed once it is closed' do
+      round = proc do
+        receive_in_new_socket
+        opened.pop(2).each(&:close)
+      end
+      500.times(&round)
+      expect(resident_growth_kb { 1500.times(&round) }).to be < 32_768
+    end
+
+    it 'is freed once it is dropped' do
+      round = proc do
+        receive_in_new_socket
+        drop if opened.size == 200
+      end
+      500.times(&round)
+      expect(resident_growth_kb { 1500.times(&round) }).to be < 32_768
+    end
+  end
+
   describe '#bind, #connect, #unbind, #disconnect' do
     it 'return 0' do
       first = new_socket(ZMQ::PULL)

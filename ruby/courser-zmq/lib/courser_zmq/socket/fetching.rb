@@ -25,7 +25,8 @@ module ZMQ
       private
 
       def prepare_fetching
-        @inbox = Native.new_message
+        @inbox_owner = ManagedMessage.new # what was received last is freed together with the socket
+        @inbox = @inbox_owner.pointer
         @eager = true # whether the next receive is to try without blocking, and nothing was put aside
         @direct_waits = 0 # how many of the next receives wait at once
         @kept = nil # a message put aside
@@ -83,7 +84,8 @@ module ZMQ
 
       # Puts a message aside that arrived just when its receiver was interrupted.
       def keep(msg)
-        @kept = Native.new_message
+        @kept_owner = ManagedMessage.new
+        @kept = @kept_owner.pointer
         Native.zmq_msg_move(@kept, msg)
         @eager = false
       end
