@@ -9,6 +9,7 @@
  */
 #include <ruby.h>
 #include <ruby/encoding.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static int (*msg_close)(zmq_msg_t *);
 static int (*msg_recv)(zmq_msg_t *, void *, int);
 static void *(*msg_data)(zmq_msg_t *);
 static int (*msg_more)(const zmq_msg_t *);
+static size_t (*msg_size)(const zmq_msg_t *);
 static int (*string_send)(void *, const void *, size_t, int);
 
 /* What was received last. It holds nothing that is needed once Ruby code runs again, so one is enough for all threads;
@@ -52,8 +54,15 @@ receive_part(void *socket)
     return msg_recv(&inbox, socket, DONTWAIT);
 }
 
+/* The bytes of a received message: libzmq's answer is an int, and INT_MAX for all that are larger. */
+static long
+size_of(int answer)
+{
+    return answer < INT_MAX ? answer : (long)msg_size(&inbox);
+}
+
 static void
-free_if_large(int size)
+free_if_large(long size)
 {
     if (size > KEEP_BYTES_MAX) {
         msg_close(&inbox);
@@ -62,8 +71,9 @@ free_if_large(int size)
 }
 
 static VALUE
-part_as_string(int size)
+part_as_string(int answer)
 {
+    long size = size_of(answer);
     VALUE string = rb_str_new(msg_data(&inbox), size);
     free_if_large(size);
     return string;
@@ -94,18 +104,20 @@ take(VALUE self, VALUE native)
 static VALUE
 take_into(VALUE self, VALUE native, VALUE string)
 {
-    int size;
+    int answer;
 
     if (!RB_TYPE_P(string, T_STRING)) return Qnil;
     rb_str_modify(string); /* refuses a frozen one before anything is received */
-    if ((size = receive_part(address_of(native))) < 0) return Qnil;
+    if ((answer = receive_part(address_of(native))) < 0) return Qnil;
+
+    long size = size_of(answer);
 
     if (size > RSTRING_LEN(string)) rb_str_modify_expand(string, size - RSTRING_LEN(string));
     memcpy(RSTRING_PTR(string), msg_data(&inbox), size);
     rb_str_set_len(string, size);
     rb_enc_associate_index(string, rb_ascii8bit_encindex());
     free_if_large(size);
-    return INT2NUM(size);
+    return LONG2NUM(size);
 }
 
 /* take_parts(native, parts) -> Integer or nil: all parts of one message; the size of the last. */
@@ -217,17 +229,18 @@ put_messages(VALUE self, VALUE socket, VALUE messages, VALUE from)
     return rb_ary_new_from_args(2, LONG2NUM(index), LONG2NUM(parts));
 }
 
-/* setup(msg_init, msg_close, msg_recv, msg_data, msg_more, send): the addresses of libzmq's functions. */
+/* setup(msg_init, msg_close, msg_recv, msg_data, msg_more, msg_size, send): the addresses of libzmq's functions. */
 static VALUE
 setup(int count, VALUE *addresses, VALUE self)
 {
-    rb_check_arity(count, 6, 6);
+    rb_check_arity(count, 7, 7);
     msg_init = (int (*)(zmq_msg_t *))address_of(addresses[0]);
     msg_close = (int (*)(zmq_msg_t *))address_of(addresses[1]);
     msg_recv = (int (*)(zmq_msg_t *, void *, int))address_of(addresses[2]);
     msg_data = (void *(*)(zmq_msg_t *))address_of(addresses[3]);
     msg_more = (int (*)(const zmq_msg_t *))address_of(addresses[4]);
-    string_send = (int (*)(void *, const void *, size_t, int))address_of(addresses[5]);
+    msg_size = (size_t (*)(const zmq_msg_t *))address_of(addresses[5]);
+    string_send = (int (*)(void *, const void *, size_t, int))address_of(addresses[6]);
     msg_init(&inbox);
     return Qnil;
 }

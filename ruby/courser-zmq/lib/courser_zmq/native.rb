@@ -36,6 +36,9 @@ module ZMQ
     # the string's own memory to native code. Other Rubies hand it a copy.
     OVERWRITE_BYTES_MIN = RUBY_ENGINE == 'ruby' ? 64 : Float::INFINITY
 
+    # The size that libzmq's int tells of this many bytes and of all above.
+    SIZE_TOLD_MAX = (1 << 31) - 1
+
     # All memory from address 1 on. Reading through it at `address - 1` takes bytes out of a message without a pointer
     # object for every message (address 0 would make it the null pointer, which FFI refuses to read).
     WINDOW = FFI::Pointer.new(1)
@@ -59,9 +62,10 @@ module ZMQ
     BLANK = new_message
 
     # @param msg [FFI::Pointer] a `zmq_msg_t`
-    # @param size [Integer] bytes of the message
+    # @param size [Integer] bytes of the message, as the receive has told them
     # @return [String] a copy of a received message, of binary encoding
     def self.bytes_of(msg, size)
+      size = zmq_msg_size(msg) if size == SIZE_TOLD_MAX
       bytes = WINDOW.get_bytes(zmq_msg_data(msg) - 1, size)
       zmq_msg_move(msg, BLANK) if size > KEEP_BYTES_MAX
       bytes

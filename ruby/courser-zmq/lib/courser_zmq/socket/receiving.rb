@@ -31,7 +31,7 @@ module ZMQ
       #
       # @param message [Message]
       # @param flags [Integer] 0 or {DONTWAIT}
-      # @return [Integer] bytes received, or -1
+      # @return [Integer] bytes received, at most 2,147,483,647 ({Message#size} tells all), or -1
       def recvmsg(message, flags = 0)
         pointer = message.address or return Util.fail_with(EFAULT)
         return fetch(pointer, flags) unless @eager
@@ -46,10 +46,11 @@ module ZMQ
       # @param string [String]
       # @param flags [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes received, or -1
-      def recv_string(string, flags = 0)
+      def recv_string(string, flags = 0) # rubocop:disable Metrics/AbcSize, Metrics/CyclomaticComplexity
         rc = @eager ? Native.zmq_msg_recv(@inbox, @native, flags | DONTWAIT) : fetch(@inbox, flags)
         rc = missed(@inbox, flags) if rc == -1 && @eager
         return copy_out(rc, string) if rc != string.bytesize || rc < Native::OVERWRITE_BYTES_MIN
+        return copy_out(rc, string) if rc == Native::SIZE_TOLD_MAX
 
         string.setbyte(0, 0) # so that it shares its memory with no other string
         Native.overwrite(string, Native.zmq_msg_data(@inbox), rc)
@@ -108,11 +109,10 @@ module ZMQ
         prepare_fetching
       end
 
-      # @param size [Integer] bytes of the received message, or -1
-      # @return [Integer] the same
-      def copy_out(size, string)
-        string.replace(Native.bytes_of(@inbox, size)) unless size == -1
-        size
+      # @param result [Integer] of the receive
+      # @return [Integer] bytes received, or -1
+      def copy_out(result, string)
+        result == -1 ? -1 : string.replace(Native.bytes_of(@inbox, result)).bytesize
       end
 
       def recv_part(list, flag)
