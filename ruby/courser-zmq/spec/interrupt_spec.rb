@@ -18,6 +18,10 @@ RSpec.describe 'interrupts' do
     'send_messages with a timeout' => -> { lonely_pusher.send_messages(%w[a b], timeout: 60) },
     'send_string' => -> { lonely_pusher.send_string('a') },
     'sendmsg' => -> { lonely_pusher.sendmsg(ZMQ::Message.new('a')) },
+    'send_message of parts' => -> { lonely_pusher.send_message('a', 'b') },
+    'send_strings' => -> { lonely_pusher.send_strings(%w[a b]) },
+    'sendmsgs' => -> { lonely_pusher.sendmsgs(%w[a b].map { |text| ZMQ::Message.new(text) }) },
+    'recvmsgs' => -> { lonely_puller.recvmsgs([]) },
     'send_message with a timeout' => -> { lonely_pusher.send_message('a', timeout: 60) },
     'poll' => -> { poller.poll },
     'poll with a timeout' => -> { poller.poll(60_000) }

@@ -121,7 +121,8 @@ RSpec.describe ZMQ::Socket do
     it 'is freed once it is closed' do
       round = proc do
         receive_in_new_socket
-        opened.pop(2).each(&:close)
+        opened.last(2).each(&:close)
+        drop if opened.size == 200
       end
       500.times(&round)
       expect(resident_growth_kb { 1500.times(&round) }).to be < 32_768

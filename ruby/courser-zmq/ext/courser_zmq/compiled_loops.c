@@ -9,6 +9,7 @@
  */
 #include <ruby.h>
 #include <ruby/encoding.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,13 +35,14 @@ static int (*msg_recv)(zmq_msg_t *, void *, int);
 static void *(*msg_data)(zmq_msg_t *);
 static int (*msg_more)(const zmq_msg_t *);
 static size_t (*msg_size)(const zmq_msg_t *);
+static int (*msg_send)(zmq_msg_t *, void *, int);
 static int (*string_send)(void *, const void *, size_t, int);
 
 /* What was received last. It holds nothing that is needed once Ruby code runs again, so one is enough for all threads;
  * and where making a string fails, the next receive frees it. */
 static zmq_msg_t inbox;
 
-static ID id_native, id_kept;
+static ID id_native, id_kept, id_address;
 
 static void *
 address_of(VALUE number)
@@ -79,13 +81,16 @@ part_as_string(int answer)
     return string;
 }
 
-/* Appends the parts of one message, or what there is of them. Returns the size of the last, or -1. */
+/* Appends the parts that a message still has. They are there when its first part is, so only a signal can be in their
+ * way. Returns the size of the last, or -1. */
 static int
 append_parts(void *socket, VALUE parts)
 {
     int size, more;
     do {
-        if ((size = receive_part(socket)) < 0) return -1;
+        while ((size = receive_part(socket)) < 0) {
+            if (errno != EINTR) return -1;
+        }
         more = msg_more(&inbox);
         rb_ary_push(parts, part_as_string(size));
     } while (more);
@@ -175,10 +180,13 @@ each_ready(VALUE self, VALUE socket)
     }
 }
 
+/* Sends a String, or the message that an FFI::Pointer points to. */
 static int
 send_part(void *socket, VALUE part, int flags)
 {
-    return string_send(socket, RSTRING_PTR(part), RSTRING_LEN(part), flags | DONTWAIT);
+    flags |= DONTWAIT;
+    if (RB_TYPE_P(part, T_STRING)) return string_send(socket, RSTRING_PTR(part), RSTRING_LEN(part), flags);
+    return msg_send(address_of(rb_funcall(part, id_address, 0)), socket, flags);
 }
 
 /* put(native, string, flags) -> Integer or nil: sends one part; its size. */
@@ -191,25 +199,48 @@ put(VALUE self, VALUE native, VALUE string, VALUE flags)
     return size < 0 ? Qnil : INT2NUM(size);
 }
 
-/* Sends the parts of one message. Returns how many went. */
-static long
-send_parts(void *socket, VALUE parts)
+/* Sends the parts of one message, or none of them: libzmq has room for all when it takes the first. Where the peer goes
+ * meanwhile, libzmq drops the message. Returns the size of the last part, or -1 with `errno`. */
+static int
+send_parts(void *socket, VALUE parts, int flags)
 {
-    long index, last = RARRAY_LEN(parts) - 1;
-    for (index = 0; index <= last; index++) {
+    long last = RARRAY_LEN(parts) - 1;
+    int size = -1;
+    for (long index = 0; index <= last; index++) {
         VALUE part = rb_ary_entry(parts, index);
-        if (!RB_TYPE_P(part, T_STRING) || send_part(socket, part, index < last ? SNDMORE : 0) < 0) break;
+        do {
+            size = send_part(socket, part, index < last ? SNDMORE : flags);
+        } while (size < 0 && errno == EINTR);
+        if (size < 0 && index == 0) return -1;
     }
-    return index;
+    return size < 0 && errno == EAGAIN ? 0 : size;
 }
 
-/* put_messages(socket, messages, index) -> [Integer, Integer]: sends the messages from `index` on, each a String or an
- * Array of them, up to one that finds no room or has something else in it. Returns the index of that one and how many
- * of its parts went. */
+/* put_parts(native, parts, flags) -> Integer: sends the parts of one message, Strings and FFI::Pointers to messages, the
+ * last with `flags`. The size of the last, or the negative number of the error. */
+static VALUE
+put_parts(VALUE self, VALUE native, VALUE parts, VALUE flags)
+{
+    Check_Type(parts, T_ARRAY);
+    int size = send_parts(address_of(native), parts, NUM2INT(flags));
+    return INT2NUM(size < 0 ? -errno : size);
+}
+
+static int
+strings_only(VALUE parts)
+{
+    for (long index = 0; index < RARRAY_LEN(parts); index++) {
+        if (!RB_TYPE_P(rb_ary_entry(parts, index), T_STRING)) return 0;
+    }
+    return RARRAY_LEN(parts) > 0;
+}
+
+/* put_messages(socket, messages, index) -> Integer: sends the messages from `index` on, each a String or an Array of
+ * them, up to one that finds no room or has something else in it. The index of that one. */
 static VALUE
 put_messages(VALUE self, VALUE socket, VALUE messages, VALUE from)
 {
-    long index = NUM2LONG(from), parts = 0;
+    long index = NUM2LONG(from);
 
     Check_Type(messages, T_ARRAY);
     for (unsigned long round = 1; index < RARRAY_LEN(messages); index++, round++) {
@@ -217,30 +248,29 @@ put_messages(VALUE self, VALUE socket, VALUE messages, VALUE from)
         VALUE message = rb_ary_entry(messages, index);
         if (RB_TYPE_P(message, T_STRING)) {
             if (send_part(native, message, 0) < 0) break;
-        } else if (RB_TYPE_P(message, T_ARRAY)) {
-            parts = send_parts(native, message);
-            if (parts < RARRAY_LEN(message) || parts == 0) break;
-            parts = 0;
+        } else if (RB_TYPE_P(message, T_ARRAY) && strings_only(message)) {
+            if (send_parts(native, message, 0) < 0) break;
         } else {
             break;
         }
         if (round % SENDS_BETWEEN_CHECKS == 0) rb_thread_check_ints();
     }
-    return rb_ary_new_from_args(2, LONG2NUM(index), LONG2NUM(parts));
+    return LONG2NUM(index);
 }
 
-/* setup(msg_init, msg_close, msg_recv, msg_data, msg_more, msg_size, send): the addresses of libzmq's functions. */
+/* setup(msg_init, msg_close, msg_recv, msg_data, msg_more, msg_size, msg_send, send): the addresses of libzmq's functions. */
 static VALUE
 setup(int count, VALUE *addresses, VALUE self)
 {
-    rb_check_arity(count, 7, 7);
+    rb_check_arity(count, 8, 8);
     msg_init = (int (*)(zmq_msg_t *))address_of(addresses[0]);
     msg_close = (int (*)(zmq_msg_t *))address_of(addresses[1]);
     msg_recv = (int (*)(zmq_msg_t *, void *, int))address_of(addresses[2]);
     msg_data = (void *(*)(zmq_msg_t *))address_of(addresses[3]);
     msg_more = (int (*)(const zmq_msg_t *))address_of(addresses[4]);
     msg_size = (size_t (*)(const zmq_msg_t *))address_of(addresses[5]);
-    string_send = (int (*)(void *, const void *, size_t, int))address_of(addresses[6]);
+    msg_send = (int (*)(zmq_msg_t *, void *, int))address_of(addresses[6]);
+    string_send = (int (*)(void *, const void *, size_t, int))address_of(addresses[7]);
     msg_init(&inbox);
     return Qnil;
 }
@@ -251,6 +281,7 @@ Init_compiled_loops(void)
     VALUE loops = rb_define_module_under(rb_define_module("ZMQ"), "CompiledLoops");
     id_native = rb_intern("@native");
     id_kept = rb_intern("@kept");
+    id_address = rb_intern("address");
     rb_define_singleton_method(loops, "setup", setup, -1);
     rb_define_singleton_method(loops, "take", take, 1);
     rb_define_singleton_method(loops, "take_into", take_into, 2);
@@ -258,5 +289,6 @@ Init_compiled_loops(void)
     rb_define_singleton_method(loops, "take_messages", take_messages, 3);
     rb_define_singleton_method(loops, "each_ready", each_ready, 1);
     rb_define_singleton_method(loops, "put", put, 3);
+    rb_define_singleton_method(loops, "put_parts", put_parts, 3);
     rb_define_singleton_method(loops, "put_messages", put_messages, 3);
 }

@@ -5,7 +5,8 @@ module ZMQ
   # installed: on MRI, with a C compiler. Without them everything works, only slower ({Socket::InterpretedLoops}).
   # `COURSER_ZMQ_COMPILED=no` leaves them out; `required` makes it an error when they are missing.
   module CompiledLoops
-    FUNCTIONS = %w[zmq_msg_init zmq_msg_close zmq_msg_recv zmq_msg_data zmq_msg_more zmq_msg_size zmq_send].freeze
+    FUNCTIONS = %w[zmq_msg_init zmq_msg_close zmq_msg_recv zmq_msg_data zmq_msg_more zmq_msg_size zmq_msg_send zmq_send]
+                .freeze
 
     # @return [Boolean]
     def self.available?

@@ -44,6 +44,15 @@ module ZMQ
         @held = nil
         rc
       end
+
+      private
+
+      def put_parts(parts, *)
+        @held = parts
+        rc = super
+        @held = nil
+        rc
+      end
     end
 
     # For messages with a finalizer. The memory stays until that has run.

@@ -42,7 +42,7 @@ module ZMQ
       end
 
       # Sends messages one after the other, and waits where there is no room. Where one of them cannot be a
-      # message, none is sent.
+      # message, or has a closed {Message} in it, none is sent.
       #
       # @param messages [Array<String, Message, Array>] an Array is a message of several parts; a {Message} is not
       #   copied, and is empty afterwards
@@ -50,11 +50,11 @@ module ZMQ
       # @return [self]
       # @raise [TimeoutError, TerminatedError, SocketError] whose {ZeroMQError#messages_sent} tells how many have gone
       def send_messages(messages, timeout: nil)
+        sent = 0
         check_messages(messages)
         deadline = timeout && Deadline.after(timeout)
-        sent = 0
-        until (sent, parts_sent = put_messages(messages, sent)).first == messages.size
-          send_parts_within(Array(messages[sent]).drop(parts_sent), deadline)
+        until (sent = put_messages(messages, sent)) == messages.size
+          send_within(Array(messages[sent]), deadline)
           sent += 1
         end
         self
@@ -78,8 +78,17 @@ module ZMQ
         messages.each do |message|
           raise ArgumentError, 'a message has at least one part' if message == []
 
-          check_strings(message.is_a?(Array) ? message.grep_v(Message) : [message].grep_v(Message))
+          parts = message.is_a?(Array) ? message : [message]
+          check_parts(parts) unless parts.all?(String)
         end
+      end
+
+      def check_parts(parts)
+        check_strings(parts.grep_v(Message))
+        return if sendable?(parts)
+
+        Util.fail_with(EFAULT)
+        raise_failure('zmq_msg_send')
       end
     end
   end

@@ -48,6 +48,12 @@ module ZMQ
       def put_messages(messages, index)
         CompiledLoops.put_messages(self, messages, index)
       end
+
+      def put_parts(parts, flags)
+        parts = parts.map { |part| part.is_a?(String) ? part : part.address } unless parts.all?(String)
+        rc = CompiledLoops.put_parts(@native, parts, flags)
+        rc.negative? ? Util.fail_with(-rc) : rc
+      end
     end
   end
 end

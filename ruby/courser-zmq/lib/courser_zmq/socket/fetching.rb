@@ -50,19 +50,44 @@ module ZMQ
         rc == -1 ? missed(msg, flags) : rc
       end
 
-      # Receives all parts of a message. The block fetches a part into `@inbox`, as {#fetch} does.
+      # Receives all parts of a message. The block fetches the first into `@inbox`, as {#fetch} does; the others are
+      # there then, so they are not waited for. An exception that comes in between (a timeout, a kill) takes all of
+      # them with it: what is left would be taken for a message.
       #
       # @param parts [Array<String>] gets them
       # @return [Integer] bytes of the last part, or -1
       def fetch_parts(parts)
-        loop do
-          rc = yield
-          return rc if rc == -1
+        done = false
+        rc = yield
+        more = rc != -1 && add_part(parts, rc)
+        rc = fetch_rest(parts) if more
+        done = true
+        rc
+      ensure
+        drop_rest unless done
+      end
 
-          more = Native.zmq_msg_more(@inbox)
-          parts << Native.bytes_of(@inbox, rc)
-          return rc if more.zero?
+      def fetch_rest(parts)
+        loop do
+          rc = Native.zmq_msg_recv(@inbox, @native, DONTWAIT)
+          next if rc == -1 && FFI.errno == EINTR
+          return failed if rc == -1
+          return rc unless add_part(parts, rc)
         end
+      end
+
+      # @return [Boolean] whether there are further ones
+      def add_part(parts, size)
+        more = Native.zmq_msg_more(@inbox)
+        parts << Native.bytes_of(@inbox, size)
+        more == 1
+      end
+
+      # Drops what libzmq still has of the message whose part was received last, unless that part was put aside.
+      def drop_rest
+        return if @kept || !more_parts?
+
+        Thread.handle_interrupt(Object => :never) { fetch_rest([]) }
       end
 
       # Goes on where an attempt to receive without blocking failed.

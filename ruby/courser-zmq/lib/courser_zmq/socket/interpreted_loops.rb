@@ -27,13 +27,11 @@ module ZMQ
         until @kept
           rc = Native.zmq_msg_recv(@inbox, @native, DONTWAIT)
           return if rc == -1
+          next yield(Native.bytes_of(@inbox, rc)) if Native.zmq_msg_more(@inbox).zero?
 
-          more = Native.zmq_msg_more(@inbox)
-          part = Native.bytes_of(@inbox, rc)
-          next yield(part) if more.zero?
+          return if fetch_parts(parts = []) { rc } == -1
 
-          rest = take_parts or return
-          yield(part, *rest)
+          yield(*parts)
         end
       end
 
@@ -46,25 +44,44 @@ module ZMQ
 
       # Sends the messages from `index` on, up to one that finds no room or has something else in it than strings.
       #
-      # @return [Array(Integer, Integer)] the index of that one and how many of its parts went
+      # @return [Integer] the index of that one
       def put_messages(messages, index)
         while index < messages.size
           message = messages[index]
-          sent = message.is_a?(Array) ? put_parts(message) : put_parts([message])
-          return [index, sent] if sent.zero? || (message.is_a?(Array) && sent < message.size)
+          parts = message.is_a?(Array) ? message : [message]
+          return index unless parts.all?(String) && put_parts(parts, 0) != -1
 
           index += 1
         end
-        [index, 0]
+        index
       end
 
-      def put_parts(parts)
+      # Sends the parts of one message without waiting, or none of them: libzmq has room for all when it takes the
+      # first. Where the peer goes meanwhile, libzmq drops the message.
+      #
+      # An exception that comes in between (a timeout, a kill) has to wait for the others. No other method may stand
+      # between the call that sends and the line that counts: Ruby looks for exceptions when one returns.
+      #
+      # @param flags [Integer] of the last part: {SNDMORE} or 0
+      # @return [Integer] bytes of the last part, or -1 when the first finds no room
+      def put_parts(parts, flags, sent = 0) # rubocop:disable Metrics
         last = parts.size - 1
-        parts.each_with_index do |part, index|
-          flags = index == last ? DONTWAIT : DONTWAIT | SNDMORE
-          return index unless part.is_a?(String) && Native.zmq_send(@native, part, part.bytesize, flags) != -1
+        while sent <= last
+          part = parts[sent]
+          part_flags = DONTWAIT | (sent < last ? SNDMORE : flags)
+          rc = if part.is_a?(String)
+                 Native.zmq_send(@native, part, part.bytesize, part_flags)
+               else
+                 Native.zmq_msg_send(part.address, @native, part_flags)
+               end
+          next if rc == -1 && FFI.errno == EINTR
+          return -1 if rc == -1 && sent.zero?
+
+          sent += 1
         end
-        parts.size
+        rc == -1 && FFI.errno == EAGAIN ? 0 : rc
+      ensure
+        Thread.handle_interrupt(Object => :never) { put_parts(parts, flags, sent) } if sent.between?(1, last)
       end
     end
   end

@@ -34,9 +34,10 @@ module ZMQ
         self
       end
 
-      # Sends a message of one or more parts.
+      # Sends a message of one or more parts: all of them, or none where it fails or is interrupted.
       #
-      # @param parts [Array<String, Message>] a {Message} is not copied, and is empty afterwards
+      # @param parts [Array<String, Message>] a {Message} is not copied, and is empty afterwards; a closed one is
+      #   refused
       # @param timeout [Numeric, nil] seconds to wait for room; nil leaves it to {SNDTIMEO}
       # @return [self]
       # @raise [TimeoutError, TerminatedError, SocketError]
@@ -44,7 +45,7 @@ module ZMQ
         raise ArgumentError, 'a message has at least one part' if parts.empty?
 
         check_strings(parts.grep_v(Message))
-        send_parts_within(parts, timeout && Deadline.after(timeout))
+        send_within(parts, timeout && Deadline.after(timeout))
         self
       end
 
@@ -65,18 +66,16 @@ module ZMQ
         Native.bytes_of(@inbox, uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) })
       end
 
-      # Receives all parts of a message.
+      # Receives all parts of a message. An exception that interrupts it (a timeout, a kill) leaves the message to the
+      # next receive or, where the message was in hand already, takes all of it.
       #
       # @param timeout [Numeric, nil] seconds to wait; nil leaves it to {RCVTIMEO}
       # @return [Array<String>]
       # @raise [TimeoutError, TerminatedError, SocketError]
       def receive_message(timeout: nil)
         deadline = timeout && Deadline.after(timeout)
-        parts = []
-        fetch_parts(parts) do
-          uninterrupted('zmq_msg_recv') { fetch_within(@inbox, parts.empty? ? deadline : nil) }
-        end
-        parts
+        rc = fetch_parts(parts = []) { uninterrupted('zmq_msg_recv') { fetch_within(@inbox, deadline) } }
+        rc == -1 ? raise_failure('zmq_msg_recv') : parts
       end
 
       # Receives one part without copying it.
@@ -105,31 +104,9 @@ module ZMQ
 
       private
 
-      def send_parts_within(parts, deadline)
-        last = parts.size - 1
-        parts.each_with_index { |part, index| send_part(part, index == last ? 0 : SNDMORE, deadline) }
-      end
-
-      def send_part(part, flags, deadline)
-        return dispatch_message(part, flags, deadline) if part.is_a?(Message)
-        return uninterrupted('zmq_send') { send_string(part, flags) } unless deadline
-
-        message = Message.new(part)
-        begin
-          dispatch_message(message, flags, deadline)
-        ensure
-          message.close
-        end
-      end
-
-      def dispatch_message(message, flags, deadline)
-        uninterrupted('zmq_msg_send') do
-          deadline && !message.closed? ? send_until(message, flags, deadline) : sendmsg(message, flags)
-        end
-      end
-
-      def send_until(message, flags, deadline)
-        occupied { dispatch_until(message.address, flags, deadline) }
+      def send_within(parts, deadline)
+        source = parts.first.is_a?(Message) ? 'zmq_msg_send' : 'zmq_send'
+        uninterrupted(source) { send_parts(parts, 0, deadline) }
       end
 
       def fetch_within(pointer, deadline)

@@ -77,9 +77,9 @@ module ZMQ
       # @param flag [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes of the last part, or -1; then `list` is empty
       def recvmsgs(list, flag = 0)
-        rc = recv_part(list, flag)
-        rc = recv_part(list, flag) while rc != -1 && more_parts?
-        list.each(&:close).clear if rc == -1
+        rc = recv_parts(parts = [], flag & DONTWAIT)
+        list.concat(parts)
+        list.each { |message| close_quietly(message) }.clear if rc == -1
         rc
       end
 
@@ -115,11 +115,32 @@ module ZMQ
         result == -1 ? -1 : string.replace(Native.bytes_of(@inbox, result)).bytesize
       end
 
+      # As {#fetch_parts}, into messages.
+      def recv_parts(parts, flag)
+        done = false
+        rc = recv_part(parts, flag)
+        rc = recv_rest_part(parts) while rc != -1 && Native.zmq_msg_more(parts.last.address) == 1
+        done = true
+        rc
+      ensure
+        drop_parts(parts) unless done
+      end
+
+      def recv_rest_part(parts)
+        rc = recv_part(parts, DONTWAIT)
+        rc == -1 && FFI.errno == EINTR ? recv_rest_part(parts) : rc
+      end
+
       def recv_part(list, flag)
         message = @receiver_class.new
-        rc = recvmsg(message, flag & DONTWAIT)
+        rc = recvmsg(message, flag)
         rc == -1 ? close_quietly(message) : list << message
         rc
+      end
+
+      def drop_parts(parts)
+        drop_rest
+        parts.each(&:close)
       end
 
       # Closes a message without losing the error that is to be reported.

@@ -4,7 +4,9 @@ module ZMQ
   class Socket
     # Sending with result codes: -1 says that it failed and {Util.errno} why.
     #
-    # A send tries without blocking first and waits only where the socket has no room or no peer.
+    # A send tries without blocking first and waits only where the socket has no room or no peer. A message of several
+    # parts is handed over in one go, and none of it while it waits: whatever ends the wait leaves no part behind, which
+    # libzmq would take for the beginning of the next message.
     module Sending
       # Sends a message. libzmq takes its content over: afterwards the message is empty and may be used again or closed.
       #
@@ -40,7 +42,7 @@ module ZMQ
       # @return [Integer] bytes of the last part, or -1
       def send_strings(parts, flags = 0)
         check_strings(parts) if parts
-        send_parts(parts, flags) { |part, part_flags| send_string(part, part_flags) }
+        send_parts(parts, flags)
       end
 
       # Sends messages as the parts of one message.
@@ -49,9 +51,7 @@ module ZMQ
       # @param flags [Integer] {DONTWAIT} or 0
       # @return [Integer] bytes of the last part, or -1
       def sendmsgs(parts, flags = 0)
-        return Util.fail_with(EFAULT) unless parts.nil? || parts.all?(&:address)
-
-        send_parts(parts, flags) { |part, part_flags| sendmsg(part, part_flags) }
+        send_parts(parts, flags)
       end
 
       # Sends a message and closes it, whether that succeeded or not.
@@ -67,13 +67,42 @@ module ZMQ
 
       private
 
-      def send_parts(parts, flags)
+      # Sends one message.
+      #
+      # @param parts [Array<String, Message>]
+      # @param deadline [Deadline, nil] nil leaves it to {SNDTIMEO}
+      # @return [Integer] bytes of the last part, or -1
+      def send_parts(parts, flags, deadline = nil)
         return Util.fail_with(EINVAL) if parts.nil? || parts.empty?
 
         flags = DONTWAIT if (flags & DONTWAIT) == DONTWAIT
-        *first, last = parts
-        first.each { |part| return -1 if yield(part, flags | SNDMORE) == -1 }
-        yield(last, flags)
+        return send_several(parts, flags, deadline) if parts.size > 1 || deadline
+
+        part = parts[0]
+        part.is_a?(String) ? send_string(part, flags) : sendmsg(part, flags)
+      end
+
+      def send_several(parts, flags, deadline)
+        return Util.fail_with(EFAULT) unless sendable?(parts)
+
+        rc = put_parts(parts, flags & SNDMORE)
+        rc == -1 ? wait_with_parts(parts, flags, deadline) : rc
+      end
+
+      # Whether no part is a closed message.
+      def sendable?(parts)
+        parts.all?(String) || parts.all? { |part| part.is_a?(String) || part.address }
+      end
+
+      # Goes on where there was no room for a message. Its strings are sent as they are now: while the thread waits,
+      # others may change them.
+      def wait_with_parts(parts, flags, deadline)
+        return failed if flags == DONTWAIT || FFI.errno != EAGAIN
+
+        parts = parts.map { |part| part.is_a?(String) ? part.dup : part }
+        deadline ||= deadline_of(SNDTIMEO)
+        rc = occupied { dispatch_until(deadline) { put_parts(parts, flags) } }
+        rc == -1 ? failed : rc
       end
 
       # Refuses what cannot be sent before the first part of its message has gone: the others would be lacking, and the

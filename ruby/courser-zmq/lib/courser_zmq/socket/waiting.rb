@@ -40,17 +40,26 @@ module ZMQ
         end
       end
 
-      # Sends once there is room.
+      # Sends once there is room. The block sends without waiting.
       #
-      # @param msg [FFI::Pointer] a `zmq_msg_t`
+      # POLLOUT does not tell when to try again: a ROUTER has it while one peer has room, though the message is for
+      # another.
+      #
       # @param deadline [Deadline]
       # @return [Integer] as `zmq_msg_send`
-      def dispatch_until(msg, flags, deadline)
+      def dispatch_until(deadline)
         loop do
-          rc = Native.zmq_msg_send(msg, @native, flags | DONTWAIT)
+          read_int_option(EVENTS) # takes note of what has come: the descriptor tells of what comes from now on
+          rc = yield
           return rc unless rc == -1 && FFI.errno == EAGAIN
-          return Util.fail_with(EAGAIN) unless wait_for(POLLOUT, deadline)
+          return Util.fail_with(EAGAIN) if deadline.passed?
+          return Util.fail_with(EINTR) if wait_on_descriptor(deadline) == -1
         end
+      end
+
+      # @param msg [FFI::Pointer] a `zmq_msg_t`
+      def dispatch_message_until(msg, flags, deadline)
+        dispatch_until(deadline) { Native.zmq_msg_send(msg, @native, flags | DONTWAIT) }
       end
 
       # Waits until one of `events` is likely, a signal came or the deadline passed.
@@ -66,6 +75,8 @@ module ZMQ
       end
 
       # The descriptor becomes readable whatever the event is, also when the socket becomes writable.
+      #
+      # @return [Object] -1 when a signal came
       def wait_on_descriptor(deadline)
         if FIBERS.current_scheduler
           descriptor&.wait_readable(deadline.remaining(FIBER_LOOK_AGAIN))

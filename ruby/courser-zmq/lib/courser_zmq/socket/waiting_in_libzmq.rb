@@ -36,7 +36,7 @@ module ZMQ
       # @param msg [FFI::Pointer] a `zmq_msg_t`
       # @return [Integer] as `zmq_msg_send`
       def dispatch_when_possible(msg, flags)
-        return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if Waiting::FIBERS.current_scheduler
+        return dispatch_message_until(msg, flags, deadline_of(SNDTIMEO)) if Waiting::FIBERS.current_scheduler
 
         @waiter = Thread.current
         Native.wait_send(msg, @native, flags)

@@ -51,12 +51,14 @@ module ZMQ
       # @param msg [FFI::Pointer] a `zmq_msg_t`
       # @return [Integer] as `zmq_msg_send`
       def dispatch_when_possible(msg, flags)
-        return dispatch_until(msg, flags, deadline_of(SNDTIMEO)) if @handed_out || Waiting::FIBERS.current_scheduler
+        if @handed_out || Waiting::FIBERS.current_scheduler
+          return dispatch_message_until(msg, flags, deadline_of(SNDTIMEO))
+        end
 
         cut_down(SNDTIMEO)
         @waiter = Thread.current
         rc = Native.wait_send(msg, @native, flags)
-        rc == -1 && try_again? ? dispatch_until(msg, flags, deadline_after_slice(SNDTIMEO)) : rc
+        rc == -1 && try_again? ? dispatch_message_until(msg, flags, deadline_after_slice(SNDTIMEO)) : rc
       ensure
         @waiter = nil
       end
