@@ -17,7 +17,7 @@
 
 use crate::delayed::PairCoder;
 use crate::stream::PageLimits;
-use crate::{BodySize, MessageRef, Position};
+use crate::{BodySize, MessageRef, Position, StoreError};
 
 /// Queues that one message record can name.
 pub const QUEUES_PER_RECORD_MAX: usize = u16::MAX as usize;
@@ -168,11 +168,14 @@ pub enum Replayed<'a> {
 
 impl Record<'_> {
     /// The bytes in front of the message, or all bytes of a record without one, onto `head`.
-    pub fn encode_head(&self, head: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// When it names more queues, or has a longer key, than a record can say. `head` is to be thrown away then.
+    pub fn encode_head(&self, head: &mut Vec<u8>) -> Result<(), StoreError> {
         match self {
             Record::Message { queues, .. } => {
                 head.push(MESSAGE);
-                head.extend_from_slice(&(queues.len() as u16).to_le_bytes());
+                put_count(head, queues.len())?;
                 queues.iter().for_each(|queue| head.extend_from_slice(&queue.to_le_bytes()));
             }
             Record::Settled { queue, positions } => {
@@ -192,7 +195,7 @@ impl Record<'_> {
             }
             Record::Defined { key, value } => {
                 head.push(DEFINED);
-                head.extend_from_slice(&(key.len() as u16).to_le_bytes());
+                put_count(head, key.len())?;
                 head.extend_from_slice(key);
                 head.extend_from_slice(value);
             }
@@ -214,6 +217,7 @@ impl Record<'_> {
                 put_varint(head, pages.span_ms);
             }
         }
+        Ok(())
     }
 
     /// The message that follows the head.
@@ -289,6 +293,18 @@ pub fn message_of(record: &[u8]) -> Option<MessageRef<'_>> {
         (&DELAYED, rest) => MessageRef::from_record(rest.get(16..)?),
         _ => None,
     }
+}
+
+/// Whether it is a [`Record::Returned`] that this record of the log says.
+pub fn tells_of_returns(record: &[u8]) -> bool {
+    record.first() == Some(&RETURNED)
+}
+
+/// Appends a number that has to fit: cut off, what follows would be read as something else.
+fn put_count(head: &mut Vec<u8>, count: usize) -> Result<(), StoreError> {
+    let count = u16::try_from(count).map_err(|_| StoreError::TooLarge(count as u64))?;
+    head.extend_from_slice(&count.to_le_bytes());
+    Ok(())
 }
 
 fn split_queues(rest: &[u8]) -> Option<(&[u8], &[u8])> {

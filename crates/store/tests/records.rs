@@ -1,6 +1,8 @@
 //! Records and checkpoints come back as they were written, and nothing malformed is taken for one.
 
-use courser_store::change::{Replayed, ascending, message_of, put_ascending};
+use courser_store::change::{
+    QUEUES_PER_RECORD_MAX, Replayed, ascending, message_of, put_ascending,
+};
 use courser_store::recovered::CheckpointWriter;
 use courser_store::{BodySize, MessageRef, Position, Record, Recovered};
 use proptest::prelude::*;
@@ -8,7 +10,7 @@ use proptest::prelude::*;
 /// A record as a log holds it.
 fn encode(record: &Record<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    record.encode_head(&mut bytes);
+    record.encode_head(&mut bytes).expect("short");
     if let Some(message) = record.message() {
         let (prefix, parts) = message.record_parts().expect("small");
         bytes.extend_from_slice(&prefix);
@@ -90,6 +92,24 @@ fn a_delayed_message_keeps_its_parts_and_its_time_until_it_is_settled() {
     assert_eq!(positions, [9]);
     recovered.apply(Position(30), Replayed::Dropped { queue: 7 });
     assert!(recovered.delayed.is_empty());
+}
+
+#[test]
+fn what_a_record_can_not_say_is_refused() {
+    let (long, most) = (vec![7; 65_536], vec![7; 65_535]);
+    let defined = Record::Defined { key: &most, value: b"value" };
+    let read = encode(&defined);
+    let Some(Replayed::Defined { key, value }) = Replayed::parse(&read) else { panic!() };
+    assert!(key == most && value == b"value");
+    let refused = |record: Record<'_>| record.encode_head(&mut Vec::new()).is_err();
+    assert!(refused(Record::Defined { key: &long, value: b"value" }));
+    let queues = vec![7; QUEUES_PER_RECORD_MAX + 1];
+    assert!(refused(Record::Message { queues: &queues, holders: 1, message: MESSAGE }));
+    // No length stands before this one.
+    let forgotten = encode(&Record::Forgotten { key: &long });
+    assert!(
+        matches!(Replayed::parse(&forgotten), Some(Replayed::Forgotten { key }) if key == long)
+    );
 }
 
 #[test]
@@ -253,8 +273,7 @@ proptest! {
         let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         let returns = behind.iter().map(|(position, count)| (Position(*position), *count));
         let returns: Vec<(Position, u64)> = returns.collect();
-        let mut record = Vec::new();
-        Record::Returned { queue: 7, returns: &returns }.encode_head(&mut record);
+        let record = encode(&Record::Returned { queue: 7, returns: &returns });
         recovered.apply(Position(200), Replayed::parse(&record).expect("whole"));
         recovered.apply(Position(201), Replayed::Settled { queue: 7, positions: vec![Position(0)] });
         let index = &recovered.queues[&7];

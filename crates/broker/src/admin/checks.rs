@@ -1,8 +1,8 @@
 //! What is refused whatever else there is, to be known before anything is made.
 
-use super::NewQueue;
 use super::commands::{check_vhost_name, new_name};
 use super::declare::request;
+use super::{NewBinding, NewQueue};
 use crate::arguments;
 use crate::exchange::ExchangeSettings;
 use crate::fault::{Fault, Resource};
@@ -25,6 +25,14 @@ pub fn check_queue(vhost: &str, name: &str, queue: NewQueue) -> Result<(), Fault
 pub fn check_exchange(vhost: &str, name: &str, settings: &ExchangeSettings) -> Result<(), Fault> {
     let resource = Resource { kind: "exchange", name: new_name(name)?, vhost };
     arguments::check_exchange(settings.kind, &settings.arguments, resource)
+}
+
+/// Whether a binding could have these arguments, whatever it is between.
+///
+/// # Errors
+/// As `queue.bind`.
+pub fn check_binding(binding: &NewBinding) -> Result<(), Fault> {
+    arguments::check_size(&binding.arguments)
 }
 
 /// Whether a vhost could have this name, and this said of it.

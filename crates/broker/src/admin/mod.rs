@@ -33,7 +33,9 @@ mod vhosts;
 
 pub use bindings::{Admits, BindingView};
 pub use channels::{ChannelView, ConsumerView, StreamPlace};
-pub use checks::{check_exchange, check_name, check_queue, check_vhost, is_predefined};
+pub use checks::{
+    check_binding, check_exchange, check_name, check_queue, check_vhost, is_predefined,
+};
 pub use commands::NewBinding;
 pub use connections::{ConnectionView, DEFAULT_CLOSE_REASON};
 pub use declare::NewQueue;

@@ -74,6 +74,7 @@ pub(crate) fn check_exchange(
     arguments: &FieldTable,
     exchange: Resource<'_>,
 ) -> Result<(), Fault> {
+    super::check_size(arguments)?;
     let routes_as = match kind {
         ExchangeKind::Delayed => check_delayed_type(arguments)?,
         kind => kind,

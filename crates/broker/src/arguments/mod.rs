@@ -20,6 +20,24 @@ pub(crate) use value::MAX_EXPIRY_MS;
 use crate::fault::{Fault, Resource};
 use courser_codec::{FieldTable, FieldValue};
 
+/// Bytes that arguments may have: they are kept, and in the log they are part of a key that has 64 KiB at most.
+const BYTES_MAX: usize = 32 * 1024;
+
+/// Refuses arguments that are too large, wherever they come from.
+pub(crate) fn check_size(arguments: &FieldTable) -> Result<(), Fault> {
+    check_bytes(arguments.entries_len())
+}
+
+/// The same of so many bytes.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), Fault> {
+    if bytes > BYTES_MAX {
+        return Err(Fault::precondition_failed(format_args!(
+            "arguments of {bytes} bytes are larger than the maximum of {BYTES_MAX}"
+        )));
+    }
+    Ok(())
+}
+
 fn check_equivalent<'n>(
     current: &FieldTable,
     received: &FieldTable,

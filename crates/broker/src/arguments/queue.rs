@@ -132,6 +132,7 @@ impl QueueType {
 
 /// Checks the arguments of a queue that is to be made.
 pub(crate) fn check_queue(arguments: &FieldTable, queue: Resource<'_>) -> Result<(), Fault> {
+    super::check_size(arguments)?;
     if let Some(value) = arguments.get(DEAD_LETTER_EXCHANGE)
         && value.as_long_str().is_none()
     {

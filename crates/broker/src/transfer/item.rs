@@ -47,7 +47,7 @@ pub(super) fn put_end(out: &mut BytesMut, totals: Totals) -> Result<(), StoreErr
 
 pub(super) fn put_record(out: &mut BytesMut, record: &Record<'_>) -> Result<(), StoreError> {
     let mut head = Vec::new();
-    record.encode_head(&mut head);
+    record.encode_head(&mut head)?;
     match record.message() {
         Some(message) => {
             let (prefix, [address, header, body]) = message.record_parts()?;

@@ -68,6 +68,7 @@ impl Vhost {
         request: BindingRequest<'_>,
         connection: ConnectionId,
     ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
+        arguments::check_size(&request.arguments)?;
         let source = clean_name(request.source);
         let _write = self.write.lock();
         self.refuse_if_deleted()?;

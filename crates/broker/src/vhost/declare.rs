@@ -300,16 +300,8 @@ fn kind(declare: &ExchangeDeclare<'_>) -> Result<ExchangeKind, Fault> {
     })
 }
 
-/// Bytes that the arguments of a method may have: they are kept, in the log as part of a key.
-const ARGUMENTS_MAX_BYTES: usize = 32 * 1024;
-
 pub(crate) fn owned_arguments(arguments: courser_codec::Table<'_>) -> Result<FieldTable, Fault> {
-    let bytes = arguments.as_bytes().len();
-    if bytes > ARGUMENTS_MAX_BYTES {
-        return Err(Fault::precondition_failed(format_args!(
-            "arguments of {bytes} bytes are larger than the maximum of {ARGUMENTS_MAX_BYTES}"
-        )));
-    }
+    arguments::check_bytes(arguments.as_bytes().len())?;
     let owned = arguments
         .to_owned()
         .map_err(|error| Fault::new(502, format_args!("malformed arguments: {error}")))?;

@@ -1,7 +1,8 @@
 //! Queues, exchanges, bindings and their arguments: what they take is counted, bounded and given back.
 
 use crate::memory_bounds::world_of;
-use crate::support::{Client, Heard, World, declare_with, short};
+use crate::support::{Client, Heard, World, WorldOnDisk, declare_with, owned, short};
+use courser_broker::admin::{NewBinding, NewQueue};
 use courser_codec::{FieldTable, Table, exchange, queue};
 
 fn with_text(bytes: usize) -> FieldTable {
@@ -113,4 +114,31 @@ fn arguments_that_are_too_large_are_refused() {
     let text = client.refused(bind);
     assert!(text.starts_with("406 PRECONDITION_FAILED - arguments of 400"), "{text}");
     assert!(text.ends_with("are larger than the maximum of 32768"), "{text}");
+}
+
+#[test]
+fn arguments_that_are_too_large_for_the_log_are_refused_of_an_operator_too() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.disconnect();
+    world.flush();
+    let (admin, arguments) = (world.broker.admin(), with_text(70_000));
+    let queue = NewQueue { durable: true, arguments: arguments.clone(), ..NewQueue::default() };
+    let binding = NewBinding {
+        source: owned("amq.direct"),
+        destination: owned("q"),
+        to_queue: true,
+        routing_key: owned("k"),
+        arguments,
+    };
+    let refused = [admin.bind("/", binding).err(), admin.declare_queue("/", "new", queue).err()];
+    for fault in refused {
+        let explanation = fault.expect("it is refused").explanation;
+        assert!(explanation.ends_with("are larger than the maximum of 32768"), "{explanation}");
+    }
+    drop(admin);
+    world.flush();
+    world.lose_power();
+    assert!(world.has_queue("q"));
 }

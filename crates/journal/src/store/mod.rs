@@ -180,7 +180,7 @@ impl JournalStore {
         let mut messages: Vec<(usize, u32, BodySize)> = Vec::new();
         for record in records {
             head.clear();
-            record.encode_head(&mut head);
+            record.encode_head(&mut head)?;
             let index = match record.message() {
                 Some(message) => {
                     let (prefix, [address, header, body]) = message.record_parts()?;

@@ -160,7 +160,8 @@ impl Lost {
         let mut batch = Batch::new();
         for (queue, positions) in &self.of_queues {
             let mut head = Vec::new();
-            Record::Settled { queue: *queue, positions }.encode_head(&mut head);
+            let record = Record::Settled { queue: *queue, positions };
+            record.encode_head(&mut head).map_err(io::Error::other)?;
             batch.push(&[&head]);
         }
         if !batch.is_empty() {

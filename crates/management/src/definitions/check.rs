@@ -6,7 +6,7 @@ use super::error::{ImportError, refused};
 use super::import::{exchange_of, queue_of, reason, text, typed, value};
 use crate::api::vhost_limits::{self, NamedLimits};
 use courser_auth::{AccountError, NAME_BYTES_MAX, PasswordHash, PermissionRow, TopicPermissionRow};
-use courser_broker::admin::{PolicyKind, check_exchange, check_name, check_queue};
+use courser_broker::admin::{PolicyKind, check_binding, check_exchange, check_name, check_queue};
 use serde_json::{Map, Value};
 
 /// What stands in files besides the lists: what they are of, and of a vhost what is its own.
@@ -66,7 +66,12 @@ pub(super) fn check(
             checked.map_err(|fault| refused("exchange", name, fault.explanation))
         }
         "queues" => queue(row, default_type),
-        "bindings" => binding(row).map(drop),
+        "bindings" => {
+            let binding = binding(row)?;
+            let name = binding.destination.to_string();
+            let checked = check_binding(&binding);
+            checked.map_err(|fault| refused("binding to", &name, fault.explanation))
+        }
         _ => Ok(()),
     }
 }

@@ -315,9 +315,9 @@ async fn a_password_in_clear_is_hashed_and_never_shown() {
 #[tokio::test]
 async fn what_an_import_refuses_a_dry_run_refuses_with_the_same_words() {
     let broker = Broker::start().await;
-    let long = "n".repeat(256);
+    let (long, large) = ("n".repeat(256), "x".repeat(33_000));
     let queue = |name: &str, arguments: Value| json!({ "queues": [{ "name": name, "vhost": "/", "durable": true, "arguments": arguments }] });
-    let binding = |key: &str| json!({ "bindings": [{ "source": "amq.topic", "vhost": "/", "destination": "amq.topic", "destination_type": "exchange", "routing_key": key }] });
+    let binding = |key: &str, arguments: Value| json!({ "bindings": [{ "source": "amq.topic", "vhost": "/", "destination": "amq.topic", "destination_type": "exchange", "routing_key": key, "arguments": arguments }] });
     let exchange = |name: &str, arguments: Value| json!({ "exchanges": [{ "name": name, "vhost": "/", "type": "direct", "arguments": arguments }] });
     let topic = |exchange: &str, write: &str| json!({ "topic_permissions": [{ "user": "guest", "vhost": "/", "exchange": exchange, "write": write, "read": "" }] });
     for document in [
@@ -345,7 +345,10 @@ async fn what_an_import_refuses_a_dry_run_refuses_with_the_same_words() {
         queue("q", json!({ "x-queue-type": "quorum", "x-consumer-disconnected-timeout": -1 })),
         json!({ "exchanges": [{ "name": "e", "vhost": "/", "type": "x-jms-topic" }] }),
         json!({ "queues": [{ "name": "q", "vhost": "/", "type": "quorum", "durable": false }] }),
-        binding(&long),
+        queue("q", json!({ "a": large })),
+        exchange("e", json!({ "a": large })),
+        binding(&long, json!({})),
+        binding("k", json!({ "a": large })),
     ] {
         let planned = import(&broker, "/api/definitions?dry_run=true", &document).await.json();
         assert_eq!(planned["refuse_count"], 1, "{document}: {planned}");

@@ -31,7 +31,7 @@ impl Copies {
         let (mut records, mut end) = (self.0.lock(), from);
         for record in added {
             let mut bytes = Vec::new();
-            record.encode_head(&mut bytes);
+            record.encode_head(&mut bytes)?;
             if let Some(message) = record.message() {
                 let (prefix, parts) = message.record_parts()?;
                 bytes.extend_from_slice(&prefix);
