@@ -20,7 +20,7 @@ pub struct Import {
     vhost: Arc<Vhost>,
     /// By the numbers of the broker that it comes from, who holds messages here.
     targets: FxHashMap<u64, Target>,
-    /// The beginning of an item whose end has not come yet.
+    /// What has come and can't be taken in yet: the rest of it, or of what is noted of it, is still to come.
     half: BytesMut,
     has_begun: bool,
     totals: Totals,
@@ -61,8 +61,8 @@ impl Import {
             return Err(self.broken("it has been given up"));
         }
         self.half.extend_from_slice(piece);
-        let whole = self.half.split_to(item::whole(&self.half)).freeze();
-        let taken = self.take_items(&whole);
+        let complete = self.half.split_to(item::complete(&self.half)).freeze();
+        let taken = self.take_items(&complete);
         self.broker.check_alarms();
         taken
     }

@@ -1,7 +1,7 @@
 //! The items of which a vhost on its way consists: written, and read.
 
 use bytes::BytesMut;
-use courser_store::change::{Replayed, message_of};
+use courser_store::change::{Replayed, message_of, tells_of_returns};
 use courser_store::{MessageRef, Record, StoreError};
 
 /// Raised when older brokers can't read it.
@@ -9,9 +9,6 @@ const VERSION: u32 = 1;
 
 const BEGIN: u8 = 0xf0;
 const END: u8 = 0xf1;
-
-/// Bytes of an item's length.
-const LENGTH_BYTES: usize = 4;
 
 /// How much there is of a vhost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,22 +54,25 @@ pub(super) fn put_record(out: &mut BytesMut, record: &Record<'_>) -> Result<(), 
     }
 }
 
-/// How many of the first `bytes` are whole items.
-pub(super) fn whole(bytes: &[u8]) -> usize {
-    let mut whole = 0;
-    while let Some(length) = bytes[whole..].first_chunk::<LENGTH_BYTES>() {
-        let end = whole + LENGTH_BYTES + u32::from_le_bytes(*length) as usize;
-        if end > bytes.len() {
-            break;
+/// How many of the first `bytes` are whole items of which all is there. What is noted of a message stands behind it, so the last
+/// item is complete when another one begins that is no such note; and the end is.
+pub(super) fn complete(bytes: &[u8]) -> usize {
+    let (mut rest, mut complete) = (bytes, 0);
+    loop {
+        let start = bytes.len() - rest.len();
+        let Some(item) = take(&mut rest) else { return complete };
+        if !tells_of_returns(item) {
+            complete = start;
         }
-        whole = end;
+        if item.first() == Some(&END) {
+            complete = bytes.len() - rest.len();
+        }
     }
-    whole
 }
 
 /// Takes the bytes of a whole item off the front; none if there are none.
 pub(super) fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (item, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     *bytes = rest;
     Some(item)

@@ -1,8 +1,9 @@
 //! What is left of a move that does not come to its end.
 
-use super::contents::contents;
+use super::contents::{assert_same, contents};
 use super::{V, enter, export, found, found_another, import, persistent, pieces, settings, sync};
 use crate::support::{WorldOnDisk, declare_with};
+use bytes::Bytes;
 use courser_broker::admin::{Arrival, MESSAGES_MAX};
 use courser_codec::FieldTable;
 
@@ -89,6 +90,29 @@ fn one_that_is_given_up_leaves_no_trace() {
             _ => assert!(import.finish().is_err(), "it is not whole"),
         }
         assert_no_trace(&mut target, at);
+    }
+}
+
+#[test]
+fn it_arrives_as_it_is_wherever_its_pieces_are_cut() {
+    let source = source();
+    let mut client = enter(&source);
+    for queue in ["plain", "counted"] {
+        // Of one message, it is noted of two queues.
+        let delivery = client.get(queue).expect("a message");
+        client.fail_on(delivery.tag);
+    }
+    client.disconnect();
+    sync(&source);
+    let (before, all) = (contents(&source), pieces(&source).concat());
+    for bytes in [1, 7, 1000] {
+        let target = WorldOnDisk::new();
+        found_another(&target);
+        let parts: Vec<Bytes> = all.chunks(bytes).map(Bytes::copy_from_slice).collect();
+        import(&target, &parts).expect("taken in");
+        target.broker.admin().accept_vhost(V, None).expect("it has arrived");
+        sync(&target);
+        assert_same(&contents(&target), &before);
     }
 }
 
