@@ -74,6 +74,10 @@ impl Vhost {
         ended.fetch_max(number, Ordering::SeqCst);
         let stands_still_for_it = self.is_still() && self.mover() <= number;
         if stands_still_for_it {
+            for queue in self.queues() {
+                // No client could use it meanwhile.
+                queue.touch();
+            }
             turn.fetch_add(1, Ordering::SeqCst);
         }
         stands_still_for_it

@@ -1,9 +1,9 @@
 //! A vhost that stands still.
 
 use super::contents::{assert_same, contents};
-use super::{START_MS, V, enter, found, persistent, sync};
+use super::{START_MS, V, enter, found, import, persistent, pieces, sync};
 use crate::delayed::run_until;
-use crate::support::{Heard, WorldOnDisk, owned};
+use crate::support::{Heard, World, WorldOnDisk, declare_with, owned};
 use courser_broker::admin::{Export, GetMode, MoveTo, NewQueue, Parameter, Selection};
 use courser_broker::{Fault, PolicyKind};
 use courser_codec::FieldTable;
@@ -70,6 +70,42 @@ fn nothing_comes_of_its_timers_until_it_goes_on() {
     // What has expired is gone, or dead, and what was due is there.
     assert_eq!((bodies("plain"), bodies("ranked"), bodies("held")), (1, 1, 0));
     assert!(bodies("dead") > 0);
+}
+
+/// Has a queue in the vhost that goes when no client has used it for a second.
+fn lease(world: &World) {
+    let mut client = enter(world);
+    declare_with(&mut client, "lease", true, &FieldTable::new().with("x-expires", 1000));
+    client.disconnect();
+}
+
+/// The lease has just begun, and ends like any other.
+fn assert_leased_anew(world: &WorldOnDisk, since_ms: u64) {
+    let is_there = || world.broker.admin().queue(V, b"lease").is_ok();
+    for after_ms in [0, 999] {
+        run_until(world, since_ms + after_ms);
+        assert!(is_there(), "{after_ms}");
+    }
+    run_until(world, since_ms + 1000);
+    assert!(!is_there());
+}
+
+#[test]
+fn no_queue_expires_because_its_clients_were_kept_out() {
+    let source = world();
+    lease(&source);
+    let admin = source.broker.admin();
+    let all = pieces(&source);
+    let target = WorldOnDisk::new();
+    target.broker.set_time(START_MS);
+    import(&target, &all).expect("taken in");
+    for world in [&source, &target] {
+        run_until(world, START_MS + HOUR_MS);
+    }
+    assert!(admin.start_vhost(V, 0).expect("it is there"));
+    assert_leased_anew(&source, START_MS + HOUR_MS);
+    target.broker.admin().accept_vhost(V, None).expect("it has arrived");
+    assert_leased_anew(&target, START_MS + HOUR_MS);
 }
 
 #[test]
