@@ -18,7 +18,8 @@ const SIZES_AT_ONCE: usize = 4096;
 /// The same where some of them have to be read.
 const SIZES_READ_AT_ONCE: usize = 128;
 
-/// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the bodies.
+/// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the bodies;
+/// in a queue that refuses what is too much, also those that wait for their dead-letter exchange to take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// `x-max-length`.
@@ -58,6 +59,7 @@ impl State {
     /// The same with messages that only wait for their dead-letter exchange to take them, and one more with so many bytes.
     fn held_with(&self, body_bytes: usize) -> (usize, u64) {
         let (messages, bytes) = self.waiting();
+        let bytes = bytes + self.dying.amounts().known_bytes();
         (messages + self.dying.len() + 1, bytes + body_bytes as u64)
     }
 

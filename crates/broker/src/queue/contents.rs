@@ -108,8 +108,9 @@ impl Queue {
         let books =
             state.ready.used_bytes() + state.unacked.used_bytes() + state.dying.used_bytes();
         let books = books + state.delayed.used_bytes() + state.charge.bytes();
-        let amounts = [state.ready.amounts(), state.unacked.amounts(), state.delayed.amounts()];
-        let bodies: u64 = amounts.iter().map(|amounts| amounts.in_memory().bytes).sum();
+        let waiting = [state.ready.amounts(), state.delayed.amounts(), state.dying.amounts()];
+        let amounts = waiting.into_iter().chain([state.unacked.amounts()]);
+        let bodies: u64 = amounts.map(|amounts| amounts.in_memory().bytes).sum();
         drop(state);
         let stream = self.stream().map_or(0, |stream| stream.used_bytes());
         (size_of::<Queue>() + notes + books + stream) as u64 + bodies

@@ -1,5 +1,6 @@
 //! The messages that leave a queue for its dead-letter exchange, until they have arrived there.
 
+use super::amounts::Amounts;
 use super::backlog::FAILED;
 use super::logged::{Entry, logged};
 use super::settle::Settling;
@@ -49,6 +50,7 @@ pub(super) struct Dying {
     /// Those that nothing posts yet, in the order in which they left.
     unposted: VecDeque<Letter>,
     next_number: u64,
+    amounts: Amounts,
     retry: Timer,
     charge: Charge,
 }
@@ -82,9 +84,15 @@ impl Dying {
         self.under_way.len() + self.stranded.len()
     }
 
+    /// How large they are.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
     /// Takes those that nothing posts now.
     pub fn take_stranded(&mut self) -> impl ExactSizeIterator<Item = Location> + use<> {
         let stranded = std::mem::take(&mut self.stranded);
+        stranded.values().for_each(|dead| self.amounts.sub(&dead.location));
         self.count_memory();
         stranded.into_values().map(|dead| dead.location)
     }
@@ -140,6 +148,7 @@ impl Queue {
             return settling.add(location);
         }
         let number = state.dying.next_number();
+        state.dying.amounts.add(&location);
         let dead = Dead { location: location.clone(), rank, reason };
         state.dying.under_way.insert(number, dead);
         state.dying.unposted.push_back(Letter { number, location, reason });
@@ -196,6 +205,7 @@ impl Queue {
         work::count(numbers.len());
         for number in numbers {
             if let Some(dead) = state.dying.under_way.remove(number) {
+                state.dying.amounts.sub(&dead.location);
                 settling.add(dead.location);
             }
         }

@@ -42,7 +42,7 @@ pub struct DeadLetterTo {
     pub exchange: ShortString,
     /// `x-dead-letter-routing-key`, instead of the message's own.
     pub routing_key: Option<ShortString>,
-    /// `x-dead-letter-strategy`: a letter stays with its queue until another one has taken it.
+    /// `x-dead-letter-strategy`, beside `x-overflow: reject-publish`: a letter stays with its queue until another one has taken it.
     pub at_least_once: bool,
 }
 
@@ -106,17 +106,24 @@ fn dead_letter(arguments: &FieldTable) -> Option<DeadLetterTo> {
     // An exchange of a longer name can't be there.
     let exchange = ShortString::new(text("x-dead-letter-exchange")?).ok()?;
     let routing_key = text("x-dead-letter-routing-key").and_then(|key| ShortString::new(key).ok());
-    let at_least_once = text("x-dead-letter-strategy") == Some(b"at-least-once");
+    // As in RabbitMQ: what is kept counts for the limits of a queue that refuses what is too much, and would escape those of one
+    // that drops it.
+    let at_least_once = text("x-dead-letter-strategy") == Some(b"at-least-once")
+        && overflow(arguments) == Overflow::RejectPublish;
     Some(DeadLetterTo { exchange, routing_key, at_least_once })
 }
 
 fn bounds(arguments: &FieldTable) -> Option<Bounds> {
     let messages = number(arguments, "x-max-length");
     let bytes = number(arguments, "x-max-length-bytes");
-    let overflow = match arguments.get("x-overflow").and_then(FieldValue::as_str) {
+    let overflow = overflow(arguments);
+    (messages.is_some() || bytes.is_some()).then_some(Bounds { messages, bytes, overflow })
+}
+
+fn overflow(arguments: &FieldTable) -> Overflow {
+    match arguments.get("x-overflow").and_then(FieldValue::as_str) {
         Some("reject-publish") => Overflow::RejectPublish,
         Some("reject-publish-dlx") => Overflow::RejectPublishDlx,
         _ => Overflow::DropHead,
-    };
-    (messages.is_some() || bytes.is_some()).then_some(Bounds { messages, bytes, overflow })
+    }
 }

@@ -234,7 +234,8 @@ fn a_letter_that_is_back_after_a_restart_takes_only_itself_along() {
     let arguments = apart()
         .with("x-dead-letter-exchange", "")
         .with("x-dead-letter-routing-key", "nowhere yet")
-        .with("x-dead-letter-strategy", "at-least-once");
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
     declare_with(&mut client, "q", true, &arguments);
     for body in ["1", "2"] {
         send(&mut client, "a", body);

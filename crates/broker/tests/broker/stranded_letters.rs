@@ -1,6 +1,7 @@
 //! `x-dead-letter-strategy: at-least-once`: dead letters that no queue takes for now.
 
 use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with};
+use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::{FieldTable, basic};
 
 fn declare_careful(client: &mut Client, durable: bool) {
@@ -61,7 +62,8 @@ fn letters_fill_a_queue_up_to_its_bound_and_the_others_wait() {
     let to_dead = FieldTable::new()
         .with("x-dead-letter-exchange", "")
         .with("x-dead-letter-routing-key", "dead")
-        .with("x-dead-letter-strategy", "at-least-once");
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
     declare_with(&mut client, "q", false, &to_dead);
     client.fill("q", &["1", "2", "3", "4", "5"]);
     let delivery = (0..5).filter_map(|_| client.get("q")).last().expect("five messages");
@@ -88,6 +90,83 @@ fn letters_that_wait_count_where_messages_are_bounded() {
     client.fill("q", &["3"]);
     assert_eq!(client.pop_all("q"), ["3"]);
     assert_eq!(client.pop_all("dead"), ["1", "2"]);
+}
+
+#[test]
+fn letters_that_wait_count_where_bytes_are_bounded() {
+    let world = World::new();
+    let mut client = world.connect();
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-max-length-bytes", 100)
+        .with("x-overflow", "reject-publish");
+    declare_with(&mut client, "q", false, &arguments);
+    let (first, second) = ("1".repeat(60), "2".repeat(30));
+    client.fill("q", &[&first, &second]);
+    reject(&mut client);
+    client.fill("q", &["too much for it"]);
+    assert_eq!(client.pop_all("q"), [second.as_str()]);
+    client.fill("q", &["is less", &second, "no room"]);
+    reject(&mut client);
+    assert_eq!(client.purge("q"), Heard::Count(3));
+    client.fill("q", &[&first, &second]);
+    reject(&mut client);
+    reject(&mut client);
+    client.declare("dead");
+    world.broker.tick(1000);
+    client.fill("q", &[&first, &second]);
+    assert_eq!(client.pop_all("q"), [first.as_str(), &second]);
+    assert_eq!(client.pop_all("dead"), [first, second]);
+}
+
+#[test]
+fn a_queue_that_refuses_nothing_keeps_no_letters() {
+    for (overflow, kept) in [("drop-head", 2), ("reject-publish-dlx", 2), ("reject-publish", 3)] {
+        let world = World::new();
+        let mut client = world.connect();
+        let arguments = FieldTable::new()
+            .with("x-dead-letter-exchange", "missing")
+            .with("x-dead-letter-strategy", "at-least-once")
+            .with("x-max-length", 3)
+            .with("x-overflow", overflow);
+        declare_with(&mut client, "q", false, &arguments);
+        client.fill("q", &["1", "2", "3", "4", "5"]);
+        reject(&mut client);
+        assert_eq!(client.purge("q"), Heard::Count(kept), "{overflow}");
+    }
+}
+
+#[test]
+fn a_policy_can_have_a_queue_keep_its_letters_and_end_that() {
+    let world = World::new();
+    let mut client = world.connect();
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-dead-letter-strategy", "at-least-once");
+    declare_with(&mut client, "q", false, &arguments);
+    let admin = world.broker.admin();
+    let refuses = Policy {
+        name: "refuses".to_owned(),
+        pattern: "^q$".to_owned(),
+        apply_to: ApplyTo::All,
+        priority: 0,
+        definition: FieldTable::new().with("overflow", "reject-publish"),
+    };
+    admin.set_policy("/", PolicyKind::User, refuses).expect("a good policy");
+    client.fill("q", &["1", "2"]);
+    reject(&mut client);
+    reject(&mut client);
+    assert_eq!(world.broker.tick(1000), Some(2000));
+    admin.clear_policy("/", PolicyKind::User, "refuses").expect("it is there");
+    // They leave with their next try, as they would have left at once.
+    assert_eq!(world.broker.tick(2000), None);
+    client.declare("dead");
+    client.fill("q", &["3"]);
+    reject(&mut client);
+    assert_eq!(client.pop_all("dead"), ["3"]);
 }
 
 #[test]

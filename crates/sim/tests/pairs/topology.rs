@@ -224,7 +224,12 @@ pub fn work(features: &Features) -> Declared {
         give("x-expires", (EXPIRES_MS as i64).into());
         settings.expires_ms = Some(EXPIRES_MS);
     }
-    let at_least_once = features.has(Feature::AtLeastOnce);
+    let limit = features.value(Feature::Limit);
+    let keeps_letters = matches!(limit, "none" | "reject-publish");
+    let at_least_once = features.has(Feature::AtLeastOnce) && keeps_letters;
+    if at_least_once && limit == "none" {
+        give("x-overflow", "reject-publish".into());
+    }
     match features.value(Feature::DeadLetters) {
         "none" => {}
         "drop-head" => {
@@ -238,7 +243,7 @@ pub fn work(features: &Features) -> Declared {
             settings.dead_letter = Some(DeadLetter { key: Some(DEAD), at_least_once });
         }
     }
-    if at_least_once {
+    if features.has(Feature::AtLeastOnce) {
         give("x-dead-letter-strategy", "at-least-once".into());
     }
     if features.has(Feature::DeliveryLimit) {

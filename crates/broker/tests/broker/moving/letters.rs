@@ -20,7 +20,8 @@ fn a_letter_that_is_carried_takes_only_itself_along() {
         .with("x-message-deduplication", true)
         .with("x-dead-letter-exchange", "")
         .with("x-dead-letter-routing-key", "nowhere yet")
-        .with("x-dead-letter-strategy", "at-least-once");
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
     declare_with(&mut client, "q", true, &arguments);
     send(&mut client, "letter");
     let delivery_tag = client.get("q").expect("a message").tag;

@@ -143,7 +143,10 @@ pub const TRIALS: &[Trial] = &[
 
 /// To a queue that comes later.
 fn to_no_queue() -> FieldTable {
-    none().with("x-dead-letter-exchange", "").with("x-dead-letter-routing-key", "late")
+    none()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "late")
+        .with("x-overflow", "reject-publish")
 }
 
 fn at_least_a_second() -> FieldTable {

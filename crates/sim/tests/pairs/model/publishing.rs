@@ -85,7 +85,7 @@ impl Model {
         let is_stuck =
             dead.is_none_or(|dead| dead.refuses_next() || is_behind && dead.may_refuse());
         let (is_there, from, now_ms) = (dead.is_some(), letter.from, self.now_ms);
-        self.queues.get_mut(from).into_iter().for_each(Queue::letter_is_posted);
+        self.queues.get_mut(from).into_iter().for_each(|queue| queue.letter_is_posted(&letter));
         let is_lost_in_log = self.letters_left == Some(0);
         if is_lost_in_log || letter.to.at_least_once && is_stuck {
             let queue = self.queues.get_mut(from);

@@ -52,7 +52,7 @@ impl Retry {
 pub struct DeadLetter {
     /// With this key, instead of the message's own keys.
     pub key: Option<&'static str>,
-    /// What no queue takes is kept, and tried again.
+    /// What no queue takes is kept, and tried again: asked for, and the queue refuses what is too much for it.
     pub at_least_once: bool,
 }
 

@@ -52,7 +52,7 @@ impl Queue {
     }
 
     fn is_full_for(&self, message: &Message) -> bool {
-        let bytes = self.ready_bytes() + message.bytes as u64;
+        let bytes = self.held_bytes() + message.bytes as u64;
         self.settings.overflow != Overflow::DropHead
             && self.settings.is_exceeded_by(self.held() + 1, bytes)
     }

@@ -16,9 +16,20 @@ const RETRIED_AT_ONCE: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stranded {
     letters: VecDeque<Letter>,
-    /// Those that were not posted yet.
+    /// How many were not posted yet, and how large they are.
     unposted: usize,
+    unposted_bytes: u64,
     retry_ms: Option<u64>,
+}
+
+impl Stranded {
+    /// These are about to be posted.
+    fn expect<'a>(&mut self, letters: impl IntoIterator<Item = &'a Letter>) {
+        for letter in letters {
+            self.unposted += 1;
+            self.unposted_bytes += letter.entry.message.bytes as u64;
+        }
+    }
 }
 
 impl Queue {
@@ -34,19 +45,29 @@ impl Queue {
         letter.redelivered = entry.failed;
         let message = Rc::new(letter);
         let (from, entry) = (self.name, entry.clone());
-        at.letters.push_back(Letter { to, from, place, entry, message });
-        self.stranded.unposted += 1;
+        let letter = Letter { to, from, place, entry, message };
+        self.stranded.expect([&letter]);
+        at.letters.push_back(letter);
     }
 
     /// One of its letters is posted, whatever comes of it.
-    pub fn letter_is_posted(&mut self) {
-        self.stranded.unposted = self.stranded.unposted.saturating_sub(1);
+    pub fn letter_is_posted(&mut self, letter: &Letter) {
+        let Stranded { unposted, unposted_bytes, .. } = &mut self.stranded;
+        *unposted = unposted.saturating_sub(1);
+        *unposted_bytes = unposted_bytes.saturating_sub(letter.entry.message.bytes as u64);
     }
 
     /// How many messages count for what it refuses.
     pub(super) fn held(&self) -> usize {
         let waiting = self.ready.len() + self.delayed.len();
         waiting + self.stranded.letters.len() + self.stranded.unposted
+    }
+
+    /// How large these are.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let stranded = self.stranded.letters.iter();
+        let stranded: u64 = stranded.map(|letter| letter.entry.message.bytes as u64).sum();
+        self.ready_bytes() + stranded + self.stranded.unposted_bytes
     }
 
     /// Whether it refuses what it has no room for.
@@ -62,7 +83,7 @@ impl Queue {
 
     /// Whether it has no room for one more message, however small.
     pub fn refuses_next(&self) -> bool {
-        self.may_refuse() && self.settings.is_exceeded_by(self.held() + 1, self.ready_bytes())
+        self.may_refuse() && self.settings.is_exceeded_by(self.held() + 1, self.held_bytes())
     }
 
     /// No queue takes a letter.
@@ -100,8 +121,8 @@ impl Queue {
         }
         self.stranded.retry_ms = None;
         let count = self.stranded.letters.len().min(RETRIED_AT_ONCE);
-        let letters = self.stranded.letters.drain(..count).collect();
-        self.stranded.unposted += count;
+        let letters: Vec<Letter> = self.stranded.letters.drain(..count).collect();
+        self.stranded.expect(&letters);
         if !self.stranded.letters.is_empty() {
             self.retry_at(now_ms + RETRY_MS);
         }
@@ -119,7 +140,7 @@ impl Queue {
         let (taken, left): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|letter| is_meant(letter.message.id));
         self.stranded.letters = left.into();
-        self.stranded.unposted += taken.len();
+        self.stranded.expect(&taken);
         taken
     }
 
