@@ -55,15 +55,20 @@ impl Admin {
         let _gate = shard.gate.read();
         match departure {
             Departure::Unnoticed => {}
-            Departure::QueueIsUseless if is_reply_name(queue.name.as_bytes()) => {
+            Departure::QueueIsUseless { .. } if is_reply_name(queue.name.as_bytes()) => {
                 vhost.end_reply_queue(queue);
             }
             // Refused if it has got another one in the meantime.
-            Departure::QueueIsUseless => {
+            Departure::QueueIsUseless { leaves_place } => {
                 drop(vhost.delete_queue_if(queue, true, false, |_, _| {}, wakes));
+                if leaves_place {
+                    drop(queue.activate_next(true, &*shard.store, wakes));
+                }
             }
             // What fails is an append: the store is of no use any more, and its owner ends the broker.
-            Departure::OthersMayGoOn => drop(queue.activate_next(&*shard.store, wakes)),
+            Departure::OthersMayGoOn { leaves_place } => {
+                drop(queue.activate_next(leaves_place, &*shard.store, wakes));
+            }
         }
         shard.post_dead_letters(wakes);
     }

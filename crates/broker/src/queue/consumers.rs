@@ -224,7 +224,7 @@ impl Consumers {
     }
 
     /// Removes a consumer. The place of the single active one stays vacant until
-    /// [`Consumers::activate_next`], so that what it leaves can return first.
+    /// [`Consumers::fill_place`], so that what it leaves can return first.
     pub fn remove(&mut self, key: u32) -> Option<Consumer> {
         self.unlink(key);
         let consumer = self.all.get_mut(key as usize)?.take()?;

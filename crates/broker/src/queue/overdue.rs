@@ -28,7 +28,7 @@ impl Queue {
         // The slots of each channel whose consumers are cancelled.
         let mut slots: FxHashMap<_, (Arc<Outbox>, FxHashSet<u32>)> = FxHashMap::default();
         let mut state = self.state.lock();
-        let consumers = state.consumers.len();
+        let (consumers, was_vacant) = (state.consumers.len(), state.consumers.is_vacant());
         for (timeout_ms, holder) in state.unacked.overdue(fired_ms, now_ms) {
             let Some(outbox) = holder.outbox.upgrade() else { continue };
             if cancels && self.cancel_overdue(&mut state, &outbox, &holder, wakes) {
@@ -69,9 +69,12 @@ impl Queue {
         }
         // The queue may have been without any for long.
         if has_fewer {
-            self.departure(&mut state);
+            self.note_departure(&mut state);
         }
-        state.consumers.activate_next();
+        // One that has left its place by itself fills it.
+        if !was_vacant {
+            state.consumers.fill_place();
+        }
         state.consumers.hand_over();
         state.offer_aside_to_next();
         state.unacked.shrink_if_empty();

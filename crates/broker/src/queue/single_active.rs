@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct SingleActive {
     active: Option<u32>,
+    /// The active one has gone, and what it had may not be back yet: none takes its place before.
+    vacated: bool,
     /// The others: those with the highest priority first, of those who came first.
     waiting: BTreeMap<(Reverse<i64>, u64), u32>,
     /// For each of them, when it came.
@@ -47,6 +49,7 @@ impl SingleActive {
     pub fn remove(&mut self, key: u32, priority: i64) {
         if self.active == Some(key) {
             self.active = None;
+            self.vacated = true;
             self.fading = false;
         }
         self.is_waiting_no_more(key, priority);
@@ -54,20 +57,29 @@ impl SingleActive {
 }
 
 impl Consumers {
-    /// Whether the single active consumer has gone and others wait for its place.
-    pub fn lacks_active(&self) -> bool {
-        let lacks = |single: &SingleActive| single.active.is_none() && !single.waiting.is_empty();
-        self.single.as_deref().is_some_and(lacks)
+    /// Whether this is the single active consumer, if the queue has one at a time.
+    pub fn is_single_active(&self, key: u32) -> bool {
+        self.single.as_deref().is_some_and(|single| single.active == Some(key))
     }
 
-    /// Gives a vacant place of the single active consumer to the one with the highest priority, of
+    /// Whether the single active consumer has left its place, and that is not to be filled yet.
+    pub fn is_vacant(&self) -> bool {
+        self.single.as_deref().is_some_and(|single| single.vacated)
+    }
+
+    /// What the single active consumer had is back: its place can be filled, now or by the one that comes next.
+    pub fn fill_place(&mut self) {
+        self.single.iter_mut().for_each(|single| single.vacated = false);
+        self.activate_next();
+    }
+
+    /// Gives the place of the single active consumer, where it can be filled, to the one with the highest priority, of
     /// those to the one that has waited longest.
-    pub fn activate_next(&mut self) {
+    pub(super) fn activate_next(&mut self) {
         let Some(next) = self.highest_waiting() else { return };
         let priority = self.priority(next);
-        let Some(single) = self.single.as_deref_mut().filter(|one| one.active.is_none()) else {
-            return;
-        };
+        let can_be_filled = |single: &&mut SingleActive| single.active.is_none() && !single.vacated;
+        let Some(single) = self.single.as_deref_mut().filter(can_be_filled) else { return };
         single.is_waiting_no_more(next, priority);
         single.active = Some(next);
         self.put_into_ring(next);

@@ -14,10 +14,14 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
     Unnoticed,
-    /// The queue, being auto-delete, has to go with it.
-    QueueIsUseless,
-    /// Another one may be the single active consumer now.
-    OthersMayGoOn,
+    /// The queue, being auto-delete, has to go with it. Where it stays, as another consumer has come, the others may go on.
+    QueueIsUseless {
+        leaves_place: bool,
+    },
+    /// Another one may be the single active consumer: if it was the one, when all that it had is back.
+    OthersMayGoOn {
+        leaves_place: bool,
+    },
 }
 
 /// Who wants to consume, as [`Queue::add_consumer`] needs it.
@@ -106,8 +110,9 @@ impl Queue {
         if !state.consumers.is_of(key, outbox, channel) {
             return Departure::Unnoticed;
         }
+        let leaves_place = state.consumers.is_single_active(key);
         state.consumers.remove(key);
-        self.departure(&mut state)
+        self.departure(&mut state, leaves_place)
     }
 
     /// Removes a consumer for an operator, and tells its client. None if it is gone.
@@ -121,39 +126,48 @@ impl Queue {
         if !state.consumers.is_of(key, outbox, channel) {
             return None;
         }
+        let leaves_place = state.consumers.is_single_active(key);
         let consumer = state.consumers.remove(key)?;
         consumer.cancel(self, Lsn::default(), wakes);
         // What reads for it, if the queue is a stream, notices then.
         wakes.push(outbox);
-        Some(self.departure(&mut state))
+        Some(self.departure(&mut state, leaves_place))
     }
 
     /// What has to be done without a consumer that has just been removed.
-    pub(super) fn departure(&self, state: &mut State) -> Departure {
+    fn departure(&self, state: &mut State, leaves_place: bool) -> Departure {
+        self.note_departure(state);
+        if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {
+            Departure::QueueIsUseless { leaves_place }
+        } else if leaves_place || state.consumers.is_handing_over() {
+            Departure::OthersMayGoOn { leaves_place }
+        } else {
+            Departure::Unnoticed
+        }
+    }
+
+    /// Takes note that a consumer has been removed.
+    pub(super) fn note_departure(&self, state: &mut State) {
         if state.consumers.len() == 0 {
             self.renew_lease(state);
             self.return_all_aside(state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         self.note_capacity(state);
-        if self.settings.auto_delete && state.had_consumer && state.consumers.len() == 0 {
-            Departure::QueueIsUseless
-        } else if state.consumers.lacks_active() || state.consumers.is_handing_over() {
-            Departure::OthersMayGoOn
-        } else {
-            Departure::Unnoticed
-        }
     }
 
-    /// Lets the next consumer take the place of a single active one that has gone, after everything
-    /// that it had to return has returned.
+    /// Lets the next consumer be the single active one, where the one before makes way, or `leaves_place`: all that it had
+    /// to return has returned.
     pub(crate) fn activate_next(
         self: &Arc<Self>,
+        leaves_place: bool,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         self.section(store, wakes, |state| {
-            state.consumers.activate_next();
+            if leaves_place {
+                state.consumers.fill_place();
+            }
             state.consumers.hand_over();
             state.offer_aside_to_next();
         })

@@ -325,16 +325,24 @@ impl Session {
     fn after_departure(&mut self, queue: &Arc<Queue>, departure: Departure) -> Lsn {
         match departure {
             Departure::Unnoticed => {}
-            Departure::QueueIsUseless => return self.delete_unused(queue),
-            Departure::OthersMayGoOn => {
-                let shard = Arc::clone(&self.shard);
-                let _gate = shard.gate.read();
-                // As in `resume`.
-                drop(queue.activate_next(&*shard.store, &mut self.wakes));
-                shard.post_dead_letters(&mut self.wakes);
+            Departure::QueueIsUseless { leaves_place } => {
+                let deleted = self.delete_unused(queue);
+                if leaves_place {
+                    self.activate_next(queue, true);
+                }
+                return deleted;
             }
+            Departure::OthersMayGoOn { leaves_place } => self.activate_next(queue, leaves_place),
         }
         Lsn::default()
+    }
+
+    fn activate_next(&mut self, queue: &Arc<Queue>, leaves_place: bool) {
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        // As in `resume`.
+        drop(queue.activate_next(leaves_place, &*shard.store, &mut self.wakes));
+        shard.post_dead_letters(&mut self.wakes);
     }
 
     /// Deletes an auto-delete queue that has lost its last consumer, unless it has got another one

@@ -1,7 +1,13 @@
 //! `x-single-active-consumer`: one gets everything, and when it goes, the next one.
 
 use crate::support::{Client, World, declare_with, short};
+use courser_broker::admin::{Event, EventKind, Follower};
 use courser_codec::{FieldTable, Table, basic, queue};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Wake;
 
 fn declare(client: &mut Client) {
     let entries = FieldTable::new().with("x-single-active-consumer", true).to_entries();
@@ -217,4 +223,94 @@ fn a_higher_priority_takes_over_however_the_last_delivery_is_settled() {
         assert_eq!(high.bodies(), expected, "way {nth}");
         assert_eq!(low.bodies(), Vec::<String>::new(), "way {nth}");
     }
+}
+
+thread_local! {
+    /// What comes in between, when the second channel of a connection that ends is closed.
+    static IN_BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Follows what happens, and does what comes in between at its moment.
+struct Interrupter(Mutex<Follower>);
+
+impl Interrupter {
+    fn follow(self: &Arc<Self>) {
+        let waker = Arc::clone(self).into();
+        loop {
+            let followed = self.0.lock().take_or_wait(100, &waker);
+            if followed.events.is_empty() {
+                return;
+            }
+            let is_second = |event: &Arc<Event>| {
+                event.kind == EventKind::ChannelClosed
+                    && event.details.contains(&("number", "2".to_owned()))
+            };
+            if followed.events.iter().any(is_second)
+                && let Some(call) = IN_BETWEEN.take()
+            {
+                call();
+            }
+        }
+    }
+}
+
+impl Wake for Interrupter {
+    fn wake(self: Arc<Self>) {
+        self.follow();
+    }
+}
+
+/// Ends a connection whose first channel has the single active consumer, and calls `in_between` before what that has is back.
+fn disconnect_and(world: &World, mut client: Client, in_between: impl FnOnce() + 'static) {
+    client.open_channel(2);
+    Arc::new(Interrupter(Mutex::new(world.broker.admin().follow()))).follow();
+    IN_BETWEEN.set(Some(Box::new(in_between)));
+    client.disconnect();
+    assert!(IN_BETWEEN.take().is_none(), "nothing came in between");
+}
+
+/// A queue with four messages, two of which the single active consumer has.
+fn half_handed_out(world: &World, auto_delete: bool) -> Client {
+    let mut first = world.connect();
+    let entries = FieldTable::new().with("x-single-active-consumer", true).to_entries();
+    let arguments = Table::from_entries(&entries);
+    first.call(queue::Declare { queue: short("q"), auto_delete, arguments, ..Default::default() });
+    first.qos(2);
+    first.consume("q");
+    first.fill("q", &["1", "2", "3", "4"]);
+    assert_eq!(first.bodies(), ["1", "2"]);
+    first
+}
+
+#[test]
+fn one_that_comes_while_the_active_ones_connection_ends_waits_for_what_comes_back() {
+    let world = World::new();
+    let first = half_handed_out(&world, false);
+    let second = Rc::new(RefCell::new(world.connect()));
+    let comes = Rc::clone(&second);
+    disconnect_and(&world, first, move || drop(comes.borrow_mut().consume("q")));
+    assert_eq!(second.borrow_mut().bodies(), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn one_that_stands_by_and_goes_meanwhile_lets_no_other_begin_early() {
+    let world = World::new();
+    let first = half_handed_out(&world, false);
+    let (mut second, mut third) = (world.connect(), world.connect());
+    second.consume("q");
+    let tag = third.consume("q");
+    disconnect_and(&world, first, move || third.cancel(&tag));
+    assert_eq!(second.bodies(), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn one_that_comes_to_a_queue_just_before_that_would_go_is_active() {
+    let world = World::new();
+    let first = half_handed_out(&world, true);
+    let second = Rc::new(RefCell::new(world.connect()));
+    let comes = Rc::clone(&second);
+    disconnect_and(&world, first, move || drop(comes.borrow_mut().consume("q")));
+    assert_eq!(second.borrow_mut().bodies(), ["1", "2", "3", "4"]);
+    second.borrow_mut().disconnect();
+    assert!(!world.has_queue("q"));
 }
