@@ -1,6 +1,7 @@
 //! What the log of a shard is told of definitions: of those that are gone before those that come.
 
 use crate::gate;
+use crate::queue::Left;
 use crate::shard::Shard;
 use courser_store::{Lsn, Position, Record, StoreError, Sync};
 use std::sync::atomic::Ordering;
@@ -17,6 +18,8 @@ pub(crate) struct Gone {
     pub queues: Vec<u64>,
     /// Positions in the log of messages that go with them, to be let go of once the log knows.
     pub positions: Vec<Position>,
+    /// The same of queues, each of which may have very many.
+    pub left: Vec<Left>,
 }
 
 impl Gone {
@@ -105,7 +108,12 @@ impl Shard {
         mut gone: Gone,
         told: impl FnOnce(Lsn),
     ) -> Result<Option<Lsn>, StoreError> {
-        let positions = std::mem::take(&mut gone.positions);
+        let (positions, left) =
+            (std::mem::take(&mut gone.positions), std::mem::take(&mut gone.left));
+        let let_go = |release: &mut dyn FnMut(&[Position])| {
+            release(&positions);
+            left.into_iter().for_each(|left| left.release(release));
+        };
         let records = gone.records();
         let appended = match self.define_unless_empty(&records) {
             Err(StoreError::TooLarge(_)) => gone
@@ -117,14 +125,14 @@ impl Shard {
         match appended {
             Ok(lsn) => {
                 told(lsn);
-                self.store.release(&positions);
+                let_go(&mut |positions| self.store.release(positions));
                 Ok(Some(lsn))
             }
             Err(failed) => {
                 let store = self.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
                 let Some(store) = store else { return Err(failed) };
                 self.unlogged.lock().push(gone);
-                store.release(&positions);
+                let_go(&mut |positions| store.release(positions));
                 Ok(None)
             }
         }

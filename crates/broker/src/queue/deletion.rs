@@ -1,5 +1,6 @@
 //! The end of a queue: what it depends on, and what it leaves behind.
 
+use super::ready::Ready;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
@@ -20,8 +21,35 @@ pub(crate) struct Remains {
     pub messages: usize,
     /// The consumers that have to be told.
     pub consumers: Vec<Consumer>,
-    /// The positions in the log of its messages, to be released once the log knows that it is gone.
-    pub positions: Vec<Position>,
+    /// Its messages in the log, to be released once that knows that it is gone.
+    pub left: Left,
+}
+
+/// Positions that are released together.
+const RELEASED_AT_ONCE: usize = 1 << 14;
+
+/// The messages of a deleted queue.
+#[derive(Debug)]
+pub(crate) struct Left {
+    waiting: Ready,
+    /// The positions of the others in the log.
+    others: Vec<Position>,
+}
+
+impl Left {
+    /// Calls `release` with the positions of those in the log: with some at a time, as all together would take much memory.
+    pub fn release(self, release: &mut dyn FnMut(&[Position])) {
+        release(&self.others);
+        let mut some = Vec::new();
+        self.waiting.for_each(&mut |location| {
+            some.extend(location.position());
+            if some.len() == RELEASED_AT_ONCE {
+                release(&some);
+                some.clear();
+            }
+        });
+        release(&some);
+    }
 }
 
 impl Queue {
@@ -51,25 +79,22 @@ impl Queue {
         state.notes = None;
         self.end_delayed(&mut state);
         let delayed = state.delayed.take_all();
-        let messages = state.ready.take_all();
+        let waiting = state.ready.take_all();
         let unacked = state.unacked.take_all();
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
-        let mut positions = Vec::new();
-        messages.logged().for_each_run(&mut |run| {
-            positions.extend(run.iter().map(|(position, ..)| position));
-        });
-        positions.extend(unacked.values().filter_map(Location::position));
-        positions.extend(dying.locations().filter_map(Location::position));
-        let mut count = messages.len() + delayed.len();
-        positions.extend(delayed.values().filter_map(Location::position));
+        let mut others = Vec::new();
+        others.extend(unacked.values().filter_map(Location::position));
+        others.extend(dying.locations().filter_map(Location::position));
+        let mut count = waiting.len() + delayed.len();
+        others.extend(delayed.values().filter_map(Location::position));
         if let Some(stream) = self.stream() {
             let (in_stream, mut places) = stream.delete(&self.timers);
             count += in_stream as usize;
-            positions.append(&mut places);
+            others.append(&mut places);
         }
-        Ok(Remains { messages: count, consumers, positions })
+        Ok(Remains { messages: count, consumers, left: Left { waiting, others } })
     }
 }

@@ -199,10 +199,6 @@ impl Levels {
         lines
     }
 
-    pub fn add_logged(&self, all: &mut Logged) {
-        self.backlogs.iter().for_each(|(_, backlog)| backlog.add_logged(all));
-    }
-
     fn backlog(&mut self, level: u8) -> &mut Backlog {
         let index = match self.backlogs.binary_search_by_key(&level, |(level, _)| *level) {
             Ok(index) => index,

@@ -245,16 +245,6 @@ impl Ready {
             Some(levels) => levels.lines_with(away),
         }
     }
-
-    /// Where the messages are that are in the log, to be looked at without the queue's lock.
-    pub fn logged(&self) -> Logged {
-        let mut logged = Logged::default();
-        self.backlog.add_logged(&mut logged);
-        if let Some(levels) = &self.levels {
-            levels.add_logged(&mut logged);
-        }
-        logged
-    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,9 @@ pub(super) enum Outcome {
     Rejected { counts: bool },
 }
 
+/// Messages of a purge that are settled together: so many hold up others, and take memory, at the same time.
+const PURGED_AT_ONCE: usize = 1 << 14;
+
 /// What a section under the queue's lock leaves to be done after it.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
@@ -244,29 +247,47 @@ impl Queue {
     }
 
     /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
-    /// in the queue. Returns how much that was.
+    /// in the queue. Returns how much that was. A crash before that may leave a part of it.
     pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
         let mut state = self.state.lock();
         state.return_passed_over();
         let purged = state.ready.take_all();
         let stranded = state.dying.take_stranded();
         let delayed = state.delayed.take_all();
-        if let Some(notes) = &mut state.notes {
-            purged.for_each(&mut |location| notes.leave(location));
-            delayed.values().for_each(|location| notes.leave(location));
-        }
         state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
-        let mut settling = Settling::default();
         let messages = purged.len() + stranded.len() + delayed.len();
-        let delayed = delayed.into_iter().map(|(_, location)| location);
-        stranded.chain(delayed).for_each(|location| settling.add(location));
-        purged.logged().for_each_run(&mut |run| {
-            settling.positions.extend(run.iter().map(|(position, ..)| position));
-        });
-        self.settle(settling, Sync::Wanted, store)?;
+        let (mut some, mut done) = (Settling::default(), Ok(()));
+        let mut drop_one = |location: Location| {
+            if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
+                let some = std::mem::take(&mut some);
+                if done.is_ok() {
+                    done = self.settle_purged(some, Sync::Later, store);
+                }
+            }
+            some.add(location);
+        };
+        purged.for_each(&mut |location| drop_one(location.clone()));
+        stranded.for_each(&mut drop_one);
+        delayed.into_iter().for_each(|(_, location)| drop_one(location));
+        done?;
+        self.settle_purged(some, Sync::Wanted, store)?;
         Ok(messages)
+    }
+
+    /// Forgets what was noted of purged messages, and settles them. What has come since and is the same as one of these may
+    /// have been dropped, as if it had come before the purge.
+    fn settle_purged(
+        &self,
+        some: Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        if let Some(notes) = &mut self.state.lock().notes {
+            notes.leave_all(&some);
+        }
+        self.settle(some, sync, store)
     }
 
     /// Takes back the messages that it had before a restart. Returns how many they are.

@@ -89,7 +89,7 @@ impl Vhost {
             return Ok(());
         }
         let removing = self.begin_removal();
-        let mut remains = queue.delete(condition)?;
+        let remains = queue.delete(condition)?;
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
         self.change(|names| {
@@ -103,7 +103,7 @@ impl Vhost {
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }
-        gone.positions.append(&mut remains.positions);
+        gone.left.push(remains.left);
         let lsn = self.forget(gone, removing)?;
         reply(remains.messages, lsn);
         // Where the deletion is not committed yet, the next leader may have the queue.

@@ -39,7 +39,7 @@ impl Vhost {
         // what waits in it no other queue has.
         let deleted = queue.delete(|_| Ok(()));
         if let Ok(remains) = deleted {
-            self.shard().store.release(&remains.positions);
+            remains.left.release(&mut |positions| self.shard().store.release(positions));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What clients see of the broker, by subject: sessions are driven directly, without sockets.
 
+mod ends_of_long_queues;
 mod kept_after_deletion;
 mod large_letters;
 mod large_portions;
