@@ -7,10 +7,14 @@
 //! is compiled.
 
 mod dialect;
+mod linear;
 
 use crate::bounds::{PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX as COMPILED_BYTES_MAX};
 use fancy_regex::BytesMode;
+use linear::Frugal;
+use regex_automata::meta;
 use std::cell::Cell;
+use std::sync::Arc;
 
 thread_local! {
     static COMPILED: Cell<u64> = const { Cell::new(0) };
@@ -41,10 +45,16 @@ struct Bounds {
     part_max: usize,
     /// Instructions: a look-around takes three or four, and between two steps all of them may be carried out.
     instructions_max: usize,
+    /// What an engine may use to match it, or one of its parts, faster, for each thread that does.
+    cache_bytes: usize,
+    /// There may be very many such patterns: one that does not backtrack has little for all threads together.
+    is_frugal: bool,
 }
 
 const BOUNDS: Bounds = Bounds {
     first_size: COMPILED_BYTES_MAX,
+    cache_bytes: CACHE_BYTES_MAX,
+    is_frugal: false,
     steps_max: 20_000,
     part_max: 64 << 10,
     instructions_max: 30,
@@ -52,7 +62,8 @@ const BOUNDS: Bounds = Bounds {
 /// Where one request looks at all names that there are.
 const OF_LIST: Bounds = Bounds { steps_max: 1_000, ..BOUNDS };
 /// Likewise, where the cost is to be known: it is compiled for each size that it does not have room in.
-const OF_POLICY: Bounds = Bounds { first_size: 1 << 10, ..OF_LIST };
+const OF_POLICY: Bounds =
+    Bounds { first_size: 1 << 10, cache_bytes: 64 << 10, is_frugal: true, ..OF_LIST };
 /// As they were once.
 const KEPT: Bounds =
     Bounds { part_max: COMPILED_BYTES_MAX, instructions_max: usize::MAX, ..OF_POLICY };
@@ -105,7 +116,8 @@ enum Engine {
     Nameless,
     /// Not even that.
     Never,
-    Linear(regex::bytes::Regex),
+    Linear(meta::Regex),
+    Frugal(Arc<Frugal>),
     BacktrackingBytes(Box<fancy_regex::Regex>),
     /// It looks at characters: what is none in a name counts as U+FFFD.
     Backtracking(Box<fancy_regex::Regex>),
@@ -128,7 +140,8 @@ impl Pattern {
         Pattern::within(text, &OF_LIST)
     }
 
-    /// As [`Pattern::of_list`], and [`Pattern::cost`] is what it takes, not just the most that a pattern may.
+    /// As [`Pattern::of_list`], and [`Pattern::cost`] is what it takes, not just the most that a pattern may. There may be
+    /// very many of these: what is kept of one to match it faster has at most 16 KiB, or twice its cost, unless it backtracks.
     ///
     /// # Errors
     /// Likewise.
@@ -179,9 +192,13 @@ impl Pattern {
                 break;
             }
             if !reading.possessive
-                && let Some((regex, cost)) = linear(text, unicode, bounds.first_size)?
+                && let Some((regex, cost)) = linear::compile(text, unicode, bounds)?
             {
-                return Ok(Pattern { engine: Engine::Linear(regex), cost });
+                let engine = match bounds.is_frugal {
+                    true => Engine::Frugal(Arc::new(Frugal::new(regex, cost))),
+                    false => Engine::Linear(regex),
+                };
+                return Ok(Pattern { engine, cost });
             }
         }
         let engine = backtracking(text, reading.needs_unicode()?, bounds)?;
@@ -215,6 +232,7 @@ impl Pattern {
             Engine::Nameless => name.is_empty(),
             Engine::Never => false,
             Engine::Linear(regex) => regex.is_match(name),
+            Engine::Frugal(frugal) => frugal.is_match(name),
             // An error is a match that took too many steps.
             Engine::BacktrackingBytes(regex) => regex.is_match(name).unwrap_or(false),
             Engine::Backtracking(regex) => {
@@ -222,38 +240,6 @@ impl Pattern {
             }
         }
     }
-}
-
-/// The pattern, and the first of the sizes from this one on in which it has room; none if it needs the other engine.
-///
-/// # Errors
-/// If it has no room in any of them.
-fn linear(
-    text: &str,
-    unicode: bool,
-    first_size: usize,
-) -> Result<Option<(regex::bytes::Regex, usize)>, PatternError> {
-    let build = |size| {
-        let mut builder = regex::bytes::RegexBuilder::new(text);
-        builder.unicode(unicode).size_limit(size).dfa_size_limit(CACHE_BYTES_MAX).build()
-    };
-    let mut found = match build(COMPILED_BYTES_MAX) {
-        Ok(regex) => (regex, COMPILED_BYTES_MAX),
-        Err(error @ regex::Error::CompiledTooBig(_)) => {
-            return Err(PatternError::TooLarge(error.to_string()));
-        }
-        Err(_) => return Ok(None),
-    };
-    // It is read again for each size: half of those that are left are ruled out each time.
-    let (mut least, mut most) = (first_size.ilog2(), COMPILED_BYTES_MAX.ilog2());
-    while least < most {
-        let middle = least.midpoint(most);
-        match build(1 << middle) {
-            Ok(regex) => (found, most) = ((regex, 1 << middle), middle),
-            Err(_) => least = middle + 1,
-        }
-    }
-    Ok(Some(found))
 }
 
 fn backtracking(text: &str, unicode: bool, bounds: &Bounds) -> Result<Engine, PatternError> {
@@ -264,7 +250,7 @@ fn backtracking(text: &str, unicode: bool, bounds: &Bounds) -> Result<Engine, Pa
         .backtrack_limit(bounds.steps_max)
         .max_prog_size(bounds.instructions_max)
         .delegate_size_limit(bounds.part_max)
-        .delegate_dfa_size_limit(CACHE_BYTES_MAX)
+        .delegate_dfa_size_limit(bounds.cache_bytes)
         .build();
     let regex = regex.map_err(|error| PatternError::Syntax(error.to_string()))?;
     Ok(match mode {

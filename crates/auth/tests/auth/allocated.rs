@@ -32,6 +32,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Bytes that this thread has allocated and not given back.
+pub fn held_bytes() -> i64 {
+    HELD_BYTES.get()
+}
+
 /// What something has asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {

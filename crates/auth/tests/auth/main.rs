@@ -10,6 +10,7 @@ mod matrix;
 mod outdated;
 mod passwords;
 mod pattern_costs;
+mod pattern_memory;
 mod patterns;
 mod scopes;
 mod views;
