@@ -1,6 +1,7 @@
 //! The bounds on everything that a client can make grow.
 
 use courser_codec::Frame;
+use std::time::Duration;
 
 /// Bytes of a value that an operator sets: that of a parameter, or the definition of a policy.
 pub(crate) const OPERATOR_VALUE_BYTES_MAX: usize = 64 << 10;
@@ -40,6 +41,11 @@ pub struct Limits {
     pub header_max_bytes: usize,
     /// Bytes of the largest body that clients may publish.
     pub message_max_bytes: u64,
+    /// What it may take to match all durable queues and exchanges of a vhost with its policies, as each start has to, in time of a
+    /// processor.
+    pub policy_matching_max: Duration,
+    /// What the current thread has had of a processor so far, to measure that with.
+    pub thread_time: fn() -> Duration,
 }
 
 /// What the broker adds to a content header with each delivery, at most: `x-delivery-count` and
@@ -78,6 +84,8 @@ impl Default for Limits {
             pace_backlog: 4096,
             header_max_bytes: 131_072 - Frame::OVERHEAD,
             message_max_bytes: 16 * 1024 * 1024,
+            policy_matching_max: Duration::from_secs(10),
+            thread_time: || Duration::ZERO,
         }
     }
 }

@@ -8,7 +8,7 @@ use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::syntax;
 
 /// What a frugal pattern may use to match it faster, in either direction, if its compiled form is no larger.
-const CACHE_BYTES_LEAST: usize = 8 << 10;
+const CACHE_BYTES_LEAST: usize = 16 << 10;
 
 /// A pattern that keeps little, however it is matched. By itself the engine keeps what each thread has used at some time to match
 /// it: a state for each byte of a name that it has seen, and for an engine that does without states a stack that may have
@@ -66,7 +66,7 @@ pub(super) fn compile(
             .onepass(false)
             .utf8_empty(false);
         let syntax = syntax::Config::new().unicode(unicode).utf8(false);
-        meta::Builder::new().configure(config).syntax(syntax).build(text)
+        meta::Builder::new().configure(config).syntax(syntax).build(text).map_err(Box::new)
     };
     let mut found = match build(COMPILED_BYTES_MAX) {
         Ok(regex) => (regex, COMPILED_BYTES_MAX),

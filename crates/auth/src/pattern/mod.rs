@@ -141,7 +141,7 @@ impl Pattern {
     }
 
     /// As [`Pattern::of_list`], and [`Pattern::cost`] is what it takes, not just the most that a pattern may. There may be
-    /// very many of these: what is kept of one to match it faster has at most 16 KiB, or twice its cost, unless it backtracks.
+    /// very many of these: what is kept of one to match it faster has at most 32 KiB, or twice its cost, unless it backtracks.
     ///
     /// # Errors
     /// Likewise.

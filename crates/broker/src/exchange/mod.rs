@@ -33,7 +33,7 @@ use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::keyed::KeyedMap;
 use crate::memory::{Charge, Use, named_bytes};
-use crate::policy::CompiledPolicy;
+use crate::policy::{CompiledPolicy, ExchangePolicy, Took};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
 use crate::work;
@@ -43,7 +43,7 @@ use courser_codec::ShortString;
 use delay::Delay;
 use history::History;
 use index::Index;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -75,6 +75,7 @@ pub struct Exchange {
     /// What it was declared with.
     pub settings: ExchangeSettings,
     policy: ArcSwapOption<CompiledPolicy>,
+    policy_took: Mutex<Took>,
     alternate: ArcSwapOption<ShortString>,
     retention: Retention,
     deduplication: Option<Arc<Deduplication>>,
@@ -174,7 +175,7 @@ impl Exchange {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
-        policy: Option<Arc<CompiledPolicy>>,
+        policy: ExchangePolicy,
         context: Context,
     ) -> Arc<Self> {
         let bytes = named_bytes(&name, &settings.arguments);
@@ -203,6 +204,7 @@ impl Exchange {
             },
             settings,
             policy: ArcSwapOption::empty(),
+            policy_took: Mutex::default(),
             alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
@@ -216,7 +218,8 @@ impl Exchange {
 
     /// Follows a policy from now on: has the alternate exchange that its arguments name, or else the one that the policy
     /// gives it.
-    pub(crate) fn follow(&self, policy: Option<Arc<CompiledPolicy>>) {
+    pub(crate) fn follow(&self, found: ExchangePolicy) {
+        let ExchangePolicy { policy, took } = found;
         let given = policy.as_ref().and_then(|policy| policy.alternate_exchange());
         let declared = self.settings.arguments.get(ALTERNATE_EXCHANGE).and_then(|name| {
             // What is no name was refused at the declaration.
@@ -224,6 +227,12 @@ impl Exchange {
         });
         self.alternate.store(declared.or(given).map(Arc::new));
         self.policy.store(policy);
+        *self.policy_took.lock() = took;
+    }
+
+    /// It is gone: no start matches it with policies any more.
+    pub(crate) fn is_matched_no_more(&self) {
+        *self.policy_took.lock() = Took::default();
     }
 
     /// The policy that counts for it.

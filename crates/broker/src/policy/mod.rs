@@ -13,7 +13,7 @@ mod keys;
 mod of_vhost;
 mod pattern;
 
-pub(crate) use found::QueuePolicies;
+pub(crate) use found::{ExchangePolicy, QueuePolicies, Took};
 pub use keys::{is_rabbitmq_only, policy_keys};
 pub(crate) use of_vhost::{CompiledPolicy, Policies};
 
@@ -86,6 +86,8 @@ pub enum PolicyError {
         /// Why.
         why: String,
     },
+    /// It would take too long to match all names of the vhost with its policies.
+    TooSlow(String),
     /// It can't be kept.
     Store(StoreError),
     /// Nothing can be changed in the vhost for now.
@@ -104,6 +106,7 @@ impl fmt::Display for PolicyError {
                 write!(f, "the policies of a vhost have at most {most} bytes together")
             }
             PolicyError::Invalid { key, why } => write!(f, "{key} {why}"),
+            PolicyError::TooSlow(why) => f.write_str(why),
             PolicyError::Store(error) => error.fmt(f),
             PolicyError::NotNow(fault) => f.write_str(&fault.explanation),
         }

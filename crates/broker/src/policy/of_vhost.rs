@@ -1,13 +1,14 @@
 //! The policies of a vhost, in the order in which they are looked at.
 
 use super::pattern::NamePattern;
-use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, invalid};
+use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, Took, invalid};
 use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
 use courser_auth::PATTERN_COMPILED_BYTES_MAX;
 use courser_codec::ShortString;
 use courser_store::critical;
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Policies of one kind in one vhost.
 const POLICIES_MAX: usize = 1000;
@@ -15,6 +16,9 @@ const POLICIES_MAX: usize = 1000;
 const POLICIES_BYTES_MAX: usize = 1 << 20;
 /// What matching a name with all policies of a vhost may cost, as [`NamePattern::cost`]: twenty of the costliest patterns.
 const POLICIES_COST_MAX: usize = 20 * PATTERN_COMPILED_BYTES_MAX;
+
+/// Policies that are named where all of them take too long.
+const SLOWEST: usize = 3;
 
 /// A policy that can be matched.
 #[derive(Debug)]
@@ -114,6 +118,36 @@ impl Policies {
         self.ranked.iter().map(|one| one.pattern.cost()).sum()
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ranked.is_empty()
+    }
+
+    /// Whether the same patterns are looked for in the same order as with others: these may say other things.
+    pub fn are_matched_as(&self, others: &Self) -> bool {
+        self.looked_for().eq(others.looked_for())
+    }
+
+    fn looked_for(&self) -> impl Iterator<Item = (PolicyKind, ApplyTo, &str)> {
+        let all = self.ranked.iter().map(|one| (one.kind, &one.policy));
+        all.map(|(kind, policy)| (kind, policy.apply_to, policy.pattern.as_str()))
+    }
+
+    /// Those that take longest to match with this name, by a clock of the current thread, those that take longer first.
+    pub fn slowest(&self, name: &[u8], thread_time: fn() -> Duration) -> String {
+        critical::assert_outside("patterns of policies are looked for");
+        let timed = |one: &Arc<CompiledPolicy>| {
+            let before = thread_time();
+            one.pattern.is_match(name);
+            (thread_time().saturating_sub(before), Arc::clone(one))
+        };
+        let mut all: Vec<_> = self.ranked.iter().map(timed).collect();
+        // Stable: of the same time, the first that counts.
+        all.sort_by_key(|(took, _)| Reverse(*took));
+        let names = all.iter().take(SLOWEST).map(|(_, one)| format!("'{}'", one.policy.name));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether there is a policy of this name, be it one from the configuration.
     pub fn has(&self, kind: PolicyKind, name: &str) -> bool {
         self.has_set(kind, name) || self.ranked.iter().any(|one| one.is(kind, true, name))
@@ -186,6 +220,7 @@ impl Policies {
         QueuePolicies {
             user: self.best(PolicyKind::User, name, takes),
             operator: self.best(PolicyKind::Operator, name, takes),
+            took: Took::default(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::ready::Ready;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
+use crate::policy::Took;
 use crate::timers::TimerKind;
 use courser_store::{Location, Position};
 use std::sync::atomic::Ordering;
@@ -69,6 +70,8 @@ impl Queue {
         state.deleted = true;
         // What keeps it from now on is deliveries that wait for an acknowledgement, and routes that are remembered.
         state.charge.count_as(Use::Sessions);
+        // No start finds it again.
+        state.policies.took = Took::default();
         state.return_passed_over();
         self.end_lease(&mut state);
         self.end_expiry(&mut state);

@@ -4,7 +4,7 @@ use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use crate::persistence::moves::{self, KeptArrival};
-use crate::vhost::{Vhost, VhostSettings};
+use crate::vhost::{Bound, Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use courser_store::Record;
 use parking_lot::RwLock;
@@ -247,7 +247,7 @@ impl Broker {
         if stood_still {
             // What has changed meanwhile is followed now; nothing does that could be refused. With many policies that takes
             // long.
-            drop(self.change_policies(vhost, |_| Ok(()), || Ok(())));
+            drop(self.change_policies(vhost, Bound::None, |_| Ok(()), || Ok(())));
             self.timers.let_go();
         }
         Ok(stood_still)

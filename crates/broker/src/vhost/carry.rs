@@ -61,7 +61,7 @@ impl Vhost {
         name: ShortString,
         settings: ExchangeSettings,
     ) -> Result<Arc<Exchange>, Fault> {
-        let policy = self.policies_now().of_exchange(name.as_bytes());
+        let policy = self.policy_for(&name);
         let _gate = self.shard.gate.read();
         let exchange = self.make_exchange(self.shard.next_id(), name, settings, policy);
         self.define_exchange(&exchange)?;

@@ -6,7 +6,7 @@ use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
 use crate::monitor::{EventKind, count, vhost_deleted};
-use crate::policy::{CompiledPolicy, QueuePolicies};
+use crate::policy::{ExchangePolicy, Policies, QueuePolicies};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
 use crate::work;
@@ -107,16 +107,24 @@ impl Vhost {
         let name = clean_name(declare.exchange);
         loop {
             // With many policies this takes long: nothing is locked meanwhile.
-            let policies = self.policies_now();
-            let policy = policies.of_exchange(name.as_bytes());
-            let _gate = self.shard.gate.read();
-            let _write = self.write.lock();
+            let (policies, next) = (self.policies_now(), self.next_policies());
+            let policy = self.find_for_exchange(&policies, &name, settings.durable);
+            if settings.durable {
+                self.measure_next(next.as_deref(), |next| next.of_exchange(name.as_bytes()));
+            }
+            let gate = self.shard.gate.read();
+            let write = self.write.lock();
             if let Some(lsn) = self.redeclare_exchange(declare)? {
                 return Ok(lsn);
             }
-            if self.has_policies(&policies) {
+            if !self.has_policies(&policies, next.as_ref()) {
+                continue;
+            }
+            if self.has_time_for(&policy.took) {
                 return self.add_exchange(id(), name, settings, policy);
             }
+            drop((write, gate));
+            return Err(self.no_time_for(self.exchange_resource(&name), &name, &policies));
         }
     }
 
@@ -126,7 +134,7 @@ impl Vhost {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
-        policy: Option<Arc<CompiledPolicy>>,
+        policy: ExchangePolicy,
     ) -> Result<Lsn, Fault> {
         if name.as_bytes().starts_with(RESERVED_PREFIX) {
             return Err(reserved("exchange", &name));
@@ -213,17 +221,30 @@ impl Vhost {
     ) -> Result<Arc<Queue>, Fault> {
         loop {
             // With many policies this takes long: nothing is locked meanwhile.
-            let (policies, queue_type) = (self.policies_now(), QueueType::of(&request.arguments));
-            let of_queue = policies.of_queue(request.name.as_bytes(), queue_type);
-            let _gate = self.shard.gate.read();
-            let _write = self.write.lock();
+            let (policies, next) = (self.policies_now(), self.next_policies());
+            let (queue_type, name) = (QueueType::of(&request.arguments), &request.name);
+            let survives = request.durable && !request.exclusive;
+            let of_queue = self.find_for_queue(&policies, name, queue_type, survives);
+            if survives {
+                let find = |next: &Policies| next.of_queue(name.as_bytes(), queue_type);
+                self.measure_next(next.as_deref(), find);
+            }
+            let gate = self.shard.gate.read();
+            let write = self.write.lock();
             if let Some(current) = self.redeclare_queue(&mut request, connection)? {
                 return Ok(current);
             }
             // The vhost may have given it a type just now.
-            if self.has_policies(&policies) && queue_type == QueueType::of(&request.arguments) {
+            let is_of_type = queue_type == QueueType::of(&request.arguments);
+            if !is_of_type || !self.has_policies(&policies, next.as_ref()) {
+                continue;
+            }
+            if self.has_time_for(&of_queue.took) {
                 return self.add_queue(id(), request, connection, of_queue);
             }
+            drop((write, gate));
+            let name = &request.name;
+            return Err(self.no_time_for(self.queue_resource(name), name, &policies));
         }
     }
 

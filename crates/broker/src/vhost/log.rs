@@ -205,7 +205,7 @@ impl Vhost {
         settings: ExchangeSettings,
         new_id: impl FnOnce() -> u64,
     ) -> Arc<Exchange> {
-        let policy = self.policies_now().of_exchange(name.as_bytes());
+        let policy = self.policy_for(&name);
         let exchange = self.make_exchange(id.unwrap_or_else(new_id), name, settings, policy);
         self.restore(Destination::Exchange(Arc::clone(&exchange)));
         if id.is_none() && exchange.number_in_log().is_some() {

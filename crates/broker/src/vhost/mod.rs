@@ -10,6 +10,7 @@ mod delete;
 mod limits;
 mod listed;
 mod log;
+mod matching;
 mod policies;
 mod replay;
 mod replies;
@@ -21,7 +22,7 @@ pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
 pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
-pub(crate) use policies::Configured;
+pub(crate) use policies::{Bound, Configured};
 pub use route::WriteTarget;
 pub use settings::VhostSettings;
 pub(crate) use stillness::stands_still;
@@ -32,7 +33,7 @@ use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
 use crate::memory::{Charge, Use};
 use crate::monitor::{Event, EventKind, Monitor, TrafficCounts};
-use crate::policy::{CompiledPolicy, Policies, QueuePolicies};
+use crate::policy::{ExchangePolicy, Policies, QueuePolicies};
 use crate::queue::{ConnectionId, Home, Queue, QueueSettings};
 use crate::removals::Removals;
 use crate::shard::Shard;
@@ -79,6 +80,8 @@ pub struct Vhost {
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,
+    /// What it takes to match what is durable in it.
+    matching: matching::Matching,
     replays: replay::Replays,
     /// The end of the log behind the last change of the topology that is in it.
     logged: AtomicU64,
@@ -154,7 +157,8 @@ impl Vhost {
             if name == *trace::EXCHANGE {
                 copies_to = id;
             }
-            let exchange = Exchange::new(id, name.clone(), settings, None, context.clone());
+            let exchange =
+                Exchange::new(id, name.clone(), settings, Default::default(), context.clone());
             listed.exchanges.insert(Arc::clone(&exchange));
             names.exchanges.insert(name, exchange);
         }
@@ -181,6 +185,7 @@ impl Vhost {
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),
             policies_change: Mutex::default(),
+            matching: matching::Matching::new(limits),
             replays: replay::Replays::default(),
             logged: AtomicU64::new(0),
             removals: Removals::default(),
@@ -239,7 +244,7 @@ impl Vhost {
         id: u64,
         name: ShortString,
         settings: ExchangeSettings,
-        policy: Option<Arc<CompiledPolicy>>,
+        policy: ExchangePolicy,
     ) -> Arc<Exchange> {
         let namespace = Weak::<Vhost>::clone(&self.me);
         Exchange::new(id, name, settings, policy, Context::new(namespace, &self.shard))

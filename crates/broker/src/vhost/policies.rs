@@ -1,12 +1,15 @@
 //! Policies of a vhost: set, cleared, listed, and followed by its queues and exchanges at once.
 
+use super::matching::Announced;
 use super::{Vhost, is_predefined};
 use crate::arguments::QueueType;
 use crate::broker::Broker;
 use crate::exchange::Exchange;
 use crate::persistence::definition;
 use crate::persistence::gone::Gone;
-use crate::policy::{CompiledPolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies};
+use crate::policy::{
+    CompiledPolicy, ExchangePolicy, Policies, Policy, PolicyError, PolicyKind, QueuePolicies,
+};
 use crate::queue::Queue;
 use crate::wakes::Wakes;
 use crate::work::Budget;
@@ -21,6 +24,14 @@ const FOLLOWING_MAX: usize = 100;
 
 /// The policies of the configuration, by vhost.
 pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
+
+/// Whether a change of policies is refused with which matching all names of the vhost takes too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bound {
+    Holds,
+    /// What the configuration says, and what a vhost has brought with it, holds in any case.
+    None,
+}
 
 impl Broker {
     /// Calls `each` with the vhost and the name of each policy that matches nothing, as its pattern was taken by an earlier
@@ -50,7 +61,7 @@ impl Broker {
             is_new.set(!policies.has(kind, &policy.name));
             policies.insert(kind, policy.clone())
         };
-        self.change_policies(&vhost, change, || {
+        self.change_policies(&vhost, Bound::Holds, change, || {
             if vhost.is_deleted() {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
             }
@@ -79,7 +90,7 @@ impl Broker {
             cleared.set(policies.remove(kind, name));
             Ok(())
         };
-        self.change_policies(&vhost, change, || {
+        self.change_policies(&vhost, Bound::Holds, change, || {
             // There may be another vhost of its name, with a policy of this one.
             if vhost.is_deleted() {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
@@ -119,17 +130,20 @@ impl Broker {
     fn configure(&self, vhost: &Vhost, configured: &Configured) -> Result<(), PolicyError> {
         let of_vhost = configured.get(&vhost.name).filter(|_| self.serves(vhost));
         let of_vhost = of_vhost.map_or(&[][..], Vec::as_slice);
-        self.change_policies(vhost, |policies| policies.configure(of_vhost), || Ok(()))
+        let change = |policies: &mut Policies| policies.configure(of_vhost);
+        self.change_policies(vhost, Bound::None, change, || Ok(()))
     }
 
     /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any
     /// more. `keep` writes the change down. `change` is called again if a restored policy comes meanwhile.
     ///
     /// What is made from then on follows the new policies. For what is there it is worked out which count, and with many
-    /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides.
+    /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides. A change that is
+    /// bound is tried with all names before.
     pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
+        bound: Bound,
         change: impl Fn(&mut Policies) -> Result<(), PolicyError>,
         keep: impl Fn() -> Result<(), PolicyError>,
     ) -> Result<(), PolicyError> {
@@ -139,13 +153,21 @@ impl Broker {
             let mut after = Policies::clone(&before);
             change(&mut after)?;
             let after = Arc::new(after);
+            let is_bound = matches!(bound, Bound::Holds) && !after.are_matched_as(&before);
+            let announced = is_bound.then(|| vhost.announce(&after));
+            announced.as_ref().map_or(Ok(()), Announced::try_all)?;
             let is_replaced = {
                 let _gate = vhost.shard.gate.read();
                 let _write = vhost.write.lock();
+                announced.as_ref().map_or(Ok(()), Announced::still_may)?;
                 vhost.replace_policies(&before, &after, &keep)?
             };
+            drop(announced);
             if is_replaced {
                 vhost.follow_policies(&after);
+                if matches!(bound, Bound::None) {
+                    vhost.admit_what_is_there();
+                }
                 return Ok(());
             }
         }
@@ -194,19 +216,20 @@ impl Vhost {
         let policies = self.policies_now();
         for exchange in self.exchanges() {
             if is_predefined(&exchange.name) {
-                exchange.follow(policies.of_exchange(exchange.name.as_bytes()));
+                exchange.follow(self.find_for_exchange(&policies, &exchange.name, true));
             }
         }
+        self.admit_what_is_there();
     }
 
-    /// Whether it still has these policies.
-    pub(super) fn has_policies(&self, policies: &Arc<Policies>) -> bool {
-        Arc::ptr_eq(&self.policies.read(), policies)
-    }
-
-    /// The policies that count for a queue of this name and with these arguments.
+    /// The policies that count for a durable queue of this name and with these arguments.
     pub(crate) fn policies_for(&self, name: &ShortString, arguments: &FieldTable) -> QueuePolicies {
-        self.policies_now().of_queue(name.as_bytes(), QueueType::of(arguments))
+        self.find_for_queue(&self.policies_now(), name, QueueType::of(arguments), true)
+    }
+
+    /// The policy that counts for a durable exchange of this name.
+    pub(super) fn policy_for(&self, name: &ShortString) -> ExchangePolicy {
+        self.find_for_exchange(&self.policies_now(), name, true)
     }
 
     /// Lets everything that is there do what these policies say, in portions, between which others have their turn: a queue
@@ -214,8 +237,9 @@ impl Vhost {
     fn follow_policies(&self, policies: &Policies) {
         for portion in self.queues().chunks(FOLLOWING_MAX) {
             let found = |queue: &Arc<Queue>| {
-                let queue_type = QueueType::of(&queue.settings.arguments);
-                policies.of_queue(queue.name.as_bytes(), queue_type)
+                let settings = &queue.settings;
+                let queue_type = QueueType::of(&settings.arguments);
+                self.find_for_queue(policies, &queue.name, queue_type, settings.survives())
             };
             let found: Vec<QueuePolicies> = portion.iter().map(found).collect();
             let mut due = portion.iter().zip(found);
@@ -232,7 +256,9 @@ impl Vhost {
             while self.unless_still(&mut follow) {}
         }
         for portion in self.exchanges().chunks(FOLLOWING_MAX) {
-            let found = |exchange: &Arc<Exchange>| policies.of_exchange(exchange.name.as_bytes());
+            let found = |exchange: &Arc<Exchange>| {
+                self.find_for_exchange(policies, &exchange.name, exchange.settings.durable)
+            };
             let found: Vec<_> = portion.iter().map(found).collect();
             self.unless_still(|_| {
                 portion.iter().zip(found).for_each(|(exchange, policy)| exchange.follow(policy));

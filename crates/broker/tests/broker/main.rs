@@ -82,6 +82,7 @@ mod permissions_asked_elsewhere;
 mod policies;
 mod policy_bounds;
 mod policy_costs;
+mod policy_matching;
 mod policy_sections;
 mod policy_timers;
 mod prefetch;

@@ -4,7 +4,9 @@ use super::memory::machine_memory_bytes;
 use super::{Config, ConfigError};
 use courser_broker::Limits;
 use courser_codec::Frame;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Bounds on what clients can make grow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +100,14 @@ impl Config {
             pace_backlog: limits.pace_backlog,
             message_max_bytes: self.amqp.max_message_bytes,
             header_max_bytes: self.amqp.frame_max as usize - Frame::OVERHEAD,
+            thread_time,
+            ..Limits::default()
         }
     }
+}
+
+/// What the current thread has had of a processor so far.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
