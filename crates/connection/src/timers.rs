@@ -14,6 +14,9 @@ pub(crate) struct Timers {
     interval: Duration,
     last_received: Instant,
     last_sent: Instant,
+    /// Before that its silence means nothing, and the deadline bounds it: one that opens a vhost may be read by no end until it
+    /// is known where that is served.
+    is_open: bool,
     /// While this side does not read, a silent peer proves nothing.
     is_watching: bool,
 }
@@ -39,6 +42,7 @@ impl Timers {
             interval: Duration::ZERO,
             last_received: now,
             last_sent: now,
+            is_open: false,
             is_watching: true,
         }
     }
@@ -61,6 +65,7 @@ impl Timers {
     /// The handshake is over: from now on the peer has to be heard every now and then.
     pub fn opened(&mut self) {
         self.deadline = None;
+        self.is_open = true;
         self.last_received = self.now;
     }
 
@@ -97,10 +102,9 @@ impl Timers {
         self.last_received = now;
     }
 
-    /// When the peer has missed two heartbeats. Before the deadline its silence means nothing: one that opens a vhost may
-    /// be read by no end until it is known where that is served.
+    /// When the peer has missed two heartbeats.
     fn gone_at(&self) -> Option<Instant> {
-        (self.deadline.is_none() && !self.interval.is_zero() && self.is_watching)
+        (self.is_open && self.is_watching && !self.interval.is_zero())
             .then(|| self.last_received + self.interval * 2)
     }
 

@@ -183,7 +183,12 @@ fn a_follower_whose_buffer_takes_less_than_a_packet_answers_its_leader_meanwhile
     for number in 0..3u8 {
         let record = Record::Defined { key: &[number], value: &value };
         store.append(&[record], Sync::Wanted, &mut Vec::new()).expect("the leader has room");
-        nodes[0].driver.turn(false).expect("a good disk");
+        let begun = Instant::now();
+        while nodes[0].sent.0.lock().iter().all(|packet| packet.encoded_len() < LARGE_BYTES) {
+            assert!(begun.elapsed() < PATIENCE, "it is not sent");
+            nodes[0].driver.turn(false).expect("a good disk");
+            sleep(Duration::from_millis(1));
+        }
         // What is sent is lost, so that the follower gets them together.
         nodes[0].sent.0.lock().clear();
     }

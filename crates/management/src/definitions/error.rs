@@ -110,6 +110,7 @@ impl Why for PolicyError {
             PolicyError::NoVhost(_)
             | PolicyError::TooMany(_)
             | PolicyError::TooLarge(_)
+            | PolicyError::TooSlow(_)
             | PolicyError::Invalid { .. } => false,
         }
     }
