@@ -228,7 +228,9 @@ pub fn work(features: &Features) -> Declared {
     let keeps_letters = matches!(limit, "none" | "reject-publish");
     let at_least_once = features.has(Feature::AtLeastOnce) && keeps_letters;
     if at_least_once && limit == "none" {
+        // A policy may bound it.
         give("x-overflow", "reject-publish".into());
+        settings.overflow = Overflow::Reject;
     }
     match features.value(Feature::DeadLetters) {
         "none" => {}
