@@ -85,7 +85,7 @@ fn a_preview_is_made_in_portions_that_cost_a_bounded_number_of_steps() {
         (portions, previewing.found().matching_queues as u64)
     };
     let (portions, matching) = portions_of("^q");
-    assert_eq!((portions.len(), matching), (1, QUEUES));
+    assert!(portions.len() < 5 && matching == QUEUES, "{portions:?}");
     let (portions, matching) = portions_of(LARGEST);
     assert!(portions.len() > 50 && matching == 0, "{portions:?}");
     // What the last name takes comes to it.

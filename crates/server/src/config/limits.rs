@@ -111,3 +111,19 @@ fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matching_policies_takes_is_measured_by_a_clock_of_the_thread() {
+        let limits = Config::default().broker_limits();
+        let of_this = (limits.thread_time)();
+        assert!(of_this > Duration::ZERO && limits.policy_matching_max == Duration::from_secs(10));
+        // Another one that has just begun has had less, however long the machine has been up.
+        while (limits.thread_time)() < of_this + Duration::from_millis(50) {}
+        let of_another = std::thread::spawn(limits.thread_time).join().expect("no panic");
+        assert!(of_another < of_this + Duration::from_millis(50), "{of_another:?}");
+    }
+}
