@@ -180,17 +180,10 @@ fn a_follower_whose_buffer_takes_less_than_a_packet_answers_its_leader_meanwhile
     let term = nodes[0].serves().expect("it has just served");
     let store = opened(&nodes[0]);
     let value = vec![7; LARGE_BYTES];
+    // Without a turn in between, so that the follower gets them together.
     for number in 0..3u8 {
         let record = Record::Defined { key: &[number], value: &value };
         store.append(&[record], Sync::Wanted, &mut Vec::new()).expect("the leader has room");
-        let begun = Instant::now();
-        while nodes[0].sent.0.lock().iter().all(|packet| packet.encoded_len() < LARGE_BYTES) {
-            assert!(begun.elapsed() < PATIENCE, "it is not sent");
-            nodes[0].driver.turn(false).expect("a good disk");
-            sleep(Duration::from_millis(1));
-        }
-        // What is sent is lost, so that the follower gets them together.
-        nodes[0].sent.0.lock().clear();
     }
 
     let hold = nodes[1].disk.hold_syncs();
