@@ -70,8 +70,8 @@ impl Record {
     /// The key under which the change is kept.
     pub fn key(&self) -> Vec<u8> {
         match self {
-            Record::User(user) => key(USER, &[&user.name]),
-            Record::UserDeleted(name) => key(USER, &[name]),
+            Record::User(user) => user_key(&user.name),
+            Record::UserDeleted(name) => user_key(name),
             Record::Permission { user, vhost, .. } => key(PERMISSION, &[user, vhost]),
             Record::TopicPermission { user, vhost, exchange, .. } => {
                 key(TOPIC_PERMISSION, &[user, vhost, exchange])
@@ -162,6 +162,11 @@ pub(crate) fn topic_row(
         write: permission.write.clone(),
         read: permission.read.clone(),
     }
+}
+
+/// The key under which a user is kept.
+pub fn user_key(name: &str) -> Vec<u8> {
+    key(USER, &[name])
 }
 
 fn key(kind: u8, parts: &[&str]) -> Vec<u8> {

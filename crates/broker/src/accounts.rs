@@ -153,7 +153,7 @@ impl Broker {
                 }
                 Ok(records)
             };
-            let forgets = !keys.is_empty();
+            let gone = keys.clone();
             let mut keep = |records: &[AccountRecord]| {
                 keep(&shard, records, std::mem::take(&mut keys)).map_err(AccountsError::Store)
             };
@@ -161,9 +161,10 @@ impl Broker {
             if changed.is_empty() {
                 keep(&[])?;
             }
-            if forgets || !changed.is_empty() {
+            if !gone.is_empty() || !changed.is_empty() {
                 forgotten();
-                *defined = shard.store.end();
+                let changed = changed.iter().map(AccountRecord::key);
+                defined.add(gone.into_iter().chain(changed), shard.store.end());
             }
             changed
         };

@@ -1,7 +1,7 @@
 //! What is defined in group 0 of a cluster, taken over by the brokers of other groups.
 //!
-//! The broker of group 0 gives out all of it at once; that of another group makes what it has the same,
-//! by changes that do what an operator's would: connections of a user that is gone are closed, and a
+//! The broker of group 0 gives out what has changed since the version that a group has, or all of it where that is not known;
+//! that of the other group makes what it has the same, by changes that do what an operator's would: connections of a user that is gone are closed, and a
 //! vhost that is gone takes its queues along. Each change is in its log, the version last: after a crash
 //! in between the next one to be adopted repairs it.
 
@@ -10,8 +10,9 @@ use crate::accounts::AccountsError;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::GroupDefinitions;
 use crate::persistence::definition::{self, Definition};
+use crate::persistence::definition_changes::Changes;
 use crate::vhost::{Vhost, VhostSettings};
-use courser_auth::Record;
+use courser_auth::{Directory, Record};
 use courser_store::Lsn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const ACCOUNTS_AT_ONCE: usize = 256;
 /// The definitions of a group, read.
 #[derive(Default)]
 struct Wanted {
+    /// What they are about; without that, about everything.
+    changes: Option<Changes>,
     vhosts: BTreeMap<String, VhostSettings>,
     globals: BTreeMap<Vec<u8>, Vec<u8>>,
     /// By their keys, as they are kept.
@@ -35,15 +38,15 @@ impl Admin {
     /// Where the log ended behind the last change of users, permissions, global parameters and what is
     /// said of vhosts. It never goes back.
     pub fn definitions_version(&self) -> Lsn {
-        *self.broker.defined.lock()
+        self.broker.defined.lock().version()
     }
 
-    /// What a group other than 0 has to have of these, as they are now. The caller waits for
-    /// [`Admin::durable`] before it passes them on.
+    /// What a group other than 0 has to have of these, as they are now: what may have changed since version `have`, where that
+    /// is known, and else all of them. The caller waits for [`Admin::durable`] before it passes them on.
     ///
     /// # Errors
     /// When this is not the broker of group 0, or the group is that.
-    pub fn definitions_of_group(&self, group: u16) -> Result<GroupDefinitions, Fault> {
+    pub fn definitions_of_group(&self, group: u16, have: Lsn) -> Result<GroupDefinitions, Fault> {
         self.broker.check_is_home("what groups adopt")?;
         if group == 0 {
             return Err(Fault::precondition_failed(
@@ -54,7 +57,8 @@ impl Admin {
         // what is said of vhosts.
         let defined = self.broker.defined.lock();
         let accounts = self.broker.accounts().directory();
-        let globals = self.broker.kept.beginning_with(&[definition::GLOBAL_PARAMETER]);
+        let changes = defined.since(have);
+        let globals = self.broker.kept.globals(changes.as_ref());
         let vhosts: BTreeMap<String, VhostSettings> = self
             .broker
             .vhosts()
@@ -62,20 +66,17 @@ impl Admin {
             .filter_map(|vhost| Some((vhost.name.clone(), vhost.settings()?)))
             .filter(|(_, settings)| settings.group == group)
             .collect();
-        let version = *defined;
+        let version = defined.version();
         drop(defined);
         let mut records: Vec<(Vec<u8>, Vec<u8>)> = vhosts
             .iter()
+            .filter(|(name, _)| changes.as_ref().is_none_or(|some| some.concern_vhost(name)))
             .map(|(name, settings)| {
                 (definition::vhost_key(name), definition::vhost_value(settings))
             })
             .collect();
-        records.extend(
-            globals
-                .into_iter()
-                .map(|(name, value)| ([&[definition::GLOBAL_PARAMETER], &*name].concat(), value)),
-        );
-        for record in accounts.records() {
+        records.extend(globals);
+        for record in some_accounts(&accounts, changes.as_ref()) {
             let concerns_group = match &record {
                 Record::Permission { vhost, .. } | Record::TopicPermission { vhost, .. } => {
                     vhosts.contains_key(vhost)
@@ -86,7 +87,7 @@ impl Admin {
                 records.push((record.key(), value));
             }
         }
-        Ok(GroupDefinitions { group, version, records })
+        Ok(GroupDefinitions { group, version, changes, records })
     }
 
     /// Says how often the cluster was recovered from one member's copies. Home's log may end before what was adopted earlier.
@@ -126,8 +127,8 @@ impl Admin {
     /// earlier state of home: they remove no vhost.
     ///
     /// # Errors
-    /// When they are older than that, or another group's, or malformed, or can't be kept; part of it may
-    /// have been done in the last case.
+    /// When they are older than that, or what has changed since a version that this group does not have, or another group's, or
+    /// malformed, or can't be kept; part of it may have been done in the last case.
     pub fn adopt_definitions(&self, definitions: GroupDefinitions) -> Result<bool, Fault> {
         let own = self.broker.group();
         if own == 0 || definitions.group != own {
@@ -147,16 +148,22 @@ impl Admin {
         if version == adopted {
             return Ok(false);
         }
+        let since = definitions.changes.as_ref().map_or(Lsn(0), |changes| changes.since);
+        if since > adopted {
+            return Err(Fault::precondition_failed(format_args!(
+                "group {own} has version {adopted}, and these are the changes since version {since} only"
+            )));
+        }
         let wanted = Wanted::read(definitions)?;
         // First what is not to be any more: no user keeps a right because there is no room for the rest. Only what restricts
         // rights goes last.
         let recoveries = self.broker.recoveries.load(Relaxed);
         let is_recovered = self.adopted().is_some_and(|(_, times)| times != recoveries);
-        self.remove_vhosts_but(&wanted.vhosts, is_recovered)?;
-        let restrictions = self.remove_accounts_but(&wanted.accounts)?;
-        self.adopt_globals(&wanted.globals)?;
+        self.remove_vhosts_but(&wanted, is_recovered)?;
+        let restrictions = self.remove_accounts_but(&wanted)?;
+        self.adopt_globals(&wanted)?;
         // Who may enter a vhost is known before it is served: a client that comes at once would be refused else.
-        self.adopt_accounts(wanted.accounts)?;
+        self.adopt_accounts(&wanted)?;
         self.change_in_parts(restrictions)?;
         self.adopt_vhosts(wanted.vhosts)?;
         let mut value = version.0.to_le_bytes().to_vec();
@@ -168,14 +175,13 @@ impl Admin {
     }
 
     /// Removes the vhosts that are not wanted. After a recovery they stay, and home's word for them has to be a new one.
-    fn remove_vhosts_but(
-        &self,
-        wanted: &BTreeMap<String, VhostSettings>,
-        is_recovered: bool,
-    ) -> Result<(), Fault> {
-        for vhost in self.all_vhosts() {
+    fn remove_vhosts_but(&self, wanted: &Wanted, is_recovered: bool) -> Result<(), Fault> {
+        let concerned = |vhost: &Arc<Vhost>| {
+            wanted.changes.as_ref().is_none_or(|changes| changes.concern_vhost(&vhost.name))
+        };
+        for vhost in self.all_vhosts().into_iter().filter(concerned) {
             let settings = vhost.settings().unwrap_or_default();
-            let now = wanted.get(&vhost.name);
+            let now = wanted.vhosts.get(&vhost.name);
             let stays = now.is_some_and(|now| now.stay == settings.stay);
             if settings.group != self.broker.group() || stays || settings.stay == UNKNOWN_AT_HOME {
                 continue;
@@ -230,15 +236,13 @@ impl Admin {
         Ok(vhost)
     }
 
-    fn adopt_globals(&self, wanted: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), Fault> {
-        let prefix = [definition::GLOBAL_PARAMETER];
-        for (name, _) in self.broker.kept.beginning_with(&prefix) {
-            let key = [&prefix, &*name].concat();
-            if !wanted.contains_key(&key) {
+    fn adopt_globals(&self, wanted: &Wanted) -> Result<(), Fault> {
+        for (key, _) in self.broker.kept.globals(wanted.changes.as_ref()) {
+            if !wanted.globals.contains_key(&key) {
                 self.broker.forget_for_broker(&key).map_err(store_fault)?;
             }
         }
-        for (key, value) in wanted {
+        for (key, value) in &wanted.globals {
             if self.broker.kept.get(key).as_ref() != Some(value) {
                 self.broker.define_for_broker(key.clone(), value).map_err(store_fault)?;
             }
@@ -249,11 +253,9 @@ impl Admin {
     /// Takes away the users and permissions that are not wanted, and users with all that they may do who have been made anew.
     /// Returns what takes away the topic permissions of users who stay: without one a user may use every key, so that these
     /// go when what the user may do is as it is wanted.
-    fn remove_accounts_but(
-        &self,
-        wanted: &BTreeMap<Vec<u8>, Record>,
-    ) -> Result<Vec<Record>, Fault> {
-        let there = self.accounts().records();
+    fn remove_accounts_but(&self, wanted: &Wanted) -> Result<Vec<Record>, Fault> {
+        let there = some_accounts(&self.accounts(), wanted.changes.as_ref());
+        let wanted = &wanted.accounts;
         let adopted = self.adopted_version();
         let is_another = |record: &&Record| is_another(record, wanted.get(&record.key()), adopted);
         let others = there.iter().filter(is_another).map(|record| user_of(record).to_owned());
@@ -276,11 +278,12 @@ impl Admin {
 
     /// Makes the users and permissions that are wanted and not there as they are wanted. A topic permission comes before the
     /// permission that it restricts: alone it permits nothing.
-    fn adopt_accounts(&self, wanted: BTreeMap<Vec<u8>, Record>) -> Result<(), Fault> {
-        let there: BTreeMap<Vec<u8>, Record> =
-            self.accounts().records().into_iter().map(|record| (record.key(), record)).collect();
-        let missing = wanted.into_iter().filter(|(key, record)| there.get(key) != Some(record));
-        let mut missing: Vec<Record> = missing.map(|(_, record)| record).collect();
+    fn adopt_accounts(&self, wanted: &Wanted) -> Result<(), Fault> {
+        let there = some_accounts(&self.accounts(), wanted.changes.as_ref()).into_iter();
+        let there: BTreeMap<Vec<u8>, Record> = there.map(|record| (record.key(), record)).collect();
+        let missing =
+            wanted.accounts.iter().filter(|(key, record)| there.get(*key) != Some(*record));
+        let mut missing: Vec<Record> = missing.map(|(_, record)| record.clone()).collect();
         missing.sort_by_key(|record| match record {
             Record::User(_) | Record::UserDeleted(_) => 0,
             Record::TopicPermission { .. } => 1,
@@ -306,7 +309,7 @@ impl Wanted {
     /// Reads definitions, before anything of them is done.
     fn read(definitions: GroupDefinitions) -> Result<Self, Fault> {
         let group = definitions.group;
-        let mut wanted = Wanted::default();
+        let mut wanted = Wanted { changes: definitions.changes, ..Wanted::default() };
         for (key, value) in definitions.records {
             let malformed = || {
                 Fault::internal_error(format_args!(
@@ -332,6 +335,19 @@ impl Wanted {
             }
         }
         Ok(wanted)
+    }
+}
+
+/// The users and permissions that may have changed.
+fn some_accounts(all: &Directory, changes: Option<&Changes>) -> Vec<Record> {
+    match changes {
+        None => all.records(),
+        Some(changes) if !changes.concern_accounts() => Vec::new(),
+        Some(changes) => {
+            let mut some = all.records();
+            some.retain(|record| changes.concern_account(record));
+            some
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::Broker;
 use crate::fault::Fault;
+use crate::persistence::definition;
 use crate::transfer::another_one;
 use crate::vhost::{Vhost, VhostSettings};
 use courser_store::Lsn;
@@ -116,7 +117,7 @@ impl Broker {
         self.refuse_if_replaced(vhost)?;
         let end = home.store.end();
         vhost.change_settings(&home, |settings| change(settings, end))?;
-        *defined = home.store.end();
+        defined.add([definition::vhost_key(&vhost.name)], home.store.end());
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use crate::limits::Limits;
 use crate::members::Members;
 use crate::memory::Memory;
 use crate::monitor::Monitor;
+use crate::persistence::definition_changes::DefinitionChanges;
 use crate::persistence::scope::Kept;
 use crate::queue::ConnectionId;
 use crate::shard::Shard;
@@ -25,7 +26,7 @@ use crate::work::Budget;
 use arc_swap::ArcSwap;
 use courser_auth::{Accounts, Directory, Settings as AccountSettings};
 use courser_codec::ShortString;
-use courser_store::{Lsn, MemoryGauge, ShardId, Store};
+use courser_store::{MemoryGauge, ShardId, Store};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -40,8 +41,8 @@ pub struct Broker {
     /// The group of a cluster whose vhosts it serves.
     pub(crate) group: u16,
     /// Held while users, permissions, global parameters or what is said of vhosts change, from the append
-    /// to the effect. The end of the log behind the last such change.
-    pub(crate) defined: Mutex<Lsn>,
+    /// to the effect. Which of them groups have to hear of.
+    pub(crate) defined: Mutex<DefinitionChanges>,
     /// Held while what is defined in group 0 is adopted.
     pub(crate) adopting: Mutex<()>,
     /// How often the cluster was recovered from one member's copies.

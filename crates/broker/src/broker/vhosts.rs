@@ -3,6 +3,7 @@
 use super::Broker;
 use super::groups::stay_in;
 use crate::fault::Fault;
+use crate::persistence::definition;
 use crate::vhost::{Vhost, VhostLimits, VhostSettings};
 use courser_auth::{Directory, Permission, Record as AccountRecord};
 use std::sync::Arc;
@@ -74,6 +75,7 @@ impl Broker {
         let vhost = Vhost::new(name, &self.limits, &home, &self.monitor);
         // It is not found before its settings are known, and nothing is made for what is refused.
         let keep = |given: &[AccountRecord]| vhost.begin_with(&home, settings, given);
+        let mut changed = vec![definition::vhost_key(name)];
         match founder {
             None => keep(&[])?,
             Some(founder) => {
@@ -81,10 +83,11 @@ impl Broker {
                     let given = all.set_permission(founder, name, Permission::all());
                     Ok(vec![given.map_err(Fault::precondition_failed)?])
                 };
-                self.accounts.change(decide, keep)?;
+                let given = self.accounts.change(decide, keep)?;
+                changed.extend(given.iter().map(AccountRecord::key));
             }
         }
-        *defined = home.store.end();
+        defined.add(changed, home.store.end());
         Ok(self.vhosts.write().entry(name.to_owned()).or_insert(vhost).clone())
     }
 }

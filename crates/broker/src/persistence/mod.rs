@@ -3,6 +3,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod definition;
+pub(crate) mod definition_changes;
 pub(crate) mod gone;
 mod group_definitions;
 pub(crate) mod moves;

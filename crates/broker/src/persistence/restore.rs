@@ -83,7 +83,7 @@ impl Broker {
         let home = self.home();
         let restored = self.restore_shard(&home, recovered)?;
         // The place in it of the last change of a definition is not known any more.
-        *self.defined.lock() = home.store.end();
+        self.defined.lock().restart(home.store.end());
         Ok(restored)
     }
 

@@ -6,6 +6,7 @@
 
 use crate::broker::Broker;
 use crate::persistence::definition;
+use crate::persistence::definition_changes::Changes;
 use crate::persistence::gone::Gone;
 use courser_auth::record;
 use courser_store::{Lsn, Record, ShardId, StoreError};
@@ -75,6 +76,17 @@ impl Kept {
         meant.map(|(key, value)| (key[prefix.len()..].to_vec(), value.clone())).collect()
     }
 
+    /// The global parameters, by their keys, or those of them that may have changed.
+    pub fn globals(&self, changes: Option<&Changes>) -> Definitions {
+        let all = self.0.lock();
+        let owned = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+        let Some(changes) = changes else {
+            return all.range(of_kind(definition::GLOBAL_PARAMETER)).map(owned).collect();
+        };
+        let changed = changes.of_kind(definition::GLOBAL_PARAMETER);
+        changed.filter_map(|key| all.get_key_value(key)).map(owned).collect()
+    }
+
     /// The definitions whose keys begin with `kind`, without that.
     pub fn of_kind(&self, kind: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
         let all = self.0.lock();
@@ -121,8 +133,8 @@ impl Broker {
         check(&kept)?;
         let record = Record::Defined { key: &key, value };
         let lsn = home.define(&[record])?;
-        kept.insert(key, value.to_vec());
-        *defined = home.store.end();
+        kept.insert(key.clone(), value.to_vec());
+        defined.add([key], home.store.end());
         Ok(lsn)
     }
 
@@ -138,7 +150,7 @@ impl Broker {
         // Also on a full disk: it makes room.
         home.forget(Gone::of_keys(vec![key.to_vec()]))?;
         kept.remove(key);
-        *defined = home.store.end();
+        defined.add([key.to_vec()], home.store.end());
         Ok(true)
     }
 
@@ -153,22 +165,23 @@ impl Broker {
         }
     }
 
-    /// Makes the definition of `record` in place of `key`, both at once. Calls `then` before another thread can change one.
+    /// Makes a definition, with its key and value, in place of `key`, both at once. Calls `then` before another thread can change one.
     pub(crate) fn exchange_for_broker(
         &self,
         key: &[u8],
-        record: Record<'_>,
+        definition: (&[u8], &[u8]),
         then: impl FnOnce(),
     ) -> Result<(), StoreError> {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
         let mut kept = self.kept.0.lock();
-        let records = [Record::Forgotten { key }, record];
-        home.define(&records)?;
+        let (made, value) = definition;
+        let record = Record::Defined { key: made, value };
+        home.define(&[Record::Forgotten { key }, record])?;
         kept.remove(key);
         then();
-        *defined = home.store.end();
+        defined.add([key.to_vec(), made.to_vec()], home.store.end());
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use crate::persistence::definition;
 use crate::persistence::moves::{self, KeptArrival};
 use crate::vhost::{Bound, Vhost, VhostSettings};
 use crate::wakes::Wakes;
-use courser_store::Record;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -134,8 +133,7 @@ impl Broker {
         };
         let settings = settings.unwrap_or(arrival.settings);
         let (key, value) = (definition::vhost_key(name), definition::vhost_value(&settings));
-        let record = Record::Defined { key: &key, value: &value };
-        let accepted = self.exchange_for_broker(&moves::arrival_key(name), record, || {
+        let accepted = self.exchange_for_broker(&moves::arrival_key(name), (&key, &value), || {
             vhost.restore_settings(settings);
             self.show_vhost(&vhost);
             self.arrivals.remove(name);

@@ -1,8 +1,8 @@
 //! What the other groups have of home's definitions: users, permissions, global parameters, and what is said of their vhosts.
 //!
 //! The node that leads a group asks the one that leads home every second whether anything has changed, and before it
-//! serves; what it hears is on a majority of disks at home. After a change by an operator, home has all groups ask at once, and
-//! the operator's answer waits for them.
+//! serves; what it hears is what has changed since, and is on a majority of disks at home. After a change by an operator, home has
+//! all groups ask at once, and the operator's answer waits for them.
 
 use super::front::{Front, Serves};
 use super::group::Group;
@@ -13,7 +13,7 @@ use courser_broker::Broker;
 use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
 use courser_store::Lsn;
-use pieces::{Gathering, PIECE_BYTES, Pieces};
+use pieces::{Gathering, PIECE_BYTES, Pieces, Turn};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,12 +55,13 @@ impl Spreading {
 }
 
 impl Front {
-    /// What a group that has adopted version `have` has to adopt now, if this node leads home; nothing if it has all of it.
+    /// What a group that has adopted version `have` has to adopt now, if this node leads home; nothing if it has all of it. Where
+    /// that is much, it has its turn, which is to last until it has got it.
     pub(super) async fn definitions(
         &self,
         group: GroupNumber,
         have: Lsn,
-    ) -> Result<Option<GroupDefinitions>, String> {
+    ) -> Result<Option<(GroupDefinitions, Option<Turn>)>, String> {
         let Serves::Here(service) = self.serves() else {
             return Err("this node does not lead the cluster".into());
         };
@@ -69,13 +70,16 @@ impl Front {
         if admin.definitions_version() == have {
             return Ok(None);
         }
+        let turn = self.spreading.pieces.turn(group).await;
         let home = admin.clone();
-        let taking = tokio::task::spawn_blocking(move || home.definitions_of_group(group.0)).await;
+        let taking =
+            tokio::task::spawn_blocking(move || home.definitions_of_group(group.0, have)).await;
         let taken =
             taking.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
+        let turn = Some(turn).filter(|_| taken.encoded_len() >= PIECE_BYTES);
         // The next leader of home may not have what is not on a majority of disks.
         match tokio::time::timeout(DURABLE_TIMEOUT, admin.durable()).await {
-            Ok(Ok(())) => Ok(Some(taken)),
+            Ok(Ok(())) => Ok(Some((taken, turn))),
             Ok(Err(fault)) => Err(fault.to_string()),
             Err(_) => Err("the definitions of home are on no majority of disks yet".into()),
         }
@@ -92,7 +96,8 @@ impl Front {
             return self.spreading.pieces.next(group, part);
         }
         let definitions = self.definitions(group, have).await?;
-        Ok(definitions.map_or_else(String::new, |some| self.spreading.pieces.first(group, &some)))
+        let first = |(some, turn)| self.spreading.pieces.first(some, turn);
+        Ok(definitions.map_or_else(String::new, first))
     }
 
     /// Has the broker of a group, which this node leads, adopt what home has now, unless it has `version` already.
@@ -112,7 +117,8 @@ impl Front {
         if version.is_some_and(has) {
             return Ok(());
         }
-        if let Some(definitions) = self.ask_for_definitions(group, admin.adopted_version()).await? {
+        let asked = self.ask_for_definitions(group, admin.adopted_version()).await?;
+        if let Some((definitions, _turn)) = asked {
             let (to, unknown) = (admin.clone(), admin.vhosts_unknown_at_home());
             let adopting = tokio::task::spawn_blocking(move || to.adopt_definitions(definitions));
             let adopted = adopting.await.map_err(|error| error.to_string())?;
@@ -132,7 +138,7 @@ impl Front {
         &self,
         group: &Group,
         have: Lsn,
-    ) -> Result<Option<GroupDefinitions>, String> {
+    ) -> Result<Option<(GroupDefinitions, Option<Turn>)>, String> {
         let leader = match self.serves() {
             Serves::Here(_) => return self.definitions(group.number, have).await,
             Serves::There(leader) => leader,
@@ -145,7 +151,7 @@ impl Front {
             let asked = self.ask(leader, &question).await;
             let text = asked.map_err(|error| error.to_string())?;
             if let ControlFlow::Break(all) = gathering.add(&text)? {
-                return Ok(all);
+                return Ok(all.map(|definitions| (definitions, None)));
             }
         }
     }

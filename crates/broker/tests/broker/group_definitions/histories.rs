@@ -1,6 +1,6 @@
 //! Whatever happens at home and to a group, in the end the group has what home has.
 
-use super::{had, taken, user, wanted};
+use super::{changed, had, user, wanted};
 use crate::support::WorldOnDisk;
 use courser_auth::{Permission, TopicPermission};
 use courser_broker::admin::GroupDefinitions;
@@ -26,12 +26,12 @@ enum Step {
     Move(usize, u16),
     /// Home is restarted, from a checkpoint or its log.
     RestartHome(bool),
-    /// The definitions of a group are taken to where they are not needed yet.
-    Take(usize),
+    /// The definitions of a group are taken to where they are not needed yet: all of them, or what it does not have.
+    Take(usize, bool),
     /// A group gets what was taken at some time.
     Bring(usize, usize),
-    /// It gets what is true now.
-    Adopt(usize),
+    /// It gets what is true now, likewise.
+    Adopt(usize, bool),
     /// A group's broker is restarted, killed, also while it writes, or loses its power.
     Restart(usize, u8),
     /// What it has done so far is durable.
@@ -56,9 +56,9 @@ fn step() -> impl Strategy<Value = Step> {
         vhost.clone().prop_map(Step::DeleteVhost),
         (vhost, 0..3_u16).prop_map(|(vhost, group)| Step::Move(vhost, group)),
         any::<bool>().prop_map(Step::RestartHome),
-        which.clone().prop_map(Step::Take),
+        (which.clone(), any::<bool>()).prop_map(|(which, all)| Step::Take(which, all)),
         (which.clone(), 0..64_usize).prop_map(|(which, taken)| Step::Bring(which, taken)),
-        which.clone().prop_map(Step::Adopt),
+        (which.clone(), any::<bool>()).prop_map(|(which, all)| Step::Adopt(which, all)),
         (which.clone(), 0..5_u8).prop_map(|(which, how)| Step::Restart(which, how)),
         which.prop_map(Step::Sync),
     ]
@@ -67,7 +67,8 @@ fn step() -> impl Strategy<Value = Step> {
 struct Cluster {
     home: WorldOnDisk,
     groups: [WorldOnDisk; 2],
-    taken: Vec<GroupDefinitions>,
+    /// And which version the group had.
+    taken: Vec<(Lsn, GroupDefinitions)>,
     /// What each group had when it was last known to be durable.
     kept: [Lsn; 2],
 }
@@ -131,21 +132,22 @@ impl Cluster {
         }
     }
 
-    fn take(&mut self, which: usize) -> GroupDefinitions {
+    fn take(&mut self, which: usize, all: bool) -> (Lsn, GroupDefinitions) {
         // Nothing is given out that could still be lost.
         self.home.sync();
-        let definitions = taken(&self.home.broker.admin(), which as u16 + 1);
-        self.taken.push(definitions.clone());
-        definitions
+        let have = if all { Lsn(0) } else { self.groups[which].broker.admin().adopted_version() };
+        let taken = (have, changed(&self.home.broker.admin(), which as u16 + 1, have));
+        self.taken.push(taken.clone());
+        taken
     }
 
-    fn bring(&self, which: usize, definitions: GroupDefinitions) {
+    fn bring(&self, which: usize, (have, definitions): (Lsn, GroupDefinitions)) {
         let admin = self.groups[which].broker.admin();
         let (own, before) = (definitions.group == which as u16 + 1, admin.adopted_version());
         let version = definitions.version;
         match admin.adopt_definitions(definitions) {
             Ok(is_newer) => assert!(own && is_newer == (version > before) && version >= before),
-            Err(_) => assert!(!own || version < before),
+            Err(_) => assert!(!own || version < before || have > before),
         }
     }
 
@@ -165,14 +167,14 @@ impl Cluster {
         match *step {
             Step::RestartHome(true) => self.home.restart_from_checkpoint(),
             Step::RestartHome(false) => self.home.restart(),
-            Step::Take(which) => drop(self.take(which)),
+            Step::Take(which, all) => drop(self.take(which, all)),
             Step::Bring(which, at) if !self.taken.is_empty() => {
-                let definitions = self.taken[at % self.taken.len()].clone();
-                self.bring(which, definitions);
+                let taken = self.taken[at % self.taken.len()].clone();
+                self.bring(which, taken);
             }
-            Step::Adopt(which) => {
-                let definitions = self.take(which);
-                self.bring(which, definitions);
+            Step::Adopt(which, all) => {
+                let taken = self.take(which, all);
+                self.bring(which, taken);
             }
             Step::Restart(which, how) => self.restart(which, how),
             Step::Sync(which) => {
@@ -185,8 +187,8 @@ impl Cluster {
 
     fn check(&mut self) {
         for which in 0..2 {
-            let definitions = self.take(which);
-            self.bring(which, definitions);
+            let taken = self.take(which, false);
+            self.bring(which, taken);
             for how in 0..3 {
                 let admin = self.groups[which].broker.admin();
                 assert_eq!(had(&admin), wanted(&self.home.broker.admin(), which as u16 + 1));

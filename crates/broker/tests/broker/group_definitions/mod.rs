@@ -1,5 +1,6 @@
 //! What a group of a cluster takes over from the accounts, global parameters and vhosts of group 0.
 
+mod changes;
 mod histories;
 mod recovered;
 mod restricted;
@@ -8,6 +9,7 @@ use crate::support::{Heard, World, WorldOnDisk, declare_with, short};
 use courser_auth::{PasswordHash, Permission, Record, User};
 use courser_broker::admin::{Admin, GlobalParameter, GroupDefinitions, VhostView};
 use courser_codec::{FieldTable, queue};
+use courser_store::Lsn;
 
 fn user(name: &str, password: &str) -> User {
     User::new(name, PasswordHash::quick(password.as_bytes()).expect("a hash"))
@@ -22,16 +24,21 @@ fn move_to(admin: &Admin, name: &str, group: u16) {
     admin.set_vhost_group(&vhost, group).expect("moved");
 }
 
-/// As it goes from one node to another.
+/// As all of it goes from one node to another.
 fn taken(home: &Admin, group: u16) -> GroupDefinitions {
-    let taken = home.definitions_of_group(group).expect("they are at home");
+    changed(home, group, Lsn(0))
+}
+
+/// The same of what has changed since a version, where that is known.
+fn changed(home: &Admin, group: u16, have: Lsn) -> GroupDefinitions {
+    let taken = home.definitions_of_group(group, have).expect("they are at home");
     assert_eq!(taken.version, home.definitions_version());
     GroupDefinitions::decode(&taken.encode()).expect("as it was")
 }
 
 fn adopt(home: &Admin, group: &World) -> bool {
     let admin = group.broker.admin();
-    let definitions = taken(home, group.broker.group());
+    let definitions = changed(home, group.broker.group(), admin.adopted_version());
     let version = definitions.version;
     let is_newer = admin.adopt_definitions(definitions).expect("it is not older");
     assert_eq!(admin.adopted_version(), version);
@@ -96,7 +103,8 @@ fn older_definitions_and_those_of_others_are_refused() {
     let refused = to.adopt_definitions(taken(&admin, 2)).expect_err("another's").explanation;
     assert_eq!(refused, "definitions of group 2 are not for group 1");
     assert!(admin.adopt_definitions(taken(&admin, 1)).is_err());
-    assert!(to.definitions_of_group(2).is_err() && admin.definitions_of_group(0).is_err());
+    assert!(to.definitions_of_group(2, Lsn(0)).is_err());
+    assert!(admin.definitions_of_group(0, Lsn(0)).is_err());
     assert_eq!(had(&to), wanted(&admin, 1));
 }
 
@@ -105,7 +113,8 @@ fn malformed_definitions_are_none() {
     let home = WorldOnDisk::new();
     put(&home.broker.admin(), "v", 1);
     let bytes = taken(&home.broker.admin(), 1).encode();
-    for len in 11..bytes.len() {
+    // Of group and version alone, with what they are about, there are definitions too: none.
+    for len in (0..22).chain(23..bytes.len()) {
         assert!(GroupDefinitions::decode(&bytes[..len]).is_none(), "{len}");
     }
 }

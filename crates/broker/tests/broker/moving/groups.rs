@@ -91,7 +91,9 @@ impl Cluster {
     fn adopt(&self) {
         let home = self.0[0].broker.admin();
         for world in &self.0[1..] {
-            let definitions = home.definitions_of_group(world.broker.group()).expect("at home");
+            let have = world.broker.admin().adopted_version();
+            let definitions = home.definitions_of_group(world.broker.group(), have);
+            let definitions = definitions.expect("at home");
             let definitions = GroupDefinitions::decode(&definitions.encode()).expect("as it was");
             world.broker.admin().adopt_definitions(definitions).expect("it is not older");
         }

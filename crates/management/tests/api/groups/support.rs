@@ -95,7 +95,7 @@ impl Known {
         let mut version = self.version.lock();
         let home = self.brokers[usize::from(HOME)].admin();
         for group in 1..GROUPS {
-            let mut definitions = home.definitions_of_group(group).expect("definitions");
+            let mut definitions = home.definitions_of_group(group, Lsn(0)).expect("definitions");
             // A store in memory has no log that grows.
             *version += 1;
             definitions.version = Lsn(*version);

@@ -1,4 +1,7 @@
-//! Definitions on their way to a group, in pieces: an answer between nodes has fewer bytes than definitions may have.
+//! Definitions on their way to a group, in pieces.
+//!
+//! All that there may be of them takes much memory and many bytes of the network, and all groups may want them at once. So one
+//! group after the other gets them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -6,13 +9,20 @@ use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
 
-/// Bytes of a piece: as base64 an answer has room for them. One that has fewer is the last.
-pub(in super::super) const PIECE_BYTES: usize = 48 << 20;
+/// Bytes of a piece. One that has fewer is the last.
+pub(in super::super) const PIECE_BYTES: usize = 1 << 20;
 /// Bytes of all pieces: more than all that there may be of users, permissions and parameters.
 const ALL_BYTES_MAX: usize = 8 << 30;
+
+/// How long a group that has its turn may take to ask for the next piece, if another one waits.
+pub(super) const NEXT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which piece a group asks for: what comes behind so many bytes of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,33 +31,62 @@ pub(in super::super) struct Part {
     from: usize,
 }
 
+#[cfg(test)]
+impl Part {
+    /// Whether nothing comes behind it, if there are so many bytes.
+    pub fn is_last_of(self, all: usize, piece_bytes: usize) -> bool {
+        all - self.from < piece_bytes
+    }
+}
+
 /// What is on its way from this node.
 pub(in super::super) struct Pieces {
     piece_bytes: usize,
+    turn: Arc<tokio::sync::Mutex<()>>,
     /// What more than one piece is needed for, until the last of them is asked for or the group asks anew.
-    begun: Mutex<BTreeMap<GroupNumber, Begun>>,
+    begun: Mutex<Option<Begun>>,
 }
 
+/// Definitions are taken, and on their way if they are many, for the group that has this.
+pub(in super::super) type Turn = OwnedMutexGuard<()>;
+
 struct Begun {
+    group: GroupNumber,
     version: u64,
     encoded: Vec<u8>,
+    asked: Instant,
+    _turn: Option<Turn>,
 }
 
 impl Pieces {
     pub fn of(piece_bytes: usize) -> Self {
-        Pieces { piece_bytes, begun: Mutex::default() }
+        Pieces { piece_bytes, turn: Arc::default(), begun: Mutex::default() }
     }
 
-    /// The first piece of what a group has to adopt.
-    pub fn first(&self, group: GroupNumber, definitions: &GroupDefinitions) -> String {
+    /// Waits until a group that asks anew has its turn.
+    pub async fn turn(&self, group: GroupNumber) -> Turn {
+        // What was begun for it is of no use any more.
+        self.begun.lock().take_if(|one| one.group == group);
+        let mut turn = pin!(Arc::clone(&self.turn).lock_owned());
+        loop {
+            if let Ok(turn) = tokio::time::timeout(NEXT_TIMEOUT, &mut turn).await {
+                return turn;
+            }
+            // The node that asked may be gone.
+            self.begun.lock().take_if(|one| one.asked.elapsed() >= NEXT_TIMEOUT);
+        }
+    }
+
+    /// The first piece of what a group has to adopt, which has its turn until it has asked for the last.
+    pub fn first(&self, definitions: GroupDefinitions, turn: Option<Turn>) -> String {
+        let (group, version) = (GroupNumber(definitions.group), definitions.version.0);
         let encoded = definitions.encode();
-        let mut begun = self.begun.lock();
         if encoded.len() < self.piece_bytes {
-            begun.remove(&group);
             return BASE64.encode(encoded);
         }
         let piece = BASE64.encode(&encoded[..self.piece_bytes]);
-        begun.insert(group, Begun { version: definitions.version.0, encoded });
+        let begun = Begun { group, version, encoded, asked: Instant::now(), _turn: turn };
+        *self.begun.lock() = Some(begun);
         piece
     }
 
@@ -57,12 +96,15 @@ impl Pieces {
     /// When this node has begun with none, or with another version meanwhile.
     pub fn next(&self, group: GroupNumber, part: Part) -> Result<String, String> {
         let mut begun = self.begun.lock();
-        let rest = begun.get(&group).filter(|one| one.version == part.version);
-        let rest = rest.and_then(|one| one.encoded.get(part.from..));
+        let is_meant = |one: &&mut Begun| (one.group, one.version) == (group, part.version);
+        let rest = begun.as_mut().filter(is_meant).and_then(|one| {
+            one.asked = Instant::now();
+            one.encoded.get(part.from..)
+        });
         let rest = rest.ok_or("the definitions have to be asked for from their beginning")?;
         let piece = BASE64.encode(&rest[..rest.len().min(self.piece_bytes)]);
         if rest.len() < self.piece_bytes {
-            begun.remove(&group);
+            *begun = None;
         }
         Ok(piece)
     }

@@ -1,14 +1,11 @@
 //! What the other group of three nodes has of home's definitions.
 
+mod pieces;
+
 use super::super::testing::{HOME, ONE, Three, wait_until};
 use super::HELD_TIMEOUT;
-use super::pieces::{Gathering, Pieces};
 use courser_auth::{PasswordHash, Permission, User};
-use courser_broker::admin::{Admin, GroupDefinitions};
-use courser_broker::{Broker, Limits};
-use courser_store::{MemoryGauge, MemoryStore};
-use std::ops::ControlFlow;
-use std::sync::Arc;
+use courser_broker::admin::Admin;
 use tokio::time::Instant;
 
 fn put_user(home: &Admin, name: &str) {
@@ -44,7 +41,7 @@ async fn a_group_has_what_an_operator_has_changed_when_it_is_answered() {
         home.change_vhost(&vhost, |settings| settings.group = ONE.0).expect("a vhost");
         put_user(&home, "u");
         home.set_permission("u", &vhost, Permission::all()).expect("a permission");
-        // More than a question's answer could have before there were definitions.
+        // More than one piece.
         for nth in 0..30 {
             let value = format!("\"{}\"", "x".repeat(60_000));
             home.set_global_parameter(&format!("p{nth}"), &value).expect("a parameter");
@@ -97,66 +94,4 @@ async fn a_group_follows_home_by_itself_also_when_leads_move() {
     .await;
     drop((group, home));
     three.stop().await;
-}
-
-/// The definitions of a broker with so many users.
-fn definitions(users: usize) -> (Arc<Broker>, GroupDefinitions) {
-    let gauge = Arc::new(MemoryGauge::default());
-    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-    let broker = Broker::new(store, gauge, Limits::default(), 7);
-    for nth in 0..users {
-        put_user(&broker.admin(), &format!("u{nth}"));
-    }
-    let taken = broker.admin().definitions_of_group(ONE.0).expect("home has them");
-    (broker, taken)
-}
-
-const PIECE_BYTES: usize = 1000;
-
-#[test]
-fn definitions_that_fit_into_no_answer_come_in_pieces() {
-    let (_broker, all) = definitions(100);
-    assert!(all.encode().len() > 5 * PIECE_BYTES);
-    let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
-    let mut asked = 0;
-    let came = loop {
-        asked += 1;
-        let piece = match gathering.wants() {
-            None => pieces.first(ONE, &all),
-            Some(part) => pieces.next(ONE, part).expect("another piece"),
-        };
-        assert!(piece.len() <= PIECE_BYTES.div_ceil(3) * 4);
-        if let ControlFlow::Break(came) = gathering.add(&piece).expect("a piece") {
-            break came;
-        }
-    };
-    assert!(came == Some(all) && asked > 5, "{asked} pieces");
-    let nothing = Gathering::of(PIECE_BYTES).add("").expect("nothing new");
-    assert_eq!(nothing, ControlFlow::Break(None));
-}
-
-#[test]
-fn definitions_of_exactly_so_many_bytes_as_a_piece_have_an_end() {
-    let (_broker, all) = definitions(3);
-    let bytes = all.encode().len();
-    let (pieces, mut gathering) = (Pieces::of(bytes), Gathering::of(bytes));
-    let first = pieces.first(ONE, &all);
-    assert_eq!(gathering.add(&first), Ok(ControlFlow::Continue(())));
-    let part = gathering.wants().expect("there may be more");
-    let rest = pieces.next(ONE, part).expect("nothing more");
-    assert_eq!(gathering.add(&rest), Ok(ControlFlow::Break(Some(all))));
-}
-
-#[test]
-fn pieces_of_two_versions_are_not_put_together() {
-    let (_broker, all) = definitions(100);
-    let mut later = all.clone();
-    later.version = all.version.plus(1);
-    let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
-    let added = gathering.add(&pieces.first(ONE, &all));
-    assert_eq!(added, Ok(ControlFlow::Continue(())));
-    // The group asks anew meanwhile, as when another node leads it by now.
-    pieces.first(ONE, &later);
-    let refused = pieces.next(ONE, gathering.wants().expect("there is more"));
-    assert_eq!(refused, Err("the definitions have to be asked for from their beginning".into()));
 }

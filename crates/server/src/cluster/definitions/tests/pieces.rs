@@ -1,0 +1,135 @@
+//! Definitions on their way to groups.
+
+use super::super::super::testing::ONE;
+use super::super::pieces::{Gathering, NEXT_TIMEOUT, Pieces, Turn};
+use super::put_user;
+use courser_broker::admin::GroupDefinitions;
+use courser_broker::{Broker, Limits};
+use courser_cluster::GroupNumber;
+use courser_store::{Lsn, MemoryGauge, MemoryStore};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+const TWO: GroupNumber = GroupNumber(2);
+const PIECE_BYTES: usize = 1000;
+
+/// The definitions of a broker with so many users.
+fn definitions(group: GroupNumber, users: usize) -> GroupDefinitions {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    let broker = Broker::new(store, gauge, Limits::default(), 7);
+    for nth in 0..users {
+        put_user(&broker.admin(), &format!("u{nth}"));
+    }
+    broker.admin().definitions_of_group(group.0, Lsn(0)).expect("home has them")
+}
+
+/// Whether a group has its turn at once.
+async fn now(pieces: &Pieces, group: GroupNumber) -> Option<Turn> {
+    timeout(NEXT_TIMEOUT / 2, pieces.turn(group)).await.ok()
+}
+
+#[tokio::test]
+async fn definitions_that_fit_into_no_answer_come_in_pieces() {
+    let all = definitions(ONE, 100);
+    assert!(all.encode().len() > 5 * PIECE_BYTES);
+    let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
+    let mut asked = 0;
+    let came = loop {
+        asked += 1;
+        let piece = match gathering.wants() {
+            None => pieces.first(all.clone(), Some(pieces.turn(ONE).await)),
+            Some(part) => pieces.next(ONE, part).expect("another piece"),
+        };
+        assert!(piece.len() <= PIECE_BYTES.div_ceil(3) * 4);
+        if let ControlFlow::Break(came) = gathering.add(&piece).expect("a piece") {
+            break came;
+        }
+    };
+    assert!(came == Some(all) && asked > 5, "{asked} pieces");
+    let nothing = Gathering::of(PIECE_BYTES).add("").expect("nothing new");
+    assert_eq!(nothing, ControlFlow::Break(None));
+}
+
+#[tokio::test]
+async fn definitions_of_exactly_so_many_bytes_as_a_piece_have_an_end() {
+    let all = definitions(ONE, 3);
+    let bytes = all.encode().len();
+    let (pieces, mut gathering) = (Pieces::of(bytes), Gathering::of(bytes));
+    let first = pieces.first(all.clone(), Some(pieces.turn(ONE).await));
+    assert_eq!(gathering.add(&first), Ok(ControlFlow::Continue(())));
+    let part = gathering.wants().expect("there may be more");
+    let rest = pieces.next(ONE, part).expect("nothing more");
+    assert_eq!(gathering.add(&rest), Ok(ControlFlow::Break(Some(all))));
+}
+
+#[tokio::test]
+async fn pieces_of_two_versions_are_not_put_together() {
+    let all = definitions(ONE, 100);
+    let mut later = all.clone();
+    later.version = all.version.plus(1);
+    let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
+    let added = gathering.add(&pieces.first(all, Some(pieces.turn(ONE).await)));
+    assert_eq!(added, Ok(ControlFlow::Continue(())));
+    // The group asks anew meanwhile, as when another node leads it by now.
+    pieces.first(later, Some(pieces.turn(ONE).await));
+    let refused = pieces.next(ONE, gathering.wants().expect("there is more"));
+    assert_eq!(refused, Err("the definitions have to be asked for from their beginning".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_group_after_the_other_gets_definitions() {
+    let pieces = Arc::new(Pieces::of(PIECE_BYTES));
+    let (at_once, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut groups = JoinSet::new();
+    for number in 1..=8 {
+        let (pieces, at_once, most) =
+            (Arc::clone(&pieces), Arc::clone(&at_once), Arc::clone(&most));
+        groups.spawn(async move {
+            let group = GroupNumber(number);
+            let turn = Some(pieces.turn(group).await);
+            most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            let all = definitions(group, 30);
+            let mut gathering = Gathering::of(PIECE_BYTES);
+            let mut piece = pieces.first(all.clone(), turn);
+            let came = loop {
+                match gathering.add(&piece).expect("a piece") {
+                    ControlFlow::Break(came) => break came,
+                    ControlFlow::Continue(()) => {}
+                }
+                // As long as it takes on its way.
+                sleep(NEXT_TIMEOUT / 2).await;
+                let part = gathering.wants().expect("there is more");
+                if part.is_last_of(all.encode().len(), PIECE_BYTES) {
+                    at_once.fetch_sub(1, Ordering::SeqCst);
+                }
+                piece = pieces.next(group, part).expect("another piece");
+            };
+            assert!(came == Some(all));
+        });
+    }
+    groups.join_all().await;
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_asks_for_the_rest_no_more_keeps_none_from_its_turn() {
+    let pieces = Pieces::of(PIECE_BYTES);
+    let all = definitions(ONE, 100);
+    let mut gathering = Gathering::of(PIECE_BYTES);
+    let added = gathering.add(&pieces.first(all.clone(), Some(pieces.turn(ONE).await)));
+    assert_eq!(added, Ok(ControlFlow::Continue(())));
+    assert!(now(&pieces, TWO).await.is_none());
+    // The same group has it at once.
+    let again = now(&pieces, ONE).await.expect("its turn");
+    pieces.first(all, Some(again));
+    let since = Instant::now();
+    let turn = timeout(NEXT_TIMEOUT * 3, pieces.turn(TWO)).await.expect("its turn");
+    assert!(since.elapsed() >= NEXT_TIMEOUT, "it may still ask");
+    let part = gathering.wants().expect("there is more");
+    assert!(pieces.next(ONE, part).is_err(), "nothing is kept for it");
+    drop(turn);
+}
