@@ -148,8 +148,13 @@ impl Front {
         let mut gathering = Gathering::of(PIECE_BYTES);
         loop {
             let question = Question::Definitions { group, have, part: gathering.wants() };
-            let asked = self.ask(leader, &question).await;
-            let text = asked.map_err(|error| error.to_string())?;
+            let text = tokio::select! {
+                asked = self.ask(leader, &question) => asked.map_err(|error| error.to_string())?,
+                // It answers late while it has no majority: as long as it has been cut off.
+                () = self.groups.home().serves_no_more(leader) => {
+                    return Err("the lead of the cluster has moved".into());
+                }
+            };
             if let ControlFlow::Break(all) = gathering.add(&text)? {
                 return Ok(all.map(|definitions| (definitions, None)));
             }
@@ -192,8 +197,16 @@ impl Front {
                     let broker = broker.upgrade()?;
                     Some(front.adopt(&group, &broker, None).await)
                 };
+                // Home may take longer to answer.
+                let since = failing.unwrap_or_else(Instant::now);
+                let telling = async {
+                    tokio::time::sleep_until(since + TOLD_AFTER).await;
+                    front.spreading.notices.group_is_behind(number, true);
+                    std::future::pending().await
+                };
                 let adopted = tokio::select! {
                     adopted = next => adopted,
+                    adopted = telling => adopted,
                     () = stopped(&mut stopping) => None,
                 };
                 let Some(adopted) = adopted else { break };
@@ -204,7 +217,7 @@ impl Front {
                         "the group can't get the definitions of home"
                     );
                 }
-                failing = adopted.err().map(|_| failing.unwrap_or_else(Instant::now));
+                failing = adopted.err().map(|_| since);
                 let is_behind = failing.is_some_and(|since| since.elapsed() >= TOLD_AFTER);
                 front.spreading.notices.group_is_behind(number, is_behind);
             }

@@ -1,6 +1,7 @@
 //! What the other group of three nodes has of home's definitions.
 
 mod pieces;
+mod silent;
 
 use super::super::testing::{HOME, ONE, Three, wait_until};
 use super::HELD_TIMEOUT;
