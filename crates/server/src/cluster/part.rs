@@ -361,12 +361,10 @@ impl Inner {
             if group.is_home() {
                 let is_member = status.members.contains(self.folder.node());
                 let is_forgotten = knows && status.leader.is_none();
+                // One that was stopped before it could keep its removal has that in its log.
+                let since = is_member.then_some(status.members_index);
                 let is_removed = was_member && !is_member
-                    || is_forgotten
-                        && self
-                            .members
-                            .was_removed_since(group.number, Some(status.members_index))
-                            .await;
+                    || is_forgotten && self.members.was_removed_since(group.number, since).await;
                 if is_removed && self.members.has_left_all().await {
                     return;
                 }

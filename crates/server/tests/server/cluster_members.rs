@@ -195,6 +195,31 @@ async fn a_member_that_was_away_when_it_was_removed_learns_it_when_it_is_back() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_was_stopped_before_it_could_keep_its_removal_learns_it_when_it_is_back() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let gone = (leader + 1) % 3;
+    let removed = three.nodes[gone].take().expect("a node");
+    let name = removed.name();
+    wait_until("the removal", async || remove(three.node(leader), &name).await == 204).await;
+    let failed = tokio::time::timeout(PATIENCE, removed.failed()).await;
+    assert!(failed.expect("a node that ends").reason.contains("was removed"));
+    removed.stop().await.expect("a clean stop");
+    // Its log has the removal, and the file not yet.
+    let file = three.configs[gone].data_dir.join("cluster.json");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let mut kept: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(kept["removed"], true);
+    kept["removed"] = json!(false);
+    std::fs::write(&file, kept.to_string()).expect("a file");
+    let back = start(&three.configs[gone]).await;
+    let failed = tokio::time::timeout(PATIENCE, back.failed()).await;
+    assert!(failed.expect("a node that ends").reason.contains("was removed"));
+    drop(back);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_were_removed_are_not_taken_for_members_of_their_names() {
     let mut three = Three::start().await;
     for node in &mut three.nodes {
