@@ -131,16 +131,18 @@ impl Members {
 
     /// Tells nodes which groups there are.
     fn tell_groups(&self, groups: &[(GroupNumber, Formation)], nodes: Vec<Node>) {
-        for node in nodes {
-            match self.ask(&node, &Question::Groups(groups.to_vec())) {
-                Ok(_) => {
-                    self.told.nodes.lock().insert(node.id, (groups.len(), Instant::now()));
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "a node can't be told which groups there are");
-                }
-            }
+        let own = self.endpoint.about().node;
+        let (mut told, others): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|it| it.id == own);
+        if let Err(error) = self.take_groups(groups.to_vec()) {
+            tracing::debug!(error, "this node can't take part in all groups yet");
+            told.clear();
         }
+        let question = Question::Groups(groups.to_vec());
+        // Together: those that are silent take their time.
+        let said: Vec<(Node, String)> = self.runtime.block_on(self.ask_each(others, &question));
+        told.extend(said.into_iter().map(|(node, _)| node));
+        let told = told.into_iter().map(|node| (node.id, (groups.len(), Instant::now())));
+        self.told.nodes.lock().extend(told);
     }
 
     /// Has this node take part in groups that it has no part in yet.

@@ -6,9 +6,11 @@
 use super::front::Serves;
 use super::members::Members;
 use super::questions::Question;
+use crate::service::Service;
 use courser_cluster::transport::Node;
 use courser_cluster::{GroupNumber, NodeId, Status};
 use courser_management::ClusterError;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -41,13 +43,7 @@ impl Members {
         if !group.and_then(|group| group.status()).is_some_and(is_removed) {
             return String::new();
         }
-        let current = service.shared.broker.admin().current();
-        drop(service);
-        let said = match current {
-            Some(current) => tokio::time::timeout(CURRENT_TIMEOUT, current).await,
-            None => Ok(Ok(())),
-        };
-        if matches!(said, Ok(Ok(()))) { REMOVED.to_owned() } else { String::new() }
+        if leads_now(service).await { REMOVED.to_owned() } else { String::new() }
     }
 
     /// Whether the node that leads a group says that it has removed this one after the change of members at the entry `since`, the
@@ -158,6 +154,18 @@ impl Members {
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
+    }
+}
+
+/// Whether a majority says that this node leads the group that it serves: it may have slept, and not know yet that another one does.
+pub(super) async fn leads_now(service: Arc<Service>) -> bool {
+    let current = service.shared.broker.admin().current();
+    drop(service);
+    match current {
+        Some(current) => {
+            matches!(tokio::time::timeout(CURRENT_TIMEOUT, current).await, Ok(Ok(())))
+        }
+        None => true,
     }
 }
 

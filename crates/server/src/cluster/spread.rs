@@ -5,6 +5,7 @@
 //! connections, so one that has moved stays for a minute. The home group stays where it is.
 
 use super::front::Serves;
+use super::leaving::leads_now;
 use super::members::{Members, proposed};
 use super::questions::Question;
 use courser_cluster::{Follower, GroupNumber, Member, NodeId, Status};
@@ -18,14 +19,14 @@ use tokio::task::JoinSet;
 
 /// How often to look.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// A node that has not come to look for so long has slept, and may have lost the lead of home without knowing it yet.
-const SLEPT: Duration = Duration::from_secs(4);
-/// How long a lead stays that has moved, and how long a new leader of home looks on first.
+/// How long a lead stays that has moved, as far as the leader of home knows.
 const REST: Duration = Duration::from_secs(60);
 /// How long a node may take to say what it does.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// By how much less the busier of two nodes has to have to do after a move: half of what an idle group counts for.
 const GAIN_MIN: f64 = 0.5;
+/// Entries that a node may lack of a group that is to lead it: what is on its way while all is well.
+const LAG_MAX: u64 = 1000;
 
 /// What a group has done since its leader began to lead it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,8 +52,6 @@ pub(super) struct Spread {
 #[derive(Default)]
 struct Seen {
     at: Option<Instant>,
-    /// When it last came to look, whether or not it was time.
-    came: Option<Instant>,
     /// Who led which group, and what it had done.
     groups: BTreeMap<GroupNumber, (NodeId, u64)>,
     moved: BTreeMap<GroupNumber, Instant>,
@@ -95,15 +94,17 @@ impl Members {
         if self.spread.is_off.load(std::sync::atomic::Ordering::Relaxed) {
             return;
         }
+        self.look_at_leads();
+    }
+
+    /// The same, where leads do not stay.
+    fn look_at_leads(&self) {
         let is_home_here = matches!(self.groups.home().serves(), Serves::Here(_));
         let mut seen = self.spread.seen.lock();
         if !is_home_here || !self.groups.are_several() {
             *seen = Seen::default();
             self.spread.lags.lock().clear();
             return;
-        }
-        if seen.came.replace(Instant::now()).is_some_and(|at| at.elapsed() > SLEPT) {
-            *seen = Seen { came: seen.came, ..Seen::default() };
         }
         if seen.at.is_some_and(|at| at.elapsed() < INTERVAL) {
             return;
@@ -135,15 +136,20 @@ impl Members {
     ) -> Option<(GroupNumber, NodeId)> {
         let leads = self.leads(seen, loads)?;
         seen.moved.retain(|_, since| since.elapsed() < REST);
-        let may_move =
-            |group: GroupNumber| group != GroupNumber::HOME && !seen.moved.contains_key(&group);
-        let (group, to) = better(&leads, may_move)?;
+        let may_move = |group: GroupNumber, to: NodeId| {
+            let lag = loads.values().flatten().find(|load| load.group == group)?.lags.get(&to);
+            let rests = group == GroupNumber::HOME || seen.moved.contains_key(&group);
+            // One that has to catch up first can't take the lead in time, and meanwhile the group takes nothing.
+            lag.filter(|lag| !rests && **lag <= LAG_MAX)
+        };
+        let (group, to) = better(&leads, |group, to| may_move(group, to).is_some())?;
         if !self.would_take(group, to) {
             // Others may move meanwhile.
             seen.moved.insert(group, Instant::now());
             return None;
         }
-        Some((group, to))
+        let Serves::Here(home) = self.groups.home().serves() else { return None };
+        self.runtime.block_on(leads_now(home)).then_some((group, to))
     }
 
     /// Whether a node would lead this group: it would not with a damaged log, and hand the lead on. Blocks.
@@ -181,8 +187,8 @@ impl Members {
         all
     }
 
-    /// Who leads what, with how much each group had to do since the last look; nothing where a node has just come to
-    /// lead, or not all groups are led.
+    /// Who leads what, with how much each group had to do since the last look; nothing at the first look. Of a group that has
+    /// another leader now, it is not known.
     fn leads(&self, seen: &mut Seen, loads: &BTreeMap<NodeId, Vec<Load>>) -> Option<Leads> {
         let now = Instant::now();
         let each =
@@ -263,117 +269,20 @@ pub(super) fn lags(status: &Status) -> BTreeMap<NodeId, u64> {
 }
 
 /// The lead that is better moved, and where to: from the node with the most to do to the one with the least.
-fn better(leads: &Leads, may_move: impl Fn(GroupNumber) -> bool) -> Option<(GroupNumber, NodeId)> {
+fn better(
+    leads: &Leads,
+    may_move: impl Fn(GroupNumber, NodeId) -> bool,
+) -> Option<(GroupNumber, NodeId)> {
     let sum = |groups: &[(GroupNumber, f64)]| groups.iter().map(|(_, load)| load).sum::<f64>();
     let sums = || leads.iter().map(|(node, groups)| (*node, sum(groups)));
     let (busiest, most) = sums().max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (idlest, least) = sums().min_by(|one, other| one.1.total_cmp(&other.1))?;
     // What the busier of the two has to do after the move.
     let after = |load: f64| (most - load).max(least + load);
-    let movable = leads[&busiest].iter().filter(|(group, _)| may_move(*group));
+    let movable = leads[&busiest].iter().filter(|(group, _)| may_move(*group, idlest));
     let (group, load) = movable.min_by(|one, other| after(one.1).total_cmp(&after(other.1)))?;
     (busiest != idlest && after(*load) <= most - GAIN_MIN).then_some((*group, idlest))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{HOME, ONE, PATIENCE, Three};
-    use super::*;
-    use crate::scrub::Piece;
-    use courser_store::Lsn;
-    use std::sync::mpsc;
-    use tokio::runtime::Builder;
-    use tokio::time::timeout;
-
-    fn leads(of: &[&[f64]]) -> Leads {
-        let mut next = 0..;
-        let node = |(at, loads): (usize, &&[f64])| {
-            let groups = loads.iter().map(|load| (GroupNumber(next.next().unwrap_or(0)), *load));
-            (NodeId(at as u64 + 1), groups.collect())
-        };
-        of.iter().enumerate().map(node).collect()
-    }
-
-    #[test]
-    fn idle_groups_are_spread_evenly_and_stay_then() {
-        let mut now = leads(&[&[1.0; 10], &[], &[]]);
-        let mut moves = 0;
-        while let Some((group, to)) = better(&now, |group| group != GroupNumber::HOME) {
-            now.values_mut().for_each(|groups| groups.retain(|(one, _)| *one != group));
-            now.entry(to).or_default().push((group, 1.0));
-            moves += 1;
-            assert!(moves < 10, "it does not come to rest");
-        }
-        let mut counts: Vec<usize> = now.values().map(Vec::len).collect();
-        counts.sort_unstable();
-        assert_eq!(counts, [3, 3, 4]);
-    }
-
-    #[test]
-    fn a_busy_group_is_left_alone_and_idle_ones_leave_its_node() {
-        let now = leads(&[&[1.0, 9.0, 1.0], &[1.0], &[1.0, 1.0]]);
-        let (group, to) = better(&now, |_| true).expect("a move");
-        assert_eq!((group, to), (GroupNumber(0), NodeId(2)));
-        assert_eq!(better(&leads(&[&[9.0], &[1.0, 1.0]]), |_| true), None);
-    }
-
-    #[test]
-    fn nothing_moves_that_gains_nothing_or_may_not() {
-        assert_eq!(better(&leads(&[&[1.0, 1.0], &[1.0]]), |_| true), None);
-        assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0]]), |_| true), None);
-        assert_eq!(better(&leads(&[&[1.0, 1.0, 1.0], &[]]), |_| false), None);
-        assert_eq!(better(&Leads::new(), |_| true), None);
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_lead_that_is_handed_over_holds_no_thread_of_the_runtime_while_its_group_is_held() {
-        let three = Three::start().await;
-        let leader = three.leader(ONE).await;
-        let to = three.nodes[(leader + 1) % 3].inner.members.endpoint.about().node;
-        let members = Arc::clone(&three.nodes[leader].inner.members);
-        let group = members.groups.get(ONE).expect("it is led");
-        let (go, held) = mpsc::channel();
-        let later = go.clone();
-        // As while its disk stands still.
-        group.thread.handle().spawn(async move { held.recv() });
-        let handing = tokio::task::spawn_blocking(move || {
-            let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-            // Its one thread has another task, without which the group stays held.
-            let other = async { go.send(()).expect("it is held") };
-            runtime.block_on(async { tokio::join!(members.hand_over(ONE, to), other).0 })
-        });
-        let handed = timeout(PATIENCE, handing).await;
-        // Nothing waits for it at the end.
-        let _ = later.send(());
-        handed.expect("the other task has its turn").expect("no panic").expect("it leads");
-        three.stop().await;
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn no_lead_moves_to_a_node_whose_log_of_the_group_is_damaged() {
-        let mut three = Three::start().await;
-        let home = three.leader(HOME).await;
-        three.move_lead(ONE, home).await;
-        let (damaged, away) = ((home + 1) % 3, (home + 2) % 3);
-        let [(own, members), (other, of_other)] = [home, damaged].map(|node| {
-            let members = &three.nodes[node].inner.members;
-            (members.endpoint.about().node, Arc::clone(members))
-        });
-        // While one is away, it is not known whether it has what is wanted.
-        three.nodes.remove(away).stop().await.expect("a clean stop");
-        let idle = |group| Load { group, messages: 0, lags: BTreeMap::new() };
-        let loads = BTreeMap::from([(own, vec![idle(HOME), idle(ONE)]), (other, vec![])]);
-        let next = || {
-            let mut seen = Seen { at: Some(Instant::now()), ..Seen::default() };
-            tokio::task::block_in_place(|| members.next_move(&mut seen, &loads))
-        };
-        assert_eq!(next(), Some((ONE, other)));
-        let member = of_other.groups.get(ONE).and_then(|group| group.member()).expect("it runs");
-        member.want(Piece::Frame(Lsn(5000)));
-        assert_eq!(next(), None);
-        assert!(of_other.reluctance().is_none() && of_other.reluctance_to(HOME).is_none());
-        let status = members.groups.get(ONE).and_then(|group| group.status()).expect("it runs");
-        assert_eq!(members.willing(ONE, &status).await, None);
-        three.stop().await;
-    }
-}
+mod tests;
