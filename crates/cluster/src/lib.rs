@@ -54,7 +54,7 @@ pub use log::{LogError, PlaceError, Placed, ReplicaLog, Room, Vote};
 pub use member::{
     Driver, GroupThread, Leadership, Member, MemberConfig, MemberError, Origin, Peers, Status,
 };
-pub use members::{Change, Members};
+pub use members::{Change, MEMBERS_MAX, Members};
 pub use options::Options;
 pub use packet::{MalformedPacket, PACKET_BYTES_MAX, Packet};
 pub use shard::{FollowerCheckpointError, ReplicatedShards, RestoreError};

@@ -10,7 +10,7 @@ use super::members::Members;
 use super::questions::Question;
 use courser_broker::admin::{Admin, ClusterGroup};
 use courser_cluster::transport::{Formation, Node};
-use courser_cluster::{Change, GroupNumber, Member, NodeId, Status};
+use courser_cluster::{Change, GroupNumber, MEMBERS_MAX, Member, NodeId, Status};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -177,18 +177,12 @@ impl Members {
         if home.members.voters.is_empty() {
             return None;
         }
-        let wanted = home.members.voters.iter().chain(&home.members.learners);
-        let missing = wanted.copied().find(|node| !status.members.contains(*node));
-        let there = status.members.voters.iter().chain(&status.members.learners);
-        // A leader that home has removed hands the lead over, and leaves it to the next one.
-        let is_unknown = |node: &NodeId| *node != own && !home.members.contains(*node);
-        let unknown = there.copied().find(is_unknown);
-        // One at a time: the next when this one is committed.
-        let change = match (missing, unknown) {
-            (Some(node), _) => Change::AddLearner(node),
-            (None, Some(node)) if self.home_has_removed(home, node) => Change::Remove(node),
-            _ => return None,
-        };
+        let change = next_change(&status.members, &home.members, own)?;
+        if let Change::Remove(node) = change
+            && !self.home_has_removed(home, node)
+        {
+            return None;
+        }
         match member.change_members(status.members_index, &[change]) {
             Ok(()) => tracing::info!(?change, "the group follows the cluster's members"),
             Err(error) => tracing::debug!(%error, "the group's members can't be changed yet"),
@@ -210,6 +204,23 @@ impl Members {
             }
         }
     }
+}
+
+/// How a group that this node leads comes nearer to the members of home. One at a time: the next when this one is committed.
+fn next_change(
+    group: &courser_cluster::Members,
+    home: &courser_cluster::Members,
+    own: NodeId,
+) -> Option<Change> {
+    let mut wanted = home.voters.iter().chain(&home.learners);
+    let missing = wanted.find(|node| !group.contains(**node));
+    // A leader that home has removed hands the lead over, and leaves it to the next one.
+    let is_unknown = |node: &&NodeId| **node != own && !home.contains(**node);
+    let unknown = group.voters.iter().chain(&group.learners).find(is_unknown);
+    // There may be no room before the other one is gone.
+    let is_full = group.voters.len() + group.learners.len() >= MEMBERS_MAX;
+    let added = missing.filter(|_| !(is_full && unknown.is_some()));
+    added.map(|node| Change::AddLearner(*node)).or(unknown.map(|node| Change::Remove(*node)))
 }
 
 fn read(group: &ClusterGroup) -> Option<(GroupNumber, Formation)> {
