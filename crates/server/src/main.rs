@@ -210,13 +210,12 @@ async fn reload_on_hangup(
 
 /// Whether all of these settings that do not change while the broker runs are those that it was started with.
 fn is_in_effect(config: &Config, started: &Config) -> bool {
-    let mut fixed = Config {
+    let fixed = Config {
         vhosts: started.vhosts.clone(),
         policies: started.policies.clone(),
         operator_policies: started.operator_policies.clone(),
         ..config.clone()
     };
-    fixed.cluster.groups = started.cluster.groups;
     fixed == *started
 }
 

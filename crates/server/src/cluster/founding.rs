@@ -43,7 +43,7 @@ impl Members {
             return self.warn_of_more_groups();
         };
         let admin = service.shared.broker.admin();
-        let wanted = self.groups_wanted();
+        let wanted = self.groups_wanted;
         let there = admin.cluster_groups();
         let missing = (1..wanted).filter(|number| there.iter().all(|one| one.number != *number));
         let missing: Vec<u16> = missing.collect();
@@ -76,7 +76,7 @@ impl Members {
 
     /// Says that there will be more groups once this node leads home, unless they come from the one that leads it now.
     fn warn_of_more_groups(&self) {
-        let (wanted, there) = (usize::from(self.groups_wanted()), self.groups.all().len());
+        let (wanted, there) = (usize::from(self.groups_wanted), self.groups.all().len());
         let mut too_many = self.told.too_many.lock();
         if wanted <= there {
             *too_many = None;

@@ -22,7 +22,7 @@ use courser_management::{
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -39,7 +39,7 @@ pub(super) struct Members {
     pub(super) front: Weak<Front>,
     pub(super) groups: Arc<Groups>,
     /// How many groups the settings want.
-    groups_wanted: AtomicU16,
+    pub(super) groups_wanted: u16,
     /// Where groups are told that this node is to have a part in.
     pub(super) founded: mpsc::Sender<(GroupNumber, Formation)>,
     pub(super) told: Told,
@@ -70,7 +70,7 @@ impl Members {
             roster: Arc::clone(roster),
             front: Arc::downgrade(front),
             groups: Arc::clone(&front.groups),
-            groups_wanted: groups_wanted.into(),
+            groups_wanted,
             founded,
             told: Told::default(),
             spread: Spread::default(),
@@ -81,15 +81,6 @@ impl Members {
             silent: Mutex::default(),
             runtime: Handle::current(),
         })
-    }
-
-    /// How many groups there are to be from now on, as far as there are fewer.
-    pub fn want_groups(&self, wanted: u16) {
-        self.groups_wanted.store(wanted, Ordering::Relaxed);
-    }
-
-    pub(super) fn groups_wanted(&self) -> u16 {
-        self.groups_wanted.load(Ordering::Relaxed)
     }
 
     /// Does what is to be done now and then for a group. Blocks.

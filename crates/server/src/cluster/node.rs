@@ -236,7 +236,6 @@ impl Node {
             config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
         }
         self.inner.config.lock().clone_from(config);
-        self.inner.members.want_groups(config.cluster.groups);
         for group in self.inner.groups.all() {
             if let Serves::Here(service) = group.serves() {
                 service::set_up(&service.shared.broker, config)?;

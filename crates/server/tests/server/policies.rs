@@ -161,6 +161,8 @@ fn settings_that_are_not_in_effect_need_attention_until_they_are() {
     reloaded("policies: [{ name: 1 }]\n", &["settings_not_reloaded"]);
     reloaded("vhosts: [{ name: a }]\n", &[]);
     reloaded("limits: { connections_max: 5 }\n", &["settings_need_restart"]);
+    reloaded("policies: []\n", &[]);
+    reloaded("cluster: { groups: 2 }\n", &["settings_need_restart"]);
     reloaded("limits: { nothing: 5 }\n", &["settings_need_restart", "settings_not_reloaded"]);
     // As it was started.
     reloaded("policies: []\n", &[]);
