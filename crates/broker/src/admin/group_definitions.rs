@@ -1,8 +1,8 @@
 //! What is defined in group 0 of a cluster, taken over by the brokers of other groups.
 //!
 //! The broker of group 0 gives out what has changed since the version that a group has, or all of it where that is not known;
-//! that of the other group makes what it has the same, by changes that do what an operator's would: connections of a user that is gone are closed, and a
-//! vhost that is gone takes its queues along. Each change is in its log, the version last: after a crash
+//! that of the other group makes what it has the same, by changes that do what an operator's would: connections of a user that
+//! is gone are closed, and a vhost that is gone takes its queues along. Each change is in its log, the version last: after a crash
 //! in between the next one to be adopted repairs it.
 
 use super::Admin;
