@@ -59,14 +59,14 @@ fn upstream(vhost: &str) -> Value {
 fn refused() -> [(&'static str, Value, &'static str); 5] {
     [
         (
-            "permissions",
-            permission("gone", ".*"),
-            "in vhost '/': permission of user 'gone': user 'gone' does not exist",
-        ),
-        (
             "topic_permissions",
             json!({ "user": "gone", "vhost": "/", "exchange": "amq.topic", "write": "", "read": "" }),
             "in vhost '/': topic permission of user 'gone': user 'gone' does not exist",
+        ),
+        (
+            "permissions",
+            permission("gone", ".*"),
+            "in vhost '/': permission of user 'gone': user 'gone' does not exist",
         ),
         (
             "parameters",

@@ -112,8 +112,8 @@ async fn publish_to(direct: &Direct, queue: &str, header: usize, body: usize) {
 
 #[tokio::test]
 async fn lists_that_wait_for_their_clients_are_counted_and_each_user_has_its_part() {
-    const ROWS: u64 = 160;
-    const NOTE_BYTES: u64 = 50_000;
+    const ROWS: u64 = 266;
+    const NOTE_BYTES: u64 = 30_000;
     let direct = world(&["user", "other"]);
     for row in 0..ROWS {
         bind(&direct, "amq.topic", "q", &row.to_string(), NOTE_BYTES as usize);
@@ -256,7 +256,7 @@ async fn a_message_that_goes_to_very_many_places_is_traced_to_some_and_the_rest_
     for nth in 0..1_500 {
         let name = format!("many{nth}");
         declare(&direct, &name);
-        bind(&direct, "amq.fanout", &name, "", 50_000);
+        bind(&direct, "amq.fanout", &name, "", 30_000);
     }
     let path = "/api/exchanges/%2F/amq.fanout/route";
     let answer = direct.ask(Asked { body: "{}", ..Asked::new("POST", path).by("user") }).await;
@@ -339,8 +339,8 @@ async fn the_operator_gets_in_when_all_places_are_kept() {
     // An answer that its client does not take ends after a while, and all of them are to be there at once.
     let _still = time_stands_still();
     // Enough that the list goes out in pieces, and little enough that each user has room for its part of them.
-    for row in 0..3 {
-        bind(&direct, "amq.topic", "q", &row.to_string(), 50_000);
+    for row in 0..5 {
+        bind(&direct, "amq.topic", "q", &row.to_string(), 30_000);
     }
     let mut kept = Vec::new();
     for nth in 0..544 {

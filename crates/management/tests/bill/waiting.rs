@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Queues, and KiB of the arguments of each.
-const QUEUES: usize = 100;
-const ARGUMENTS_KIB: usize = 100;
+const QUEUES: usize = 340;
+const ARGUMENTS_KIB: usize = 30;
 
 /// A list of queues is made row by row: those that come later are not copied before their turn.
 pub async fn check(direct: &Direct, user: &str) {
@@ -36,7 +36,7 @@ pub async fn check(direct: &Direct, user: &str) {
 }
 
 /// Bindings, and KiB of the arguments of each: together more than a user has for lists.
-const BINDINGS: usize = 400;
+const BINDINGS: usize = 1350;
 /// What a list may have that finds no room.
 const REFUSED_KIB: usize = 4 << 10;
 /// Vhosts with policies and permissions, how many of each, and bytes of each pattern.
