@@ -217,8 +217,8 @@ fn definitions_with_patterns_that_an_earlier_version_took_stop_no_start_and_are_
         let mut broker = start(&folder, &config);
         wait_for_log(
             &folder,
-            "permission of user 'app' in vhost 'shop', topic permission of user 'app' for exchange 'amq.topic' in \
-             vhost 'shop', policy 'p' in vhost 'shop'",
+            "topic permission of user 'app' for exchange 'amq.topic' in vhost 'shop', permission of user 'app' in vhost \
+             'shop', policy 'p' in vhost 'shop'",
         );
         // What it has taken in is on the disk then.
         broker.signal("TERM");
