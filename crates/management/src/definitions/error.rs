@@ -1,8 +1,7 @@
 //! Why definitions are not all made.
 
 use courser_auth::AccountError;
-use courser_broker::Fault;
-use courser_broker::admin::{AccountsError, PolicyError};
+use courser_broker::admin::{AccountsError, Fault, PolicyError};
 use courser_codec::reply_code::{INTERNAL_ERROR, RESOURCE_ERROR};
 use std::fmt;
 
