@@ -72,7 +72,8 @@ fn path(input: &Input) -> String {
 
 fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let file = input.text("file");
-    if file != "-" {
+    let is_shown = STANDARD_OUTPUT.contains(&file);
+    if !is_shown {
         session.style.say(&format!("Exporting definitions in JSON to a file at \"{file}\" ..."))?;
     }
     let mut path = path(input);
@@ -85,13 +86,17 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         return Err(Failure::error(UNAVAILABLE, why));
     }
     let document = answer.body;
-    if file == "-" {
+    if is_shown {
         return Ok(Output::Raw(document.to_vec()));
     }
     let written = write_secret(Path::new(file), &document);
     written.map_err(|error| Failure::error(CANT_CREATE, format!("can't write {file}: {error}")))?;
     Ok(Output::Nothing)
 }
+
+/// Names of standard output. Opened anew by one of them, a file would be written from an offset of its own, over which goes
+/// what others write; and a socket can't be opened.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// Names of what the process has open.
 const DESCRIPTORS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];

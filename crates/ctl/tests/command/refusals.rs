@@ -1,7 +1,10 @@
 //! What is not there, what the broker refuses, and what must not be said to have succeeded.
 
 use crate::support::Server;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::{fs::PermissionsExt, net::UnixStream};
+use std::process::Command;
 
 /// What an API says of what it does not have.
 const NOT_FOUND: (u16, &str, &str) =
@@ -92,4 +95,34 @@ fn an_export_makes_a_new_file_that_only_its_owner_reads_or_leaves_the_old_one() 
         1,
         "nothing else is left"
     );
+}
+
+/// Set for a process that is to export: the name of the file.
+const CHILD: &str = "COURSER_TEST_EXPORT_TO";
+
+#[test]
+fn an_export_to_standard_output_is_only_the_document_by_each_of_its_names() {
+    let document = r#"{"users":[]}"#;
+    if let Ok(name) = std::env::var(CHILD) {
+        let exports = Server::start(|_, _| (200, "application/json", r#"{"users":[]}"#));
+        return exports.ctl_aloud(&["export_definitions", &name]).expect("exported");
+    }
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        // As a service has it. It can't be opened once more.
+        let (mut here, there) = UnixStream::pair().expect("a socket");
+        let this = std::env::current_exe().expect("a path");
+        let test =
+            "refusals::an_export_to_standard_output_is_only_the_document_by_each_of_its_names";
+        let mut child = Command::new(this)
+            .args([test, "--exact", "--nocapture"])
+            .env(CHILD, name)
+            .stdout(OwnedFd::from(there))
+            .spawn()
+            .expect("a process");
+        let mut said = String::new();
+        here.read_to_string(&mut said).expect("text");
+        assert!(child.wait().expect("its end").success(), "{name}: {said}");
+        assert!(said.contains(document), "{name}: {said}");
+        assert!(!said.contains("Exporting"), "{name}: {said}");
+    }
 }

@@ -42,12 +42,17 @@ impl Server {
 
     /// Runs a command against it.
     pub fn ctl(&self, arguments: &[&str]) -> Result<(), Failure> {
+        self.ctl_aloud(&[&["-q"], arguments].concat())
+    }
+
+    /// The same without `-q`.
+    pub fn ctl_aloud(&self, arguments: &[&str]) -> Result<(), Failure> {
         let folder = tempfile::tempdir().expect("a folder");
         let password = folder.path().join("password");
         std::fs::write(&password, "guest\n").expect("a file");
         let url = format!("http://{}", self.address);
         let password = password.to_str().expect("text");
-        let login = ["-q", "--url", &url, "--user", "guest", "--password-file", password];
+        let login = ["--url", &url, "--user", "guest", "--password-file", password];
         ctl(&[&login, arguments].concat())
     }
 }
