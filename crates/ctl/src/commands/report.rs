@@ -112,14 +112,20 @@ fn report(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         Some(_) => ", and the end of the log",
         None => "; --log FILE adds the log",
     };
-    let missing = match missing.len() {
-        0 => String::new(),
-        count => format!(" {count} lists are missing: about.txt in it says why."),
-    };
+    let missing = missed(missing.len());
     Ok(Output::Text(format!(
         "Wrote {file}: {count} lists, status and journal{log}.{missing} It contains names of queues, users and clients, \
          but no passwords, hashes or messages."
     )))
+}
+
+/// What is said of parts that were not answered, lists or others.
+fn missed(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " 1 part is missing: about.txt in it says why.".to_owned(),
+        _ => format!(" {count} parts are missing: about.txt in it says why."),
+    }
 }
 
 /// What is at a path, which has the time of a command of its own; or why that can't be had, in a line.
@@ -220,6 +226,17 @@ fn list(root: &Path, folder: &Path, lines: &mut Vec<String>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_part_that_is_missing_is_said_to_be_one() {
+        let said = [0, 1, 2].map(missed);
+        let expected = [
+            "",
+            " 1 part is missing: about.txt in it says why.",
+            " 2 parts are missing: about.txt in it says why.",
+        ];
+        assert_eq!(said, expected);
+    }
 
     #[test]
     fn the_last_part_of_a_log_begins_with_a_whole_line() {
