@@ -10,10 +10,10 @@ use super::questions::Question;
 use crate::notices::Notices;
 use crate::service::{Service, stopped};
 use courser_broker::Broker;
-use courser_broker::admin::GroupDefinitions;
+use courser_broker::admin::{Admin, GroupDefinitions};
 use courser_cluster::GroupNumber;
 use courser_store::Lsn;
-use pieces::{Gathering, PIECE_BYTES, Pieces, Turn};
+use pieces::{Asked, Gathering, PIECE_BYTES, Pieces, Turn};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,34 +55,57 @@ impl Spreading {
 }
 
 impl Front {
+    /// Home's broker, if this node leads home.
+    fn home_here(&self) -> Result<Admin, String> {
+        match self.serves() {
+            Serves::Here(service) => Ok(service.shared.broker.admin()),
+            _ => Err("this node does not lead the cluster".into()),
+        }
+    }
+
     /// What a group that has adopted version `have` has to adopt now, if this node leads home; nothing if it has all of it. Where
     /// that is much, it has its turn, which is to last until it has got it.
-    pub(super) async fn definitions(
+    ///
+    /// # Errors
+    /// Why it is not known, or that the group has asked anew.
+    async fn definitions(
         &self,
         group: GroupNumber,
         have: Lsn,
-    ) -> Result<Option<(GroupDefinitions, Option<Turn>)>, String> {
-        let Serves::Here(service) = self.serves() else {
-            return Err("this node does not lead the cluster".into());
-        };
-        let admin = service.shared.broker.admin();
-        drop(service);
-        if admin.definitions_version() == have {
+    ) -> Result<Option<(Asked, GroupDefinitions, Option<Turn>)>, String> {
+        let home = self.home_here()?;
+        if home.definitions_version() == have {
             return Ok(None);
         }
-        let turn = self.spreading.pieces.turn(group).await;
-        let home = admin.clone();
-        let taking =
-            tokio::task::spawn_blocking(move || home.definitions_of_group(group.0, have)).await;
-        let taken =
-            taking.map_err(|error| error.to_string())?.map_err(|fault| fault.to_string())?;
-        let turn = Some(turn).filter(|_| taken.encoded_len() >= PIECE_BYTES);
-        // The next leader of home may not have what is not on a majority of disks.
-        match tokio::time::timeout(DURABLE_TIMEOUT, admin.durable()).await {
-            Ok(Ok(())) => Ok(Some((taken, turn))),
-            Ok(Err(fault)) => Err(fault.to_string()),
-            Err(_) => Err("the definitions of home are on no majority of disks yet".into()),
+        let mut asked = self.spreading.pieces.asked(group);
+        let taking = self.take_definitions(home, group, have);
+        let (taken, turn) = asked.unless_anew(taking).await?;
+        Ok(Some((asked, taken, turn)))
+    }
+
+    async fn take_definitions(
+        &self,
+        home: Admin,
+        group: GroupNumber,
+        have: Lsn,
+    ) -> Result<(GroupDefinitions, Option<Turn>), String> {
+        let look = self.spreading.pieces.look().await;
+        let (taken, look) = take(&home, group, have, look).await?;
+        let is_little = taken.encoded_len() < PIECE_BYTES;
+        let little = is_little.then_some(taken);
+        drop(look);
+        // Without a majority at home, none waits for it while it has its turn.
+        durable(&home).await?;
+        if let Some(taken) = little {
+            return Ok((taken, None));
         }
+        drop(home);
+        let turn = self.spreading.pieces.turn().await;
+        // Another node may lead by now, or there is more.
+        let home = self.home_here()?;
+        let (taken, turn) = take(&home, group, have, turn).await?;
+        durable(&home).await?;
+        Ok((taken, Some(turn)))
     }
 
     /// The same as a text, or the first piece of it, or the one that is asked for; an empty one if there is nothing.
@@ -95,9 +118,10 @@ impl Front {
         if let Some(part) = part {
             return self.spreading.pieces.next(group, part);
         }
-        let definitions = self.definitions(group, have).await?;
-        let first = |(some, turn)| self.spreading.pieces.first(some, turn);
-        Ok(definitions.map_or_else(String::new, first))
+        match self.definitions(group, have).await? {
+            None => Ok(String::new()),
+            Some((asked, taken, turn)) => self.spreading.pieces.first(asked, &taken, turn),
+        }
     }
 
     /// Has the broker of a group, which this node leads, adopt what home has now, unless it has `version` already.
@@ -118,7 +142,7 @@ impl Front {
             return Ok(());
         }
         let asked = self.ask_for_definitions(group, admin.adopted_version()).await?;
-        if let Some((definitions, _turn)) = asked {
+        if let Some(definitions) = asked {
             let (to, unknown) = (admin.clone(), admin.vhosts_unknown_at_home());
             let adopting = tokio::task::spawn_blocking(move || to.adopt_definitions(definitions));
             let adopted = adopting.await.map_err(|error| error.to_string())?;
@@ -138,9 +162,12 @@ impl Front {
         &self,
         group: &Group,
         have: Lsn,
-    ) -> Result<Option<(GroupDefinitions, Option<Turn>)>, String> {
+    ) -> Result<Option<GroupDefinitions>, String> {
         let leader = match self.serves() {
-            Serves::Here(_) => return self.definitions(group.number, have).await,
+            Serves::Here(_) => {
+                let definitions = self.definitions(group.number, have).await?;
+                return Ok(definitions.map(|(_, taken, _)| taken));
+            }
             Serves::There(leader) => leader,
             Serves::Unknown => return Err("no node leads the cluster".into()),
         };
@@ -156,7 +183,7 @@ impl Front {
                 }
             };
             if let ControlFlow::Break(all) = gathering.add(&text)? {
-                return Ok(all.map(|definitions| (definitions, None)));
+                return Ok(all);
             }
         }
     }
@@ -305,6 +332,29 @@ impl Front {
             // Another node may lead it now.
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
+    }
+}
+
+/// What a group has to adopt, taken while it may; then it still may.
+async fn take(
+    home: &Admin,
+    group: GroupNumber,
+    have: Lsn,
+    turn: Turn,
+) -> Result<(GroupDefinitions, Turn), String> {
+    let home = home.clone();
+    // The turn lasts as long as this, also if nothing waits for it any more.
+    let taking = move || (home.definitions_of_group(group.0, have), turn);
+    let taking = tokio::task::spawn_blocking(taking).await;
+    let (taken, turn) = taking.map_err(|error| error.to_string())?;
+    Ok((taken.map_err(|fault| fault.to_string())?, turn))
+}
+
+/// Waits until what was taken is on a majority of disks at home: the next leader of home may not have it before.
+async fn durable(home: &Admin) -> Result<(), String> {
+    match tokio::time::timeout(DURABLE_TIMEOUT, home.durable()).await {
+        Ok(durable) => durable.map_err(|fault| fault.to_string()),
+        Err(_) => Err("the definitions of home are on no majority of disks yet".into()),
     }
 }
 

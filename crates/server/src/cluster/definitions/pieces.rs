@@ -9,11 +9,14 @@ use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::Instant;
 
 /// Bytes of a piece. One that has fewer is the last.
@@ -42,13 +45,52 @@ impl Part {
 /// What is on its way from this node.
 pub(in super::super) struct Pieces {
     piece_bytes: usize,
+    look: Arc<tokio::sync::Mutex<()>>,
     turn: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Tells the last question of each group, by its end, that the group has asked anew.
+    newest: HashMap<GroupNumber, oneshot::Sender<Infallible>>,
     /// What more than one piece is needed for, until the last of them is asked for or the group asks anew.
-    begun: Mutex<Option<Begun>>,
+    begun: Option<Begun>,
 }
 
 /// Definitions are taken, and on their way if they are many, for the group that has this.
 pub(in super::super) type Turn = OwnedMutexGuard<()>;
+
+/// A question of a group. Who has asked it may not wait for the answer any more, and then asks anew.
+pub(in super::super) struct Asked {
+    group: GroupNumber,
+    anew: oneshot::Receiver<Infallible>,
+}
+
+impl Asked {
+    /// The answer, unless the group asks anew before there is one.
+    ///
+    /// # Errors
+    /// That it did, or those of the answer.
+    pub async fn unless_anew<T>(
+        &mut self,
+        answering: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        tokio::select! {
+            biased;
+            _ = &mut self.anew => Err(anew()),
+            answer = answering => answer,
+        }
+    }
+
+    fn is_newest(&mut self) -> bool {
+        matches!(self.anew.try_recv(), Err(TryRecvError::Empty))
+    }
+}
+
+fn anew() -> String {
+    "the group has asked anew".to_owned()
+}
 
 struct Begun {
     group: GroupNumber,
@@ -60,34 +102,59 @@ struct Begun {
 
 impl Pieces {
     pub fn of(piece_bytes: usize) -> Self {
-        Pieces { piece_bytes, turn: Arc::default(), begun: Mutex::default() }
+        Pieces { piece_bytes, look: Arc::default(), turn: Arc::default(), state: Mutex::default() }
     }
 
-    /// Waits until a group that asks anew has its turn.
-    pub async fn turn(&self, group: GroupNumber) -> Turn {
-        // What was begun for it is of no use any more.
-        self.begun.lock().take_if(|one| one.group == group);
+    /// A group asks. Its questions of before end, and so does what was begun for them.
+    pub fn asked(&self, group: GroupNumber) -> Asked {
+        let (newest, anew) = oneshot::channel();
+        let mut state = self.state.lock();
+        state.newest.insert(group, newest);
+        state.begun.take_if(|one| one.group == group);
+        Asked { group, anew }
+    }
+
+    /// Waits until a group may take definitions to see how many they are, which is to be dropped once they are taken.
+    pub async fn look(&self) -> Turn {
+        Arc::clone(&self.look).lock_owned().await
+    }
+
+    /// Waits until a group has its turn.
+    pub async fn turn(&self) -> Turn {
         let mut turn = pin!(Arc::clone(&self.turn).lock_owned());
         loop {
             if let Ok(turn) = tokio::time::timeout(NEXT_TIMEOUT, &mut turn).await {
                 return turn;
             }
             // The node that asked may be gone.
-            self.begun.lock().take_if(|one| one.asked.elapsed() >= NEXT_TIMEOUT);
+            self.state.lock().begun.take_if(|one| one.asked.elapsed() >= NEXT_TIMEOUT);
         }
     }
 
     /// The first piece of what a group has to adopt, which has its turn until it has asked for the last.
-    pub fn first(&self, definitions: GroupDefinitions, turn: Option<Turn>) -> String {
-        let (group, version) = (GroupNumber(definitions.group), definitions.version.0);
+    ///
+    /// # Errors
+    /// When the group has asked anew.
+    pub fn first(
+        &self,
+        mut asked: Asked,
+        definitions: &GroupDefinitions,
+        turn: Option<Turn>,
+    ) -> Result<String, String> {
+        let (group, version) = (asked.group, definitions.version.0);
         let encoded = definitions.encode();
         if encoded.len() < self.piece_bytes {
-            return BASE64.encode(encoded);
+            return Ok(BASE64.encode(encoded));
         }
         let piece = BASE64.encode(&encoded[..self.piece_bytes]);
         let begun = Begun { group, version, encoded, asked: Instant::now(), _turn: turn };
-        *self.begun.lock() = Some(begun);
-        piece
+        let mut state = self.state.lock();
+        // It would keep others from their turn, and nothing asks for the rest.
+        if !asked.is_newest() {
+            return Err(anew());
+        }
+        state.begun = Some(begun);
+        Ok(piece)
     }
 
     /// Another piece of it.
@@ -95,7 +162,7 @@ impl Pieces {
     /// # Errors
     /// When this node has begun with none, or with another version meanwhile.
     pub fn next(&self, group: GroupNumber, part: Part) -> Result<String, String> {
-        let mut begun = self.begun.lock();
+        let begun = &mut self.state.lock().begun;
         let is_meant = |one: &&mut Begun| (one.group, one.version) == (group, part.version);
         let rest = begun.as_mut().filter(is_meant).and_then(|one| {
             one.asked = Instant::now();

@@ -96,3 +96,20 @@ async fn a_group_follows_home_by_itself_also_when_leads_move() {
     drop((group, home));
     three.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn little_that_has_changed_waits_for_no_turn() {
+    let three = Three::start().await;
+    let leader = three.leader(HOME).await;
+    // Another node's question, and one of the same node.
+    for node in [(leader + 1) % 3, leader] {
+        three.move_lead(ONE, node).await;
+        let (home, group) = (three.admin(HOME).await, three.admin(ONE).await);
+        let turn = three.front(leader).spreading.pieces.turn().await;
+        let user = format!("u{node}");
+        put_user(&home, &user);
+        wait_until("the user is there", async || group.accounts().user(&user).is_some()).await;
+        drop(turn);
+    }
+    three.stop().await;
+}

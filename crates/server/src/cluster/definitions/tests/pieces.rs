@@ -7,13 +7,15 @@ use courser_broker::admin::GroupDefinitions;
 use courser_broker::{Broker, Limits};
 use courser_cluster::GroupNumber;
 use courser_store::{Lsn, MemoryGauge, MemoryStore};
+use futures_util::FutureExt as _;
+use std::future::pending;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-const TWO: GroupNumber = GroupNumber(2);
 const PIECE_BYTES: usize = 1000;
 
 /// The definitions of a broker with so many users.
@@ -27,9 +29,20 @@ fn definitions(group: GroupNumber, users: usize) -> GroupDefinitions {
     broker.admin().definitions_of_group(group.0, Lsn(0)).expect("home has them")
 }
 
-/// Whether a group has its turn at once.
-async fn now(pieces: &Pieces, group: GroupNumber) -> Option<Turn> {
-    timeout(NEXT_TIMEOUT / 2, pieces.turn(group)).await.ok()
+/// Answers a question of a group that is to have all of these.
+async fn first(
+    pieces: &Pieces,
+    group: GroupNumber,
+    all: &GroupDefinitions,
+) -> Result<String, String> {
+    let mut asked = pieces.asked(group);
+    let turn = asked.unless_anew(async { Ok(pieces.turn().await) }).await?;
+    pieces.first(asked, all, Some(turn))
+}
+
+/// Whether a turn can be had at once.
+async fn now(pieces: &Pieces) -> Option<Turn> {
+    timeout(NEXT_TIMEOUT / 2, pieces.turn()).await.ok()
 }
 
 #[tokio::test]
@@ -41,7 +54,7 @@ async fn definitions_that_fit_into_no_answer_come_in_pieces() {
     let came = loop {
         asked += 1;
         let piece = match gathering.wants() {
-            None => pieces.first(all.clone(), Some(pieces.turn(ONE).await)),
+            None => first(&pieces, ONE, &all).await.expect("a piece"),
             Some(part) => pieces.next(ONE, part).expect("another piece"),
         };
         assert!(piece.len() <= PIECE_BYTES.div_ceil(3) * 4);
@@ -59,8 +72,8 @@ async fn definitions_of_exactly_so_many_bytes_as_a_piece_have_an_end() {
     let all = definitions(ONE, 3);
     let bytes = all.encode().len();
     let (pieces, mut gathering) = (Pieces::of(bytes), Gathering::of(bytes));
-    let first = pieces.first(all.clone(), Some(pieces.turn(ONE).await));
-    assert_eq!(gathering.add(&first), Ok(ControlFlow::Continue(())));
+    let piece = first(&pieces, ONE, &all).await.expect("a piece");
+    assert_eq!(gathering.add(&piece), Ok(ControlFlow::Continue(())));
     let part = gathering.wants().expect("there may be more");
     let rest = pieces.next(ONE, part).expect("nothing more");
     assert_eq!(gathering.add(&rest), Ok(ControlFlow::Break(Some(all))));
@@ -72,10 +85,10 @@ async fn pieces_of_two_versions_are_not_put_together() {
     let mut later = all.clone();
     later.version = all.version.plus(1);
     let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
-    let added = gathering.add(&pieces.first(all, Some(pieces.turn(ONE).await)));
+    let added = gathering.add(&first(&pieces, ONE, &all).await.expect("a piece"));
     assert_eq!(added, Ok(ControlFlow::Continue(())));
     // The group asks anew meanwhile, as when another node leads it by now.
-    pieces.first(later, Some(pieces.turn(ONE).await));
+    first(&pieces, ONE, &later).await.expect("a piece");
     let refused = pieces.next(ONE, gathering.wants().expect("there is more"));
     assert_eq!(refused, Err("the definitions have to be asked for from their beginning".into()));
 }
@@ -90,11 +103,11 @@ async fn one_group_after_the_other_gets_definitions() {
             (Arc::clone(&pieces), Arc::clone(&at_once), Arc::clone(&most));
         groups.spawn(async move {
             let group = GroupNumber(number);
-            let turn = Some(pieces.turn(group).await);
+            let (asked, turn) = (pieces.asked(group), pieces.turn().await);
             most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             let all = definitions(group, 30);
             let mut gathering = Gathering::of(PIECE_BYTES);
-            let mut piece = pieces.first(all.clone(), turn);
+            let mut piece = pieces.first(asked, &all, Some(turn)).expect("a piece");
             let came = loop {
                 match gathering.add(&piece).expect("a piece") {
                     ControlFlow::Break(came) => break came,
@@ -120,16 +133,80 @@ async fn a_group_that_asks_for_the_rest_no_more_keeps_none_from_its_turn() {
     let pieces = Pieces::of(PIECE_BYTES);
     let all = definitions(ONE, 100);
     let mut gathering = Gathering::of(PIECE_BYTES);
-    let added = gathering.add(&pieces.first(all.clone(), Some(pieces.turn(ONE).await)));
+    let added = gathering.add(&first(&pieces, ONE, &all).await.expect("a piece"));
     assert_eq!(added, Ok(ControlFlow::Continue(())));
-    assert!(now(&pieces, TWO).await.is_none());
+    assert!(now(&pieces).await.is_none());
     // The same group has it at once.
-    let again = now(&pieces, ONE).await.expect("its turn");
-    pieces.first(all, Some(again));
+    let again = timeout(NEXT_TIMEOUT / 2, first(&pieces, ONE, &all)).await.expect("its turn");
+    again.expect("a piece");
     let since = Instant::now();
-    let turn = timeout(NEXT_TIMEOUT * 3, pieces.turn(TWO)).await.expect("its turn");
+    let turn = timeout(NEXT_TIMEOUT * 3, pieces.turn()).await.expect("its turn");
     assert!(since.elapsed() >= NEXT_TIMEOUT, "it may still ask");
     let part = gathering.wants().expect("there is more");
     assert!(pieces.next(ONE, part).is_err(), "nothing is kept for it");
     drop(turn);
+}
+
+/// Has a group ask until it has got all, at first not for long.
+async fn get(pieces: Arc<Pieces>, group: GroupNumber, all: Arc<GroupDefinitions>) {
+    let mut patience = NEXT_TIMEOUT / 3;
+    loop {
+        let (on, of) = (Arc::clone(&pieces), Arc::clone(&all));
+        // What is asked is answered also when nothing waits for that any more.
+        let answering = tokio::spawn(async move { first(&on, group, &of).await });
+        if let Ok(answer) = timeout(patience, answering).await {
+            let mut gathering = Gathering::of(PIECE_BYTES);
+            let mut piece = answer.expect("no panic").expect("a piece");
+            while gathering.add(&piece) == Ok(ControlFlow::Continue(())) {
+                let part = gathering.wants().expect("there is more");
+                piece = pieces.next(group, part).expect("another piece");
+            }
+            return;
+        }
+        patience = NEXT_TIMEOUT * 6;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_a_group_waits_for_no_more_take_no_turn() {
+    let pieces = Arc::new(Pieces::of(PIECE_BYTES));
+    let all = Arc::new(definitions(ONE, 30));
+    let held = pieces.turn().await;
+    let groups =
+        (1..=8).map(|group| get(Arc::clone(&pieces), GroupNumber(group), Arc::clone(&all)));
+    let mut groups: JoinSet<()> = groups.collect();
+    // By then each has asked twice.
+    sleep(NEXT_TIMEOUT / 2).await;
+    assert!(groups.try_join_next().is_none());
+    drop(held);
+    let since = Instant::now();
+    groups.join_all().await;
+    assert_eq!(since.elapsed(), NEXT_TIMEOUT * 0);
+}
+
+#[tokio::test]
+async fn nothing_begins_for_a_question_once_the_group_has_asked_anew() {
+    let pieces = Pieces::of(PIECE_BYTES);
+    let all = definitions(ONE, 30);
+    let (asked, turn) = (pieces.asked(ONE), pieces.turn().await);
+    let again = first(&pieces, ONE, &all);
+    let mut again = pin!(again);
+    assert!(again.as_mut().now_or_never().is_none());
+    let refused = pieces.first(asked, &all, Some(turn));
+    assert_eq!(refused, Err("the group has asked anew".into()));
+    again.await.expect("a piece");
+}
+
+#[tokio::test]
+async fn what_is_being_taken_for_a_group_ends_when_it_asks_anew() {
+    let pieces = Pieces::of(PIECE_BYTES);
+    let mut asked = pieces.asked(ONE);
+    let turn = pieces.turn().await;
+    let taking = asked.unless_anew(async { pending::<Result<Turn, String>>().await.map(|_| turn) });
+    let mut taking = pin!(taking);
+    assert!(taking.as_mut().now_or_never().is_none());
+    pieces.asked(GroupNumber(2));
+    assert!(taking.as_mut().now_or_never().is_none());
+    first(&pieces, ONE, &definitions(ONE, 30)).await.expect("a piece");
+    assert_eq!(taking.await.map(drop), Err("the group has asked anew".into()));
 }
