@@ -77,7 +77,7 @@ impl Front {
         if home.definitions_version() == have {
             return Ok(None);
         }
-        let mut asked = self.spreading.pieces.asked(group);
+        let mut asked = self.spreading.pieces.asked(group, have);
         let taking = self.take_definitions(home, group, have);
         let (taken, turn) = asked.unless_anew(taking).await?;
         Ok(Some((asked, taken, turn)))
@@ -116,7 +116,7 @@ impl Front {
         part: Option<Part>,
     ) -> Result<String, String> {
         if let Some(part) = part {
-            return self.spreading.pieces.next(group, part);
+            return self.spreading.pieces.next(group, have, part);
         }
         match self.definitions(group, have).await? {
             None => Ok(String::new()),

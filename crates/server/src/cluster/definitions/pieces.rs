@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use courser_broker::admin::GroupDefinitions;
 use courser_cluster::GroupNumber;
+use courser_store::Lsn;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -64,6 +65,7 @@ pub(in super::super) type Turn = OwnedMutexGuard<()>;
 /// A question of a group. Who has asked it may not wait for the answer any more, and then asks anew.
 pub(in super::super) struct Asked {
     group: GroupNumber,
+    have: Lsn,
     anew: oneshot::Receiver<Infallible>,
 }
 
@@ -94,6 +96,8 @@ fn anew() -> String {
 
 struct Begun {
     group: GroupNumber,
+    /// What is on its way is what has changed since that, or all of the version.
+    have: Lsn,
     version: u64,
     encoded: Vec<u8>,
     asked: Instant,
@@ -105,13 +109,13 @@ impl Pieces {
         Pieces { piece_bytes, look: Arc::default(), turn: Arc::default(), state: Mutex::default() }
     }
 
-    /// A group asks. Its questions of before end, and so does what was begun for them.
-    pub fn asked(&self, group: GroupNumber) -> Asked {
+    /// A group that has this version asks. Its questions of before end, and so does what was begun for them.
+    pub fn asked(&self, group: GroupNumber, have: Lsn) -> Asked {
         let (newest, anew) = oneshot::channel();
         let mut state = self.state.lock();
         state.newest.insert(group, newest);
         state.begun.take_if(|one| one.group == group);
-        Asked { group, anew }
+        Asked { group, have, anew }
     }
 
     /// Waits until a group may take definitions to see how many they are, which is to be dropped once they are taken.
@@ -141,13 +145,13 @@ impl Pieces {
         definitions: &GroupDefinitions,
         turn: Option<Turn>,
     ) -> Result<String, String> {
-        let (group, version) = (asked.group, definitions.version.0);
+        let (group, have, version) = (asked.group, asked.have, definitions.version.0);
         let encoded = definitions.encode();
         if encoded.len() < self.piece_bytes {
             return Ok(BASE64.encode(encoded));
         }
         let piece = BASE64.encode(&encoded[..self.piece_bytes]);
-        let begun = Begun { group, version, encoded, asked: Instant::now(), _turn: turn };
+        let begun = Begun { group, have, version, encoded, asked: Instant::now(), _turn: turn };
         let mut state = self.state.lock();
         // It would keep others from their turn, and nothing asks for the rest.
         if !asked.is_newest() {
@@ -157,13 +161,14 @@ impl Pieces {
         Ok(piece)
     }
 
-    /// Another piece of it.
+    /// Another piece of it, for a group that has asked with this version.
     ///
     /// # Errors
-    /// When this node has begun with none, or with another version meanwhile.
-    pub fn next(&self, group: GroupNumber, part: Part) -> Result<String, String> {
+    /// When this node has begun with none, or with another version meanwhile, or since another one.
+    pub fn next(&self, group: GroupNumber, have: Lsn, part: Part) -> Result<String, String> {
         let begun = &mut self.state.lock().begun;
-        let is_meant = |one: &&mut Begun| (one.group, one.version) == (group, part.version);
+        let is_meant =
+            |one: &&mut Begun| (one.group, one.have, one.version) == (group, have, part.version);
         let rest = begun.as_mut().filter(is_meant).and_then(|one| {
             one.asked = Instant::now();
             one.encoded.get(part.from..)

@@ -35,7 +35,7 @@ async fn first(
     group: GroupNumber,
     all: &GroupDefinitions,
 ) -> Result<String, String> {
-    let mut asked = pieces.asked(group);
+    let mut asked = pieces.asked(group, Lsn(0));
     let turn = asked.unless_anew(async { Ok(pieces.turn().await) }).await?;
     pieces.first(asked, all, Some(turn))
 }
@@ -55,7 +55,7 @@ async fn definitions_that_fit_into_no_answer_come_in_pieces() {
         asked += 1;
         let piece = match gathering.wants() {
             None => first(&pieces, ONE, &all).await.expect("a piece"),
-            Some(part) => pieces.next(ONE, part).expect("another piece"),
+            Some(part) => pieces.next(ONE, Lsn(0), part).expect("another piece"),
         };
         assert!(piece.len() <= PIECE_BYTES.div_ceil(3) * 4);
         if let ControlFlow::Break(came) = gathering.add(&piece).expect("a piece") {
@@ -75,7 +75,7 @@ async fn definitions_of_exactly_so_many_bytes_as_a_piece_have_an_end() {
     let piece = first(&pieces, ONE, &all).await.expect("a piece");
     assert_eq!(gathering.add(&piece), Ok(ControlFlow::Continue(())));
     let part = gathering.wants().expect("there may be more");
-    let rest = pieces.next(ONE, part).expect("nothing more");
+    let rest = pieces.next(ONE, Lsn(0), part).expect("nothing more");
     assert_eq!(gathering.add(&rest), Ok(ControlFlow::Break(Some(all))));
 }
 
@@ -89,8 +89,23 @@ async fn pieces_of_two_versions_are_not_put_together() {
     assert_eq!(added, Ok(ControlFlow::Continue(())));
     // The group asks anew meanwhile, as when another node leads it by now.
     first(&pieces, ONE, &later).await.expect("a piece");
-    let refused = pieces.next(ONE, gathering.wants().expect("there is more"));
+    let refused = pieces.next(ONE, Lsn(0), gathering.wants().expect("there is more"));
     assert_eq!(refused, Err("the definitions have to be asked for from their beginning".into()));
+}
+
+#[tokio::test]
+async fn pieces_of_one_version_since_two_are_not_put_together() {
+    let all = definitions(ONE, 100);
+    let (pieces, mut gathering) = (Pieces::of(PIECE_BYTES), Gathering::of(PIECE_BYTES));
+    let added = gathering.add(&first(&pieces, ONE, &all).await.expect("a piece"));
+    assert_eq!(added, Ok(ControlFlow::Continue(())));
+    let part = gathering.wants().expect("there is more");
+    // Another node leads the group by now, which has more of them.
+    let (asked, turn) = (pieces.asked(ONE, Lsn(1)), pieces.turn().await);
+    pieces.first(asked, &all, Some(turn)).expect("a piece");
+    let refused = pieces.next(ONE, Lsn(0), part);
+    assert_eq!(refused, Err("the definitions have to be asked for from their beginning".into()));
+    assert!(pieces.next(ONE, Lsn(1), part).is_ok(), "that one goes on");
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +118,7 @@ async fn one_group_after_the_other_gets_definitions() {
             (Arc::clone(&pieces), Arc::clone(&at_once), Arc::clone(&most));
         groups.spawn(async move {
             let group = GroupNumber(number);
-            let (asked, turn) = (pieces.asked(group), pieces.turn().await);
+            let (asked, turn) = (pieces.asked(group, Lsn(0)), pieces.turn().await);
             most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             let all = definitions(group, 30);
             let mut gathering = Gathering::of(PIECE_BYTES);
@@ -119,7 +134,7 @@ async fn one_group_after_the_other_gets_definitions() {
                 if part.is_last_of(all.encode().len(), PIECE_BYTES) {
                     at_once.fetch_sub(1, Ordering::SeqCst);
                 }
-                piece = pieces.next(group, part).expect("another piece");
+                piece = pieces.next(group, Lsn(0), part).expect("another piece");
             };
             assert!(came == Some(all));
         });
@@ -143,7 +158,7 @@ async fn a_group_that_asks_for_the_rest_no_more_keeps_none_from_its_turn() {
     let turn = timeout(NEXT_TIMEOUT * 3, pieces.turn()).await.expect("its turn");
     assert!(since.elapsed() >= NEXT_TIMEOUT, "it may still ask");
     let part = gathering.wants().expect("there is more");
-    assert!(pieces.next(ONE, part).is_err(), "nothing is kept for it");
+    assert!(pieces.next(ONE, Lsn(0), part).is_err(), "nothing is kept for it");
     drop(turn);
 }
 
@@ -159,7 +174,7 @@ async fn get(pieces: Arc<Pieces>, group: GroupNumber, all: Arc<GroupDefinitions>
             let mut piece = answer.expect("no panic").expect("a piece");
             while gathering.add(&piece) == Ok(ControlFlow::Continue(())) {
                 let part = gathering.wants().expect("there is more");
-                piece = pieces.next(group, part).expect("another piece");
+                piece = pieces.next(group, Lsn(0), part).expect("another piece");
             }
             return;
         }
@@ -188,7 +203,7 @@ async fn questions_that_a_group_waits_for_no_more_take_no_turn() {
 async fn nothing_begins_for_a_question_once_the_group_has_asked_anew() {
     let pieces = Pieces::of(PIECE_BYTES);
     let all = definitions(ONE, 30);
-    let (asked, turn) = (pieces.asked(ONE), pieces.turn().await);
+    let (asked, turn) = (pieces.asked(ONE, Lsn(0)), pieces.turn().await);
     let again = first(&pieces, ONE, &all);
     let mut again = pin!(again);
     assert!(again.as_mut().now_or_never().is_none());
@@ -200,13 +215,15 @@ async fn nothing_begins_for_a_question_once_the_group_has_asked_anew() {
 #[tokio::test]
 async fn what_is_being_taken_for_a_group_ends_when_it_asks_anew() {
     let pieces = Pieces::of(PIECE_BYTES);
-    let mut asked = pieces.asked(ONE);
+    let mut asked = pieces.asked(ONE, Lsn(0));
     let turn = pieces.turn().await;
     let taking = asked.unless_anew(async { pending::<Result<Turn, String>>().await.map(|_| turn) });
     let mut taking = pin!(taking);
     assert!(taking.as_mut().now_or_never().is_none());
-    pieces.asked(GroupNumber(2));
+    let _other = pieces.asked(GroupNumber(2), Lsn(0));
     assert!(taking.as_mut().now_or_never().is_none());
-    first(&pieces, ONE, &definitions(ONE, 30)).await.expect("a piece");
-    assert_eq!(taking.await.map(drop), Err("the group has asked anew".into()));
+    let _newest = pieces.asked(ONE, Lsn(0));
+    let taken = taking.now_or_never().expect("it has ended");
+    assert_eq!(taken.map(drop), Err("the group has asked anew".into()));
+    assert!(pieces.turn().now_or_never().is_some(), "its turn has ended with it");
 }
