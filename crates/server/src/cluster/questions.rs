@@ -12,13 +12,14 @@ use courser_cluster::{GroupNumber, Leadership, NodeId};
 use courser_management::{ClusterError, Scrub as _};
 use courser_store::{Lsn, critical};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// How long each of the other nodes may take that are asked together.
-const EACH_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const EACH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What nodes ask each other.
 #[derive(Debug, Serialize, Deserialize)]
@@ -198,28 +199,38 @@ impl Members {
         })
     }
 
-    /// What other nodes answer to a question. One that does not answer in time, or does not understand, is not among them.
+    /// Asks other nodes at once. One that does not answer in time, or does not understand, says nothing.
+    fn asking<T: FromStr + Send + 'static>(
+        &self,
+        nodes: Vec<Node>,
+        question: &str,
+    ) -> JoinSet<(Node, Option<T>)> {
+        let mut asking = JoinSet::new();
+        for node in nodes {
+            let (endpoint, question) = (Arc::clone(&self.endpoint), question.to_owned());
+            asking.spawn(async move {
+                let asked = endpoint.ask(&node.address, &question);
+                let said = tokio::time::timeout(EACH_TIMEOUT, asked).await;
+                let answer = said.ok().and_then(Result::ok).and_then(|said| said.parse().ok());
+                (node, answer)
+            });
+        }
+        asking
+    }
+
+    /// What other nodes answer to a question, of those that do in time.
     pub(super) async fn ask_each<T: FromStr + Send + 'static>(
         &self,
         nodes: Vec<Node>,
         question: &Question,
     ) -> Vec<(Node, T)> {
         let Ok(question) = serde_json::to_string(question) else { return Vec::new() };
-        let mut asking = JoinSet::new();
-        for node in nodes {
-            let (endpoint, question) = (Arc::clone(&self.endpoint), question.clone());
-            asking.spawn(async move {
-                let asked = endpoint.ask(&node.address, &question);
-                let said = tokio::time::timeout(EACH_TIMEOUT, asked).await;
-                let answer = said.ok()?.ok()?.parse().ok()?;
-                Some((node, answer))
-            });
-        }
-        asking.join_all().await.into_iter().flatten().collect()
+        let said = self.asking(nodes, &question).join_all().await;
+        said.into_iter().filter_map(|(node, answer)| Some((node, answer?))).collect()
     }
 
-    /// The first of some nodes, of which this one may be one, that answers as is wanted. All are asked at once: one that says
-    /// nothing keeps no other waiting for longer than each may take.
+    /// The first of some nodes, of which this one may be one, that answers as is wanted. All are asked at once, and it waits only
+    /// for those before the one that is found.
     pub(super) fn first_of(
         &self,
         ids: Vec<NodeId>,
@@ -227,15 +238,28 @@ impl Members {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Option<NodeId> {
         critical::assert_outside("other nodes are asked");
+        let question = serde_json::to_string(question).ok()?;
         let own = self.endpoint.about();
         let others = ids.iter().filter(|id| **id != own.node);
         let others = others.filter_map(|id| self.roster.node(*id)).collect();
-        let answers: Vec<(Node, String)> = self.runtime.block_on(self.ask_each(others, question));
-        let is_good = |id: &NodeId| match *id == own.node {
-            true => self.ask(&own.node(), question).is_ok_and(|said| is_wanted(&said)),
-            false => answers.iter().any(|(node, said)| node.id == *id && is_wanted(said)),
-        };
-        ids.iter().copied().find(is_good)
+        self.runtime.block_on(async {
+            let mut asking = self.asking::<String>(others, &question);
+            let mut answers = BTreeMap::new();
+            for id in ids {
+                if id == own.node {
+                    answers.insert(id, self.answer(&own, &question).await.ok());
+                }
+                while !answers.contains_key(&id)
+                    && let Some(answered) = asking.join_next().await
+                {
+                    answers.extend(answered.map(|(node, said)| (node.id, said)));
+                }
+                if answers.get(&id).and_then(Option::as_deref).is_some_and(&is_wanted) {
+                    return Some(id);
+                }
+            }
+            None
+        })
     }
 
     /// Asks a member, or this node itself.
