@@ -268,7 +268,8 @@ pub(super) fn lags(status: &Status) -> BTreeMap<NodeId, u64> {
     status.followers.iter().map(lag).collect()
 }
 
-/// The lead that is better moved, and where to: from the node with the most to do to the one with the least.
+/// The lead that is better moved, and where to: from the node with the most to do to the one with the least of those that may take
+/// it.
 fn better(
     leads: &Leads,
     may_move: impl Fn(GroupNumber, NodeId) -> bool,
@@ -276,12 +277,15 @@ fn better(
     let sum = |groups: &[(GroupNumber, f64)]| groups.iter().map(|(_, load)| load).sum::<f64>();
     let sums = || leads.iter().map(|(node, groups)| (*node, sum(groups)));
     let (busiest, most) = sums().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let (idlest, least) = sums().min_by(|one, other| one.1.total_cmp(&other.1))?;
-    // What the busier of the two has to do after the move.
-    let after = |load: f64| (most - load).max(least + load);
-    let movable = leads[&busiest].iter().filter(|(group, _)| may_move(*group, idlest));
-    let (group, load) = movable.min_by(|one, other| after(one.1).total_cmp(&after(other.1)))?;
-    (busiest != idlest && after(*load) <= most - GAIN_MIN).then_some((*group, idlest))
+    let moves = leads[&busiest].iter().filter_map(|(group, load)| {
+        let able = sums().filter(|(node, _)| *node != busiest && may_move(*group, *node));
+        let (idlest, least) = able.min_by(|one, other| one.1.total_cmp(&other.1))?;
+        // What the busier of the two has to do after the move.
+        let after = (most - load).max(least + load);
+        Some((*group, idlest, after))
+    });
+    let (group, to, after) = moves.min_by(|one, other| one.2.total_cmp(&other.2))?;
+    (after <= most - GAIN_MIN).then_some((group, to))
 }
 
 #[cfg(test)]

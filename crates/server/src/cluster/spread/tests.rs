@@ -48,6 +48,24 @@ fn nothing_moves_that_gains_nothing_or_may_not() {
     assert_eq!(better(&Leads::new(), |_, _| true), None);
 }
 
+#[test]
+fn leads_move_past_a_node_that_has_to_catch_up_first() {
+    let now = leads(&[&[1.0, 1.0, 1.0, 1.0], &[], &[1.0]]);
+    let behind = NodeId(2);
+    let (group, to) = better(&now, |_, to| to != behind).expect("a move");
+    assert_eq!((group, to), (GroupNumber(0), NodeId(3)));
+    // It may take one of the groups.
+    let first = better(&now, |group, to| to != behind || group == GroupNumber(2));
+    assert_eq!(first, Some((GroupNumber(0), NodeId(3))));
+    // Where that relieves the busiest node more, it gets that one.
+    let now = leads(&[&[1.0, 5.0, 1.0], &[], &[1.0]]);
+    let first = better(&now, |group, to| to != behind || group == GroupNumber(1));
+    assert_eq!(first, Some((GroupNumber(1), behind)));
+    let one_too_big = leads(&[&[1.0, 9.0, 1.0], &[], &[1.0]]);
+    let second = better(&one_too_big, |group, to| to != behind || group == GroupNumber(1));
+    assert_eq!(second, Some((GroupNumber(1), behind)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lead_that_is_handed_over_holds_no_thread_of_the_runtime_while_its_group_is_held() {
     let three = Three::start().await;
