@@ -227,7 +227,9 @@ impl Exchange {
         });
         self.alternate.store(declared.or(given).map(Arc::new));
         self.policy.store(policy);
-        *self.policy_took.lock() = took;
+        let mut counting = self.policy_took.lock();
+        *counting = Took::default();
+        *counting = took.counted();
     }
 
     /// It is gone: no start matches it with policies any more.

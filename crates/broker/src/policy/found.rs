@@ -4,6 +4,7 @@ use super::of_vhost::CompiledPolicy;
 use super::{Policy, PolicyKind, effective};
 use crate::arguments::QueueType;
 use courser_codec::FieldTable;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,26 +25,33 @@ pub(crate) struct ExchangePolicy {
     pub took: Took,
 }
 
-/// What it has taken to match one name, which is part of a sum as long as this lives.
+/// What it has taken to match one name. It is part of a sum from when what was found holds, until this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Took {
     sum_us: Option<Arc<AtomicU64>>,
     us: u32,
+    counts: bool,
 }
 
 impl Took {
-    /// Counts this many microseconds.
-    pub fn count(sum_us: &Arc<AtomicU64>, us: u32) -> Self {
-        if us == 0 {
-            return Took::default();
-        }
-        sum_us.fetch_add(us.into(), Ordering::Relaxed);
-        Took { sum_us: Some(Arc::clone(sum_us)), us }
+    /// This many microseconds, that count for nothing yet.
+    pub fn new(sum_us: &Arc<AtomicU64>, us: u32) -> Self {
+        Took { sum_us: Some(Arc::clone(sum_us)), us, counts: false }
     }
 
-    /// Whether it counts for nothing.
-    pub fn is_nothing(&self) -> bool {
-        self.us == 0
+    /// Counts from now on. What the same name took before has to be dropped first: it would count twice.
+    pub fn counted(mut self) -> Self {
+        if let Some(sum_us) = &self.sum_us
+            && !self.counts
+        {
+            sum_us.fetch_add(self.us.into(), Ordering::Relaxed);
+            self.counts = true;
+        }
+        self
+    }
+
+    pub fn us(&self) -> u32 {
+        self.us
     }
 }
 
@@ -56,13 +64,21 @@ impl Clone for Took {
 
 impl Drop for Took {
     fn drop(&mut self) {
-        if let Some(sum_us) = &self.sum_us {
+        if let Some(sum_us) = &self.sum_us
+            && self.counts
+        {
             sum_us.fetch_sub(self.us.into(), Ordering::Relaxed);
         }
     }
 }
 
 impl QueuePolicies {
+    /// What it has taken to find them counts from now on ([`Took::counted`]).
+    pub fn counted(mut self) -> Self {
+        self.took = mem::take(&mut self.took).counted();
+        self
+    }
+
     /// The one of this kind.
     pub fn of_kind(&self, kind: PolicyKind) -> Option<&Policy> {
         let found = match kind {

@@ -285,7 +285,7 @@ impl Queue {
                 reader: KeptReader::new(memory),
                 consumers,
                 traits,
-                policies,
+                policies: policies.counted(),
                 notes,
                 unacked,
                 dying,

@@ -3,7 +3,7 @@
 use super::bounds::Overflow;
 use super::settle::Settling;
 use super::{EffectiveSettings, Queue, State};
-use crate::policy::QueuePolicies;
+use crate::policy::{QueuePolicies, Took};
 use crate::timers::{Timed, TimerKind};
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
@@ -57,7 +57,8 @@ impl Queue {
         if state.deleted {
             return Ok(());
         }
-        state.policies = policies;
+        state.policies.took = Took::default();
+        state.policies = policies.counted();
         if state.traits == traits {
             return Ok(());
         }

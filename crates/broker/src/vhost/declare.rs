@@ -109,9 +109,10 @@ impl Vhost {
             // With many policies this takes long: nothing is locked meanwhile.
             let (policies, next) = (self.policies_now(), self.next_policies());
             let policy = self.find_for_exchange(&policies, &name, settings.durable);
-            if settings.durable {
-                self.measure_next(next.as_deref(), |next| next.of_exchange(name.as_bytes()));
-            }
+            let next_us = match settings.durable {
+                true => self.measure_next(next.as_deref(), |all| all.of_exchange(name.as_bytes())),
+                false => 0,
+            };
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(lsn) = self.redeclare_exchange(declare)? {
@@ -121,7 +122,9 @@ impl Vhost {
                 continue;
             }
             if self.has_time_for(&policy.took) {
-                return self.add_exchange(id(), name, settings, policy);
+                let lsn = self.add_exchange(id(), name, settings, policy)?;
+                next.inspect(|next| drop(next.add(next_us)));
+                return Ok(lsn);
             }
             drop((write, gate));
             return Err(self.no_time_for(self.exchange_resource(&name), &name, &policies));
@@ -225,10 +228,8 @@ impl Vhost {
             let (queue_type, name) = (QueueType::of(&request.arguments), &request.name);
             let survives = request.durable && !request.exclusive;
             let of_queue = self.find_for_queue(&policies, name, queue_type, survives);
-            if survives {
-                let find = |next: &Policies| next.of_queue(name.as_bytes(), queue_type);
-                self.measure_next(next.as_deref(), find);
-            }
+            let find = |next: &Policies| next.of_queue(name.as_bytes(), queue_type);
+            let next_us = if survives { self.measure_next(next.as_deref(), find) } else { 0 };
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(current) = self.redeclare_queue(&mut request, connection)? {
@@ -240,7 +241,9 @@ impl Vhost {
                 continue;
             }
             if self.has_time_for(&of_queue.took) {
-                return self.add_queue(id(), request, connection, of_queue);
+                let queue = self.add_queue(id(), request, connection, of_queue)?;
+                next.inspect(|next| drop(next.add(next_us)));
+                return Ok(queue);
             }
             drop((write, gate));
             let name = &request.name;

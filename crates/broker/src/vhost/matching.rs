@@ -69,8 +69,9 @@ impl Matching {
 }
 
 impl NextPolicies {
-    /// Adds what another name takes. Returns whether all together take no longer than they may.
-    fn add(&self, took_us: u32) -> bool {
+    /// Adds what another name takes. Returns whether all together take no longer than they may. What is declared is not refused if
+    /// they do not: the policies are.
+    pub fn add(&self, took_us: u32) -> bool {
         let before_us = self.taken_us.fetch_add(took_us.into(), Ordering::Relaxed);
         before_us + u64::from(took_us) <= self.most_us
     }
@@ -159,8 +160,8 @@ impl Vhost {
             && next_now.as_ref().map(Arc::as_ptr) == next.map(Arc::as_ptr)
     }
 
-    /// Which of these policies count for a queue. What that has taken counts as long as what is returned is kept, if the queue is
-    /// found again by a start.
+    /// Which of these policies count for a queue. What that has taken counts once the queue follows them, if it is found again by a
+    /// start.
     pub(super) fn find_for_queue(
         &self,
         policies: &Policies,
@@ -171,7 +172,7 @@ impl Vhost {
         let find = || policies.of_queue(name.as_bytes(), queue_type);
         let (mut found, took_us) = self.matching.measured(policies, find);
         if survives {
-            found.took = Took::count(&self.matching.taken_us, took_us);
+            found.took = Took::new(&self.matching.taken_us, took_us);
         }
         found
     }
@@ -187,28 +188,25 @@ impl Vhost {
         let (policy, took_us) = self.matching.measured(policies, find);
         let mut found = ExchangePolicy { policy, took: Took::default() };
         if survives {
-            found.took = Took::count(&self.matching.taken_us, took_us);
+            found.took = Took::new(&self.matching.taken_us, took_us);
         }
         found
     }
 
-    /// Has something durable that is declared count for the policies that may come, with which `find` finds those of them that
-    /// would count for it. It is not refused if that is too much: the policies are.
+    /// What something durable that is declared would take with the policies that may come, with which `find` finds those of them
+    /// that would count for it.
     pub(super) fn measure_next<T>(
         &self,
         next: Option<&NextPolicies>,
         find: impl FnOnce(&Policies) -> T,
-    ) {
-        if let Some(next) = next {
-            let (_, took_us) = self.matching.measured(&next.policies, || find(&next.policies));
-            next.add(took_us);
-        }
+    ) -> u32 {
+        next.map_or(0, |next| self.matching.measured(&next.policies, || find(&next.policies)).1)
     }
 
-    /// Whether all names take no longer than they may with one that is declared, and which has taken this, which counts already.
+    /// Whether all names take no longer than they may with one that is declared, and which has taken this.
     pub(super) fn has_time_for(&self, took: &Took) -> bool {
         let taken_us = self.matching.taken_us.load(Ordering::Relaxed);
-        took.is_nothing() || taken_us <= self.matching.most_us()
+        took.us() == 0 || taken_us + u64::from(took.us()) <= self.matching.most_us()
     }
 
     /// What a client is told that declares it otherwise. Nothing may be locked.

@@ -8,6 +8,7 @@ use courser_broker::admin::NewQueue;
 use courser_broker::{ApplyTo, ExchangeKind, ExchangeSettings, Limits, Policy, PolicyKind, steps};
 use courser_codec::FieldTable;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -238,6 +239,64 @@ fn names_that_come_while_policies_change_count_for_them() {
     assert!(world.clear_matched("all").is_err(), "they still are");
     (4..8).for_each(|nth| world.delete_matched(&name(nth)));
     world.clear_matched("all").expect("now they are not");
+}
+
+/// Has this happen when this thread looks at its time once more after so many times.
+fn after_looks(looks: usize, event: Event) {
+    MEANWHILE.set(Some(match looks {
+        0 => event,
+        _ => Box::new(move || after_looks(looks - 1, event)),
+    }));
+}
+
+#[test]
+fn no_name_counts_twice_while_policies_are_followed() {
+    let world = World::with(limits(MOST));
+    world.set_all_costly();
+    for nth in 0..4 {
+        world.declare_matched(&name(nth), true).expect("there is room");
+    }
+    let broker = Arc::clone(&world.broker);
+    let declared = Rc::new(Cell::new(false));
+    let is_declared = Rc::clone(&declared);
+    // When it ends to measure the last queue: it looks twice for each.
+    let event = move || {
+        let queue = NewQueue { durable: true, ..NewQueue::default() };
+        let declare = || broker.admin().declare_queue("/", &name(4), queue);
+        on_a_thread(declare).expect("there is room for it all the time");
+        is_declared.set(true);
+    };
+    after_looks(7, Box::new(event));
+    let definition = FieldTable::new().with("expires", 7);
+    let other = Policy { definition, ..policy("costly-3", LARGEST, 0) };
+    world.set_matched(other).expect("it takes as long");
+    assert!(declared.get());
+    assert_eq!(world.fill().0, 5, "it has been counted");
+}
+
+#[test]
+fn a_declare_of_what_is_there_counts_nothing() {
+    let world = World::with(limits(MOST));
+    world.set_all_costly();
+    for nth in 0..4 {
+        world.declare_matched(&name(nth), true).expect("there is room");
+    }
+    let broker = Arc::clone(&world.broker);
+    let declare = move |nth: usize| {
+        let queue = NewQueue { durable: true, ..NewQueue::default() };
+        broker.admin().declare_queue("/", &name(nth), queue).expect("there is room for it");
+    };
+    // While other policies are measured that take as long, what is there is declared, and something new meanwhile.
+    MEANWHILE.set(Some(Box::new(move || {
+        on_a_thread(|| {
+            let also = declare.clone();
+            after_looks(3, Box::new(move || on_a_thread(|| also(4))));
+            (0..4).for_each(&declare);
+        });
+    })));
+    let other = Policy { apply_to: ApplyTo::Queues, ..policy("costly-3", LARGEST, 1) };
+    world.set_matched(other).expect("what was there has not come again");
+    assert!(world.has_queue(&name(4)));
 }
 
 /// Once more with a real clock: what these may cost would be too much by far.
