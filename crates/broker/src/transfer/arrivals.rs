@@ -140,6 +140,7 @@ impl Broker {
         });
         accepted.map_err(store_fault)?;
         vhost.start(vhost.mover());
+        vhost.admit_what_has_come();
         // To follow policies takes long where there are many.
         drop(write);
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;

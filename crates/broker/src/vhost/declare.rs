@@ -123,7 +123,9 @@ impl Vhost {
             }
             if self.has_time_for(&policy.took) {
                 let lsn = self.add_exchange(id(), name, settings, policy)?;
-                next.inspect(|next| drop(next.add(next_us)));
+                if let Some(next) = &next {
+                    next.add(next_us);
+                }
                 return Ok(lsn);
             }
             drop((write, gate));
@@ -242,7 +244,9 @@ impl Vhost {
             }
             if self.has_time_for(&of_queue.took) {
                 let queue = self.add_queue(id(), request, connection, of_queue)?;
-                next.inspect(|next| drop(next.add(next_us)));
+                if let Some(next) = &next {
+                    next.add(next_us);
+                }
                 return Ok(queue);
             }
             drop((write, gate));

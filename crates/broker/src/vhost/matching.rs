@@ -32,6 +32,13 @@ pub(super) struct Matching {
     next: Mutex<Option<Arc<NextPolicies>>>,
 }
 
+/// What the names of a vhost take, and the most that they may.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    taken_us: u64,
+    most_us: u64,
+}
+
 /// Policies that a vhost may have next.
 pub(super) struct NextPolicies {
     policies: Arc<Policies>,
@@ -65,6 +72,17 @@ impl Matching {
 
     fn most_us(&self) -> u64 {
         self.most_us.load(Ordering::Relaxed)
+    }
+
+    fn taken_us(&self) -> u64 {
+        self.taken_us.load(Ordering::Relaxed)
+    }
+
+    /// Has the names take no more than this, or what is usual if they take no more than that.
+    fn set_most(&self, most_us: u64) {
+        let usual_most_us = self.usual_most_us;
+        let most_us = if self.taken_us() > usual_most_us { most_us } else { usual_most_us };
+        self.most_us.store(most_us, Ordering::Relaxed);
     }
 }
 
@@ -205,8 +223,8 @@ impl Vhost {
 
     /// Whether all names take no longer than they may with one that is declared, and which has taken this.
     pub(super) fn has_time_for(&self, took: &Took) -> bool {
-        let taken_us = self.matching.taken_us.load(Ordering::Relaxed);
-        took.us() == 0 || taken_us + u64::from(took.us()) <= self.matching.most_us()
+        let taken_us = self.matching.taken_us() + u64::from(took.us());
+        took.us() == 0 || taken_us <= self.matching.most_us()
     }
 
     /// What a client is told that declares it otherwise. Nothing may be locked.
@@ -220,14 +238,31 @@ impl Vhost {
         Fault::precondition_failed(format_args!("cannot declare {declared}: {why}"))
     }
 
-    /// What there is may stay, whatever it takes, and what follows may take a little longer: no two times are the same.
-    pub(super) fn admit_what_is_there(&self) {
-        let taken_us = self.matching.taken_us.load(Ordering::Relaxed);
-        let most_us = match self.matching.usual_most_us {
-            usual if taken_us > usual => taken_us + taken_us / 8,
-            usual => usual,
+    /// What a start, or a move, has brought may stay, whatever it takes, and what follows may take a little longer: no two times
+    /// are the same.
+    pub(crate) fn admit_what_has_come(&self) {
+        self.matching.set_most(with_an_eighth(self.matching.taken_us()));
+    }
+
+    /// What there is may stay also with other policies of the configuration. The vhost had this room before. What was not left of
+    /// it then does not come again: clients would fill it each time that the configuration is read.
+    pub(super) fn admit_what_stays(&self, before: Room) {
+        let taken_us = self.matching.taken_us();
+        let with_an_eighth = with_an_eighth(taken_us);
+        let most_us = match u128::from(before.taken_us) {
+            taken if taken <= u128::from(self.matching.usual_most_us) => with_an_eighth,
+            taken => {
+                let in_proportion = u128::from(taken_us) * u128::from(before.most_us) / taken;
+                let most_us = u64::try_from(in_proportion).unwrap_or(u64::MAX);
+                most_us.clamp(taken_us, with_an_eighth)
+            }
         };
-        self.matching.most_us.store(most_us, Ordering::Relaxed);
+        self.matching.set_most(most_us);
+    }
+
+    /// What its names take now, and may take.
+    pub(super) fn room(&self) -> Room {
+        Room { taken_us: self.matching.taken_us(), most_us: self.matching.most_us() }
     }
 
     /// What a client is told whose names and policies take too long together. The policies are those that take longest for one
@@ -241,4 +276,8 @@ impl Vhost {
             self.name
         )
     }
+}
+
+fn with_an_eighth(us: u64) -> u64 {
+    us.saturating_add(us / 8)
 }

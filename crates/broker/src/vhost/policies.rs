@@ -152,7 +152,7 @@ impl Broker {
             let before = vhost.policies_now();
             let mut after = Policies::clone(&before);
             change(&mut after)?;
-            let after = Arc::new(after);
+            let (after, room) = (Arc::new(after), vhost.room());
             let is_bound = matches!(bound, Bound::Holds) && !after.are_matched_as(&before);
             let announced = is_bound.then(|| vhost.announce(&after));
             announced.as_ref().map_or(Ok(()), Announced::try_all)?;
@@ -166,7 +166,7 @@ impl Broker {
             if is_replaced {
                 vhost.follow_policies(&after);
                 if matches!(bound, Bound::None) {
-                    vhost.admit_what_is_there();
+                    vhost.admit_what_stays(room);
                 }
                 return Ok(());
             }
@@ -219,7 +219,7 @@ impl Vhost {
                 exchange.follow(self.find_for_exchange(&policies, &exchange.name, true));
             }
         }
-        self.admit_what_is_there();
+        self.admit_what_has_come();
     }
 
     /// The policies that count for a durable queue of this name and with these arguments.

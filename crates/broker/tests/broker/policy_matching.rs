@@ -5,7 +5,9 @@
 
 use crate::support::{World, WorldOnDisk, declare_with, on_a_thread, processor_time};
 use courser_broker::admin::NewQueue;
-use courser_broker::{ApplyTo, ExchangeKind, ExchangeSettings, Limits, Policy, PolicyKind, steps};
+use courser_broker::{
+    ApplyTo, ExchangeKind, ExchangeSettings, Limits, Policy, PolicyKind, VhostSettings, steps,
+};
 use courser_codec::FieldTable;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -196,6 +198,58 @@ fn what_an_earlier_version_has_let_in_stays_and_may_change() {
     world.set_matched(policy("costly-4", "^[ab]+x", 0)).expect("it takes less");
     world.restart();
     world.set_matched(policy("simple", "^orders", 1)).expect("an eighth may come besides");
+}
+
+#[test]
+fn what_may_come_besides_does_not_grow_by_reloads() {
+    let mut world = WorldOnDisk::with(limits(Duration::MAX));
+    world.set_all_costly();
+    for nth in 0..10 {
+        world.declare_matched(&name(nth), true).expect("there is no bound");
+    }
+    world.restart_within(limits(MOST));
+    assert_eq!(world.fill().0, 12, "an eighth may come besides");
+    let configured = |pattern: &str| {
+        let policies = vec![("/".to_owned(), PolicyKind::Operator, policy("file", pattern, 0))];
+        world.broker.configure_policies(policies).expect("good policies");
+    };
+    for pattern in ["^x", "^x", LARGEST, "^y", "^y", LARGEST, "^x"] {
+        configured(pattern);
+        assert_eq!(world.fill().0, 12, "none more with {pattern}");
+        world.delete_matched(&name(11));
+        configured(pattern);
+        assert_eq!(world.fill().0, 12, "as many as before with {pattern}");
+    }
+    (0..12).for_each(|nth| world.delete_matched(&name(nth)));
+    world.broker.configure_policies(Vec::new()).expect("there are none");
+    assert_eq!(world.fill().0, 5, "as many as anywhere");
+}
+
+#[test]
+fn what_another_group_has_let_in_stays_and_may_change() {
+    let (here, there) = (World::with(limits(Duration::MAX)), World::with(limits(MOST)));
+    let admin = here.broker.admin();
+    admin.change_vhost("v", |_| ()).expect("made");
+    for nth in 0..COSTLY {
+        let policy = policy(&format!("costly-{nth}"), LARGEST, 0);
+        admin.set_policy("v", PolicyKind::User, policy).expect("there is room");
+    }
+    let declare = |world: &World, nth: usize| {
+        let queue = NewQueue { durable: true, ..NewQueue::default() };
+        world.broker.admin().declare_queue("v", &name(nth), queue)
+    };
+    (0..10).for_each(|nth| declare(&here, nth).expect("there is no bound"));
+    admin.stop_vhost("v", 0).expect("it is there");
+    let mut export = admin.export_vhost("v").expect("all of it can be carried");
+    let admin = there.broker.admin();
+    let mut import = admin.import_vhost("v", 0, &VhostSettings::default()).expect("it begins");
+    while let Some(piece) = export.next_piece().expect("it can be read") {
+        import.take(&piece).expect("it is taken in");
+    }
+    import.finish().expect("it is whole");
+    admin.accept_vhost("v", None).expect("it has arrived");
+    let declared = (10..50).find(|nth| declare(&there, *nth).is_err());
+    assert_eq!(declared, Some(12), "an eighth may come besides");
 }
 
 /// Definitions that are imported at each start set policies that there are.
