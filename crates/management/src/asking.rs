@@ -29,10 +29,19 @@ pub(crate) struct Budget {
 impl Budget {
     /// What a request of `user` may ask once it has one of `places`; nothing if none is free in time.
     pub async fn begin(places: &Shares, user: &str) -> Option<Self> {
-        let _place = tokio::time::timeout(ASKING_MAX, places.take(user, 1)).await.ok()??;
+        let place = tokio::time::timeout(ASKING_MAX, places.take(user, 1)).await.ok()??;
+        Some(Self::with(place))
+    }
+
+    /// The same, if one is free now.
+    pub fn try_begin(places: &Shares, user: &str) -> Option<Self> {
+        places.try_take(user, 1).map(Self::with)
+    }
+
+    fn with(_place: Share) -> Self {
         let until = Instant::now() + ASKING_MAX;
         let (is_given_up, is_spent) = (AtomicBool::new(false), AtomicBool::new(false));
-        Some(Budget { until, is_given_up, is_spent, _place })
+        Budget { until, is_given_up, is_spent, _place }
     }
 
     /// Whether one more question may be asked.

@@ -127,6 +127,8 @@ pub struct Api {
     pub(crate) portions: Arc<Shares>,
     /// One for each vhost, for requests that change its policies.
     pub(crate) turns: Shares,
+    /// One for each user in each vhost, for those of these requests that are that user's.
+    pub(crate) own_turns: Shares,
     /// For requests whose users another program knows.
     pub(crate) askers: Shares,
     pub(crate) places: Arc<Places>,
@@ -168,6 +170,7 @@ impl Api {
             answers: Arc::new(Shares::new(ANSWERS_MAX, USER_ANSWERS_MAX)),
             portions: Arc::new(Shares::new(PORTIONS_MAX, USER_PORTIONS_MAX)),
             turns: Shares::new(Semaphore::MAX_PERMITS, 1),
+            own_turns: Shares::new(Semaphore::MAX_PERMITS, 1),
             askers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             places: Arc::default(),
             operators: Arc::default(),

@@ -6,8 +6,7 @@
 use super::body::Outgoing;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
-use crate::api::turn;
-use crate::asking::{Budget, GiveUp};
+use super::turns::Ready;
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
 use crate::fetches::Fetch;
@@ -15,7 +14,6 @@ use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Awaited, Body, Reply, Work};
 use crate::routes::{Needs, Route, check_tags, check_vhost};
-use crate::shares::Share;
 use bytes::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
@@ -56,43 +54,25 @@ enum Handled {
 
 impl Answer {
     /// Answers a request.
-    pub async fn to(self, mut call: Call) -> Response<Outgoing> {
+    pub async fn to(self, call: Call) -> Response<Outgoing> {
         if self.route.needs == Needs::Nothing && call.method != Method::POST {
             // These answer from what is at hand, also when everything else is busy.
             return self.hand_out_whole(self.handle(&call));
         }
-        let (api, user) = (Arc::clone(&call.api), call.user().to_owned());
-        let hearer = Hearer::of(&call, &self.route);
-        // What waits for the one in front has neither a place nor a thread meanwhile.
-        let turn = match turn(&self.route, &call) {
-            Some(of) => api.turns.take(&of, 1).await,
-            None => None,
+        let (user, hearer) = (call.user().to_owned(), Hearer::of(&call, &self.route));
+        let ready = match Ready::wait(&self.route, call).await {
+            Ok(ready) => ready,
+            Err(refused) => return refusal(&refused),
         };
-        // Dropped when all is asked, or when the client has gone.
-        let asking = match &mut call.caller {
-            Some(caller) if caller.is_known_elsewhere() => {
-                let Some(budget) = Budget::begin(&api.askers, &user).await else {
-                    return refusal(&Refusal::unavailable(NO_ANSWER));
-                };
-                Some(caller.limit(budget))
-            }
-            _ => None,
-        };
-        match self.made(call, &user, asking, turn).await {
+        match self.made(ready, &user).await {
             Some(made) => hearer.send(made),
             None => interrupted(),
         }
     }
 
-    async fn made(
-        self,
-        mut call: Call,
-        user: &str,
-        asking: Option<GiveUp>,
-        turn: Option<Share>,
-    ) -> Option<Made> {
+    async fn made(self, ready: Ready, user: &str) -> Option<Made> {
+        let Ready { mut call, asking, place, turn } = ready;
         let api = Arc::clone(&call.api);
-        let place = api.answers.take(user, 1).await?;
         let handling = tokio::task::spawn_blocking(move || {
             let let_in = look_again(&mut call, self.route.needs);
             let handled = match let_in.and_then(|()| self.handle(&call)) {
@@ -169,10 +149,9 @@ impl Answer {
         // Where clients are silent, nothing else has told the broker the time lately.
         call.admin().set_time(call.api.now_ms());
         let done = check_vhost(call, self.route.needs).and_then(|()| (self.route.handler)(call));
-        let has_given_up = call.caller.as_ref().is_some_and(Caller::has_given_up);
         match done {
             // A change that is done is done.
-            done if !has_given_up || !is_question(call) && done.is_ok() => done,
+            done if !has_given_up(call) || !is_question(call) && done.is_ok() => done,
             _ => Err(Refusal::unavailable(NO_ANSWER)),
         }
     }
@@ -257,6 +236,11 @@ pub(crate) fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
     check_tags(&caller, needs)?;
     call.caller = Some(caller);
     Ok(())
+}
+
+/// Whether something could not be asked that had to be.
+pub(super) fn has_given_up(call: &Call) -> bool {
+    call.caller.as_ref().is_some_and(Caller::has_given_up)
 }
 
 pub(super) fn is_question(call: &Call) -> bool {

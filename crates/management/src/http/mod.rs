@@ -3,6 +3,7 @@
 //! - [`connection`]: a connection over which requests come.
 //! - [`request`]: what a request says, and who sends it.
 //! - [`answer`]: runs a handler and hands out what it writes while it is written.
+//! - [`turns`]: what a request waits for before that.
 //! - [`made`]: what that is, on its way out.
 //! - [`long`]: lists that go out while they are made.
 //! - [`current`]: answers that wait until it is certain that this node still leads.
@@ -24,6 +25,7 @@ mod noting;
 pub(crate) mod places;
 pub(crate) mod relay;
 pub(crate) mod request;
+mod turns;
 mod websocket;
 
 use crate::Api;
