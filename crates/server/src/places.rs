@@ -310,8 +310,9 @@ impl Place {
         }
     }
 
-    /// Takes the place out of the hands of who had it so far.
+    /// Takes the place out of the hands of who had it so far, and who keeps nothing for the connection any more.
     pub fn take_over(&mut self) -> Place {
+        self.keep_bytes(0, usize::MAX);
         Place { places: self.places.take(), ..*self }
     }
 }

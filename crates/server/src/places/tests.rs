@@ -140,3 +140,14 @@ async fn those_that_wait_to_go_elsewhere_see_each_descriptor_that_is_freed() {
     }
     assert_eq!(places.taken.lock().going, UNCOUNTED_MAX + 3);
 }
+
+#[tokio::test]
+async fn what_was_kept_for_a_connection_counts_no_more_for_who_takes_it_over() {
+    let places = Arc::new(Places::new(10));
+    let (mut first, second) = (admitted(&places), admitted(&places));
+    first.keep_bytes(60, 100);
+    let mut first = first.take_over();
+    assert_eq!(places.kept_bytes(), 0);
+    second.keep_bytes(60, 100);
+    assert!(first.keep(), "nothing was kept for it that had to make room");
+}
