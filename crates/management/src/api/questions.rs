@@ -4,6 +4,7 @@
 use super::messages::{properties, short};
 use super::{bindings, policy_preview};
 use crate::call::{Call, Members, Outcome};
+use crate::caller::Caller;
 use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -214,8 +215,9 @@ fn because(
     if grant.is_none() && call.admin().accounts().user(user).is_none() {
         return Some(format!("there is no user '{user}'"));
     }
-    // Whether there is one that the caller may not enter, it need not know.
-    let knows_vhosts = call.caller.as_ref().is_some_and(|caller| caller.may_enter(vhost));
+    // Whether there is one that the caller neither sees nor may enter, it need not know.
+    let knows = |caller: &Caller| caller.is_monitor() || caller.may_enter(vhost);
+    let knows_vhosts = call.caller.as_ref().is_some_and(knows);
     if knows_vhosts && call.admin().vhost(vhost).is_none() {
         return Some(format!("vhost {vhost} not found"));
     }

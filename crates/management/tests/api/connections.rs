@@ -71,14 +71,19 @@ async fn who_may_not_enter_a_vhost_is_not_told_whether_there_is_one() {
             assert_eq!(direct.ask(asked).await.status, status, "{path} {vhost}");
         }
     }
-    let mut told = Vec::new();
-    for vhost in ["hidden", "none"] {
-        let body = json!({ "vhost": vhost, "right": "read", "resource": "queue", "name": "q" });
-        let body = body.to_string();
-        let asked = Asked { body: &body, ..Asked::new("POST", "/api/access/check").by(USER) };
-        let answer = direct.ask(asked).await.json();
-        assert_eq!(answer["allowed"], false, "{answer}");
-        told.push(answer["because"].as_str().expect("a text").replace(vhost, "V"));
+    // Who monitors sees all vhosts.
+    direct.add_user("monitor", "monitoring");
+    for (user, is_told) in [(USER, false), ("monitor", true)] {
+        let mut told = Vec::new();
+        for vhost in ["hidden", "none"] {
+            let body = json!({ "vhost": vhost, "right": "read", "resource": "queue", "name": "q" });
+            let body = body.to_string();
+            let asked = Asked { body: &body, ..Asked::new("POST", "/api/access/check").by(user) };
+            let answer = direct.ask(asked).await.json();
+            assert_eq!(answer["allowed"], false, "{answer}");
+            told.push(answer["because"].as_str().expect("a text").replace(vhost, "V"));
+        }
+        assert_eq!(told[0] != told[1], is_told, "{user}: {told:?}");
+        assert_eq!(told[1] == "vhost V not found", is_told, "{user}: {told:?}");
     }
-    assert_eq!(told[0], told[1]);
 }
