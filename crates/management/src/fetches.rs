@@ -95,8 +95,8 @@ impl Fetches {
 /// The answer where messages find no room.
 pub(crate) fn no_room() -> Refusal {
     busy(format!(
-        "answers with messages on their way to clients fill the {} MiB that there are for them, or the {} MiB of their user; \
-         nothing was taken: try again later, or with a smaller count or truncate",
+        "answers with messages on their way to clients, and policy previews, fill the {} MiB that there are for them, or the {} MiB \
+         of their user; nothing was taken: try again later, or with a smaller count or truncate",
         BYTES_MAX >> 20,
         USER_BYTES_MAX >> 20
     ))

@@ -16,6 +16,8 @@ use std::sync::Arc;
 const SHOWN_MAX: usize = 50;
 /// Steps of a portion: some hundred names with usual patterns, and one with the costliest, which may take tens of milliseconds.
 const PORTION_STEPS: u64 = 2048;
+/// Bytes of a pattern for each that it costs: its compiled form, and twice as many to match it faster.
+const BYTES_OF_COST: usize = 3;
 
 /// What a policy would change.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +68,7 @@ pub struct PolicyPreviewing {
     /// How many of those, queues first.
     looked_at: usize,
     found: Found,
+    bytes: usize,
 }
 
 /// What would be.
@@ -102,9 +105,12 @@ impl Admin {
         let vhost =
             self.broker.vhost(vhost).ok_or_else(|| PolicyError::NoVhost(vhost.to_owned()))?;
         policy.check(kind)?;
-        let after = vhost.policies_now().with(kind, policy.clone())?;
-        let alone = Policies::default().with(kind, policy)?;
+        let (name, bytes) = (policy.name.clone(), policy.bytes());
+        let after = vhost.policies_now().with(kind, policy)?;
+        // Compiled once: it may be large.
+        let alone = after.only(kind, &name);
         Ok(PolicyPreviewing {
+            bytes: bytes + BYTES_OF_COST * alone.cost(),
             wanted: Wanted { kind, after, alone },
             queues: vhost.ordered_queues(),
             exchanges: vhost.ordered_exchanges(),
@@ -117,7 +123,7 @@ impl Admin {
 impl PolicyPreviewing {
     /// Looks at some more queues and exchanges. Returns whether there are more.
     pub fn go_on(&mut self) -> bool {
-        let PolicyPreviewing { wanted, queues, exchanges, looked_at, found } = self;
+        let PolicyPreviewing { wanted, queues, exchanges, looked_at, found, .. } = self;
         let budget = Budget::of_steps(PORTION_STEPS);
         for queue in queues.starting_at(*looked_at) {
             if budget.is_spent() {
@@ -134,6 +140,11 @@ impl PolicyPreviewing {
             wanted.look_at_exchange(exchange, found);
         }
         false
+    }
+
+    /// Bytes that it keeps for its policy, from its beginning to its end.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// How many queues and exchanges it has looked at, and how many there are.

@@ -185,7 +185,7 @@ impl Policy {
     }
 
     /// What counts towards the bytes of a vhost's policies.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.name.len() + self.pattern.len() + self.definition.entries_len()
     }
 }

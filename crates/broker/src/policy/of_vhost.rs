@@ -91,6 +91,12 @@ impl Policies {
         Ok(with)
     }
 
+    /// One of them without the others, which shares its pattern.
+    pub fn only(&self, kind: PolicyKind, name: &str) -> Self {
+        let set = self.ranked.iter().filter(|one| one.is(kind, false, name));
+        Policies { ranked: set.map(Arc::clone).collect() }
+    }
+
     fn check_room(&self, new: &CompiledPolicy) -> Result<(), PolicyError> {
         let is_replaced = |one: &CompiledPolicy| one.is(new.kind, new.configured, &new.policy.name);
         let others = || self.ranked.iter().filter(|one| !is_replaced(one));

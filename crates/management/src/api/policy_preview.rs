@@ -1,7 +1,7 @@
 //! What a policy would change, before it is set.
 //!
 //! The names of all queues and exchanges are matched, with patterns that may take long for each: in portions, and not for
-//! longer than a while.
+//! longer than a while. What a preview keeps meanwhile is bounded for each user: one that waits to begin has compiled nothing.
 
 use super::settings::policy;
 use crate::call::{Call, Members, Outcome};
@@ -9,7 +9,7 @@ use crate::json::{from_table, name};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, Work};
 use courser_broker::admin::{
-    PolicyKind, PolicyPreview, PolicyPreviewing, PreviewedExchange, PreviewedQueue,
+    Held, Policy, PolicyKind, PolicyPreview, PolicyPreviewing, PreviewedExchange, PreviewedQueue,
 };
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -18,40 +18,62 @@ use std::time::{Duration, Instant};
 const MATCHING_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long it does so before others have their turn, and it is asked again whether its sender still may.
 const PORTION_TIME: Duration = Duration::from_millis(50);
+/// The most that a preview keeps: the policy, and its pattern with what is kept to match it faster.
+const PREVIEW_BYTES_MAX: usize = 2 << 20;
 
 /// Answers what would change by a policy of this kind.
 pub(super) fn answered(call: &Call, kind: PolicyKind) -> Outcome {
     let body = call.object()?;
     // Without a name it is a new one.
     let policy_name = body.text("name")?.unwrap_or("new policy");
-    let policy = policy(policy_name, &body)?;
-    let previewing = call.admin().preview_policy(call.text("vhost")?, kind, policy)?;
-    Ok(Reply::work(Matching { previewing, spent: Duration::ZERO }))
+    let wanted = (kind, policy(policy_name, &body)?);
+    Ok(Reply::work(Matching { wanted, begun: None, spent: Duration::ZERO }))
 }
 
-/// A preview that is going on, and the time that it has taken so far.
+/// A preview that is going on, once there is room for it, and the time that it has taken so far.
 struct Matching {
-    previewing: PolicyPreviewing,
+    wanted: (PolicyKind, Policy),
+    /// With what it keeps.
+    begun: Option<(PolicyPreviewing, Held)>,
     spent: Duration,
+}
+
+impl Matching {
+    /// The preview, which its first portion begins.
+    fn previewing(&mut self, call: &Call) -> Result<&mut PolicyPreviewing, Refusal> {
+        let begun = match self.begun.take() {
+            Some(begun) => begun,
+            None => {
+                let (kind, policy) = self.wanted.clone();
+                let previewing = call.admin().preview_policy(call.text("vhost")?, kind, policy)?;
+                let held = call.admin().hold(previewing.bytes());
+                (previewing, held)
+            }
+        };
+        Ok(&mut self.begun.insert(begun).0)
+    }
 }
 
 impl Work for Matching {
     fn room(&self) -> usize {
-        0
+        PREVIEW_BYTES_MAX
     }
 
-    fn go_on(&mut self, _: &Call) -> Result<Option<Reply>, Refusal> {
-        let began = Instant::now();
-        let mut has_more = self.previewing.go_on();
+    fn go_on(&mut self, call: &Call) -> Result<Option<Reply>, Refusal> {
+        let (began, spent) = (Instant::now(), self.spent);
+        let previewing = self.previewing(call)?;
+        let mut has_more = previewing.go_on();
         while has_more && began.elapsed() < PORTION_TIME {
-            has_more = self.previewing.go_on();
+            has_more = previewing.go_on();
         }
-        self.spent += began.elapsed();
-        match has_more {
-            false => Ok(Some(Reply::json(&shown(self.previewing.found())))),
-            true if self.spent >= MATCHING_TIME_MAX => Err(too_long(&self.previewing)),
+        let spent = spent + began.elapsed();
+        let done = match has_more {
+            false => Ok(Some(Reply::json(&shown(previewing.found())))),
+            true if spent >= MATCHING_TIME_MAX => Err(too_long(previewing)),
             true => Ok(None),
-        }
+        };
+        self.spent = spent;
+        done
     }
 }
 
