@@ -13,7 +13,8 @@ pub(crate) struct RevocationList {
     pub path: String,
     /// The authority that has revoked them.
     pub issuer: String,
-    /// When it expires, in seconds since 1970.
+    /// When it was made and when it expires, in seconds since 1970.
+    pub not_before_s: i64,
     pub not_after_s: i64,
 }
 
@@ -26,6 +27,7 @@ pub(crate) fn of_list(
     Some(RevocationList {
         path: file.path.display().to_string(),
         issuer: rfc4514(parsed.issuer()),
+        not_before_s: parsed.last_update().timestamp(),
         // Handshakes take no list without.
         not_after_s: parsed.next_update()?.timestamp(),
     })

@@ -122,5 +122,6 @@ fn when_a_revocation_list_expires_is_known() {
     let lists = Acceptor::new(&settings).expect("good files").lists();
     let [list] = &lists[..] else { panic!("{lists:?}") };
     assert_eq!((&*list.issuer, list.not_after_s), ("CN=clients", 4_859_740_800));
+    assert_eq!(list.not_before_s, 1_735_689_600);
     assert_eq!(list.path, settings.crls[0].display().to_string());
 }

@@ -9,17 +9,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// How often the files are looked at.
 const WATCH_INTERVAL: Duration = Duration::from_secs(10);
 /// A certificate that expires sooner than this is warned of, once a day.
 const WARN_BEFORE_S: i64 = 30 * 24 * 3600;
-/// A revocation list is made anew far more often: one that expires sooner than this is warned of, at least once before.
+/// A revocation list is made anew far more often: one that expires sooner than this is warned of, or in the second half of its
+/// time if that is shorter. That comes where a list has not been made anew in time.
 const WARN_OF_LIST_BEFORE_S: i64 = 2 * 24 * 3600;
+/// How often each certificate and list is warned of.
 const WARN_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// What tells one state of a file from another.
 type Stamp = (PathBuf, Option<(SystemTime, u64)>);
+
+/// Revocation lists that have been warned of, whether they had expired, and when that was.
+type Warned = Vec<(RevocationList, bool, Instant)>;
 
 /// Certificates in use that come from files.
 pub(crate) trait FromFiles: Send + Sync {
@@ -78,12 +84,14 @@ impl Certificates {
         let mut broken = self.read_again().await;
         Self::tell(&broken);
         self.notices.certificates_renewed(broken.is_empty());
-        let mut warned_at = None;
+        let (mut warned_at, mut warned) = (None, Warned::new());
         loop {
-            if warned_at.is_none_or(|at: tokio::time::Instant| at.elapsed() >= WARN_INTERVAL) {
-                self.warn_of_expiry();
-                warned_at = Some(tokio::time::Instant::now());
+            let now_s = now_s();
+            if warned_at.is_none_or(|at: Instant| at.elapsed() >= WARN_INTERVAL) {
+                self.warn_of_expiry(now_s);
+                warned_at = Some(Instant::now());
             }
+            self.warn_of_lists(now_s, &mut warned);
             let asked = tokio::select! {
                 () = tokio::time::sleep(WATCH_INTERVAL) => false,
                 () = self.look.notified() => true,
@@ -133,9 +141,7 @@ impl Certificates {
         all.await.unwrap_or_default()
     }
 
-    fn warn_of_expiry(&self) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    fn warn_of_expiry(&self, now_s: i64) {
         for certificate in self.in_use() {
             let path = &certificate.path;
             let left_s = certificate.not_after_s - now_s;
@@ -151,8 +157,18 @@ impl Certificates {
                 );
             }
         }
-        for (RevocationList { path, issuer, .. }, left_s) in self.expiring_lists(now_s) {
-            if left_s <= 0 {
+    }
+
+    /// Warns of each list that expires soon or has, when that comes and once a day then.
+    fn warn_of_lists(&self, now_s: i64, warned: &mut Warned) {
+        warned.retain(|(.., at)| at.elapsed() < WARN_INTERVAL);
+        for (list, left_s) in self.expiring_lists(now_s) {
+            let has_expired = left_s <= 0;
+            if warned.iter().any(|(known, had, _)| *known == list && *had == has_expired) {
+                continue;
+            }
+            let RevocationList { path, issuer, .. } = &list;
+            if has_expired {
                 tracing::error!(
                     path,
                     issuer,
@@ -162,6 +178,7 @@ impl Certificates {
                 let hours = left_s / 3600;
                 tracing::warn!(path, issuer, hours, "the revocation list expires");
             }
+            warned.push((list, has_expired, Instant::now()));
         }
     }
 
@@ -172,8 +189,17 @@ impl Certificates {
             let left_s = list.not_after_s - now_s;
             (list, left_s)
         });
-        left.filter(|(_, left_s)| *left_s < WARN_OF_LIST_BEFORE_S).collect()
+        let is_due = |(list, left_s): &(RevocationList, i64)| {
+            let half_s = list.not_after_s.saturating_sub(list.not_before_s) / 2;
+            *left_s < WARN_OF_LIST_BEFORE_S.min(half_s) || *left_s <= 0
+        };
+        left.filter(is_due).collect()
     }
+}
+
+fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -181,9 +207,9 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Files of which this is known: how often they have been read, and when their revocation lists expire.
+    /// Files of which this is known: how often they have been read, and when their revocation lists were made and expire.
     #[derive(Default)]
-    struct Read(AtomicUsize, Vec<i64>);
+    struct Read(AtomicUsize, Vec<(i64, i64)>);
 
     impl FromFiles for Read {
         fn files(&self) -> Vec<PathBuf> {
@@ -200,10 +226,11 @@ mod tests {
         }
 
         fn lists(&self) -> Vec<RevocationList> {
-            let list = |not_after_s: &i64| RevocationList {
+            let list = |&(not_before_s, not_after_s): &(i64, i64)| RevocationList {
                 path: "clients.crl".to_owned(),
                 issuer: "CN=clients".to_owned(),
-                not_after_s: *not_after_s,
+                not_before_s,
+                not_after_s,
             };
             self.1.iter().map(list).collect()
         }
@@ -214,7 +241,7 @@ mod tests {
         let now_s = 1_000_000_000;
         let warns_s = WARN_INTERVAL.as_secs() as i64;
         let ends_s = [now_s - 1, now_s, now_s + warns_s, now_s + 2 * warns_s, i64::MAX];
-        let files = Read(AtomicUsize::new(0), ends_s.to_vec());
+        let files = Read(AtomicUsize::new(0), ends_s.map(|end_s| (0, end_s)).to_vec());
         let certificates = Certificates::new(vec![Arc::new(files)], &Arc::default());
         let left_s = |now_s| {
             let lists = certificates.expiring_lists(now_s).into_iter();
@@ -222,6 +249,28 @@ mod tests {
         };
         assert_eq!(left_s(now_s), [-1, 0, warns_s]);
         assert_eq!(left_s(now_s + warns_s)[3], warns_s);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn revocation_lists_of_a_day_are_warned_of_when_they_have_not_been_renewed_in_time() {
+        let hours_s = |hours: i64| hours * 3600;
+        let files = Read(AtomicUsize::new(0), vec![(0, hours_s(24))]);
+        let certificates = Certificates::new(vec![Arc::new(files)], &Arc::default());
+        let mut warned = Warned::new();
+        let mut told = Vec::new();
+        for hour in 0..=50 {
+            let before = warned.last().map(|(.., at)| *at);
+            certificates.warn_of_lists(hours_s(hour), &mut warned);
+            if warned.last().map(|(.., at)| *at) > before {
+                told.push(hour);
+            }
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+        }
+        assert_eq!(
+            told,
+            [13, 24, 48],
+            "in its second half, when it expires, and each day from then"
+        );
     }
 
     #[tokio::test(start_paused = true)]
