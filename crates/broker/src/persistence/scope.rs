@@ -165,7 +165,8 @@ impl Broker {
         }
     }
 
-    /// Makes a definition, with its key and value, in place of `key`, both at once. Calls `then` before another thread can change one.
+    /// Makes a definition, with its key and value, in place of `key`, both at once. Calls `then` before another thread can change
+    /// one.
     pub(crate) fn exchange_for_broker(
         &self,
         key: &[u8],

@@ -18,8 +18,8 @@ const SIZES_AT_ONCE: usize = 4096;
 /// The same where some of them have to be read.
 const SIZES_READ_AT_ONCE: usize = 128;
 
-/// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the bodies;
-/// in a queue that refuses what is too much, also those that wait for their dead-letter exchange to take them.
+/// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the
+/// bodies; in a queue that refuses what is too much, also those that wait for their dead-letter exchange to take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// `x-max-length`.

@@ -84,8 +84,8 @@ impl Places {
     }
 }
 
-/// Looks whether the sender may change policies in the vhost, before its request waits for others' there. It is looked at again
-/// when it is its turn.
+/// Looks whether the sender may change policies in the vhost, before its request waits for others' there. That is
+/// asked again when it is its turn.
 async fn let_in(mut call: Call, needs: Needs) -> Result<Call, Refusal> {
     if !asks(&call) {
         look_again(&mut call, needs)?;

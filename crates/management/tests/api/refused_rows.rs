@@ -1,4 +1,5 @@
-//! Rows of definitions that are in order, and that what there is refuses: a start leaves them out and says so, the API refuses them.
+//! Rows of definitions that are in order, and that what there is refuses: a start leaves them out and says so, the API refuses
+//! them.
 
 use crate::definitions::import;
 use crate::support::Broker;

@@ -157,7 +157,8 @@ impl Members {
     }
 }
 
-/// Whether a majority says that this node leads the group that it serves: it may have slept, and not know yet that another one does.
+/// Whether a majority says that this node leads the group that it serves: it may have slept, and not know yet that another one
+/// does.
 pub(super) async fn leads_now(service: Arc<Service>) -> bool {
     let current = service.shared.broker.admin().current();
     drop(service);

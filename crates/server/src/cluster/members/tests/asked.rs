@@ -4,7 +4,8 @@ use super::super::super::questions::EACH_TIMEOUT;
 use super::*;
 use courser_cluster::transport::{Formation, Node};
 
-/// Asks two nodes, of which so many answer, from the first on, when both have been asked. Returns the number of the one that was found.
+/// Asks two nodes, of which so many answer, from the first on, when both have been asked. Returns the number of the one that
+/// was found.
 async fn found_of_two(node: &crate::Node, first: u64, answering: usize) -> Option<NodeId> {
     let both = [(); 2]
         .map(|()| Arc::new(Fourth { is_asked: AtomicBool::new(false), may: Semaphore::new(0) }));
