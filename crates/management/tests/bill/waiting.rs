@@ -39,9 +39,11 @@ pub async fn check(direct: &Direct, user: &str) {
 const BINDINGS: usize = 1350;
 /// What a list may have that finds no room.
 const REFUSED_KIB: usize = 4 << 10;
-/// Vhosts with policies and permissions, how many of each, and bytes of each pattern.
+/// Vhosts with policies and permissions, how many of each, and bytes of each pattern of a permission.
 const VHOSTS: usize = 8;
-const PATTERNS: usize = 200;
+const POLICIES: usize = 500;
+const TOPIC_PERMISSIONS: usize = 80;
+const PERMISSIONS: usize = 50;
 const PATTERN_BYTES: usize = 4096;
 
 /// A list that is gathered is refused before it is there where another one of its user has the room.
@@ -56,7 +58,7 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
         };
         direct.broker.admin().bind("/", binding).expect("bound");
     }
-    set_long_patterns(direct, user);
+    set_long_texts(direct, user);
     let path = format!("/api/bindings/%2F/e/amq.topic/q/{QUEUE}");
     let lists = [
         "/api/bindings",
@@ -85,29 +87,36 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
     }
 }
 
-/// Makes policies and permissions whose patterns are as long as they may be: of each kind more than a list may have that
-/// finds no room.
-fn set_long_patterns(direct: &Direct, user: &str) {
+/// Makes policies and permissions whose texts are long: of each kind more than a list may have that finds no room. The patterns
+/// of policies are not: each is compiled several times.
+fn set_long_texts(direct: &Direct, user: &str) {
     let admin = direct.broker.admin();
     let long = || format!("[{}]", "a".repeat(PATTERN_BYTES - 2));
+    let text = "t".repeat(250);
+    let mut definition = FieldTable::new();
+    for key in ["alternate-exchange", "dead-letter-exchange", "dead-letter-routing-key"] {
+        definition = definition.with(key, text.clone());
+    }
     for vhost in (0..VHOSTS).map(|nth| format!("long{nth}")) {
         admin.change_vhost(&vhost, |_| {}).expect("a vhost");
         admin.set_permission(user, &vhost, Permission::all()).expect("let in");
-        for nth in 0..PATTERNS {
+        for nth in 0..POLICIES {
             let policy = Policy {
-                name: nth.to_string(),
-                pattern: long(),
-                apply_to: ApplyTo::Queues,
+                name: format!("{nth}{text}"),
+                pattern: "^none".to_owned(),
+                apply_to: ApplyTo::All,
                 priority: 0,
-                definition: FieldTable::new().with("expires", 1000),
+                definition: definition.clone(),
             };
             admin.set_policy(&vhost, PolicyKind::User, policy).expect("there is room");
+        }
+        for nth in 0..TOPIC_PERMISSIONS {
             let topic = TopicPermission { write: long(), read: long() };
             let set = admin.set_topic_permission(user, &vhost, &nth.to_string(), topic);
             set.expect("a permission");
         }
     }
-    for nth in 0..PATTERNS {
+    for nth in 0..PERMISSIONS {
         let name = format!("long{nth}");
         direct.add_user(&name, "");
         for vhost in (0..VHOSTS).map(|nth| format!("long{nth}")) {
