@@ -185,17 +185,18 @@ RSpec.describe 'messages of several parts' do
     end
   end
 
-  it 'stay whole when senders and receivers are interrupted at any time' do
+  # On the JVM a time limit takes longer than a message: hardly one would come.
+  it 'stay whole when senders and receivers are interrupted at any time', :mri do
     pusher, puller = connected(ZMQ::PUSH, ZMQ::PULL, bound: { sndhwm: 2 }, connected: { rcvhwm: 2 })
     ended = false
     number = 0
     sender = Thread.new do
       until ended
-        interrupted_after(rand / 1000) { pusher.send_message(*numbered(number += 1), timeout: [nil, 10].sample) }
+        interrupted_after(rand / 200) { pusher.send_message(*numbered(number += 1), timeout: [nil, 10].sample) }
       end
     end
     received = []
-    interrupted_after(rand / 1000) { loop { received << puller.receive_message } } while received.size < 500
+    interrupted_after(rand / 200) { loop { received << puller.receive_message } } while received.size < 500
     ended = true
     sender.join
     expect(received.reject { |parts| parts == numbered(parts[0].to_i) }).to eq([])
