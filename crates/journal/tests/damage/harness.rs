@@ -14,7 +14,7 @@ const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
 #[derive(Clone, Debug)]
 pub enum Harm {
     Flip { file: u8, offset: u32, mask: u8 },
-    Fill { file: u8, offset: u32, len: u32, octet: u8 },
+    Fill { file: u8, offset: u32, len: u32, byte: u8 },
     Cut { file: u8, offset: u32 },
     Copy { file: u8, offset: u32, from: u8, from_offset: u32, len: u32 },
     Remove { file: u8 },
@@ -62,8 +62,8 @@ impl Sample {
         let mut checkpoint = Lsn(0);
         for round in 0..120_u32 {
             for index in 0..=round % 4 {
-                let octets = vec![round as u8; ((round * 37 + index * 411) % 1500) as usize];
-                batch.push(&[&octets]);
+                let bytes = vec![round as u8; ((round * 37 + index * 411) % 1500) as usize];
+                batch.push(&[&bytes]);
             }
             let count = batch.len();
             let appended = journal.append(&mut batch, SYNC).unwrap();
@@ -237,15 +237,15 @@ impl Harm {
             Harm::Flip { file, offset, mask } => {
                 let contents = &mut files[at(file)].1;
                 let offset = within(contents, offset);
-                if let Some(octet) = contents.get_mut(offset) {
-                    *octet ^= mask;
+                if let Some(byte) = contents.get_mut(offset) {
+                    *byte ^= mask;
                 }
             }
-            Harm::Fill { file, offset, len, octet } => {
+            Harm::Fill { file, offset, len, byte } => {
                 let contents = &mut files[at(file)].1;
                 let offset = within(contents, offset);
                 let end = contents.len().min(offset + len as usize);
-                contents[offset..end].fill(octet);
+                contents[offset..end].fill(byte);
             }
             Harm::Cut { file, offset } => {
                 let contents = &mut files[at(file)].1;

@@ -23,8 +23,8 @@ fn harm(rng: &mut Rng) -> Harm {
     let len = 1 + rng.below(len_max) as u32;
     match rng.below(9) {
         0..4 => Harm::Flip { file, offset, mask: 1 << rng.below(8) },
-        4 => Harm::Fill { file, offset, len, octet: rng.number() as u8 },
-        5 => Harm::Fill { file, offset, len, octet: 0 },
+        4 => Harm::Fill { file, offset, len, byte: rng.number() as u8 },
+        5 => Harm::Fill { file, offset, len, byte: 0 },
         6 => Harm::Cut { file, offset },
         7 => Harm::Copy {
             file,
@@ -63,7 +63,7 @@ fn a_repair_writes_nothing_over_what_an_earlier_one_has_set_aside() {
     let (segments, checkpoints) = (sample.files("log"), sample.files("checkpoint"));
     let last = *segments.last().unwrap();
     // A place in the log, a checkpoint, and what is a segment by its name only.
-    sample.check_kept(&[Harm::Fill { file: last, offset: 5000, len: 200, octet: 0xff }], &[]);
+    sample.check_kept(&[Harm::Fill { file: last, offset: 5000, len: 200, byte: 0xff }], &[]);
     sample.check_kept(&[Harm::Flip { file: checkpoints[0], offset: 40, mask: 1 }], &[]);
     sample.check_kept(&[], &["00000000ff000000.log"]);
     // One under the name of another.

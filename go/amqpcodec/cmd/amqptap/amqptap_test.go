@@ -19,8 +19,8 @@ import (
 // talk plays a conversation through amqptap, and ends it.
 func talk(t *testing.T, client, broker *net.TCPConn) {
 	t.Helper()
-	up := func(octets []byte) { t.Helper(); pass(t, client, broker, octets) }
-	down := func(octets []byte) { t.Helper(); pass(t, broker, client, octets) }
+	up := func(data []byte) { t.Helper(); pass(t, client, broker, data) }
+	down := func(data []byte) { t.Helper(); pass(t, broker, client, data) }
 	up([]byte(amqpcodec.ProtocolHeader))
 	down(method(t, 0, &amqpcodec.ConnectionStart{
 		VersionMinor: 9, ServerProperties: map[string]any{"product": "test"}, Mechanisms: "PLAIN", Locales: "en_US",
@@ -170,9 +170,9 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 	secret := (&amqpcodec.Frame{Type: amqpcodec.FrameMethod, Payload: []byte("\x00\x0a\x00\x15\x00\x00\x00\x64hunter2")}).AppendTo(nil)
 	badEnd := append(append([]byte{}, ack[:len(ack)-1]...), 0)
 	for _, c := range []struct {
-		name   string
-		octets [][]byte
-		said   string
+		name string
+		data [][]byte
+		said string
 		// followed is set when the frames after it are shown.
 		followed bool
 	}{
@@ -191,8 +191,8 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 			listener := listen(t)
 			running := start(t, listener.Addr().String())
 			client, broker := connect(t, running, listener)
-			for _, octets := range c.octets {
-				pass(t, client, broker, octets)
+			for _, data := range c.data {
+				pass(t, client, broker, data)
 			}
 			pass(t, client, broker, ack)
 			pass(t, broker, client, ack)
@@ -218,21 +218,21 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 func TestAnyOctetsPassUnchanged(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	noise := func(size int) []byte {
-		octets := make([]byte, size)
-		for i := range octets {
-			octets[i] = byte(random.Uint32())
+		data := make([]byte, size)
+		for i := range data {
+			data[i] = byte(random.Uint32())
 		}
-		return octets
+		return data
 	}
 	frames := content(t, 5, &amqpcodec.BasicPublish{RoutingKey: "k"}, amqpcodec.Properties{}, string(noise(300_000)))
 	listener := listen(t)
 	running := start(t, listener.Addr().String())
-	for _, octets := range [][]byte{frames, noise(1), noise(100_000), append(append([]byte{}, frames...), noise(100_000)...)} {
+	for _, data := range [][]byte{frames, noise(1), noise(100_000), append(append([]byte{}, frames...), noise(100_000)...)} {
 		client, broker := connect(t, running, listener)
-		pass(t, client, broker, octets)
-		pass(t, broker, client, octets)
-		for at := 0; at < min(len(octets), 3000); at += 700 {
-			pass(t, client, broker, octets[at:min(len(octets), at+700)])
+		pass(t, client, broker, data)
+		pass(t, broker, client, data)
+		for at := 0; at < min(len(data), 3000); at += 700 {
+			pass(t, client, broker, data[at:min(len(data), at+700)])
 		}
 		end(t, client, broker)
 	}

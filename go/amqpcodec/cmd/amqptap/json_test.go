@@ -112,8 +112,8 @@ func TestJSONHasAFormForEveryValue(t *testing.T) {
 	cut := amqpcodec.AppendBody(nil, 1, []byte("grün"), 0)
 	noText := amqpcodec.AppendBody(nil, 1, []byte("\xff\xfe\xfd\xfc"), 0)
 	got := objects(t, func(client, broker *net.TCPConn) {
-		for _, octets := range [][]byte{declare, broken, unknown, cut, noText, []byte("\x01\x00\x01\x00\x00\x00\x00?")} {
-			pass(t, client, broker, octets)
+		for _, data := range [][]byte{declare, broken, unknown, cut, noText, []byte("\x01\x00\x01\x00\x00\x00\x00?")} {
+			pass(t, client, broker, data)
 		}
 		end(t, client, broker)
 	}, "--body", "3")

@@ -124,16 +124,16 @@ func connect(t *testing.T, running *tapped, listener *net.TCPListener) (client, 
 }
 
 // pass sends bytes from one end and sees that the other gets them.
-func pass(t *testing.T, from, to net.Conn, octets []byte) {
+func pass(t *testing.T, from, to net.Conn, data []byte) {
 	t.Helper()
 	failure := make(chan error, 1)
 	go func() {
-		_, err := from.Write(octets)
+		_, err := from.Write(data)
 		failure <- err
 	}()
-	got := make([]byte, len(octets))
-	if _, err := io.ReadFull(to, got); err != nil || string(got) != string(octets) {
-		t.Fatalf("%.60x passed as %.60x, %v", octets, got, err)
+	got := make([]byte, len(data))
+	if _, err := io.ReadFull(to, got); err != nil || string(got) != string(data) {
+		t.Fatalf("%.60x passed as %.60x, %v", data, got, err)
 	}
 	if err := <-failure; err != nil {
 		t.Fatal(err)

@@ -65,16 +65,16 @@ func appendLine(dst []byte, l *line) []byte {
 	return append(append(dst, encoded...), '\n')
 }
 
-func (f *jsonFormat) record(dst []byte, r *record, octets []byte) []byte {
+func (f *jsonFormat) record(dst []byte, r *record, data []byte) []byte {
 	l := line{Time: r.time.UTC().Format(time.RFC3339Nano), Connection: r.connection, Event: eventNames[r.event]}
 	switch r.event {
 	case eventFrame:
-		f.frame(&l, r, octets)
+		f.frame(&l, r, data)
 		l.AfterMS = float64(r.after.Microseconds()) / 1000
 	case eventGap:
 		l.From, l.Offset, l.Error = r.from.String(), &r.offset, r.text
 	case eventProtocolHeader:
-		l.From, l.Version = r.from.String(), protocolVersion(octets)
+		l.From, l.Version = r.from.String(), protocolVersion(data)
 	case eventLost:
 		l.From, l.Offset, l.Error = r.from.String(), &r.offset, r.text
 	case eventUnreachable:
@@ -82,23 +82,23 @@ func (f *jsonFormat) record(dst []byte, r *record, octets []byte) []byte {
 	case eventOpen:
 		l.Text = r.text
 	case eventClose:
-		l.Client = &passed{r.totals.frames[client], r.totals.octets[client]}
-		l.Broker = &passed{r.totals.frames[broker], r.totals.octets[broker]}
+		l.Client = &passed{r.totals.frames[client], r.totals.bytes[client]}
+		l.Broker = &passed{r.totals.frames[broker], r.totals.bytes[broker]}
 	}
 	return appendLine(dst, &l)
 }
 
-func (f *jsonFormat) frame(l *line, r *record, octets []byte) {
+func (f *jsonFormat) frame(l *line, r *record, data []byte) {
 	l.From, l.Channel, l.Frame, l.Size = r.from.String(), &r.channel, r.kind.String(), &r.size
-	whole := len(octets) == int(r.size)
+	whole := len(data) == int(r.size)
 	switch r.kind {
 	case amqpcodec.FrameMethod:
-		f.method(l, octets, whole)
+		f.method(l, data, whole)
 	case amqpcodec.FrameHeader:
-		f.header(l, octets, whole)
+		f.header(l, data, whole)
 	case amqpcodec.FrameBody:
 		if f.options.BodyMax > 0 && r.size > 0 {
-			l.Body = jsonText(octets, !whole)
+			l.Body = jsonText(data, !whole)
 		}
 	}
 }
@@ -106,8 +106,8 @@ func (f *jsonFormat) frame(l *line, r *record, octets []byte) {
 // tooLarge is the error of a payload of which not all was kept.
 const tooLarge = "too large to be shown"
 
-func (f *jsonFormat) method(l *line, octets []byte, whole bool) {
-	id, err := amqpcodec.ParseMethodID(octets)
+func (f *jsonFormat) method(l *line, data []byte, whole bool) {
+	id, err := amqpcodec.ParseMethodID(data)
 	if l.Method = id.String(); err != nil {
 		l.Error = err.Error()
 		return
@@ -117,7 +117,7 @@ func (f *jsonFormat) method(l *line, octets []byte, whole bool) {
 		return
 	}
 	l.Fields = map[string]any{}
-	for field, err := range amqpcodec.ParseFields(octets) {
+	for field, err := range amqpcodec.ParseFields(data) {
 		if err != nil {
 			l.Error = err.Error()
 			return
@@ -130,13 +130,13 @@ func (f *jsonFormat) method(l *line, octets []byte, whole bool) {
 	}
 }
 
-func (f *jsonFormat) header(l *line, octets []byte, whole bool) {
+func (f *jsonFormat) header(l *line, data []byte, whole bool) {
 	if !whole {
 		l.Error = tooLarge
 		return
 	}
 	var header amqpcodec.ContentHeaderView
-	if err := header.Parse(octets); err != nil {
+	if err := header.Parse(data); err != nil {
 		l.Error = err.Error()
 		return
 	}
@@ -164,10 +164,10 @@ func jsonField(field amqpcodec.Field) any {
 }
 
 // jsonText is a string of JSON when the bytes are text, else an object with the bytes; cut says that there were more.
-func jsonText(octets []byte, cut bool) any {
-	text := octets
+func jsonText(data []byte, cut bool) any {
+	text := data
 	if cut {
-		text = wholeRunes(octets)
+		text = wholeRunes(data)
 	}
 	switch {
 	case utf8.Valid(text) && !cut:
@@ -175,9 +175,9 @@ func jsonText(octets []byte, cut bool) any {
 	case utf8.Valid(text):
 		return map[string]any{"begins": string(text)}
 	case cut:
-		return map[string]any{"begins_base64": octets}
+		return map[string]any{"begins_base64": data}
 	default:
-		return map[string]any{"base64": octets}
+		return map[string]any{"base64": data}
 	}
 }
 

@@ -152,15 +152,15 @@ func addressOf(address net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 }
 
-func (c *recorded) data(from side, octets []byte, now time.Time) {
+func (c *recorded) data(from side, data []byte, now time.Time) {
 	if c == nil {
 		return
 	}
-	for len(octets) > 0 {
-		piece := octets[:min(len(octets), segmentMax)]
+	for len(data) > 0 {
+		piece := data[:min(len(data), segmentMax)]
 		c.packet(from, flagPsh|flagAck, piece, now)
 		c.sent[from].Add(uint32(len(piece)))
-		octets = octets[len(piece):]
+		data = data[len(piece):]
 	}
 }
 
@@ -172,20 +172,20 @@ func (c *recorded) end(from side) {
 }
 
 // packet records a packet from one side. Only that side's relay calls it, but for the packets that open a connection.
-func (c *recorded) packet(from side, flags byte, octets []byte, now time.Time) {
+func (c *recorded) packet(from side, flags byte, data []byte, now time.Time) {
 	other := broker - from
 	source, target := c.ends[from], c.ends[other]
 	ip := ipv4Header
 	if source.Addr().Is6() {
 		ip = ipv6Header
 	}
-	length := ip + tcpHeader + len(octets)
+	length := ip + tcpHeader + len(data)
 	p := make([]byte, 0, packetHeader+length)
 	p = binary.LittleEndian.AppendUint32(p, uint32(now.Unix()))
 	p = binary.LittleEndian.AppendUint32(p, uint32(now.Nanosecond()))
 	p = binary.LittleEndian.AppendUint32(p, uint32(length))
 	p = binary.LittleEndian.AppendUint32(p, uint32(length))
-	p = appendIP(p, source.Addr(), target.Addr(), tcpHeader+len(octets))
+	p = appendIP(p, source.Addr(), target.Addr(), tcpHeader+len(data))
 	segment := len(p)
 	p = binary.BigEndian.AppendUint16(p, source.Port())
 	p = binary.BigEndian.AppendUint16(p, target.Port())
@@ -196,9 +196,9 @@ func (c *recorded) packet(from side, flags byte, octets []byte, now time.Time) {
 	}
 	p = binary.BigEndian.AppendUint32(p, acknowledged)
 	p = append(p, tcpHeader/4<<4, flags, 0xff, 0xff, 0, 0, 0, 0)
-	p = append(p, octets...)
+	p = append(p, data...)
 	pseudo := append(source.Addr().AsSlice(), target.Addr().AsSlice()...)
-	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(tcpHeader+len(octets)))
+	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(tcpHeader+len(data)))
 	pseudo = append(pseudo, 0, 0, 0, protoTCP)
 	binary.BigEndian.PutUint16(p[segment+16:], checksum(pseudo, p[segment:]))
 	c.recorder.put(p)

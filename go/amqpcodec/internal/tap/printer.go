@@ -14,7 +14,7 @@ const flushAt = 64 * 1024
 // A formatter turns records into output.
 type formatter interface {
 	// record appends what is shown of a record, with the bytes that go with it.
-	record(dst []byte, r *record, octets []byte) []byte
+	record(dst []byte, r *record, data []byte) []byte
 	// missed appends that so many frames are not shown.
 	missed(dst []byte, frames int64) []byte
 }
@@ -48,9 +48,9 @@ func (p *printer) run(queue *queue) {
 func (p *printer) print(taken *batch) {
 	for i := range taken.records {
 		r := &taken.records[i]
-		octets := taken.of(r)
-		if p.tracker.track(r, octets) && p.wanted(r, octets) {
-			p.buffer = p.format.record(p.buffer, r, octets)
+		data := taken.of(r)
+		if p.tracker.track(r, data) && p.wanted(r, data) {
+			p.buffer = p.format.record(p.buffer, r, data)
 		}
 		if len(p.buffer) >= flushAt {
 			p.flush()
@@ -78,7 +78,7 @@ func (p *printer) flush() {
 }
 
 // wanted reports whether a record is one of those to be shown. Events always are.
-func (p *printer) wanted(r *record, octets []byte) bool {
+func (p *printer) wanted(r *record, data []byte) bool {
 	if p.failed {
 		return false
 	}
@@ -96,7 +96,7 @@ func (p *printer) wanted(r *record, octets []byte) bool {
 	}
 	name := r.kind.String()
 	if r.kind == amqpcodec.FrameMethod {
-		id, _ := amqpcodec.ParseMethodID(octets)
+		id, _ := amqpcodec.ParseMethodID(data)
 		name = id.String()
 	}
 	for _, pattern := range p.options.Only {

@@ -134,7 +134,7 @@ func (p *Proxy) Summary() string {
 
 func summary(connections uint64, passed *totals, tracker *tracker) string {
 	return fmt.Sprintf("%d connections; from clients %d frames in %d bytes, from the broker %d frames in %d bytes\n%s",
-		connections, passed.frames[client], passed.octets[client], passed.frames[broker], passed.octets[broker],
+		connections, passed.frames[client], passed.bytes[client], passed.frames[broker], passed.bytes[broker],
 		tracker.stats.table())
 }
 
@@ -184,7 +184,7 @@ func (p *Proxy) note(connection uint64, event event, text string, passed totals)
 	p.mutex.Lock()
 	for from := range passed.frames {
 		p.totals.frames[from] += passed.frames[from]
-		p.totals.octets[from] += passed.octets[from]
+		p.totals.bytes[from] += passed.bytes[from]
 	}
 	p.mutex.Unlock()
 	p.queue.put(record{

@@ -15,19 +15,19 @@ const (
 // A batch is records in their order, with the bytes that go with them.
 type batch struct {
 	records []record
-	octets  []byte
+	data    []byte
 	// missed is how many frames there was no room for; they came after the last one of the records.
 	missed int64
 }
 
 // of returns the bytes of a record of the batch.
-func (b *batch) of(r *record) []byte { return b.octets[r.octets.start:r.octets.end] }
+func (b *batch) of(r *record) []byte { return b.data[r.data.start:r.data.end] }
 
-func (b *batch) size() int { return len(b.octets) + len(b.records)*recordSize }
+func (b *batch) size() int { return len(b.data) + len(b.records)*recordSize }
 
 func (b *batch) clear() {
 	clear(b.records)
-	b.records, b.octets, b.missed = b.records[:0], b.octets[:0], 0
+	b.records, b.data, b.missed = b.records[:0], b.data[:0], 0
 }
 
 // A queue takes records from the relays, never waiting, and gives them to the printer in batches.
@@ -46,7 +46,7 @@ func newQueue(maxBytes int) *queue {
 
 // put adds a record, or counts a frame as missed when there is no room. Events that are no frames are few, and get a
 // share of their own.
-func (q *queue) put(r record, octets []byte) {
+func (q *queue) put(r record, data []byte) {
 	q.mutex.Lock()
 	room := q.max
 	if r.event != eventFrame {
@@ -54,12 +54,12 @@ func (q *queue) put(r record, octets []byte) {
 	}
 	switch {
 	case q.closed:
-	case q.filling.size()+recordSize+len(octets) > room || (q.filling.missed > 0 && r.event == eventFrame):
+	case q.filling.size()+recordSize+len(data) > room || (q.filling.missed > 0 && r.event == eventFrame):
 		q.filling.missed++
 	default:
-		start := len(q.filling.octets)
-		q.filling.octets = append(q.filling.octets, octets...)
-		r.octets = span{start, len(q.filling.octets)}
+		start := len(q.filling.data)
+		q.filling.data = append(q.filling.data, data...)
+		r.data = span{start, len(q.filling.data)}
 		q.filling.records = append(q.filling.records, r)
 	}
 	q.mutex.Unlock()

@@ -78,7 +78,7 @@ func TestAnOutputThatIsStuckNeitherHoldsTheStreamNorTakesMemory(t *testing.T) {
 		t.Fatalf("the stream is held: %v", err)
 	}
 	proxy.queue.mutex.Lock()
-	waiting := cap(proxy.queue.filling.octets) + cap(proxy.queue.filling.records)*recordSize
+	waiting := cap(proxy.queue.filling.data) + cap(proxy.queue.filling.records)*recordSize
 	proxy.queue.mutex.Unlock()
 	if waiting > 4*queueMax {
 		t.Errorf("%d bytes wait", waiting)

@@ -57,8 +57,8 @@ type record struct {
 	kind       amqpcodec.FrameType
 	channel    uint16
 	// size is that of the frame's payload, of which the bytes that go with the record may be only the beginning.
-	size   uint32
-	octets span
+	size uint32
+	data span
 	// offset is where in its direction's stream the event happened.
 	offset int64
 	text   string
@@ -72,5 +72,5 @@ type span struct{ start, end int }
 
 // totals is what has passed, from each side.
 type totals struct {
-	frames, octets [2]int64
+	frames, bytes [2]int64
 }

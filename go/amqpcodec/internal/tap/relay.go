@@ -60,7 +60,7 @@ func relay(to, from net.Conn, scanner *scanner, recorded *recorded, buffers *bus
 	}
 	// Nothing to look at any more: the system may move the bytes by itself.
 	n, _ := io.Copy(to, from)
-	scanner.totals.octets[scanner.from] += n
+	scanner.totals.bytes[scanner.from] += n
 }
 
 // closeWrite tells a side that nothing more will come, and leaves the other direction open.

@@ -71,7 +71,7 @@ func BenchmarkShow(b *testing.B) {
 			messages, before := 0, cpuTime()
 			for b.Loop() {
 				for i := range records {
-					printer.buffer = printer.format.record(printer.buffer, &records[i].record, []byte(records[i].octets))
+					printer.buffer = printer.format.record(printer.buffer, &records[i].record, []byte(records[i].data))
 				}
 				printer.buffer = printer.buffer[:0]
 				messages += 32

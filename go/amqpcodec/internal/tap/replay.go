@@ -248,7 +248,7 @@ func (r *replay) feed(c *replayed, from side, data []byte, at time.Time) {
 		if !beginsWithFrame(data) {
 			s.skipped += int64(len(data))
 			s.scanner.offset += int64(len(data))
-			c.totals.octets[from] += int64(len(data))
+			c.totals.bytes[from] += int64(len(data))
 			return
 		}
 		if s.skipped > 0 {
@@ -298,7 +298,7 @@ func (r *replay) close(c *replayed) {
 			r.say(c, from, r.last, fmt.Sprintf("no frame was found in the last %d bytes", skipped))
 		}
 		r.totals.frames[from] += c.totals.frames[from]
-		r.totals.octets[from] += c.totals.octets[from]
+		r.totals.bytes[from] += c.totals.bytes[from]
 	}
 	delete(r.connections, c.ends)
 	r.queue.put(record{time: r.last, connection: c.number, event: eventClose, totals: c.totals}, nil)

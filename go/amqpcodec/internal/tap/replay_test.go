@@ -34,16 +34,16 @@ func (c *capturing) end() (header []byte, packets [][]byte) {
 	c.c.end(client)
 	c.c.end(broker)
 	c.rec.close()
-	octets := c.output.Bytes()
-	header, octets = octets[:pcapHeaderSize], octets[pcapHeaderSize:]
-	for len(octets) > 0 {
-		size := packetHeader + int(binary.LittleEndian.Uint32(octets[8:]))
-		packets, octets = append(packets, octets[:size]), octets[size:]
+	data := c.output.Bytes()
+	header, data = data[:pcapHeaderSize], data[pcapHeaderSize:]
+	for len(data) > 0 {
+		size := packetHeader + int(binary.LittleEndian.Uint32(data[8:]))
+		packets, data = append(packets, data[:size]), data[size:]
 	}
 	return header, packets
 }
 
-func (c *capturing) say(from side, octets []byte) { c.c.data(from, octets, time.Unix(5, 678)) }
+func (c *capturing) say(from side, data []byte) { c.c.data(from, data, time.Unix(5, 678)) }
 
 // shownOf gives what a replay shows of packets, without the times.
 func shownOf(t *testing.T, header []byte, packets ...[]byte) string {
@@ -148,33 +148,33 @@ func TestCapturesOfOtherLinksAndOrdersAreRead(t *testing.T) {
 		linkCooked2:  strings.Repeat("\x00", 20),
 	} {
 		// In the other order of bytes, and with microseconds.
-		octets := binary.BigEndian.AppendUint32(nil, pcapMagicMicros)
-		octets = append(octets, make([]byte, 16)...)
-		octets = binary.BigEndian.AppendUint32(octets, link)
+		data := binary.BigEndian.AppendUint32(nil, pcapMagicMicros)
+		data = append(data, make([]byte, 16)...)
+		data = binary.BigEndian.AppendUint32(data, link)
 		for _, packet := range packets {
 			content := before + string(packet[packetHeader:]) + "padding"
-			octets = append(octets, make([]byte, 8)...)
-			octets = binary.BigEndian.AppendUint32(octets, uint32(len(content)))
-			octets = binary.BigEndian.AppendUint32(octets, uint32(len(content)))
-			octets = append(octets, content...)
+			data = append(data, make([]byte, 8)...)
+			data = binary.BigEndian.AppendUint32(data, uint32(len(content)))
+			data = binary.BigEndian.AppendUint32(data, uint32(len(content)))
+			data = append(data, content...)
 		}
-		if got := shownOf(t, octets); got != shownOf(t, header, packets...) {
+		if got := shownOf(t, data); got != shownOf(t, header, packets...) {
 			t.Errorf("link %d:\n%s", link, got)
 		}
 	}
 }
 
 func TestWhatIsNoCaptureIsRefused(t *testing.T) {
-	for octets, said := range map[string]string{
+	for data, said := range map[string]string{
 		"":                      "less than 24 bytes",
 		strings.Repeat("x", 30): "it begins with 78787878",
 		"\x0a\x0d\x0d\x0a" + strings.Repeat("\x00", 30):                                                   "editcap -F pcap",
 		"\xd4\xc3\xb2\xa1" + strings.Repeat("\x00", 16) + "\x7f\x00\x00\x00":                              "a kind of link that is not known here (127)",
 		"\xd4\xc3\xb2\xa1" + strings.Repeat("\x00", 16) + "\x65\x00\x00\x00" + strings.Repeat("\xff", 16): "a packet of 4294967295 bytes",
 	} {
-		_, err := Replay(Options{Output: &bytes.Buffer{}, Channel: -1}, strings.NewReader(octets), brokerPort)
+		_, err := Replay(Options{Output: &bytes.Buffer{}, Channel: -1}, strings.NewReader(data), brokerPort)
 		if err == nil || !strings.Contains(err.Error(), said) {
-			t.Errorf("%q: %v", octets, err)
+			t.Errorf("%q: %v", data, err)
 		}
 	}
 }
@@ -211,10 +211,10 @@ func FuzzReplay(f *testing.F) {
 	header, packets := c.end()
 	f.Add(bytes.Join(append([][]byte{header}, packets...), nil))
 	f.Add(bytes.Join([][]byte{header, packets[4], packets[3], packets[5]}, nil))
-	f.Fuzz(func(t *testing.T, octets []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		var output bytes.Buffer
 		stuck := time.AfterFunc(10*time.Second, func() { panic("it does not end") })
 		defer stuck.Stop()
-		_, _ = Replay(Options{Output: &output, BodyMax: 8, Channel: -1, Warn: func(string) {}}, bytes.NewReader(octets), brokerPort)
+		_, _ = Replay(Options{Output: &output, BodyMax: 8, Channel: -1, Warn: func(string) {}}, bytes.NewReader(data), brokerPort)
 	})
 }

@@ -47,7 +47,7 @@ type scanner struct {
 
 // feed looks at a piece of the stream that came at this time.
 func (s *scanner) feed(piece []byte, now time.Time) {
-	s.totals.octets[s.from] += int64(len(piece))
+	s.totals.bytes[s.from] += int64(len(piece))
 	for len(piece) > 0 && !s.lost {
 		var used int
 		if s.rest > 0 {

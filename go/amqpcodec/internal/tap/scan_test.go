@@ -12,7 +12,7 @@ import (
 // shown is a record with its bytes.
 type shown struct {
 	record record
-	octets string
+	data   string
 }
 
 // scan puts a stream through a scanner in pieces of up to size bytes, and gives the records.
@@ -32,38 +32,38 @@ func scan(stream []byte, size int) (records []shown, passed totals) {
 	for queue.take(&taken) {
 		for i := range taken.records {
 			r := taken.records[i]
-			octets := string(taken.of(&r))
-			r.octets = span{}
-			records = append(records, shown{r, octets})
+			data := string(taken.of(&r))
+			r.data = span{}
+			records = append(records, shown{r, data})
 		}
 	}
 	return records, passed
 }
 
 func stream() []byte {
-	octets := []byte(amqpcodec.ProtocolHeader)
+	data := []byte(amqpcodec.ProtocolHeader)
 	for _, size := range []int{0, 1, 4, 6, 100, 70_000, 3} {
 		body := amqpcodec.Frame{Type: amqpcodec.FrameBody, Channel: 1, Payload: bytes.Repeat([]byte("b"), size)}
 		method := amqpcodec.Frame{Type: amqpcodec.FrameMethod, Channel: 2, Payload: bytes.Repeat([]byte("m"), size)}
-		octets = method.AppendTo(body.AppendTo(octets))
+		data = method.AppendTo(body.AppendTo(data))
 	}
-	return octets
+	return data
 }
 
 func TestFramesAreFoundHoweverTheStreamIsCut(t *testing.T) {
 	whole, passed := scan(stream(), 1<<30)
-	if len(whole) != 15 || passed.frames[client] != 14 || passed.octets[client] != int64(len(stream())) {
+	if len(whole) != 15 || passed.frames[client] != 14 || passed.bytes[client] != int64(len(stream())) {
 		t.Fatalf("%d records, %v", len(whole), passed)
 	}
-	if first := whole[0]; first.record.event != eventProtocolHeader || first.octets != amqpcodec.ProtocolHeader {
+	if first := whole[0]; first.record.event != eventProtocolHeader || first.data != amqpcodec.ProtocolHeader {
 		t.Errorf("%v", first)
 	}
 	for i, size := range []int{0, 1, 4, 6, 100, 70_000, 3} {
 		body, method := whole[1+2*i], whole[2+2*i]
-		if int(body.record.size) != size || len(body.octets) != min(size, 5) || body.record.channel != 1 {
+		if int(body.record.size) != size || len(body.data) != min(size, 5) || body.record.channel != 1 {
 			t.Errorf("%v", body)
 		}
-		if int(method.record.size) != size || len(method.octets) != min(size, captureMax) || method.record.channel != 2 {
+		if int(method.record.size) != size || len(method.data) != min(size, captureMax) || method.record.channel != 2 {
 			t.Errorf("%v", method.record)
 		}
 	}
@@ -102,7 +102,7 @@ func FuzzScanner(f *testing.F) {
 		for _, options := range []Options{{BodyMax: 5, Channel: -1}, {JSON: true, BodyMax: 5}, {Colours: true, Secrets: true}} {
 			printer := newPrinter(&options)
 			for _, shown := range whole {
-				if text := printer.format.record(nil, &shown.record, []byte(shown.octets)); !bytes.HasSuffix(text, []byte("\n")) ||
+				if text := printer.format.record(nil, &shown.record, []byte(shown.data)); !bytes.HasSuffix(text, []byte("\n")) ||
 					bytes.Count(text, []byte("\n")) != 1 {
 					t.Fatalf("%q", text)
 				}

@@ -9,8 +9,8 @@ import (
 
 // A secret stands for a field that is not shown.
 type secret struct {
-	// bytes is how long it is.
-	octets int
+	// size is how long it is, in bytes.
+	size int
 	// user is whom a login by PLAIN is for, which is no secret.
 	user string
 }
@@ -20,7 +20,7 @@ func (s secret) String() string {
 	if s.user != "" {
 		return fmt.Sprintf("<user %q, password hidden>", s.user)
 	}
-	return fmt.Sprintf("<hidden, %d B>", s.octets)
+	return fmt.Sprintf("<hidden, %d B>", s.size)
 }
 
 // carriesSecret tells whether a client logs in with a field of the method.
@@ -37,7 +37,7 @@ func secretOf(id amqpcodec.MethodID, field amqpcodec.Field, shown bool) (hidden 
 	if !carriesSecret(id) || field.Name != "response" && field.Name != "new-secret" {
 		return secret{}, false
 	}
-	hidden.octets = len(field.Bytes())
+	hidden.size = len(field.Bytes())
 	// PLAIN: an identity, usually none, the user, the password, with a zero byte before each of the last two.
 	if parts := bytes.Split(field.Bytes(), []byte{0}); id == amqpcodec.ConnectionStartOkID && len(parts) == 3 {
 		hidden.user = string(parts[1])

@@ -50,7 +50,7 @@ func (f *textFormat) coloured(dst []byte, colour, text string) []byte {
 	return dst
 }
 
-func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
+func (f *textFormat) record(dst []byte, r *record, data []byte) []byte {
 	dst = append(dst, f.colours.note...)
 	dst = r.time.AppendFormat(dst, "15:04:05.000000")
 	if f.colours.note != "" {
@@ -61,7 +61,7 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 	dst = append(dst, ' ')
 	switch r.event {
 	case eventFrame:
-		dst = f.frame(dst, r, octets)
+		dst = f.frame(dst, r, data)
 		if r.after > 0 {
 			dst = f.coloured(dst, f.colours.note, " (after "+milliseconds(r.after)+" ms)")
 		}
@@ -71,7 +71,7 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 	case eventProtocolHeader:
 		dst = f.arrow(dst, r.from)
 		dst = f.coloured(dst, f.colours.name, "protocol header ")
-		dst = append(dst, protocolVersion(octets)...)
+		dst = append(dst, protocolVersion(data)...)
 	case eventLost:
 		dst = f.arrow(dst, r.from)
 		text := fmt.Sprintf("cannot follow the %v's bytes from offset %d on: %s", r.from, r.offset, printable(r.text))
@@ -85,7 +85,7 @@ func (f *textFormat) record(dst []byte, r *record, octets []byte) []byte {
 		dst = f.coloured(dst, f.colours.note, "opened, "+r.text)
 	case eventClose:
 		dst = f.coloured(dst, f.colours.note, fmt.Sprintf("closed; client: %d frames, %d bytes; broker: %d frames, %d bytes",
-			r.totals.frames[client], r.totals.octets[client], r.totals.frames[broker], r.totals.octets[broker]))
+			r.totals.frames[client], r.totals.bytes[client], r.totals.frames[broker], r.totals.bytes[broker]))
 	}
 	return append(dst, '\n')
 }
@@ -98,22 +98,22 @@ func (f *textFormat) arrow(dst []byte, from side) []byte {
 	return append(f.coloured(dst, f.colours.broker, "<-"), ' ')
 }
 
-func (f *textFormat) frame(dst []byte, r *record, octets []byte) []byte {
+func (f *textFormat) frame(dst []byte, r *record, data []byte) []byte {
 	dst = f.arrow(dst, r.from)
 	dst = append(dst, "ch"...)
 	dst = strconv.AppendUint(dst, uint64(r.channel), 10)
 	dst = append(dst, ' ')
 	switch r.kind {
 	case amqpcodec.FrameMethod:
-		return f.method(dst, r, octets)
+		return f.method(dst, r, data)
 	case amqpcodec.FrameHeader:
-		return f.header(dst, r, octets)
+		return f.header(dst, r, data)
 	case amqpcodec.FrameBody:
 		dst = f.coloured(dst, f.colours.name, "body")
 		dst = f.size(dst, uint64(r.size))
 		if f.options.BodyMax > 0 && r.size > 0 {
 			dst = append(dst, ' ')
-			dst = f.octets(dst, octets, int(r.size), f.options.BodyMax)
+			dst = f.data(dst, data, int(r.size), f.options.BodyMax)
 		}
 		return dst
 	default:
@@ -125,27 +125,27 @@ func (f *textFormat) frame(dst []byte, r *record, octets []byte) []byte {
 	}
 }
 
-func (f *textFormat) size(dst []byte, octets uint64) []byte {
+func (f *textFormat) size(dst []byte, data uint64) []byte {
 	dst = append(dst, ' ')
-	dst = strconv.AppendUint(dst, octets, 10)
+	dst = strconv.AppendUint(dst, data, 10)
 	return append(dst, " B"...)
 }
 
-func (f *textFormat) method(dst []byte, r *record, octets []byte) []byte {
-	id, err := amqpcodec.ParseMethodID(octets)
+func (f *textFormat) method(dst []byte, r *record, data []byte) []byte {
+	id, err := amqpcodec.ParseMethodID(data)
 	if err != nil {
-		return f.malformed(dst, "method", r, octets, err)
+		return f.malformed(dst, "method", r, data, err)
 	}
 	dst = f.coloured(dst, f.colours.name, id.String())
-	if len(octets) < int(r.size) {
+	if len(data) < int(r.size) {
 		return append(f.size(dst, uint64(r.size)), ", too large to be shown"...)
 	}
-	for field, err := range amqpcodec.ParseFields(octets) {
+	for field, err := range amqpcodec.ParseFields(data) {
 		if err != nil {
 			if carriesSecret(id) && !f.options.Secrets {
-				octets = nil
+				data = nil
 			}
-			return f.malformed(append(dst, ' '), "fields", r, octets, err)
+			return f.malformed(append(dst, ' '), "fields", r, data, err)
 		}
 		if field.Kind == amqpcodec.KindBit && !field.Bool() {
 			continue
@@ -161,23 +161,23 @@ func (f *textFormat) method(dst []byte, r *record, octets []byte) []byte {
 	return dst
 }
 
-// malformed says what is wrong with a payload, and shows how it begins, if there are octets to be shown.
-func (f *textFormat) malformed(dst []byte, what string, r *record, octets []byte, err error) []byte {
+// malformed says what is wrong with a payload, and shows how it begins, if there are data to be shown.
+func (f *textFormat) malformed(dst []byte, what string, r *record, data []byte, err error) []byte {
 	text := fmt.Sprintf("%s not understood (%v) in %d bytes", what, err, r.size)
-	if len(octets) > 0 {
-		text += fmt.Sprintf(": %x", octets[:min(len(octets), 32)])
+	if len(data) > 0 {
+		text += fmt.Sprintf(": %x", data[:min(len(data), 32)])
 	}
 	return f.coloured(dst, f.colours.problem, text)
 }
 
-func (f *textFormat) header(dst []byte, r *record, octets []byte) []byte {
+func (f *textFormat) header(dst []byte, r *record, data []byte) []byte {
 	var header amqpcodec.ContentHeaderView
-	if len(octets) < int(r.size) {
+	if len(data) < int(r.size) {
 		dst = f.coloured(dst, f.colours.name, "header")
 		return append(f.size(dst, uint64(r.size)), ", too large to be shown"...)
 	}
-	if err := header.Parse(octets); err != nil {
-		return f.malformed(dst, "header", r, octets, err)
+	if err := header.Parse(data); err != nil {
+		return f.malformed(dst, "header", r, data, err)
 	}
 	dst = f.coloured(dst, f.colours.name, "header")
 	if header.ClassID != amqpcodec.ClassBasic {
@@ -201,7 +201,7 @@ func (f *textFormat) field(dst []byte, field amqpcodec.Field) []byte {
 	dst = append(dst, f.colours.value...)
 	switch field.Kind {
 	case amqpcodec.KindShortString, amqpcodec.KindLongString:
-		dst = f.octets(dst, field.Bytes(), len(field.Bytes()), textMax)
+		dst = f.data(dst, field.Bytes(), len(field.Bytes()), textMax)
 	case amqpcodec.KindTable:
 		if err := field.Table().Validate(); err != nil {
 			dst = f.coloured(dst, f.colours.problem, "<"+err.Error()+">")
@@ -221,20 +221,20 @@ func (f *textFormat) field(dst []byte, field amqpcodec.Field) []byte {
 
 // bytes appends a string of size bytes, of which these are the first, limit of them at most: quoted when it is text,
 // else in hexadecimal.
-func (f *textFormat) octets(dst, octets []byte, size, limit int) []byte {
-	if len(octets) > limit {
-		octets = octets[:limit]
+func (f *textFormat) data(dst, data []byte, size, limit int) []byte {
+	if len(data) > limit {
+		data = data[:limit]
 	}
-	text := octets
-	if len(octets) < size {
-		text = wholeRunes(octets)
+	text := data
+	if len(data) < size {
+		text = wholeRunes(data)
 	}
 	if utf8.Valid(text) {
 		dst = strconv.AppendQuote(dst, string(text))
 	} else {
-		text = octets
+		text = data
 		dst = append(dst, "0x"...)
-		dst = hex.AppendEncode(dst, octets)
+		dst = hex.AppendEncode(dst, data)
 	}
 	if more := size - len(text); more > 0 {
 		dst = fmt.Appendf(dst, "+%d B", more)
@@ -296,12 +296,12 @@ func (f *textFormat) value(dst []byte, value amqpcodec.Value) []byte {
 		number, _ := value.Decimal()
 		return append(dst, number.String()...)
 	case amqpcodec.TagLongString:
-		return f.octets(dst, value.Bytes(), len(value.Bytes()), textMax)
+		return f.data(dst, value.Bytes(), len(value.Bytes()), textMax)
 	case amqpcodec.TagBytes:
-		octets := value.Bytes()
+		data := value.Bytes()
 		dst = append(dst, "0x"...)
-		dst = hex.AppendEncode(dst, octets[:min(len(octets), textMax)])
-		if more := len(octets) - textMax; more > 0 {
+		dst = hex.AppendEncode(dst, data[:min(len(data), textMax)])
+		if more := len(data) - textMax; more > 0 {
 			dst = fmt.Appendf(dst, "+%d B", more)
 		}
 		return dst

@@ -65,7 +65,7 @@ func newTracker(options *Options) *tracker {
 
 // track takes the next record, notes in it how long what it answers has waited, and reports whether it is about what was
 // asked for.
-func (t *tracker) track(r *record, octets []byte) (wanted bool) {
+func (t *tracker) track(r *record, data []byte) (wanted bool) {
 	switch {
 	case r.event == eventClose:
 		for number := range t.connections[r.connection] {
@@ -76,7 +76,7 @@ func (t *tracker) track(r *record, octets []byte) (wanted bool) {
 	case r.event != eventFrame:
 		return true
 	case r.kind == amqpcodec.FrameMethod:
-		return t.method(r, octets) || !t.selects
+		return t.method(r, data) || !t.selects
 	case r.kind == amqpcodec.FrameHeartbeat || !t.selects:
 		return !t.selects
 	}
@@ -131,8 +131,8 @@ func (t *tracker) hold() bool {
 }
 
 // method follows a method, and reports whether it is about what was asked for.
-func (t *tracker) method(r *record, octets []byte) bool {
-	id, err := amqpcodec.ParseMethodID(octets)
+func (t *tracker) method(r *record, data []byte) bool {
+	id, err := amqpcodec.ParseMethodID(data)
 	if err != nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (t *tracker) method(r *record, octets []byte) bool {
 	if c == nil {
 		return false
 	}
-	said := readFields(octets)
+	said := readFields(data)
 	wanted := t.selects && t.matches(c, id, r.from, &said)
 	if answered, ok := t.answer(c, id, r); ok {
 		wanted = wanted || answered.wanted
