@@ -63,9 +63,14 @@ target_folder() {
         python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])'
 }
 
-# with_timeout SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and
-# killed 10 s later.
-with_timeout() { timeout --foreground --kill-after=10 "$@"; }
+# with_timeout [--signal=S] SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and killed
+# 10 s later, with all that it has started: what stays would keep the pipe open that another program reads. At a terminal the
+# rest is left to Ctrl-C, which only the group of processes that the terminal knows hears.
+with_timeout() {
+    local terminal=()
+    { : </dev/tty; } 2>/dev/null && terminal=(--foreground)
+    timeout "${terminal[@]}" --kill-after=10 "$@"
+}
 
 # shorten LOG: what comes in, or its first part when it is long.
 shorten() {
