@@ -64,12 +64,13 @@ target_folder() {
 }
 
 # with_timeout [--signal=S] SECONDS COMMAND...: nothing may hang. The command is told to stop at its time limit and killed
-# 10 s later, with all that it has started: what stays would keep the pipe open that another program reads. At a terminal the
-# rest is left to Ctrl-C, which only the group of processes that the terminal knows hears.
+# 10 s later, with all that it has started: what stays would keep the pipe open that another program reads. It alone is ended
+# where the rest ends with the group of processes that it is in: within another time limit or a part of conformance/run, and
+# at a terminal, by Ctrl-C.
 with_timeout() {
-    local terminal=()
-    { : </dev/tty; } 2>/dev/null && terminal=(--foreground)
-    timeout "${terminal[@]}" --kill-after=10 "$@"
+    local alone=()
+    if [[ -n ${COURSER_GROUP_ENDS:-} ]] || { : </dev/tty; } 2>/dev/null; then alone=(--foreground); fi
+    COURSER_GROUP_ENDS=yes timeout "${alone[@]}" --kill-after=10 "$@"
 }
 
 # shorten LOG: what comes in, or its first part when it is long.

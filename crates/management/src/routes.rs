@@ -218,7 +218,7 @@ fn vhost_is_there(call: &Call, caller: &Caller) -> Result<(), Refusal> {
     if !caller.may_enter(vhost) {
         return Err(Refusal::missing("Not Found"));
     }
-    if call.admin().vhost(vhost).is_some() {
+    if call.admin().has_vhost(vhost) {
         return Ok(());
     }
     match call.method {

@@ -125,6 +125,11 @@ impl Admin {
         self.all_vhosts().iter().map(|vhost| VhostView::of(vhost)).collect()
     }
 
+    /// Whether there is a vhost of this name; at home also if it is in another group.
+    pub fn has_vhost(&self, name: &str) -> bool {
+        self.broker.vhost(name).is_some()
+    }
+
     /// One vhost.
     pub fn vhost(&self, name: &str) -> Option<VhostView> {
         self.broker.vhost(name).map(|vhost| VhostView::of(&vhost))

@@ -50,6 +50,7 @@ impl Vhost {
             )));
         }
         let _gate = self.shard.gate.read();
+        let _write = self.write.lock();
         let key = definition::policy_key(&self.name, kind, &policy.name);
         self.append_definition(&key, &definition::policy_value(policy))?;
         self.restore_policy(restored);

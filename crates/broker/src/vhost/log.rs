@@ -167,6 +167,7 @@ impl Vhost {
 
     /// Has the log forget its policies.
     pub(crate) fn forget_policies(&self) -> Result<(), Fault> {
+        let _write = self.write.lock();
         let mut gone = Gone::default();
         self.policies.read().for_each_kept(&mut |kind, policy| {
             gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));

@@ -75,8 +75,11 @@ pub struct Vhost {
     bindings_max: usize,
     /// What an operator has said of it, if anything.
     settings: Mutex<Option<VhostSettings>>,
+    /// Held while that is changed, until the log has it.
+    settings_change: Mutex<()>,
     connections: AtomicU64,
     stillness: stillness::Stillness,
+    /// Changed by one that holds `write`.
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,
@@ -181,6 +184,7 @@ impl Vhost {
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
             settings: Mutex::new(None),
+            settings_change: Mutex::default(),
             connections: AtomicU64::new(0),
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),

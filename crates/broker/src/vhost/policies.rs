@@ -184,19 +184,20 @@ impl Vhost {
         Arc::clone(&self.policies.read())
     }
 
-    /// Has these policies from now on if it still has those `before`, and `keep` succeeds. Returns whether it had.
+    /// Has these policies from now on if it still has those `before`, and `keep` succeeds. Returns whether it had. The caller
+    /// holds the write lock.
     fn replace_policies(
         &self,
         before: &Arc<Policies>,
         after: &Arc<Policies>,
         keep: impl Fn() -> Result<(), PolicyError>,
     ) -> Result<bool, PolicyError> {
-        let mut policies = self.policies.write();
-        if !Arc::ptr_eq(&policies, before) {
+        if !Arc::ptr_eq(&self.policies.read(), before) {
             return Ok(false);
         }
         keep()?;
-        *policies = Arc::clone(after);
+        // Locked no longer than that: who wants to know the policies does not wait for the log.
+        *self.policies.write() = Arc::clone(after);
         Ok(true)
     }
 
@@ -206,7 +207,7 @@ impl Vhost {
     }
 
     /// Takes a policy back that was there before a restart. Nothing is there yet to follow it but predefined exchanges
-    /// ([`Vhost::follow_restored_policies`]).
+    /// ([`Vhost::follow_restored_policies`]). The caller holds the write lock, or is the only one that knows the vhost.
     pub(crate) fn restore_policy(&self, policy: CompiledPolicy) {
         Arc::make_mut(&mut *self.policies.write()).put(policy);
     }

@@ -97,20 +97,20 @@ impl Vhost {
         others: &[Record<'_>],
         change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        // Locked across the append, so that the log has the changes in their order.
-        let mut settings = self.settings.lock();
-        let mut new = settings.clone().unwrap_or_default();
+        // Across the append, so that the log has the changes in their order. Others read meanwhile what there was before.
+        let _change = self.settings_change.lock();
+        let before = self.settings();
+        let mut new = before.clone().unwrap_or_default();
         change(&mut new)?;
         new.check()?;
-        if settings.as_ref() != Some(&new) {
+        if before.as_ref() != Some(&new) {
             let key = definition::vhost_key(&self.name);
             let value = definition::vhost_value(&new);
             let record = Record::Defined { key: &key, value: &value };
             let records: Vec<_> = [&[record], others].concat();
             home.define(&records).map_err(store_fault)?;
             let tracing = new.tracing;
-            *settings = Some(new);
-            drop(settings);
+            *self.settings.lock() = Some(new);
             self.set_tracing(tracing);
         }
         Ok(())

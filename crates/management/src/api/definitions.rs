@@ -85,7 +85,7 @@ fn import_all(call: &Call) -> Outcome {
 
 fn import_vhost(call: &Call) -> Outcome {
     let vhost = call.text("vhost")?;
-    if call.admin().vhost(vhost).is_none() {
+    if !call.admin().has_vhost(vhost) {
         return Err(Refusal::not_found());
     }
     imported(call, Some(vhost))

@@ -218,7 +218,7 @@ fn because(
     // Whether there is one that the caller neither sees nor may enter, it need not know.
     let knows = |caller: &Caller| caller.is_monitor() || caller.may_enter(vhost);
     let knows_vhosts = call.caller.as_ref().is_some_and(knows);
-    if knows_vhosts && call.admin().vhost(vhost).is_none() {
+    if knows_vhosts && !call.admin().has_vhost(vhost) {
         return Some(format!("vhost {vhost} not found"));
     }
     let mut access = match grant {

@@ -8,6 +8,10 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
+
+/// How long a change is held up at most. Only what waits for a change that is held up, instead of letting it go, takes so long.
+const HELD_MAX: Duration = Duration::from_secs(30);
 
 /// The store.
 pub struct HeldStore {
@@ -49,7 +53,12 @@ impl HeldStore {
         let mut state = self.state.lock();
         state.waiting += 1;
         while state.is_held {
-            self.opened.wait(&mut state);
+            let waited = self.opened.wait_for(&mut state, HELD_MAX);
+            if waited.timed_out() && state.is_held {
+                state.is_held = false;
+                self.opened.notify_all();
+                panic!("no one lets go what is held up: a thread of the runtime waits for it");
+            }
         }
         state.waiting -= 1;
         for record in records {
