@@ -46,7 +46,8 @@ pub(crate) const RESTORED: [(u8, Scope); 16] = [
 ];
 
 /// Definitions of the whole broker that nothing else in it holds, by their keys: where vhosts are that
-/// are not on the home shard, the limits of those that are not open, and which ones are being moved.
+/// are not on the home shard, the limits of those that are not open, and which ones are being moved. Who changes one that the log
+/// has holds the broker's `defined` meanwhile, and this no longer than it takes to look or to change it.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<Definitions>);
 
@@ -126,14 +127,13 @@ impl Broker {
         check: impl FnOnce(&Definitions) -> Result<(), E>,
     ) -> Result<Lsn, E> {
         let home = self.home();
+        // Locked across the append, so that the log has the changes of a key in their order.
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
-        // Locked across the append, so that the log has the changes of a key in their order.
-        let mut kept = self.kept.0.lock();
-        check(&kept)?;
+        check(&self.kept.0.lock())?;
         let record = Record::Defined { key: &key, value };
         let lsn = home.define(&[record])?;
-        kept.insert(key.clone(), value.to_vec());
+        self.kept.insert(key.clone(), value.to_vec());
         defined.add([key], home.store.end());
         Ok(lsn)
     }
@@ -143,13 +143,12 @@ impl Broker {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
-        let mut kept = self.kept.0.lock();
-        if !kept.contains_key(key) {
+        if !self.kept.0.lock().contains_key(key) {
             return Ok(false);
         }
         // Also on a full disk: it makes room.
         home.forget(Gone::of_keys(vec![key.to_vec()]))?;
-        kept.remove(key);
+        self.kept.0.lock().remove(key);
         defined.add([key.to_vec()], home.store.end());
         Ok(true)
     }
@@ -176,11 +175,10 @@ impl Broker {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
-        let mut kept = self.kept.0.lock();
         let (made, value) = definition;
         let record = Record::Defined { key: made, value };
         home.define(&[Record::Forgotten { key }, record])?;
-        kept.remove(key);
+        self.kept.0.lock().remove(key);
         then();
         defined.add([key.to_vec(), made.to_vec()], home.store.end());
         Ok(())

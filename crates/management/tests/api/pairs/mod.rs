@@ -2,6 +2,7 @@
 //! other would have come to.
 
 mod declares;
+mod reads;
 mod store;
 
 use crate::direct::{Asked, Direct};

@@ -23,6 +23,8 @@ pub struct HeldStore {
 #[derive(Default)]
 struct State {
     is_held: bool,
+    /// What was held up for too long.
+    was_let_go: bool,
     waiting: usize,
     defined: BTreeMap<Vec<u8>, Vec<u8>>,
 }
@@ -44,6 +46,11 @@ impl HeldStore {
         self.state.lock().waiting > 0
     }
 
+    /// Whether a change was held up for too long.
+    pub fn was_let_go(&self) -> bool {
+        self.state.lock().was_let_go
+    }
+
     /// The definitions that a restart would find.
     pub fn defined(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         self.state.lock().defined.clone()
@@ -55,7 +62,7 @@ impl HeldStore {
         while state.is_held {
             let waited = self.opened.wait_for(&mut state, HELD_MAX);
             if waited.timed_out() && state.is_held {
-                state.is_held = false;
+                (state.is_held, state.was_let_go) = (false, true);
                 self.opened.notify_all();
                 panic!("no one lets go what is held up: a thread of the runtime waits for it");
             }
