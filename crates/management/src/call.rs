@@ -175,9 +175,8 @@ impl Call {
     pub fn vhosts(&self) -> Result<Vec<String>, Refusal> {
         let caller = self.caller()?;
         if let Some(vhost) = self.vhost()? {
-            let is_there = self.admin().has_vhost(vhost)
-                && self.is_here(vhost)
-                && caller.may_enter(vhost);
+            let is_there =
+                self.admin().has_vhost(vhost) && self.is_here(vhost) && caller.may_enter(vhost);
             return Ok(is_there.then(|| vhost.to_owned()).into_iter().collect());
         }
         let all = self.admin().vhosts().into_iter().map(|vhost| vhost.name);

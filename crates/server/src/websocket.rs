@@ -8,6 +8,7 @@
 mod frames;
 mod pieces;
 mod pings;
+mod protocol;
 
 use crate::cluster::{Front, Newcomer};
 use crate::driver::{self, ClientStream, OfHttp, Shared};
@@ -16,10 +17,10 @@ use crate::places::{Admission, Place};
 use bytes::{Buf, Bytes, BytesMut};
 use courser_management::{ServeWebSocket, Upgraded, WebSocketEnds};
 use frames::whole_frames;
-use futures_util::{Sink, Stream};
 pub(crate) use pieces::FrameHeads;
 use pieces::{InPieces, PIECE_BYTES, Refused};
 use pings::Pings;
+use protocol::Protocol;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -27,9 +28,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tungstenite::{Error, Message};
 
 /// How long nothing may be heard before a ping is sent, and from that to the end.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -76,7 +77,7 @@ async fn run(
 ) {
     let name = format!("{} -> {}", ends.peer, ends.local);
     let stream = OfHttp::new(upgraded, ends.tls.clone());
-    let socket = WebSocket::new(stream, shared.connection.frame_max).await;
+    let socket = WebSocket::new(stream, shared.connection.frame_max);
     let by_foreign_name = ends.by_foreign_name;
     let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
@@ -88,7 +89,7 @@ async fn run(
 
 /// A WebSocket as a stream of bytes.
 pub(crate) struct WebSocket<S> {
-    socket: tokio_tungstenite::WebSocketStream<InPieces<S>>,
+    protocol: Protocol<S>,
     /// What is left of the last piece of a message.
     received: Bytes,
     /// What is to be sent: whole frames, and the beginning of one.
@@ -103,8 +104,7 @@ pub(crate) struct WebSocket<S> {
 
 impl<S: ClientStream> WebSocket<S> {
     /// The broker's end of a socket whose handshake is done, for frames of `frame_max` bytes.
-    pub async fn new(stream: S, frame_max: u32) -> Self {
-        let stream = InPieces::new(stream);
+    pub fn new(stream: S, frame_max: u32) -> Self {
         let sent_max = MESSAGE_BYTES + frame_max as usize + PONGS_BYTES;
         let config = WebSocketConfig::default()
             .read_buffer_size(PIECE_BYTES)
@@ -112,11 +112,8 @@ impl<S: ClientStream> WebSocket<S> {
             .max_write_buffer_size(sent_max)
             .max_message_size(Some(PIECE_BYTES))
             .max_frame_size(Some(PIECE_BYTES));
-        let server = Role::Server;
-        let socket =
-            tokio_tungstenite::WebSocketStream::from_raw_socket(stream, server, Some(config)).await;
         WebSocket {
-            socket,
+            protocol: Protocol::new(InPieces::new(stream), config),
             received: Bytes::new(),
             sending: BytesMut::new(),
             message_bytes: 0,
@@ -129,19 +126,26 @@ impl<S: ClientStream> WebSocket<S> {
     /// Bytes that have gone on. A message is taken in parts, of which TLS keeps some. It grows when one of the two takes
     /// something.
     pub fn taken(&self) -> u64 {
-        let below = self.socket.get_ref();
+        let below = self.protocol.stream();
         below.taken + below.stream.passed_on()
     }
 
     /// Bytes that wait here, in the socket, and below, while that takes nothing.
     pub fn unsent_bytes(&self) -> usize {
-        self.sending.capacity() + self.message_bytes + self.socket.get_ref().stream.keeps()
+        self.sending.capacity() + self.message_bytes + self.protocol.stream().stream.keeps()
+    }
+
+    /// Gives back what an idle connection need not keep.
+    pub fn release_memory(&mut self, cx: &mut Context<'_>) {
+        if self.protocol.release_memory(cx) && self.sending.is_empty() {
+            (self.sending, self.message_bytes) = (BytesMut::new(), 0);
+        }
     }
 
     /// Waits for a piece of a message with bytes in it. Returns false at the end.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.received.is_empty() {
-            let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+            let message = match ready!(self.protocol.poll_message(cx)) {
                 None => return Poll::Ready(Ok(false)),
                 Some(Ok(message)) => message,
                 Some(Err(error)) => return Poll::Ready(Err(self.failed(error))),
@@ -185,9 +189,9 @@ impl<S: ClientStream> WebSocket<S> {
             if let Poll::Ready(ready) = self.poll_room(cx) {
                 ready?;
                 let ping = Message::Ping(Bytes::new());
-                Pin::new(&mut self.socket).start_send(ping).map_err(into_io)?;
+                self.protocol.send(ping, cx).map_err(into_io)?;
                 self.pings.sent();
-                let _ = Pin::new(&mut self.socket).poll_flush(cx).map_err(into_io)?;
+                let _ = self.protocol.poll_flush(cx).map_err(into_io)?;
             }
         }
         Ok(())
@@ -195,22 +199,21 @@ impl<S: ClientStream> WebSocket<S> {
 
     /// Waits until the socket has taken all that was handed to it.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let room = Pin::new(&mut self.socket).poll_ready(cx);
+        let room = self.protocol.poll_room(cx);
         let taken = self.taken();
         self.pings.note_room(room.is_ready(), taken);
         room.map_err(into_io)
     }
 
     /// Hands the frames that are complete to the socket.
-    fn send_frames(&mut self) -> io::Result<()> {
+    fn send_frames(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let whole = whole_frames(&self.sending);
         if whole == 0 {
             return Ok(());
         }
         let frames = self.sending.split_to(whole).freeze();
         self.message_bytes = whole;
-        let message = Message::Binary(frames);
-        Pin::new(&mut self.socket).start_send(message).map_err(into_io)
+        self.protocol.send(Message::Binary(frames), cx).map_err(into_io)
     }
 }
 
@@ -270,7 +273,7 @@ impl<S: ClientStream> AsyncWrite for WebSocket<S> {
             self.sending.extend_from_slice(&buf[..taken]);
             count += taken;
         }
-        self.send_frames()?;
+        self.send_frames(cx)?;
         Poll::Ready(Ok(count))
     }
 
@@ -281,7 +284,7 @@ impl<S: ClientStream> AsyncWrite for WebSocket<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // Also while nothing is read of who is held back: a ping to who is gone makes its system say so.
         self.poll_ping(cx)?;
-        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        let flushed = self.protocol.poll_flush(cx);
         let taken = self.taken();
         self.pings.note_room(flushed.is_ready(), taken);
         flushed.map_err(into_io)
@@ -289,16 +292,15 @@ impl<S: ClientStream> AsyncWrite for WebSocket<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_close_sent {
-            ready!(Pin::new(&mut self.socket).poll_ready(cx)).map_err(into_io)?;
+            ready!(self.protocol.poll_room(cx)).map_err(into_io)?;
             let (code, reason) = self.wrong.unwrap_or((CloseCode::Normal, ""));
             let frame = CloseFrame { code, reason: reason.into() };
-            let close = Message::Close(Some(frame));
-            Pin::new(&mut self.socket).start_send(close).map_err(into_io)?;
+            self.protocol.send(Message::Close(Some(frame)), cx).map_err(into_io)?;
             self.is_close_sent = true;
         }
-        ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(into_io)?;
+        ready!(self.protocol.poll_flush(cx)).map_err(into_io)?;
         // The other end says that it closes, too; what it says before is not read any more.
-        while let Some(Ok(_)) = ready!(Pin::new(&mut self.socket).poll_next(cx)) {}
+        while let Some(Ok(_)) = ready!(self.protocol.poll_message(cx)) {}
         Poll::Ready(Ok(()))
     }
 }

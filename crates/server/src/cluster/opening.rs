@@ -5,7 +5,7 @@
 
 use crate::websocket::FrameHeads;
 use courser_codec::connection;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::OpCode;
+use tungstenite::protocol::frame::coding::OpCode;
 
 /// Bytes of a frame of AMQP around its payload: kind, channel and size, and the end.
 const FRAME_HEADER_BYTES: usize = 7;

@@ -100,6 +100,10 @@ impl ClientStream for Replayed {
     fn throw_away_unsent(&self) {
         self.stream.throw_away_unsent();
     }
+
+    fn release_memory(&mut self, cx: &mut Context<'_>) {
+        self.stream.release_memory(cx);
+    }
 }
 
 impl AsyncRead for Replayed {

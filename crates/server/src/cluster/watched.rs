@@ -229,6 +229,12 @@ impl<W: Send + 'static> ClientStream for Watched<W> {
             stream.throw_away_unsent();
         }
     }
+
+    fn release_memory(&mut self, cx: &mut Context<'_>) {
+        if let Some(stream) = &mut self.stream {
+            stream.release_memory(cx);
+        }
+    }
 }
 
 impl<W: Send> AsyncRead for Watched<W> {

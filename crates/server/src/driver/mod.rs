@@ -370,7 +370,7 @@ impl<S: ClientStream> Driver<S> {
         self.timer_at = None;
         let now = clock::now();
         if self.release_at.is_some_and(|at| now >= at) {
-            self.release_buffers();
+            self.release_buffers(cx);
         }
         if self.hang_up_at.is_some_and(|at| now >= at) {
             self.hang_up_at = Some(now + HANG_UP_INTERVAL);

@@ -50,6 +50,9 @@ pub(crate) trait ClientStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
+
+    /// Gives back the memory that an idle connection need not keep.
+    fn release_memory(&mut self, _cx: &mut Context<'_>) {}
 }
 
 impl ClientStream for TcpStream {
@@ -135,6 +138,10 @@ impl ClientStream for Box<dyn ClientStream> {
     fn descriptor(&self) -> Option<RawFd> {
         (**self).descriptor()
     }
+
+    fn release_memory(&mut self, cx: &mut Context<'_>) {
+        (**self).release_memory(cx);
+    }
 }
 
 impl<S: ClientStream> ClientStream for WebSocket<S> {
@@ -144,6 +151,10 @@ impl<S: ClientStream> ClientStream for WebSocket<S> {
 
     fn keeps(&self) -> usize {
         self.unsent_bytes()
+    }
+
+    fn release_memory(&mut self, cx: &mut Context<'_>) {
+        WebSocket::release_memory(self, cx);
     }
 }
 

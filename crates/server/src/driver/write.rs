@@ -66,8 +66,9 @@ impl<S: ClientStream> Driver<S> {
     }
 
     /// An idle connection gives its buffers back.
-    pub(super) fn release_buffers(&mut self) {
+    pub(super) fn release_buffers(&mut self, cx: &mut Context<'_>) {
         self.release_at = None;
+        self.stream.release_memory(cx);
         if self.carry.is_empty() {
             self.carry = Vec::new();
             self.count_incomplete(clock::now());

@@ -215,7 +215,7 @@ impl World {
                         serve_elsewhere(Box::new(socket), client, home, away, deciding).await;
                     }
                     (true, is_redirected) => {
-                        let socket = WebSocket::new(socket, frame_max).await;
+                        let socket = WebSocket::new(socket, frame_max);
                         if is_redirected {
                             serve_elsewhere(Box::new(socket), client, home, away, deciding).await;
                         } else {

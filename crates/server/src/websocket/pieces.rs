@@ -10,8 +10,8 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// Bytes of the longest piece.
 pub(super) const PIECE_BYTES: usize = 8 * 1024;
@@ -58,6 +58,13 @@ impl<S> InPieces<S> {
     pub fn new(stream: S) -> Self {
         let (cutter, ready) = (Cutter::default(), BytesMut::new());
         InPieces { stream, taken: 0, cutter, ready, refused: None }
+    }
+
+    /// Whether who reads it has all of each piece that was begun.
+    pub fn is_between_pieces(&self) -> bool {
+        // Only a frame of the protocol's own goes on as it comes.
+        let is_whole = self.cutter.frame.as_ref().is_none_or(|frame| frame.piece.is_some());
+        self.ready.is_empty() && is_whole
     }
 }
 
@@ -198,7 +205,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InPieces<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio_tungstenite::tungstenite::protocol::frame::FrameSocket;
+    use tungstenite::protocol::frame::FrameSocket;
 
     const MASK: [u8; 4] = [1, 20, 3, 40];
 

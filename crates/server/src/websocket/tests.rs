@@ -13,7 +13,7 @@ const FRAME_MAX: u32 = 4096;
 /// A broker's end that pings this often, and its client's end, at which nothing is answered.
 async fn pair() -> (WebSocket<DuplexStream>, DuplexStream) {
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let mut socket = WebSocket::new(ours, FRAME_MAX).await;
+    let mut socket = WebSocket::new(ours, FRAME_MAX);
     socket.pings = Pings::new(INTERVAL);
     (socket, theirs)
 }
@@ -55,7 +55,7 @@ async fn it_is_not_written_to_by_the_log_thread_though_the_socket_below_may_be()
     let (below, _client) = duplex(PIPE_BYTES);
     let below = Keeping { stream: below, passed_on: Arc::default() };
     assert!(below.is_written_anywhere());
-    assert!(!WebSocket::new(below, FRAME_MAX).await.is_written_anywhere());
+    assert!(!WebSocket::new(below, FRAME_MAX).is_written_anywhere());
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn what_waits_in_a_socket_is_known() {
     }
     let kept = taken - PIPE_BYTES;
     assert!(kept > 0);
-    let below = socket.socket.get_ref().stream.keeps();
+    let below = socket.protocol.stream().stream.keeps();
     assert!((kept..kept + 10 * frame.len()).contains(&(socket.keeps() - below)));
 }
 
@@ -153,7 +153,7 @@ async fn what_the_stream_below_passes_on_of_what_it_keeps_is_known() {
     let (stream, _client) = duplex(PIPE_BYTES);
     let passed_on = Arc::<AtomicU64>::default();
     let below = Keeping { stream, passed_on: Arc::clone(&passed_on) };
-    let socket = WebSocket::new(below, FRAME_MAX).await;
+    let socket = WebSocket::new(below, FRAME_MAX);
     let before = socket.passed_on();
     passed_on.store(100, Ordering::Relaxed);
     assert_eq!(socket.passed_on(), before + 100);
@@ -252,4 +252,53 @@ async fn a_client_that_sends_pings_and_reads_nothing_is_answered_some_of_them() 
     }
     let most = MESSAGE_BYTES + FRAME_MAX as usize + PONGS_BYTES + 2 * PIPE_BYTES;
     assert!(bytes > PONGS_BYTES && bytes < most, "{bytes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_can_be_given_back_between_any_two_bytes() {
+    let (mut socket, mut client) = pair().await;
+    let data = |first: u8, payload: &[u8]| {
+        [&[first, 0x80 | payload.len() as u8, 0, 0, 0, 0], payload].concat()
+    };
+    // A message with a ping in its middle, one in one frame, and an answer.
+    let said =
+        [(0x02, "AMQP"), (0x89, "hi"), (0x80, "0091"), (0x82, "more"), (0x8a, ""), (0x89, "")];
+    let said = said.map(|(first, payload)| data(first, payload.as_bytes())).concat();
+    let (mut received, mut given_back) = (Vec::new(), 0);
+    for byte in said {
+        client.write_all(&[byte]).await.expect("room");
+        let mut room = [0; 16];
+        let mut read = ReadBuf::new(&mut room);
+        let _ = Pin::new(&mut socket).poll_read(&mut context(), &mut read);
+        received.extend_from_slice(read.filled());
+        given_back += usize::from(socket.protocol.release_memory(&mut context()));
+    }
+    assert_eq!(String::from_utf8_lossy(&received), "AMQP0091more");
+    assert!(given_back > 10, "{given_back}");
+    let mut answers = [0; 6];
+    client.read_exact(&mut answers).await.expect("both");
+    assert_eq!(answers, [0x8a, 2, b'h', b'i', 0x8a, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_client_is_not_given_back() {
+    let (mut socket, mut client) = pair().await;
+    let (frame, mut sent) = (frame(), 0);
+    while Pin::new(&mut socket).poll_write(&mut context(), &frame).is_ready() {
+        sent += 1;
+        socket.release_memory(&mut context());
+    }
+    assert!(sent > 1 && !socket.protocol.release_memory(&mut context()));
+    for _ in 0..sent {
+        let mut message = [0; 1004];
+        let reading = client.read_exact(&mut message);
+        let flushing = std::future::poll_fn(|cx| Pin::new(&mut socket).poll_flush(cx));
+        let (read, flushed) = tokio::join!(reading, flushing);
+        flushed.expect("it is taken");
+        read.expect("all of it");
+        assert_eq!(message[..4], [0x82, 126, 3, 0xe8]);
+        assert_eq!(message[4..], frame);
+    }
+    socket.release_memory(&mut context());
+    assert_eq!(socket.keeps(), socket.protocol.stream().stream.keeps());
 }

@@ -129,7 +129,7 @@ async fn goes_wrong(server: &Server, way: Way, call: Call, fault: Fault, nth: us
             }
             Way::WebSocket => {
                 let frame_max = server.serving().0.connection.frame_max;
-                spawn_serve(server, WebSocket::new(faulty, frame_max).await);
+                spawn_serve(server, WebSocket::new(faulty, frame_max));
                 session(ClientWebSocket::new(theirs).await, &mut known).await
             }
             Way::ToFollower => {
