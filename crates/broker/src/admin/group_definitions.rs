@@ -5,40 +5,32 @@
 //! is gone are closed, and a vhost that is gone takes its queues along. Each change is in its log, the version last: after a crash
 //! in between the next one to be adopted repairs it.
 
+mod wanted;
+
 use super::Admin;
 use crate::accounts::AccountsError;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::GroupDefinitions;
-use crate::persistence::definition::{self, Definition};
+use crate::persistence::definition;
 use crate::persistence::definition_changes::Changes;
 use crate::vhost::{Vhost, VhostSettings};
 use courser_auth::{Directory, Record};
 use courser_store::Lsn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use wanted::Wanted;
 
 /// The stay of a vhost that the group has kept in a recovery, and home does not know. No log ends there.
 const UNKNOWN_AT_HOME: u64 = u64::MAX;
 /// Accounts that are written to the log together.
 const ACCOUNTS_AT_ONCE: usize = 256;
 
-/// The definitions of a group, read.
-#[derive(Default)]
-struct Wanted {
-    /// What they are about; without that, about everything.
-    changes: Option<Changes>,
-    vhosts: BTreeMap<String, VhostSettings>,
-    globals: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// By their keys, as they are kept.
-    accounts: BTreeMap<Vec<u8>, Record>,
-}
-
 impl Admin {
     /// Where the log ended behind the last change of users, permissions, global parameters and what is
-    /// said of vhosts. It never goes back.
+    /// said of vhosts. It never goes back. Nothing is waited for: threads ask that serve clients.
     pub fn definitions_version(&self) -> Lsn {
-        self.broker.defined.lock().version()
+        Lsn(self.broker.definitions_version.load(Acquire))
     }
 
     /// What a group other than 0 has to have of these, as they are now: what may have changed since version `have`, where that
@@ -130,6 +122,19 @@ impl Admin {
     /// When they are older than that, or what has changed since a version that this group does not have, or another group's, or
     /// malformed, or can't be kept; part of it may have been done in the last case.
     pub fn adopt_definitions(&self, definitions: GroupDefinitions) -> Result<bool, Fault> {
+        let mut arrived = Vec::new();
+        let adopted = self.adopt_alone(definitions, &mut arrived);
+        // That takes long where there are many policies. What home takes away next does not wait for it, and it is done also where
+        // the rest has failed.
+        arrived.iter().try_for_each(|vhost| self.broker.follow_configuration(vhost))?;
+        adopted
+    }
+
+    fn adopt_alone(
+        &self,
+        definitions: GroupDefinitions,
+        arrived: &mut Vec<Arc<Vhost>>,
+    ) -> Result<bool, Fault> {
         let own = self.broker.group();
         if own == 0 || definitions.group != own {
             return Err(Fault::precondition_failed(format_args!(
@@ -165,7 +170,9 @@ impl Admin {
         // Who may enter a vhost is known before it is served: a client that comes at once would be refused else.
         self.adopt_accounts(&wanted)?;
         self.change_in_parts(restrictions)?;
-        self.adopt_vhosts(wanted.vhosts)?;
+        for (name, settings) in wanted.vhosts {
+            self.adopt_vhost(&name, settings, arrived)?;
+        }
         let mut value = version.0.to_le_bytes().to_vec();
         if recoveries > 0 {
             value.extend_from_slice(&recoveries.to_le_bytes());
@@ -199,41 +206,42 @@ impl Admin {
         Ok(())
     }
 
-    fn adopt_vhosts(&self, wanted: BTreeMap<String, VhostSettings>) -> Result<(), Fault> {
-        for (name, settings) in wanted {
-            let there = self.broker.vhost(&name);
-            let is_served = there.as_ref().is_some_and(|vhost| self.broker.serves(vhost));
-            let vhost = self.adopt_vhost(&name, there, settings)?;
-            if !is_served {
-                self.broker.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
-            }
-        }
-        Ok(())
-    }
-
+    /// One that has arrived is let in, and left to the caller.
     fn adopt_vhost(
         &self,
         name: &str,
-        there: Option<Arc<Vhost>>,
         settings: VhostSettings,
-    ) -> Result<Arc<Vhost>, Fault> {
+        arrived: &mut Vec<Arc<Vhost>>,
+    ) -> Result<(), Fault> {
+        let there = self.broker.vhost(name);
         if there.is_none() && self.arrivals().iter().any(|one| one.name == name) {
             if settings.has_moved {
-                return self.broker.accept_arrival(name, None, Some(settings));
+                arrived.push(self.broker.let_arrival_in(name, None, Some(settings))?);
+                return Ok(());
             }
             // What was on its way here was another vhost of this name.
             self.broker.forget_arrival(name, |_| true)?;
             self.broker.check_alarms();
         }
-        let Some(vhost) = there else {
-            let _write = self.broker.shards_write.lock();
-            return self.broker.make_vhost(name, settings, None);
+        let is_served = there.as_ref().is_some_and(|vhost| self.broker.serves(vhost));
+        let vhost = match there {
+            Some(vhost) => {
+                self.broker.change_settings(&vhost, |now, _| {
+                    *now = settings;
+                    Ok(())
+                })?;
+                vhost
+            }
+            None => {
+                let _write = self.broker.shards_write.lock();
+                self.broker.make_vhost(name, settings, None)?
+            }
         };
-        self.broker.change_settings(&vhost, |now, _| {
-            *now = settings;
-            Ok(())
-        })?;
-        Ok(vhost)
+        match is_served {
+            true => Ok(()),
+            // There is hardly anything in it.
+            false => self.broker.configure_vhost(&vhost).map_err(Fault::precondition_failed),
+        }
     }
 
     fn adopt_globals(&self, wanted: &Wanted) -> Result<(), Fault> {
@@ -302,39 +310,6 @@ impl Admin {
             })?;
         }
         Ok(())
-    }
-}
-
-impl Wanted {
-    /// Reads definitions, before anything of them is done.
-    fn read(definitions: GroupDefinitions) -> Result<Self, Fault> {
-        let group = definitions.group;
-        let mut wanted = Wanted { changes: definitions.changes, ..Wanted::default() };
-        for (key, value) in definitions.records {
-            let malformed = || {
-                Fault::internal_error(format_args!(
-                    "the definition '{}' of group 0 can't be read",
-                    key.escape_ascii()
-                ))
-            };
-            match key.first() {
-                Some(&definition::GLOBAL_PARAMETER) => {
-                    wanted.globals.insert(key, value);
-                }
-                Some(&definition::VHOST) => match definition::parse(&key, &value) {
-                    Some(Definition::Vhost { vhost, settings }) if settings.group == group => {
-                        wanted.vhosts.insert(vhost, settings);
-                    }
-                    _ => return Err(malformed()),
-                },
-                _ if Record::owns(&key) => {
-                    let record = Record::decode(&key, &value).map_err(|_| malformed())?;
-                    wanted.accounts.insert(key, record);
-                }
-                _ => return Err(malformed()),
-            }
-        }
-        Ok(wanted)
     }
 }
 

@@ -43,12 +43,14 @@ pub struct Broker {
     /// Held while users, permissions, global parameters or what is said of vhosts change, from the append
     /// to the effect. Which of them groups have to hear of.
     pub(crate) defined: Mutex<DefinitionChanges>,
+    /// Where the log ended behind the last change of these.
+    pub(crate) definitions_version: Arc<AtomicU64>,
     /// Held while what is defined in group 0 is adopted.
     pub(crate) adopting: Mutex<()>,
     /// How often the cluster was recovered from one member's copies.
     pub(crate) recoveries: AtomicU32,
     /// The policies that the configuration has for vhosts.
-    pub(crate) configured: Mutex<Configured>,
+    pub(crate) configured: Mutex<Arc<Configured>>,
     /// What is defined for the whole broker.
     pub(crate) kept: Kept,
     pub(crate) limits: Limits,
@@ -123,11 +125,13 @@ impl Broker {
         let timers = Timers::default();
         let memory = Memory::new(&limits);
         let home = Shard::new(ShardId::HOME, store, &timers, &memory, &limits);
+        let definitions_version = Arc::<AtomicU64>::default();
         let broker = Arc::new_cyclic(|me| Broker {
             shards: ArcSwap::from_pointee(vec![home]),
             shards_write: Mutex::new(()),
             group,
-            defined: Mutex::default(),
+            defined: Mutex::new(DefinitionChanges::of(&definitions_version)),
+            definitions_version,
             adopting: Mutex::default(),
             recoveries: AtomicU32::default(),
             configured: Mutex::default(),

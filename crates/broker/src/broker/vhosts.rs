@@ -55,7 +55,7 @@ impl Broker {
         change(&mut new);
         new.stay = stay_in(new.group, self.home().store.end());
         let vhost = self.make_vhost(name, new, founder)?;
-        // May wait until all other vhosts follow a changed configuration.
+        // Its names are matched with all patterns.
         drop(write);
         self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
         Ok((vhost, true))

@@ -7,6 +7,8 @@ use crate::persistence::definition;
 use courser_auth::{Record, record};
 use courser_store::Lsn;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Changed definitions that are remembered.
 const CHANGED_MAX: usize = 4096;
@@ -14,8 +16,8 @@ const CHANGED_MAX: usize = 4096;
 /// How far the definitions have come that groups adopt.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionChanges {
-    /// Where the log ended behind the last change.
-    version: Lsn,
+    /// Where the log ended behind the last change. Others read it with nothing locked.
+    version: Arc<AtomicU64>,
     /// What has changed up to here is not in `changed`.
     since: Lsn,
     /// Where the log ended behind the last change of each, by their keys.
@@ -23,14 +25,21 @@ pub(crate) struct DefinitionChanges {
 }
 
 impl DefinitionChanges {
+    /// Without a change, whose version is kept here.
+    pub fn of(version: &Arc<AtomicU64>) -> Self {
+        DefinitionChanges { version: Arc::clone(version), ..DefinitionChanges::default() }
+    }
+
     /// Where the log ended behind the last change.
     pub fn version(&self) -> Lsn {
-        self.version
+        Lsn(self.version.load(Ordering::Acquire))
     }
 
     /// Any of them may have changed before this end of the log.
     pub fn restart(&mut self, end: Lsn) {
-        *self = DefinitionChanges { version: end, since: end, changed: BTreeMap::new() };
+        self.version.store(end.0, Ordering::Release);
+        self.since = end;
+        self.changed.clear();
     }
 
     /// Definitions with these keys were made, changed or forgotten, and the log ends here now. Those that no group adopts are
@@ -38,7 +47,7 @@ impl DefinitionChanges {
     pub fn add(&mut self, keys: impl IntoIterator<Item = Vec<u8>>, end: Lsn) {
         for key in keys.into_iter().filter(|key| is_adopted(key)) {
             self.changed.insert(key, end);
-            self.version = end;
+            self.version.store(end.0, Ordering::Release);
         }
         if self.changed.len() > CHANGED_MAX {
             self.forget_older_half();

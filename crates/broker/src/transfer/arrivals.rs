@@ -117,9 +117,21 @@ impl Broker {
         name: &str,
         known: Option<&Arc<Vhost>>,
         settings: Option<VhostSettings>,
+    ) -> Result<(), Fault> {
+        let vhost = self.let_arrival_in(name, known, settings)?;
+        self.follow_configuration(&vhost)
+    }
+
+    /// The same, but it does not follow the policies of the configuration yet ([`Broker::follow_configuration`]), which takes long
+    /// where there are many.
+    pub(crate) fn let_arrival_in(
+        &self,
+        name: &str,
+        known: Option<&Arc<Vhost>>,
+        settings: Option<VhostSettings>,
     ) -> Result<Arc<Vhost>, Fault> {
         // A deletion begins before this, or finds the new one.
-        let write = self.shards_write.lock();
+        let _write = self.shards_write.lock();
         let now = self.vhost(name);
         if now.as_ref().map(Arc::as_ptr) != known.map(Arc::as_ptr) {
             return Err(another_one(name));
@@ -141,11 +153,14 @@ impl Broker {
         accepted.map_err(store_fault)?;
         vhost.start(vhost.mover());
         vhost.admit_what_has_come();
-        // To follow policies takes long where there are many.
-        drop(write);
-        self.configure_vhost(&vhost).map_err(Fault::precondition_failed)?;
-        self.timers.let_go();
         Ok(vhost)
+    }
+
+    /// Has a vhost that has been let in follow the policies of the configuration, and its timers go on.
+    pub(crate) fn follow_configuration(&self, vhost: &Vhost) -> Result<(), Fault> {
+        self.configure_vhost(vhost).map_err(Fault::precondition_failed)?;
+        self.timers.let_go();
+        Ok(())
     }
 
     /// Throws away what has come of a vhost, if that is meant. Returns whether there was anything. After an error it can't be

@@ -116,21 +116,19 @@ impl Broker {
             policy.check(kind)?;
             by_vhost.entry(vhost).or_default().push((kind, policy));
         }
-        // Locked to the end: a vhost that comes meanwhile is among the following, or waits.
-        let mut configured = self.configured.lock();
-        *configured = by_vhost;
-        self.vhosts().iter().try_for_each(|vhost| self.configure(vhost, &configured))
+        *self.configured.lock() = Arc::new(by_vhost);
+        // A vhost that comes meanwhile is among these, or finds what has just been said.
+        self.vhosts().iter().try_for_each(|vhost| self.configure_vhost(vhost))
     }
 
-    /// Gives a vhost that is served here from now on the policies of the configuration.
+    /// Gives a vhost that is served here from now on, or not any more, the policies of the configuration.
     pub(crate) fn configure_vhost(&self, vhost: &Vhost) -> Result<(), PolicyError> {
-        self.configure(vhost, &self.configured.lock())
-    }
-
-    fn configure(&self, vhost: &Vhost, configured: &Configured) -> Result<(), PolicyError> {
-        let of_vhost = configured.get(&vhost.name).filter(|_| self.serves(vhost));
-        let of_vhost = of_vhost.map_or(&[][..], Vec::as_slice);
-        let change = |policies: &mut Policies| policies.configure(of_vhost);
+        let change = |policies: &mut Policies| {
+            // Looked up when it is this change's turn: what the last one finds is not older than what one before it has found.
+            let configured = Arc::clone(&self.configured.lock());
+            let of_vhost = configured.get(&vhost.name).filter(|_| self.serves(vhost));
+            policies.configure(of_vhost.map_or(&[][..], Vec::as_slice))
+        };
         self.change_policies(vhost, Bound::None, change, || Ok(()))
     }
 
