@@ -33,7 +33,7 @@ use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::keyed::KeyedMap;
 use crate::memory::{Charge, Use, named_bytes};
-use crate::policy::{CompiledPolicy, ExchangePolicy, Took};
+use crate::policy::{CompiledPolicy, Counting, ExchangePolicy, Takes};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
 use crate::work;
@@ -43,7 +43,7 @@ use courser_codec::ShortString;
 use delay::Delay;
 use history::History;
 use index::Index;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -75,7 +75,8 @@ pub struct Exchange {
     /// What it was declared with.
     pub settings: ExchangeSettings,
     policy: ArcSwapOption<CompiledPolicy>,
-    policy_took: Mutex<Took>,
+    /// What it takes to match it with policies.
+    pub(crate) matched: Counting,
     alternate: ArcSwapOption<ShortString>,
     retention: Retention,
     deduplication: Option<Arc<Deduplication>>,
@@ -204,7 +205,7 @@ impl Exchange {
             },
             settings,
             policy: ArcSwapOption::empty(),
-            policy_took: Mutex::default(),
+            matched: Counting::begin(Takes::default()),
             alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
@@ -227,14 +228,7 @@ impl Exchange {
         });
         self.alternate.store(declared.or(given).map(Arc::new));
         self.policy.store(policy);
-        let mut counting = self.policy_took.lock();
-        *counting = Took::default();
-        *counting = took.counted();
-    }
-
-    /// It is gone: no start matches it with policies any more.
-    pub(crate) fn is_matched_no_more(&self) {
-        *self.policy_took.lock() = Took::default();
+        self.matched.follow(took);
     }
 
     /// The policy that counts for it.

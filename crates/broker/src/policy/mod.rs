@@ -13,7 +13,7 @@ mod keys;
 mod of_vhost;
 mod pattern;
 
-pub(crate) use found::{ExchangePolicy, QueuePolicies, Took};
+pub(crate) use found::{Counting, ExchangePolicy, QueuePolicies, Takes, Took};
 pub use keys::{is_rabbitmq_only, policy_keys};
 pub(crate) use of_vhost::{CompiledPolicy, Policies};
 

@@ -1,7 +1,7 @@
 //! The policies of a vhost, in the order in which they are looked at.
 
 use super::pattern::NamePattern;
-use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, Took, invalid};
+use super::{ApplyTo, Policy, PolicyError, PolicyKind, QueuePolicies, Takes, invalid};
 use crate::arguments::{ALTERNATE_EXCHANGE, QueueType};
 use courser_auth::PATTERN_COMPILED_BYTES_MAX;
 use courser_codec::ShortString;
@@ -226,7 +226,7 @@ impl Policies {
         QueuePolicies {
             user: self.best(PolicyKind::User, name, takes),
             operator: self.best(PolicyKind::Operator, name, takes),
-            took: Took::default(),
+            took: Takes::default(),
         }
     }
 

@@ -4,7 +4,6 @@ use super::ready::Ready;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
-use crate::policy::Took;
 use crate::timers::TimerKind;
 use courser_store::{Location, Position};
 use std::sync::atomic::Ordering;
@@ -71,7 +70,7 @@ impl Queue {
         // What keeps it from now on is deliveries that wait for an acknowledgement, and routes that are remembered.
         state.charge.count_as(Use::Sessions);
         // No start finds it again.
-        state.policies.took = Took::default();
+        self.matched.end();
         state.return_passed_over();
         self.end_lease(&mut state);
         self.end_expiry(&mut state);

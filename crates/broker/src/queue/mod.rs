@@ -74,7 +74,7 @@ use crate::exchange::Sources;
 use crate::fault::{Fault, store_fault};
 use crate::kept_reader::KeptReader;
 use crate::memory::{Charge, Memory, Use, named_bytes};
-use crate::policy::QueuePolicies;
+use crate::policy::{Counting, QueuePolicies};
 use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
 use crate::stream::Stream;
@@ -140,6 +140,8 @@ pub struct Queue {
     is_quorum: bool,
     /// Its type, as messages are counted by it.
     counted_as: u8,
+    /// What it takes to match it with policies.
+    pub(crate) matched: Counting,
     state: Mutex<State>,
     /// Held while its dead letters are posted. Locked before any queue's state.
     posting: Mutex<()>,
@@ -237,7 +239,7 @@ impl Queue {
         id: u64,
         name: ShortString,
         settings: QueueSettings,
-        policies: QueuePolicies,
+        mut policies: QueuePolicies,
         home: Home<'_>,
     ) -> Arc<Self> {
         let Home { namespace, vhost_counts, timers, memory, is_copied } = home;
@@ -258,12 +260,13 @@ impl Queue {
         };
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0), is_copied);
-        let dying = Dying::new(memory.charge(Use::Places, 0));
-        let delayed = Delayed::new(memory.charge(Use::Retries, 0));
-        let is_direct_reply = is_reply_name(name.as_bytes());
         let queue = Arc::new_cyclic(|me| Queue {
             made_ms: timers.now_ms(),
             id,
+            counted_as: match is_reply_name(name.as_bytes()) {
+                true => counts::VOLATILE,
+                false => counts::place_of(queue_type),
+            },
             name,
             settings,
             sources: Sources::default(),
@@ -275,21 +278,18 @@ impl Queue {
             deduplication,
             takes_specially: is_stream || notes.is_some(),
             is_quorum: queue_type == QueueType::Quorum,
-            counted_as: match is_direct_reply {
-                true => counts::VOLATILE,
-                false => counts::place_of(queue_type),
-            },
+            matched: Counting::begin(std::mem::take(&mut policies.took)),
             state: Mutex::new(State {
                 charge,
                 ready,
                 reader: KeptReader::new(memory),
                 consumers,
                 traits,
-                policies: policies.counted(),
+                policies,
                 notes,
                 unacked,
-                dying,
-                delayed,
+                dying: Dying::new(memory.charge(Use::Places, 0)),
+                delayed: Delayed::new(memory.charge(Use::Retries, 0)),
                 ..State::default()
             }),
             posting: Mutex::new(()),

@@ -3,10 +3,11 @@
 use super::bounds::Overflow;
 use super::settle::Settling;
 use super::{EffectiveSettings, Queue, State};
-use crate::policy::{QueuePolicies, Took};
+use crate::policy::QueuePolicies;
 use crate::timers::{Timed, TimerKind};
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl Queue {
     /// have to be forgotten after this.
     pub(crate) fn follow(
         self: &Arc<Self>,
-        policies: QueuePolicies,
+        mut policies: QueuePolicies,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
@@ -57,8 +58,8 @@ impl Queue {
         if state.deleted {
             return Ok(());
         }
-        state.policies.took = Took::default();
-        state.policies = policies.counted();
+        self.matched.follow(mem::take(&mut policies.took));
+        state.policies = policies;
         if state.traits == traits {
             return Ok(());
         }

@@ -60,12 +60,12 @@ impl Session {
             }
             Method::QueueDeclare(declare) => {
                 let is_there = self.vhost.queue(clean_name(declare.queue).as_bytes()).is_some();
-                return !is_there && self.vhost.policies_now().cost() > POLICIES_COST;
+                return !is_there && self.vhost.costs_more_to_match(POLICIES_COST);
             }
             Method::ExchangeDeclare(declare) => {
                 let name = clean_name(declare.exchange);
                 let is_there = self.vhost.exchange(name.as_bytes()).is_some();
-                return !is_there && self.vhost.policies_now().cost() > POLICIES_COST;
+                return !is_there && self.vhost.costs_more_to_match(POLICIES_COST);
             }
             Method::BasicGet(get) => {
                 let queue = self.named_queue(number, clean_name(get.queue));

@@ -6,7 +6,7 @@ use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
 use crate::monitor::{EventKind, count, vhost_deleted};
-use crate::policy::{ExchangePolicy, Policies, QueuePolicies};
+use crate::policy::{ExchangePolicy, QueuePolicies};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
 use crate::stream;
 use crate::work;
@@ -105,31 +105,24 @@ impl Vhost {
             arguments,
         };
         let name = clean_name(declare.exchange);
+        // With many policies it takes long to match it: only changes of policies wait for that.
+        let policies = self.staying_policies();
+        let mut is_last = false;
         loop {
-            // With many policies this takes long: nothing is locked meanwhile.
-            let (policies, next) = (self.policies_now(), self.next_policies());
-            let policy = self.find_for_exchange(&policies, &name, settings.durable);
-            let next_us = match settings.durable {
-                true => self.measure_next(next.as_deref(), |all| all.of_exchange(name.as_bytes())),
-                false => 0,
-            };
+            let policy = policies.of_exchange(&name, settings.durable);
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(lsn) = self.redeclare_exchange(declare)? {
                 return Ok(lsn);
             }
-            if !self.has_policies(&policies, next.as_ref()) {
-                continue;
-            }
-            if self.has_time_for(&policy.took) {
-                let lsn = self.add_exchange(id(), name, settings, policy)?;
-                if let Some(next) = &next {
-                    next.add(next_us);
-                }
-                return Ok(lsn);
+            if self.has_time_for(&policy.took.now) {
+                return self.add_exchange(id(), name, settings, policy);
             }
             drop((write, gate));
-            return Err(self.no_time_for(self.exchange_resource(&name), &name, &policies));
+            if is_last || !policies.make_time_for(&policy.took.now) {
+                return Err(self.no_time_for(self.exchange_resource(&name), &name, &policies.now));
+            }
+            is_last = true;
         }
     }
 
@@ -224,34 +217,31 @@ impl Vhost {
         connection: ConnectionId,
         id: impl FnOnce() -> u64,
     ) -> Result<Arc<Queue>, Fault> {
+        // With many policies it takes long to match it: only changes of policies wait for that.
+        let policies = self.staying_policies();
+        let survives = request.durable && !request.exclusive;
+        let mut is_last = false;
         loop {
-            // With many policies this takes long: nothing is locked meanwhile.
-            let (policies, next) = (self.policies_now(), self.next_policies());
-            let (queue_type, name) = (QueueType::of(&request.arguments), &request.name);
-            let survives = request.durable && !request.exclusive;
-            let of_queue = self.find_for_queue(&policies, name, queue_type, survives);
-            let find = |next: &Policies| next.of_queue(name.as_bytes(), queue_type);
-            let next_us = if survives { self.measure_next(next.as_deref(), find) } else { 0 };
+            let queue_type = QueueType::of(&request.arguments);
+            let of_queue = policies.of_queue(&request.name, queue_type, survives);
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(current) = self.redeclare_queue(&mut request, connection)? {
                 return Ok(current);
             }
-            // The vhost may have given it a type just now.
-            let is_of_type = queue_type == QueueType::of(&request.arguments);
-            if !is_of_type || !self.has_policies(&policies, next.as_ref()) {
+            // The vhost may have given it a type just now, which stays.
+            if queue_type != QueueType::of(&request.arguments) {
                 continue;
             }
-            if self.has_time_for(&of_queue.took) {
-                let queue = self.add_queue(id(), request, connection, of_queue)?;
-                if let Some(next) = &next {
-                    next.add(next_us);
-                }
-                return Ok(queue);
+            if self.has_time_for(&of_queue.took.now) {
+                return self.add_queue(id(), request, connection, of_queue);
             }
             drop((write, gate));
-            let name = &request.name;
-            return Err(self.no_time_for(self.queue_resource(name), name, &policies));
+            if is_last || !policies.make_time_for(&of_queue.took.now) {
+                let name = &request.name;
+                return Err(self.no_time_for(self.queue_resource(name), name, &policies.now));
+            }
+            is_last = true;
         }
     }
 

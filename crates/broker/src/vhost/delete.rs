@@ -53,7 +53,7 @@ impl Vhost {
         let mut going = vec![Arc::clone(exchange)];
         while let Some(exchange) = going.pop() {
             self.exchange_is_gone(&exchange, gone);
-            exchange.is_matched_no_more();
+            exchange.matched.end();
             self.change(|names| {
                 names.exchanges.remove(exchange.name.as_bytes());
             });

@@ -8,17 +8,25 @@
 //! What counts is the time of a processor that each match has really had, on the thread that did it. The most that a pattern may
 //! cost, times the number of names, would not do: of two patterns with look-around, one may fail at the first byte of every name,
 //! and the other go back a thousand times, but they may cost the same. And the engines do not count their steps.
+//!
+//! What is declared is matched with the policies that hold, and with those that are announced while it is found out what they
+//! take. Neither change until it is there, or refused: a change waits for those that match at that moment ([`StayingPolicies`]).
 
 use super::{Names, Vhost};
 use crate::arguments::QueueType;
+use crate::exchange::{Destination, Exchange};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
-use crate::policy::{ExchangePolicy, Policies, PolicyError, QueuePolicies, Took};
+use crate::policy::{Counting, ExchangePolicy, Policies, PolicyError, QueuePolicies, Takes, Took};
+use crate::queue::Queue;
 use courser_codec::ShortString;
-use parking_lot::Mutex;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// How long names are matched once more before one that is declared is refused; at least one is.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The time that the names of a vhost take.
 pub(super) struct Matching {
@@ -28,8 +36,11 @@ pub(super) struct Matching {
     most_us: AtomicU64,
     usual_most_us: u64,
     taken_us: Arc<AtomicU64>,
-    /// The policies that it may have next, while it is found out what they take.
-    next: Mutex<Option<Arc<NextPolicies>>>,
+    /// The policies that it may have next, while it is found out what they take. Neither these nor those that it has change
+    /// while this is locked for reading. Locked before the gate and the write lock.
+    next: RwLock<Option<Arc<NextPolicies>>>,
+    /// How many of what is there come before what is matched once more next.
+    again: AtomicUsize,
 }
 
 /// What the names of a vhost take, and the most that they may.
@@ -42,8 +53,8 @@ pub(super) struct Room {
 /// Policies that a vhost may have next.
 pub(super) struct NextPolicies {
     policies: Arc<Policies>,
-    /// What the names that there are take with them, and those that come meanwhile.
-    taken_us: AtomicU64,
+    /// What the names that there are take with them, and those that come meanwhile, as long as they are there.
+    taken_us: Arc<AtomicU64>,
     most_us: u64,
 }
 
@@ -55,7 +66,8 @@ impl Matching {
             most_us: AtomicU64::new(most_us),
             usual_most_us: most_us,
             taken_us: Arc::default(),
-            next: Mutex::default(),
+            next: RwLock::default(),
+            again: AtomicUsize::default(),
         }
     }
 
@@ -87,11 +99,89 @@ impl Matching {
 }
 
 impl NextPolicies {
-    /// Adds what another name takes. Returns whether all together take no longer than they may. What is declared is not refused if
-    /// they do not: the policies are.
-    pub fn add(&self, took_us: u32) -> bool {
-        let before_us = self.taken_us.fetch_add(took_us.into(), Ordering::Relaxed);
-        before_us + u64::from(took_us) <= self.most_us
+    /// Whether all names together take no longer than they may.
+    fn has_time(&self) -> bool {
+        self.taken_us.load(Ordering::Relaxed) <= self.most_us
+    }
+}
+
+/// The policies that a vhost has, and those that it may have next, until this is dropped: long enough to match something with them
+/// and make it. Others that do the same do not wait.
+pub(super) struct StayingPolicies<'a> {
+    vhost: &'a Vhost,
+    pub now: Arc<Policies>,
+    next: RwLockReadGuard<'a, Option<Arc<NextPolicies>>>,
+}
+
+impl StayingPolicies<'_> {
+    /// Which of them count for a queue that is declared.
+    pub fn of_queue(
+        &self,
+        name: &ShortString,
+        queue_type: QueueType,
+        survives: bool,
+    ) -> QueuePolicies {
+        let mut found = self.vhost.find_for_queue(&self.now, name, queue_type, survives);
+        found.took.next = self.measure_next(survives, |next| {
+            next.of_queue(name.as_bytes(), queue_type);
+        });
+        found
+    }
+
+    /// Likewise for an exchange.
+    pub fn of_exchange(&self, name: &ShortString, survives: bool) -> ExchangePolicy {
+        let mut found = self.vhost.find_for_exchange(&self.now, name, survives);
+        found.took.next = self.measure_next(survives, |next| {
+            next.of_exchange(name.as_bytes());
+        });
+        found
+    }
+
+    /// What is declared is not refused if it takes too long with policies that may come: these are.
+    fn measure_next(&self, survives: bool, find: impl FnOnce(&Policies)) -> Took {
+        let Some(next) = self.next.as_ref().filter(|_| survives) else { return Took::default() };
+        let ((), took_us) = self.vhost.matching.measured(&next.policies, || find(&next.policies));
+        Took::new(&next.taken_us, took_us)
+    }
+
+    /// Before something is refused that takes this, some of what is there is matched once more, others each time: it may have been
+    /// noted with more than it takes, as the machine was busy. Returns whether there is time now.
+    pub fn make_time_for(&self, took: &Took) -> bool {
+        let (vhost, matching) = (self.vhost, &self.vhost.matching);
+        let (queues, exchanges) = (vhost.ordered_queues(), vhost.ordered_exchanges());
+        let count = queues.len() + exchanges.len();
+        let from = matching.again.load(Ordering::Relaxed) % count;
+        let starting_at = |from: usize| {
+            let exchanges = exchanges.starting_at(from.saturating_sub(queues.len()));
+            let queues = queues.starting_at(from).cloned().map(Destination::Queue);
+            queues.chain(exchanges.cloned().map(Destination::Exchange))
+        };
+        let begun = (matching.thread_time)();
+        let mut matched = 0;
+        for one in starting_at(from).chain(starting_at(0)).take(count) {
+            self.match_again(&one);
+            matched += 1;
+            let has_had = (matching.thread_time)().saturating_sub(begun);
+            if vhost.has_time_for(took) || has_had >= AGAIN {
+                break;
+            }
+        }
+        matching.again.store(from + matched, Ordering::Relaxed);
+        vhost.has_time_for(took)
+    }
+
+    fn match_again(&self, one: &Destination) {
+        match one {
+            Destination::Queue(queue) if queue.settings.survives() => {
+                let took_us = self.vhost.measure_queue(&self.now, queue);
+                queue.matched.is_matched_again(took_us);
+            }
+            Destination::Exchange(exchange) if exchange.settings.durable => {
+                let took_us = self.vhost.measure_exchange(&self.now, exchange);
+                exchange.matched.is_matched_again(took_us);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -105,7 +195,11 @@ pub(super) struct Announced<'a> {
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
-        *self.vhost.matching.next.lock() = None;
+        // Nothing waits here for what is declared, unless the policies were refused: see `change_policies`.
+        let is_announced = self.vhost.matching.next.read().is_some();
+        if is_announced {
+            *self.vhost.matching.next.write() = None;
+        }
     }
 }
 
@@ -115,22 +209,24 @@ impl Announced<'_> {
     pub fn try_all(&self) -> Result<(), PolicyError> {
         let (vhost, policies) = (self.vhost, &*self.next.policies);
         for queue in self.names.queues.values().filter(|queue| queue.settings.survives()) {
-            let queue_type = QueueType::of(&queue.settings.arguments);
-            let (_, took_us) = vhost
-                .matching
-                .measured(policies, || policies.of_queue(queue.name.as_bytes(), queue_type));
-            self.admit(&queue.name, took_us)?;
+            let took_us = vhost.measure_queue(policies, queue);
+            self.admit(&queue.name, &queue.matched, took_us)?;
         }
         for exchange in self.names.exchanges.values().filter(|exchange| exchange.settings.durable) {
-            let name = exchange.name.as_bytes();
-            let (_, took_us) = vhost.matching.measured(policies, || policies.of_exchange(name));
-            self.admit(&exchange.name, took_us)?;
+            let took_us = vhost.measure_exchange(policies, exchange);
+            self.admit(&exchange.name, &exchange.matched, took_us)?;
         }
         Ok(())
     }
 
-    fn admit(&self, name: &ShortString, took_us: u32) -> Result<(), PolicyError> {
-        match self.next.add(took_us) {
+    fn admit(
+        &self,
+        name: &ShortString,
+        matched: &Counting,
+        took_us: u32,
+    ) -> Result<(), PolicyError> {
+        matched.add_next(Took::new(&self.next.taken_us, took_us));
+        match self.next.has_time() {
             true => Ok(()),
             false => Err(PolicyError::TooSlow(self.vhost.too_slow(&self.next.policies, name))),
         }
@@ -138,7 +234,7 @@ impl Announced<'_> {
 
     /// Likewise, once more in the section that gives it the policies: names have come meanwhile.
     pub fn still_may(&self) -> Result<(), PolicyError> {
-        match self.next.add(0) {
+        match self.next.has_time() {
             true => Ok(()),
             false => Err(PolicyError::TooSlow(format!(
                 "names that are declared in vhost '{}' at this moment take too long with these policies: try again",
@@ -154,28 +250,42 @@ impl Vhost {
     pub(super) fn announce(&self, policies: &Arc<Policies>) -> Announced<'_> {
         let next = Arc::new(NextPolicies {
             policies: Arc::clone(policies),
-            taken_us: AtomicU64::new(0),
+            taken_us: Arc::default(),
             most_us: self.matching.most_us(),
         });
-        let _write = self.write.lock();
-        *self.matching.next.lock() = Some(Arc::clone(&next));
+        let mut announced = self.stop_matching();
+        *announced = Some(Arc::clone(&next));
         Announced { vhost: self, next, names: self.names.load_full() }
     }
 
-    /// The policies that it may have next, if any.
-    pub(super) fn next_policies(&self) -> Option<Arc<NextPolicies>> {
-        self.matching.next.lock().clone()
+    /// The policies as they are, and as they may be next, stay until this is dropped. The caller has locked nothing.
+    pub(super) fn staying_policies(&self) -> StayingPolicies<'_> {
+        let next = self.matching.next.read();
+        StayingPolicies { vhost: self, now: self.policies_now(), next }
     }
 
-    /// Whether it still has these policies, and those next.
-    pub(super) fn has_policies(
-        &self,
-        policies: &Arc<Policies>,
-        next: Option<&Arc<NextPolicies>>,
-    ) -> bool {
-        let next_now = self.matching.next.lock();
-        Arc::ptr_eq(&self.policies.read(), policies)
-            && next_now.as_ref().map(Arc::as_ptr) == next.map(Arc::as_ptr)
+    /// Waits until nothing that is declared is matched any more. Until this is dropped nothing more is; what it says of the policies
+    /// that may come next may be changed. The caller changes policies, and has locked nothing else.
+    pub(super) fn stop_matching(&self) -> RwLockWriteGuard<'_, Option<Arc<NextPolicies>>> {
+        self.matching.next.write()
+    }
+
+    /// Whether it may take long to match something that is declared: if its patterns cost more than this, or it has to wait.
+    pub(crate) fn costs_more_to_match(&self, cost: usize) -> bool {
+        let next = self.matching.next.try_read();
+        next.is_none_or(|next| {
+            let next_cost = next.as_ref().map_or(0, |next| next.policies.cost());
+            self.policies_now().cost() + next_cost > cost
+        })
+    }
+
+    fn measure_queue(&self, policies: &Policies, queue: &Queue) -> u32 {
+        let queue_type = QueueType::of(&queue.settings.arguments);
+        self.matching.measured(policies, || policies.of_queue(queue.name.as_bytes(), queue_type)).1
+    }
+
+    fn measure_exchange(&self, policies: &Policies, exchange: &Exchange) -> u32 {
+        self.matching.measured(policies, || policies.of_exchange(exchange.name.as_bytes())).1
     }
 
     /// Which of these policies count for a queue. What that has taken counts once the queue follows them, if it is found again by a
@@ -190,7 +300,7 @@ impl Vhost {
         let find = || policies.of_queue(name.as_bytes(), queue_type);
         let (mut found, took_us) = self.matching.measured(policies, find);
         if survives {
-            found.took = Took::new(&self.matching.taken_us, took_us);
+            found.took.now = Took::new(&self.matching.taken_us, took_us);
         }
         found
     }
@@ -204,21 +314,11 @@ impl Vhost {
     ) -> ExchangePolicy {
         let find = || policies.of_exchange(name.as_bytes());
         let (policy, took_us) = self.matching.measured(policies, find);
-        let mut found = ExchangePolicy { policy, took: Took::default() };
+        let mut found = ExchangePolicy { policy, took: Takes::default() };
         if survives {
-            found.took = Took::new(&self.matching.taken_us, took_us);
+            found.took.now = Took::new(&self.matching.taken_us, took_us);
         }
         found
-    }
-
-    /// What something durable that is declared would take with the policies that may come, with which `find` finds those of them
-    /// that would count for it.
-    pub(super) fn measure_next<T>(
-        &self,
-        next: Option<&NextPolicies>,
-        find: impl FnOnce(&Policies) -> T,
-    ) -> u32 {
-        next.map_or(0, |next| self.matching.measured(&next.policies, || find(&next.policies)).1)
     }
 
     /// Whether all names take no longer than they may with one that is declared, and which has taken this.
@@ -227,7 +327,7 @@ impl Vhost {
         took.us() == 0 || taken_us <= self.matching.most_us()
     }
 
-    /// What a client is told that declares it otherwise. Nothing may be locked.
+    /// What a client is told that declares it otherwise. The caller is outside the gate.
     pub(super) fn no_time_for(
         &self,
         declared: Resource<'_>,

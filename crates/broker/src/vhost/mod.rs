@@ -79,7 +79,7 @@ pub struct Vhost {
     settings_change: Mutex<()>,
     connections: AtomicU64,
     stillness: stillness::Stillness,
-    /// Changed by one that holds `write`.
+    /// Changed by one that holds `write`, and has stopped matching ([`Vhost::stop_matching`]).
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,

@@ -155,10 +155,13 @@ impl Broker {
             let announced = is_bound.then(|| vhost.announce(&after));
             announced.as_ref().map_or(Ok(()), Announced::try_all)?;
             let is_replaced = {
+                let mut next = vhost.stop_matching();
                 let _gate = vhost.shard.gate.read();
                 let _write = vhost.write.lock();
                 announced.as_ref().map_or(Ok(()), Announced::still_may)?;
-                vhost.replace_policies(&before, &after, &keep)?
+                let is_replaced = vhost.replace_policies(&before, &after, &keep)?;
+                *next = None;
+                is_replaced
             };
             drop(announced);
             if is_replaced {

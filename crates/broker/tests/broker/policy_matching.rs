@@ -4,6 +4,7 @@
 //! A thread has had a microsecond of a processor here for each step that it has counted ([`steps`]).
 
 mod adopting;
+mod beside;
 
 use crate::support::{World, WorldOnDisk, declare_with, on_a_thread, processor_time};
 use courser_broker::admin::NewQueue;
