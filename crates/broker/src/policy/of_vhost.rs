@@ -134,6 +134,14 @@ impl Policies {
         self.looked_for().eq(others.looked_for())
     }
 
+    /// Whether they are the same, each word of them.
+    pub fn are(&self, others: &Self) -> bool {
+        let is = |(one, other): (&Arc<CompiledPolicy>, &Arc<CompiledPolicy>)| {
+            other.is(one.kind, one.configured, &one.policy.name) && one.policy == other.policy
+        };
+        self.ranked.len() == others.ranked.len() && self.ranked.iter().zip(&others.ranked).all(is)
+    }
+
     fn looked_for(&self) -> impl Iterator<Item = (PolicyKind, ApplyTo, &str)> {
         let all = self.ranked.iter().map(|one| (one.kind, &one.policy));
         all.map(|(kind, policy)| (kind, policy.apply_to, policy.pattern.as_str()))

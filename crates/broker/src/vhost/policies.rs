@@ -137,7 +137,7 @@ impl Broker {
     ///
     /// What is made from then on follows the new policies. For what is there it is worked out which count, and with many
     /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides. A change that is
-    /// bound is tried with all names before.
+    /// bound is tried with all names before, and does nothing if it says what there is.
     pub(crate) fn change_policies(
         &self,
         vhost: &Vhost,
@@ -151,7 +151,11 @@ impl Broker {
             let mut after = Policies::clone(&before);
             change(&mut after)?;
             let (after, room) = (Arc::new(after), vhost.room());
-            let is_bound = matches!(bound, Bound::Holds) && !after.are_matched_as(&before);
+            let holds = matches!(bound, Bound::Holds);
+            if holds && !vhost.is_deleted() && after.are(&before) {
+                return Ok(());
+            }
+            let is_bound = holds && !after.are_matched_as(&before);
             let announced = is_bound.then(|| vhost.announce(&after));
             announced.as_ref().map_or(Ok(()), Announced::try_all)?;
             let is_replaced = {

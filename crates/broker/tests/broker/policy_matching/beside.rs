@@ -1,13 +1,15 @@
 //! What is declared and deleted beside changes of policies, which are measured meanwhile.
 
 use super::{LARGEST, MEANWHILE, MOST, US_PER_STEP, after_looks, limits, name, policy};
-use crate::support::{World, on_a_thread, short};
+use crate::support::{World, WorldOnDisk, on_a_thread, short};
 use courser_broker::admin::NewQueue;
 use courser_broker::{Policy, PolicyKind, steps};
 use courser_codec::{FieldTable, queue};
+use courser_journal::testing::Call;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -114,6 +116,28 @@ fn names_that_go_while_policies_change_count_no_more() {
     world.clear_matched("all").expect("what is left takes no longer than it may");
     world.fill();
     assert_eq!(world.vhost().queues().len(), 5);
+}
+
+#[test]
+fn a_policy_that_is_set_again_as_it_is_does_nothing() {
+    let world = WorldOnDisk::with(limits(MOST));
+    world.set_all_costly();
+    world.fill();
+    let appends = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&appends);
+    world.store().set_faults(move |call| {
+        count.fetch_add(usize::from(call == Call::Append), Ordering::Relaxed);
+        None
+    });
+    let again = policy("costly-3", LARGEST, 0);
+    let before = steps();
+    for _ in 0..3 {
+        world.set_matched(again.clone()).expect("nothing changes");
+    }
+    assert_eq!((appends.load(Ordering::Relaxed), steps() - before), (0, 0));
+    world.set_matched(with_expires(again, 7)).expect("it says something else");
+    assert_eq!(appends.load(Ordering::Relaxed), 1);
+    assert!(steps() > before);
 }
 
 #[test]
