@@ -8,8 +8,8 @@ use courser_broker::{Broker, Limits, PolicyKind, VhostSettings};
 use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Only what waits for ever takes so long.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -19,6 +19,11 @@ fn group(limits: Limits) -> World {
     let gauge = Arc::new(MemoryGauge::default());
     let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
     World { broker: Broker::of_group(1, store, gauge, limits, 7), log: None }
+}
+
+/// Does this on a thread.
+fn apart(call: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    Builder::new().spawn(call).expect("a thread")
 }
 
 /// Has the group know what home says, on another thread. Returns when that is done, and fails if it never is.
@@ -34,7 +39,7 @@ fn adopt_when(
     let admin = group.broker.admin();
     let definitions = home.definitions_of_group(1, admin.adopted_version()).expect("at home");
     let definitions = GroupDefinitions::decode(&definitions.encode()).expect("as it was");
-    std::thread::spawn(move || {
+    apart(move || {
         begin();
         admin.adopt_definitions(definitions).expect("it is newer");
     })
@@ -42,8 +47,11 @@ fn adopt_when(
 
 /// Whether a thread ends before one that waits for ever.
 fn ends(thread: JoinHandle<()>) -> bool {
-    let begun = Instant::now();
-    while !thread.is_finished() && begun.elapsed() < FOR_EVER {
+    // A millisecond each time, or more.
+    for _ in 0..FOR_EVER.as_millis() {
+        if thread.is_finished() {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(1));
     }
     let is_finished = thread.is_finished();
@@ -77,14 +85,14 @@ fn what_home_has_taken_away_waits_for_no_reload() {
     assert!(ends(adopt(&admin, &group)));
     let (event, begun, let_go) = lasting();
     let broker = Arc::clone(&group.broker);
-    let change = std::thread::spawn(move || {
+    let change = apart(move || {
         MEANWHILE.set(Some(Box::new(event)));
         let set = broker.set_policy("slow", PolicyKind::User, policy("p", "^x", 0));
         set.expect("a good policy");
     });
     begun.recv_timeout(FOR_EVER).expect("it is found out what it comes to");
     let broker = Arc::clone(&group.broker);
-    let reload = std::thread::spawn(move || {
+    let reload = apart(move || {
         let policies = vec![("slow".to_owned(), PolicyKind::Operator, policy("file", "^y", 0))];
         broker.configure_policies(policies).expect("good policies");
     });
@@ -146,7 +154,8 @@ fn who_asks_for_the_version_of_definitions_waits_for_no_change_of_them() {
     let (asking, (answer, answered)) = (admin.clone(), channel());
     let (heard, was_answered) = channel();
     home.store().before_next_append(move || {
-        std::thread::spawn(move || answer.send(asking.definitions_version()));
+        let ask = move || answer.send(asking.definitions_version());
+        Builder::new().spawn(ask).expect("a thread");
         heard.send(answered.recv_timeout(FOR_EVER).ok()).expect("it is waited for");
     });
     create_user(&admin);

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// Has this happen each time that this thread looks at its time, so many times.
@@ -33,7 +33,8 @@ fn a_declare_is_not_matched_anew_each_time_that_policies_change() {
     let world = World::with(limits(Duration::MAX));
     let other = |nth: u64| with_expires(policy("other", "^(a|b|q)", 0), 1_000_000 + nth);
     world.set_matched(other(0)).expect("a good policy");
-    let (looks, changes) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::new())));
+    let (looks, changes) =
+        (Rc::new(Cell::new(0)), Rc::new(RefCell::new(Vec::<JoinHandle<()>>::new())));
     let event = {
         let (looks, changes, broker) =
             (Rc::clone(&looks), Rc::clone(&changes), Arc::clone(&world.broker));
@@ -43,11 +44,11 @@ fn a_declare_is_not_matched_anew_each_time_that_policies_change() {
             // Now one, now the other.
             let nth = looks.get();
             let next = Policy { priority: (nth % 2) as i64, ..other(nth) };
-            let change: JoinHandle<()> = std::thread::spawn(move || {
+            let change = Builder::new().spawn(move || {
                 broker.set_policy("/", PolicyKind::User, next).expect("a good policy");
                 changed.send(()).ok();
             });
-            changes.borrow_mut().push(change);
+            changes.borrow_mut().push(change.expect("a thread"));
             // It is done, or waits for the declare.
             is_changed.recv_timeout(Duration::from_millis(100)).ok();
         })
