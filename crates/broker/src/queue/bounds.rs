@@ -63,6 +63,21 @@ impl State {
         (messages + self.dying.len() + 1, bytes + body_bytes as u64)
     }
 
+    /// Whether letters that are kept leave no room. What is published now is refused then, also where a consumer waits for it: one
+    /// that rejects all it gets would have the queue keep more and more of them.
+    #[inline]
+    pub(super) fn is_full_of_letters(&self) -> bool {
+        self.dying.len() > 0 && self.keeps_too_many_letters()
+    }
+
+    #[cold]
+    fn keeps_too_many_letters(&self) -> bool {
+        let dead_letter = self.traits.as_ref().and_then(|traits| traits.dead_letter.as_ref());
+        // These are kept beside `RejectPublish` alone.
+        dead_letter.is_some_and(|to| to.at_least_once)
+            && Queue::bounds(self).is_some_and(|bounds| bounds.exceeded_by(self.held_with(0)))
+    }
+
     /// Whether the queue is over its limit and has to drop its oldest messages.
     #[inline]
     pub(super) fn has_excess(&self) -> bool {
@@ -183,12 +198,12 @@ impl Queue {
         })
     }
 
-    /// Whether whatever is published now would be refused, and that is all: no consumer waits for it,
-    /// and nothing becomes a dead letter.
+    /// Whether whatever is published now would be refused, and that is all: no consumer gets it, and nothing becomes a dead letter.
     pub(crate) fn refuses_all(&self) -> bool {
         let state = self.state.lock();
-        let has_backlog = !state.deleted && !state.ready.is_empty();
-        has_backlog
+        let is_kept_from_all = !state.ready.is_empty() || state.is_full_of_letters();
+        is_kept_from_all
+            && !state.deleted
             && !self.takes_specially
             && Self::bounds(&state).is_some_and(|bounds| {
                 bounds.overflow == Overflow::RejectPublish && bounds.exceeded_by(state.held_with(0))

@@ -96,9 +96,9 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         self.count_published(state, run, wakes);
-        let State { ready, consumers, unacked, counts, .. } = &mut *state;
         let mut next = 0;
-        if ready.is_empty() {
+        if state.ready.is_empty() && !(run.is_refusable() && state.is_full_of_letters()) {
+            let State { ready, consumers, unacked, counts, .. } = &mut *state;
             let unacked_before = if APART { unacked.len() } else { 0 };
             let commits = self.commits(store);
             let mut source = Publishing { run, next, store, ready, commits };

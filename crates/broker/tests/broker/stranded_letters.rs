@@ -122,6 +122,63 @@ fn letters_that_wait_count_where_bytes_are_bounded() {
 }
 
 #[test]
+fn letters_that_wait_leave_no_room_for_what_a_consumer_would_reject() {
+    let limits = [("x-max-length", 3), ("x-max-length-bytes", 25)];
+    for (exchange, (limit, most)) in ["", "amq.fanout"].iter().flat_map(|x| limits.map(|l| (x, l)))
+    {
+        let world = World::new();
+        let (mut publisher, mut consumer) = (world.connect(), world.connect());
+        let arguments = FieldTable::new()
+            .with("x-dead-letter-exchange", "missing")
+            .with("x-dead-letter-strategy", "at-least-once")
+            .with("x-overflow", "reject-publish")
+            .with(limit, most);
+        declare_with(&mut publisher, "q", false, &arguments);
+        publisher.declare("another");
+        for queue in ["q", "another"] {
+            publisher.bind(queue, "amq.fanout", "q");
+        }
+        consumer.qos(1);
+        consumer.consume("q");
+        publisher.confirm_select();
+        let mut heard = Vec::new();
+        for _ in 0..10 {
+            publisher.publish(exchange, "q", "ten bytes.");
+            heard.extend(publisher.heard());
+            for delivery in consumer.deliveries() {
+                consumer.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
+            }
+        }
+        let acks = heard.iter().filter(|one| matches!(one, Heard::Confirm { .. })).count();
+        assert_eq!((acks, heard.len()), (3, 10), "{exchange} {limit}: {heard:?}");
+        assert_eq!(publisher.purge("q"), Heard::Count(3), "{exchange} {limit}");
+        // There is room again.
+        publisher.publish(exchange, "q", "ten bytes.");
+        assert_eq!(consumer.deliveries().len(), 1, "{exchange} {limit}");
+    }
+}
+
+#[test]
+fn letters_that_are_not_kept_leave_room_for_what_a_consumer_takes() {
+    let world = World::new();
+    let (mut publisher, mut consumer) = (world.connect(), world.connect());
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "missing")
+        .with("x-overflow", "reject-publish")
+        .with("x-max-length", 0);
+    declare_with(&mut publisher, "q", false, &arguments);
+    consumer.qos(1);
+    consumer.consume("q");
+    publisher.confirm_select();
+    for _ in 0..10 {
+        publisher.publish("", "q", "x");
+        assert!(matches!(publisher.heard()[..], [Heard::Confirm { .. }]));
+        let delivery_tag = consumer.deliveries().remove(0).tag;
+        consumer.tell(basic::Reject { delivery_tag, requeue: false });
+    }
+}
+
+#[test]
 fn a_queue_that_refuses_nothing_keeps_no_letters() {
     for (overflow, kept) in [("drop-head", 2), ("reject-publish-dlx", 2), ("reject-publish", 3)] {
         let world = World::new();

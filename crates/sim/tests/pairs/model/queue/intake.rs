@@ -15,7 +15,7 @@ impl Queue {
         at: &mut Moment<'_>,
     ) -> Result<Vec<Outcome>, String> {
         let mut outcomes = Vec::new();
-        let mut waits = !self.ready.is_empty();
+        let mut waits = !self.ready.is_empty() || refusable && self.is_full_of_letters();
         for entry in run {
             outcomes.push(self.publish_one(entry, refusable, &mut waits, at)?);
         }

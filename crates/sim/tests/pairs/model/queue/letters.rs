@@ -86,6 +86,16 @@ impl Queue {
         self.may_refuse() && self.settings.is_exceeded_by(self.held() + 1, self.held_bytes())
     }
 
+    /// Whether letters that it keeps leave no room: then it refuses also what a consumer waits for.
+    pub(super) fn is_full_of_letters(&self) -> bool {
+        let keeps = self.settings.dead_letter.is_some_and(|to| to.at_least_once);
+        keeps && self.has_letters() && self.refuses_next()
+    }
+
+    fn has_letters(&self) -> bool {
+        !self.stranded.letters.is_empty() || self.stranded.unposted > 0
+    }
+
     /// No queue takes a letter.
     pub fn strand(&mut self, letter: Letter, now_ms: u64) {
         self.stranded.letters.push_back(letter);
