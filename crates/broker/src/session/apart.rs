@@ -184,7 +184,7 @@ impl Session {
         }
         let mut lsn = logged.lsn;
         logged.keep(store);
-        self.count_tally(channel, &mut tally);
+        self.count_tally(&mut tally);
         let is_repeated = narrowed.iter().any(Option::is_some);
         if is_repeated || refused.contains(&true) || routed.iter().any(|one| one.route.holds_no_two)
         {

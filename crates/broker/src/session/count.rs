@@ -4,25 +4,42 @@
 use super::{Batch, Session};
 use crate::counts::{ExchangeCounts, PublishTally};
 use crate::routing::Route;
+use crate::work;
 use courser_store::MessageRef;
 
 impl Session {
-    /// Adds what the batch has published to the counts.
+    /// Adds what the batch has published to the counts, without what is to be confirmed of it.
     pub(super) fn count_published(&mut self, batch: &mut Batch<'_>) {
         batch.tally_run();
-        let channel = batch.tally.channel;
-        self.count_tally(channel, &mut batch.tally);
+        self.count_tally(&mut batch.tally);
     }
 
-    pub(super) fn count_tally(&mut self, channel: u16, tally: &mut PublishTally) {
-        let Some(published) = tally.take(&self.broker.monitor.sizes) else { return };
-        let vhost_counts = self.wakes.tally(self.vhost.counts()).publishes();
-        *vhost_counts += &published;
-        let mut outbox = self.outbox.lock();
-        if let Some(channel) = outbox.channel(channel) {
-            channel.counts().publishes += &published;
+    /// The same at the batch's end, with what is to be confirmed on all channels.
+    pub(super) fn count_batch(&mut self, batch: &mut Batch<'_>) {
+        batch.tally_run();
+        self.count(&mut batch.tally, true);
+    }
+
+    pub(super) fn count_tally(&mut self, tally: &mut PublishTally) {
+        self.count(tally, false);
+    }
+
+    fn count(&mut self, tally: &mut PublishTally, is_end: bool) {
+        let published = tally.take(&self.broker.monitor.sizes);
+        let confirming = if is_end { &self.confirms.confirming[..] } else { &[] };
+        if published.is_none() && confirming.is_empty() {
+            return;
         }
-        for number in &self.confirms.confirming {
+        let vhost_counts = self.wakes.tally(self.vhost.counts()).publishes();
+        let mut outbox = self.outbox.lock();
+        if let Some(published) = published {
+            *vhost_counts += &published;
+            if let Some(channel) = outbox.channel(tally.channel) {
+                channel.counts().publishes += &published;
+            }
+        }
+        work::count(confirming.len());
+        for number in confirming {
             let Some(channel) = self.channels.get_mut(*number) else { continue };
             let to_confirm = std::mem::take(&mut channel.to_confirm);
             vhost_counts.to_confirm += to_confirm;

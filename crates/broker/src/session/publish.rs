@@ -384,7 +384,7 @@ impl Session {
     /// connection that got something is woken. Returns with whom this publisher should keep pace.
     pub fn flush(&mut self, batch: &mut Batch<'_>) -> Result<Option<Pace>, Fault> {
         let flushed = self.flush_publishes(batch);
-        self.count_published(batch);
+        self.count_batch(batch);
         self.settle_acknowledged();
         self.pump_streams(&Budget::begin());
         if flushed.is_ok() {

@@ -3,7 +3,7 @@
 
 use crate::frame_costs::{ask, consume, cost, fill, large};
 use crate::streams;
-use crate::support::{Client, Message, Step, World, owned, short};
+use crate::support::{Client, Message, Step, World, declare_with, owned, short};
 use courser_codec::{FieldTable, Method, Table, basic, channel, confirm, exchange, queue, tx};
 use std::collections::BTreeSet;
 
@@ -313,4 +313,39 @@ fn a_consumer_of_a_stream_ends_without_a_look_at_the_others_of_its_connection() 
     // All others are still there.
     fill(&mut world.connect(), "s", 1);
     assert_eq!(client.deliveries().len(), CONSUMERS - 2);
+}
+
+#[test]
+fn publishes_that_are_confirmed_on_many_channels_in_turn_cost_no_more_than_on_one() {
+    const CHANNELS: u16 = 500;
+    const PUBLISHES: usize = 4 * CHANNELS as usize;
+    let nothing = FieldTable::new().with("x-max-length", 0).with("x-overflow", "reject-publish");
+    for arguments in [FieldTable::new(), nothing] {
+        let world = World::new();
+        let mut client = world.connect();
+        declare_with(&mut client, "q", false, &arguments);
+        for number in 2..CHANNELS + 2 {
+            client.open_channel(number);
+            client.call_on(number, confirm::Select { nowait: false });
+        }
+        let publish = |nth: u16| Step::Publish(2 + nth % CHANNELS, Message::new("", "q", "x"));
+        let all: Vec<_> = (0..PUBLISHES as u16).map(publish).collect();
+        let taken = cost(|| client.read(&all));
+        assert!(taken <= 4 * PUBLISHES as u64, "{taken}");
+        // Each of them is counted all the same, once.
+        let mut confirmed = Vec::new();
+        let admin = world.broker.admin();
+        admin
+            .for_each_channel(None, &mut |one| {
+                let counts = one.counts.publishes;
+                let answered = counts.confirmed + counts.refused;
+                confirmed.push((counts.published, counts.to_confirm, answered));
+            })
+            .expect("vhosts");
+        confirmed.retain(|counts| *counts != (4, 4, 4));
+        assert_eq!(confirmed, [(0, 0, 0)], "but for the one that publishes nothing");
+        let all = PUBLISHES as u64;
+        let counts = admin.message_counts().publishes;
+        assert_eq!((counts.published, counts.to_confirm), (all, all));
+    }
 }
