@@ -6,7 +6,7 @@
 //! all the others, one that goes leaves its share evenly to them, and nothing else moves. Since only
 //! names count, a restart changes nothing.
 
-use super::{Destination, Envelope, Steps};
+use super::{Destination, Envelope, Steps, shrink, shrink_list};
 use crate::{headers, work};
 use courser_codec::{FieldTable, FieldValue, ShortString, Value};
 use rustc_hash::FxHashMap;
@@ -171,6 +171,8 @@ impl ConsistentHashIndex {
             if let Some(moved) = self.weighted.get(at) {
                 self.places.insert(moved.destination.id(), at);
             }
+            shrink_list(&mut self.weighted);
+            shrink(&mut self.places);
         }
     }
 }

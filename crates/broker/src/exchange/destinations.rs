@@ -1,6 +1,6 @@
 //! Destinations, in no particular order: each is added and removed without a look at the others.
 
-use super::Destination;
+use super::{Destination, shrink, shrink_list};
 use crate::work;
 use rustc_hash::FxHashMap;
 
@@ -44,8 +44,12 @@ impl Destinations {
         };
         let Some(at) = at else { return };
         self.all.swap_remove(at);
-        if let (Some(places), Some(moved)) = (&mut self.places, self.all.get(at)) {
-            places.insert(moved.id(), at);
+        shrink_list(&mut self.all);
+        if let Some(places) = &mut self.places {
+            if let Some(moved) = self.all.get(at) {
+                places.insert(moved.id(), at);
+            }
+            shrink(places);
         }
         if self.all.is_empty() {
             *self = Destinations::default();

@@ -1,7 +1,7 @@
 //! Fanout exchanges: every destination, once (AMQP 0-9-1, 3.1.3.2).
 
-use super::Destination;
 use super::destinations::Destinations;
+use super::{Destination, shrink};
 use rustc_hash::FxHashMap;
 
 /// Destinations, and by how many routing keys each is bound.
@@ -33,6 +33,7 @@ impl FanoutIndex {
         *keys -= 1;
         if *keys == 0 {
             self.keys.remove(&destination);
+            shrink(&mut self.keys);
             self.destinations.remove(destination);
         }
     }

@@ -116,6 +116,13 @@ fn shrink_set<K: Eq + Hash, S: BuildHasher>(set: &mut HashSet<K, S>) {
     }
 }
 
+/// The same for a list.
+fn shrink_list<T>(list: &mut Vec<T>) {
+    if list.capacity() > 64 && list.len() < list.capacity() / 4 {
+        list.shrink_to(2 * list.len());
+    }
+}
+
 /// Everything bound to an exchange.
 struct Bindings {
     by_destination: FxHashMap<u64, Bound>,
@@ -338,6 +345,7 @@ impl Exchange {
         let mut bindings = self.bindings.write();
         let Bindings { by_destination, index, count } = &mut *bindings;
         let Some(bound) = by_destination.remove(&destination) else { return Removed::default() };
+        shrink(by_destination);
         let mut removed = 0;
         for (routing_key, variants) in bound.keys {
             let of_key = variants.len();

@@ -1,9 +1,9 @@
 //! Exchanges that hand each message to one destination, whatever the binding keys: `x-random`,
 //! `x-local-random` and `x-modulus-hash`.
 
-use super::Destination;
 use super::consistent_hash::{hash, mix};
 use super::fanout::FanoutIndex;
+use super::{Destination, shrink, shrink_list};
 use crate::work;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,8 +70,10 @@ impl ModulusIndex {
         if *keys == 0 {
             if let Ok(at) = position(&self.destinations, known) {
                 self.destinations.remove(at);
+                shrink_list(&mut self.destinations);
             }
             self.keys.remove(&destination);
+            shrink(&mut self.keys);
         }
     }
 }

@@ -87,7 +87,8 @@ impl ChannelOut {
         let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
         let waiting = self.starved.used_bytes();
         let tags = self.tag_places * size_of::<u64>();
-        self.charge.set(CHANNEL_BYTES + slots + waiting + tags + self.unacked.used_bytes());
+        let deliveries = tags + self.times.used_bytes() + self.unacked.used_bytes();
+        self.charge.set(CHANNEL_BYTES + slots + waiting + deliveries);
     }
 
     /// Where to count what happens on it.
@@ -170,6 +171,7 @@ impl ChannelOut {
     pub(crate) fn await_ack(&mut self, slot_index: u32, sequence: u64, now_ms: u64) {
         if self.times.is_due(now_ms) {
             self.times.note(self.next_tag - 1, now_ms, self.unacked.oldest());
+            self.count_memory();
         }
         let tag = self.next_tag - 1;
         if self.unacked.push(tag, Unacked { slot: slot_index, sequence }) {

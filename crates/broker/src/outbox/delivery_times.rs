@@ -45,6 +45,11 @@ impl DeliveryTimes {
         self.moments.push_back((tag, now_ms));
     }
 
+    /// Bytes that it uses beyond itself.
+    pub fn used_bytes(&self) -> usize {
+        self.moments.capacity() * size_of::<(u64, u64)>()
+    }
+
     /// When the delivery with this tag was made, in milliseconds since 1970.
     pub fn of(&self, tag: u64) -> Option<u64> {
         let behind = self.moments.partition_point(|(from, _)| *from <= tag);

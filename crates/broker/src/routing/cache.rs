@@ -60,9 +60,9 @@ impl RouteCache {
         debug_assert!(self.by_address.len() <= ROUTES_MAX);
     }
 
-    /// Forgets all; the next ones are those of this generation.
+    /// Forgets all, and gives back their room; the next ones are those of this generation.
     pub fn clear(&mut self, generation: u64) {
-        self.by_address.clear();
+        self.by_address = KeyedMap::default();
         self.charge.set(0);
         self.generation = generation;
     }

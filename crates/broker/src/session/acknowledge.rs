@@ -21,6 +21,11 @@ pub(super) struct Returned {
 /// Queues whose consumers on one channel share its limit, and have their turns in one go.
 const STARVED_AT_ONCE: usize = 256;
 
+/// Room for so many deliveries of a run is kept for the next batch.
+const KEPT_SETTLED: usize = 4096;
+/// Room for so many runs.
+const KEPT_RUNS: usize = 64;
+
 /// What becomes of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settlement {
@@ -208,9 +213,11 @@ impl Session {
             // What fails is an append: the store is of no use any more, and its owner ends the broker.
             drop(queue.acknowledge(settled, false, store, &mut self.wakes));
             settled.clear();
+            settled.shrink_to(KEPT_SETTLED);
         }
         // The usual case, one queue, keeps the memory of its run for the next batch.
         self.acknowledged.truncate(1);
+        self.acknowledged.shrink_to(KEPT_RUNS);
         shard.post_dead_letters(&mut self.wakes);
     }
 

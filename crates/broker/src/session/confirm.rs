@@ -39,6 +39,9 @@ impl Confirms {
     }
 }
 
+/// Room for so many confirms is kept once they are written.
+const KEPT_CONFIRMS: usize = 64;
+
 /// Something that hangs on the store's durable LSN.
 #[derive(Debug)]
 pub(super) struct Confirm {
@@ -98,6 +101,18 @@ impl Channel {
         }
     }
 
+    /// Counts the room of what is to be said.
+    fn count_confirms(&mut self) {
+        self.confirms_charge.set(self.confirms.capacity() * size_of::<Confirm>());
+    }
+
+    /// Gives back room for many that have been written.
+    #[cold]
+    fn shrink_confirms(&mut self) {
+        self.confirms.shrink_to(KEPT_CONFIRMS.max(2 * self.confirms.len()));
+        self.count_confirms();
+    }
+
     /// Writes the confirms of what is durable up to `durable`, and counts them. Returns also whether the
     /// channel has to be closed for a commit.
     fn write_due(&mut self, number: u16, durable: Lsn, out: &mut Vec<u8>) -> (PublishCounts, bool) {
@@ -118,6 +133,10 @@ impl Channel {
             }
         }
         answered.confirmed += run.write(number, out);
+        let room = self.confirms.capacity();
+        if room > KEPT_CONFIRMS && self.confirms.len() < room / 4 {
+            self.shrink_confirms();
+        }
         (answered, in_part)
     }
 }
@@ -188,6 +207,7 @@ impl Session {
         for number in std::mem::take(&mut self.confirms.confirming) {
             let Some(channel) = self.channels.get_mut(number) else { continue };
             channel.end_run_of_confirms(lsn);
+            channel.count_confirms();
             if std::mem::take(&mut channel.has_unlogged) {
                 self.hold_answer(number);
             }

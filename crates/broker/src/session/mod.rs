@@ -117,6 +117,8 @@ struct Channel {
     to_confirm: u64,
     /// Earlier batches that are not durable yet, oldest first.
     confirms: VecDeque<Confirm>,
+    /// The room of these.
+    confirms_charge: Charge,
     /// It is among those to which something is said once that is durable.
     awaits_confirms: bool,
     /// What has been done since the last commit, on a transactional channel.
@@ -206,8 +208,9 @@ impl Session {
 
     /// `channel.open` has been answered.
     pub fn open_channel(&mut self, number: u16) {
-        self.channels.insert(number, Channel::default());
         let charge = self.broker.memory.charge(Use::Sessions, 0);
+        let channel = Channel { confirms_charge: charge.another(), ..Channel::default() };
+        self.channels.insert(number, channel);
         let unacked_max = self.broker.limits.unacked_per_channel_max;
         self.outbox.lock().open_channel(number, unacked_max, charge);
         self.broker.monitor.channel_opened(&self.outbox, number, self.broker.now_ms());

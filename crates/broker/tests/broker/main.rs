@@ -64,6 +64,7 @@ mod header_costs;
 mod headers;
 mod incomplete_messages;
 mod kept_messages;
+mod kept_room;
 mod long_headers;
 mod memory_alarm;
 mod memory_bounds;

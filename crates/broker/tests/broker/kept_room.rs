@@ -1,0 +1,201 @@
+//! Room that was needed once: it is given back, or it counts.
+
+use crate::frame_costs::{fill, large};
+use crate::support::{
+    Client, Heard, Message, Step, World, WorldOnDisk, allocated_bytes, declare_with, short,
+};
+use courser_codec::{FieldTable, basic, confirm, queue};
+
+/// What is allocated besides what counts: room for a few of everything.
+const SPARE: i64 = 65_536;
+
+/// What was allocated and not counted while `act` ran.
+fn uncounted(world: &World, act: impl FnOnce()) -> i64 {
+    let now = || allocated_bytes() - world.broker.memory_used_bytes() as i64;
+    let before = now();
+    act();
+    now() - before
+}
+
+/// A queue `full` that refuses all.
+fn declare_full(client: &mut Client) {
+    let nothing = FieldTable::new().with("x-max-length", 0).with("x-overflow", "reject-publish");
+    declare_with(client, "full", false, &nothing);
+}
+
+/// A channel in confirm mode.
+fn open(client: &mut Client, number: u16) {
+    client.open_channel(number);
+    client.call_on(number, confirm::Select { nowait: false });
+}
+
+/// One read of many publishes that are refused, behind `first`.
+fn publish_refused(client: &mut Client, number: u16, first: Option<Message>) {
+    let refused = vec![Message::new("", "full", ""); 3000];
+    let all = first.into_iter().chain(refused);
+    client.read(&all.map(|message| Step::Publish(number, message)).collect::<Vec<_>>());
+}
+
+#[test]
+fn confirms_that_were_sent_keep_no_room() {
+    const CHANNELS: u16 = 20;
+    let world = World::new();
+    let mut client = world.connect();
+    declare_full(&mut client);
+    (2..CHANNELS + 3).for_each(|number| open(&mut client, number));
+    publish_refused(&mut client, CHANNELS + 2, None);
+    assert_eq!(client.heard().len(), 3000);
+    let kept = uncounted(&world, || {
+        for number in 2..CHANNELS + 2 {
+            publish_refused(&mut client, number, None);
+            assert_eq!(client.heard().len(), 3000);
+        }
+    });
+    assert!(kept <= SPARE, "{kept}");
+}
+
+#[test]
+fn confirms_that_wait_for_the_disk_count() {
+    const CHANNELS: u16 = 20;
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_full(&mut client);
+    declare_with(&mut client, "kept", true, &FieldTable::new());
+    let persistent = || {
+        let message = Message::new("", "kept", "x");
+        Some(message.with_properties(|properties| properties.delivery_mode = Some(2)))
+    };
+    (2..CHANNELS + 3).for_each(|number| open(&mut client, number));
+    publish_refused(&mut client, CHANNELS + 2, persistent());
+    world.flush();
+    assert_eq!(client.heard().len(), 3001);
+    let before = world.broker.memory_used_bytes();
+    let kept = uncounted(&world, || {
+        for number in 2..CHANNELS + 2 {
+            publish_refused(&mut client, number, persistent());
+        }
+        assert!(client.heard().is_empty());
+    });
+    assert!(kept <= SPARE, "{kept}");
+    let counted = world.broker.memory_used_bytes() - before;
+    assert!(counted > 3000 * u64::from(CHANNELS), "{counted}");
+    world.flush();
+    assert_eq!(client.heard().len(), 3001 * usize::from(CHANNELS));
+    let counted = world.broker.memory_used_bytes() - before;
+    assert!(counted < 3000 * u64::from(CHANNELS), "{counted}");
+    for number in 2..CHANNELS + 3 {
+        client.close_channel(number);
+    }
+    assert!(world.broker.memory_used_bytes() < before);
+}
+
+#[test]
+fn deliveries_that_were_acknowledged_keep_no_room() {
+    const UNACKED: usize = 100_000;
+    for queues in [1, 2] {
+        let world = large();
+        let (mut publisher, mut client) = (world.connect(), world.connect());
+        let names = &["q", "another"][..queues];
+        for name in names {
+            publisher.declare(name);
+            client.consume(name);
+        }
+        let fill_all = |publisher: &mut Client, count: usize| {
+            // In turn, so that none of them has a run of its own.
+            let message = |nth: usize| Step::Publish(1, Message::new("", names[nth % queues], "x"));
+            publisher.read(&(0..count).map(message).collect::<Vec<_>>());
+        };
+        let acknowledge = |client: &mut Client| {
+            let last = client.deliveries().last().expect("some").tag;
+            client.ack_through(last);
+        };
+        fill_all(&mut publisher, 1000);
+        acknowledge(&mut client);
+        let kept = uncounted(&world, || {
+            (0..UNACKED / 1000).for_each(|_| fill_all(&mut publisher, 1000));
+            acknowledge(&mut client);
+            fill(&mut publisher, "q", 1);
+            assert_eq!(client.deliveries().len(), 1);
+        });
+        assert!(kept <= 2 * SPARE, "{queues} queues: {kept}");
+    }
+}
+
+#[test]
+fn queues_that_were_deleted_keep_no_room_at_the_exchange_that_they_were_bound_to() {
+    const QUEUES: usize = 2000;
+    let deleted = |kind: Option<&str>| {
+        let world = World::new();
+        let mut client = world.connect();
+        client.declare_exchange("x", kind.unwrap_or("fanout"));
+        client.declare("first");
+        client.bind("first", "x", "1");
+        let names: Vec<String> = (0..QUEUES).map(|nth| format!("q{nth}")).collect();
+        uncounted(&world, || {
+            for (nth, name) in names.iter().enumerate() {
+                client.declare(name);
+                if kind.is_some() {
+                    client.bind(name, "x", &(nth % 10 + 1).to_string());
+                }
+            }
+            for name in &names {
+                client.call(queue::Delete { queue: short(name), ..Default::default() });
+            }
+        })
+    };
+    let unbound = deleted(None);
+    let kinds =
+        ["direct", "fanout", "topic", "headers", "x-random", "x-modulus-hash", "x-consistent-hash"];
+    let mut kept = Vec::from(kinds.map(|kind| (kind, deleted(Some(kind)) - unbound)));
+    kept.retain(|(_, bytes)| *bytes > SPARE / 2);
+    assert_eq!(kept, []);
+}
+
+#[test]
+fn routes_that_were_remembered_keep_no_room() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.declare_exchange("x", "topic");
+    client.bind("q", "x", "#");
+    let publish = |client: &mut Client| {
+        for nth in 0..1000 {
+            client.publish("x", &nth.to_string(), "");
+        }
+        client.purge("q");
+    };
+    client.publish("x", "another", "");
+    let kept = uncounted(&world, || {
+        publish(&mut client);
+        client.session().release_memory();
+    });
+    assert!(kept <= SPARE / 4, "{kept}");
+}
+
+#[test]
+fn when_deliveries_were_made_counts() {
+    const CHANNELS: u16 = 50;
+    let world = World::new();
+    world.broker.set_time(0);
+    let mut client = world.connect();
+    client.declare("q");
+    (2..CHANNELS + 2).for_each(|number| client.open_channel(number));
+    let get = |client: &mut Client, number| {
+        client.publish("", "q", "x");
+        let get = basic::Get { queue: short("q"), no_ack: false };
+        let Heard::GetOk { delivery, .. } = client.call_on(number, get) else { panic!("none") };
+        delivery.tag
+    };
+    // The first of each stays unacknowledged.
+    (2..CHANNELS + 2).for_each(|number| assert_eq!(get(&mut client, number), 1));
+    let kept = uncounted(&world, || {
+        for second in 1..=130 {
+            world.broker.set_time(second * 1000);
+            for number in 2..CHANNELS + 2 {
+                let delivery_tag = get(&mut client, number);
+                client.tell_on(number, basic::Ack { delivery_tag, multiple: false });
+            }
+        }
+    });
+    assert!(kept <= SPARE / 2, "{kept}");
+}
