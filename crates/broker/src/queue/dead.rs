@@ -141,12 +141,15 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) {
-        state.leave(&location);
         let is_letter = state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         self.count_dead(reason, is_letter, wakes);
         if !is_letter {
+            if let Some(notes) = &mut state.notes {
+                notes.leave_to_settle(&location);
+            }
             return settling.add(location);
         }
+        state.leave(&location);
         let number = state.dying.next_number();
         state.dying.amounts.add(&location);
         let dead = Dead { location: location.clone(), rank, reason };

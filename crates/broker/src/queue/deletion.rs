@@ -1,11 +1,12 @@
-//! The end of a queue: what it depends on, and what it leaves behind.
+//! The end of a queue, or of all that waits in it.
 
 use super::ready::Ready;
+use super::settle::Settling;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
 use crate::timers::TimerKind;
-use courser_store::{Location, Position};
+use courser_store::{Location, Position, Store, StoreError, Sync};
 use std::sync::atomic::Ordering;
 
 /// What a deletion may depend on.
@@ -27,6 +28,9 @@ pub(crate) struct Remains {
 
 /// Positions that are released together.
 const RELEASED_AT_ONCE: usize = 1 << 14;
+
+/// Messages of a purge that are settled together: so many hold up others, and take memory, at the same time.
+const PURGED_AT_ONCE: usize = 1 << 14;
 
 /// The messages of a deleted queue.
 #[derive(Debug)]
@@ -98,5 +102,48 @@ impl Queue {
             others.append(&mut places);
         }
         Ok(Remains { messages: count, consumers, left: Left { waiting, others } })
+    }
+
+    /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
+    /// in the queue. Returns how much that was. A crash before that may leave a part of it.
+    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
+        let mut state = self.state.lock();
+        state.return_passed_over();
+        let purged = state.ready.take_all();
+        let stranded = state.dying.take_stranded();
+        let delayed = state.delayed.take_all();
+        state.reader.close();
+        self.finish(&mut state, Ok(()));
+        drop(state);
+        let messages = purged.len() + stranded.len() + delayed.len();
+        let (mut some, mut done) = (Settling::default(), Ok(()));
+        let mut drop_one = |location: Location| {
+            if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
+                let some = &mut std::mem::take(&mut some);
+                if done.is_ok() {
+                    done = self.settle_purged(some, Sync::Later, store);
+                }
+            }
+            some.add(location);
+        };
+        purged.for_each(&mut |location| drop_one(location.clone()));
+        stranded.for_each(&mut drop_one);
+        delayed.into_iter().for_each(|(_, location)| drop_one(location));
+        done?;
+        self.settle_purged(&mut some, Sync::Wanted, store)?;
+        Ok(messages)
+    }
+
+    /// Settles purged messages, and forgets what was noted of them. What has come since and is the same as one of these may
+    /// have been dropped, as if it had come before the purge.
+    fn settle_purged(
+        &self,
+        some: &mut Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        let told = self.tell(some, sync, store);
+        self.forget_notes(some);
+        told
     }
 }

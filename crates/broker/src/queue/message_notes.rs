@@ -147,6 +147,14 @@ impl MessageNotes {
         self.leave_place(Place::of(location));
     }
 
+    /// A message leaves, of which [`Queue::settle`] tells the log: what identifies it leaves behind that.
+    #[cold]
+    pub fn leave_to_settle(&mut self, location: &Location) {
+        if !self.keeps_apart() {
+            self.leave(location);
+        }
+    }
+
     /// Messages leave.
     #[cold]
     pub fn leave_all(&mut self, settling: &Settling) {

@@ -114,7 +114,7 @@ impl Queue {
             Taking::UntilAcked => unacked.insert(sequence, location, &Receiver::polling(holder)),
             Taking::ForGood => {
                 if let Some(notes) = notes {
-                    notes.leave(&location);
+                    notes.leave_to_settle(&location);
                 }
                 settling.add(location);
             }

@@ -40,9 +40,6 @@ pub(super) enum Outcome {
     Rejected { counts: bool },
 }
 
-/// Messages of a purge that are settled together: so many hold up others, and take memory, at the same time.
-const PURGED_AT_ONCE: usize = 1 << 14;
-
 /// What a section under the queue's lock leaves to be done after it.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
@@ -110,6 +107,31 @@ impl Queue {
     pub(super) fn settle(
         &self,
         mut settling: Settling,
+        sync: Sync,
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        let told = self.tell(&mut settling, sync, store);
+        if self.holds_no_two() {
+            self.forget_notes(&settling);
+        }
+        told
+    }
+
+    /// Has others like these come in, and be confirmed. If the log did not know by then that these are gone, a restart could find
+    /// both, and drop what came later.
+    pub(super) fn forget_notes(&self, gone: &Settling) {
+        if gone.positions.is_empty() && gone.locations.is_empty() {
+            return;
+        }
+        if let Some(notes) = &mut self.state.lock().notes {
+            notes.leave_all(gone);
+        }
+    }
+
+    /// Notes in the log, and lets go of them, without what the queue knows of them besides.
+    pub(super) fn tell(
+        &self,
+        settling: &mut Settling,
         sync: Sync,
         store: &dyn Store,
     ) -> Result<(), StoreError> {
@@ -231,7 +253,9 @@ impl Queue {
                 }
             }
         }
-        if let Some(notes) = &mut state.notes {
+        if let Some(notes) = &mut state.notes
+            && (in_log || !notes.keeps_apart())
+        {
             notes.leave_all(&acknowledged);
         }
         state.unacked.shrink_if_empty();
@@ -242,52 +266,11 @@ impl Queue {
             store.release(&acknowledged.positions);
         } else {
             settling.positions.append(&mut acknowledged.positions);
+            if self.holds_no_two() {
+                settling.locations.append(&mut acknowledged.locations);
+            }
         }
         self.settle(settling, Sync::Later, store)
-    }
-
-    /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
-    /// in the queue. Returns how much that was. A crash before that may leave a part of it.
-    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
-        let mut state = self.state.lock();
-        state.return_passed_over();
-        let purged = state.ready.take_all();
-        let stranded = state.dying.take_stranded();
-        let delayed = state.delayed.take_all();
-        state.reader.close();
-        self.finish(&mut state, Ok(()));
-        drop(state);
-        let messages = purged.len() + stranded.len() + delayed.len();
-        let (mut some, mut done) = (Settling::default(), Ok(()));
-        let mut drop_one = |location: Location| {
-            if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
-                let some = std::mem::take(&mut some);
-                if done.is_ok() {
-                    done = self.settle_purged(some, Sync::Later, store);
-                }
-            }
-            some.add(location);
-        };
-        purged.for_each(&mut |location| drop_one(location.clone()));
-        stranded.for_each(&mut drop_one);
-        delayed.into_iter().for_each(|(_, location)| drop_one(location));
-        done?;
-        self.settle_purged(some, Sync::Wanted, store)?;
-        Ok(messages)
-    }
-
-    /// Forgets what was noted of purged messages, and settles them. What has come since and is the same as one of these may
-    /// have been dropped, as if it had come before the purge.
-    fn settle_purged(
-        &self,
-        some: Settling,
-        sync: Sync,
-        store: &dyn Store,
-    ) -> Result<(), StoreError> {
-        if let Some(notes) = &mut self.state.lock().notes {
-            notes.leave_all(&some);
-        }
-        self.settle(some, sync, store)
     }
 
     /// Takes back the messages that it had before a restart. Returns how many they are.

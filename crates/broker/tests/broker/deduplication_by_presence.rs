@@ -1,7 +1,10 @@
 //! `x-message-deduplication` of a queue without a cache: no message while there is one of the same.
 
-use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, declare_with};
-use courser_codec::{FieldTable, basic};
+use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, declare_with, short};
+use courser_codec::{FieldTable, basic, queue};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
 
 /// Something that ends a message.
 type End = fn(&World, &mut Client);
@@ -272,4 +275,57 @@ fn what_is_dropped_does_not_stay_in_the_log_and_in_transactions_neither() {
     assert_eq!(world.connect().pop_all("q"), ["1"]);
     world.restart();
     assert_eq!(world.counts("q"), (0, 0, 0));
+}
+
+#[test]
+fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_that() {
+    let ends: [(&str, End); 5] = [
+        ("purge", |_, client| {
+            client.tell(queue::Purge { queue: short("q"), nowait: true });
+        }),
+        ("expiry", |world, _| assert!(world.broker.tick(2000) != Some(0))),
+        ("get", |_, client| client.tell(basic::Get { queue: short("q"), no_ack: true })),
+        ("ack", |_, client| {
+            let delivery_tag = client.get("q").expect("a message").tag;
+            client.tell(basic::Ack { delivery_tag, multiple: false });
+        }),
+        ("reject", |_, client| {
+            let delivery_tag = client.get("q").expect("a message").tag;
+            client.tell(basic::Reject { delivery_tag, requeue: false });
+        }),
+    ];
+    let mut lost = Vec::new();
+    for (name, end) in ends {
+        let mut world = WorldOnDisk::new();
+        let (mut client, mut other) = (world.connect(), world.connect());
+        declare_with(&mut client, "q", true, &apart().with("x-message-ttl", 1000));
+        other.confirm_select();
+        send(&mut client, "a", "old");
+        world.flush();
+        let (log, vhost) = (world.log(), Arc::clone(&world.vhost()));
+        let (tell, told) = channel();
+        // Another client publishes as soon as it can, and has that confirmed.
+        world.store().before_next_append(move || {
+            let publish = || {
+                send(&mut other, "a", "new");
+                log.flush();
+                let confirmed = matches!(other.heard()[..], [Heard::Confirm { .. }]);
+                let queue = vhost.queue(b"q").expect("it is there");
+                (confirmed, queue.status().ready)
+            };
+            let published = thread::scope(|scope| scope.spawn(publish).join());
+            tell.send(published.expect("no panic")).expect("it is waited for");
+        });
+        end(&world, &mut client);
+        let (confirmed, ready) = told.recv().expect("the log is told");
+        assert!(confirmed, "{name}");
+        drop(client);
+        world.lose_power();
+        // What is told of the end is lost. Either the new one was the same as what has not gone, or it is there.
+        let there = world.connect().pop_all("q");
+        if there != [if ready == 0 { "old" } else { "new" }] {
+            lost.push(name);
+        }
+    }
+    assert_eq!(lost, [""; 0]);
 }
