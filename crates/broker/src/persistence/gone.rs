@@ -1,13 +1,44 @@
 //! What the log of a shard is told of definitions: of those that are gone before those that come.
 
 use crate::gate;
-use crate::queue::Left;
 use crate::shard::Shard;
 use courser_store::{Lsn, Position, Record, StoreError, Sync};
+use std::fmt::Debug;
 use std::sync::atomic::Ordering;
 
 /// Bytes of removals that go into the log at once, where all together are more than it takes.
 const PART_BYTES: usize = 1 << 20;
+
+/// Positions that are released together.
+const RELEASED_AT_ONCE: usize = 1 << 14;
+
+/// Knows where messages are, maybe very many.
+pub(crate) trait HoldsPlaces: Debug + Send {
+    /// Calls `each` with the position of every message that is in the log.
+    fn for_each_position(&self, each: &mut dyn FnMut(Position));
+}
+
+impl HoldsPlaces for Vec<Position> {
+    fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        self.iter().copied().for_each(each);
+    }
+}
+
+/// Calls `release` with the positions that all of them hold: with some at a time, as all together would take much memory. If there
+/// are none, with none.
+pub(crate) fn let_go(left: Vec<Box<dyn HoldsPlaces>>, release: &mut dyn FnMut(&[Position])) {
+    let mut some = Vec::new();
+    for one in left {
+        one.for_each_position(&mut |position| {
+            some.push(position);
+            if some.len() == RELEASED_AT_ONCE {
+                release(&some);
+                some.clear();
+            }
+        });
+    }
+    release(&some);
+}
 
 /// Definitions and queues that one operation removes, to be forgotten together.
 #[derive(Default, Debug)]
@@ -16,10 +47,8 @@ pub(crate) struct Gone {
     /// Definitions of bindings, which hang on those.
     pub bindings: Vec<Vec<u8>>,
     pub queues: Vec<u64>,
-    /// Positions in the log of messages that go with them, to be let go of once the log knows.
-    pub positions: Vec<Position>,
-    /// The same of queues, each of which may have very many.
-    pub left: Vec<Left>,
+    /// Messages that go with them, to be let go of once the log knows.
+    pub left: Vec<Box<dyn HoldsPlaces>>,
 }
 
 impl Gone {
@@ -108,12 +137,7 @@ impl Shard {
         mut gone: Gone,
         told: impl FnOnce(Lsn),
     ) -> Result<Option<Lsn>, StoreError> {
-        let (positions, left) =
-            (std::mem::take(&mut gone.positions), std::mem::take(&mut gone.left));
-        let let_go = |release: &mut dyn FnMut(&[Position])| {
-            release(&positions);
-            left.into_iter().for_each(|left| left.release(release));
-        };
+        let left = std::mem::take(&mut gone.left);
         let records = gone.records();
         let appended = match self.define_unless_empty(&records) {
             Err(StoreError::TooLarge(_)) => gone
@@ -125,14 +149,14 @@ impl Shard {
         match appended {
             Ok(lsn) => {
                 told(lsn);
-                let_go(&mut |positions| self.store.release(positions));
+                let_go(left, &mut |positions| self.store.release(positions));
                 Ok(Some(lsn))
             }
             Err(failed) => {
                 let store = self.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
                 let Some(store) = store else { return Err(failed) };
                 self.unlogged.lock().push(gone);
-                let_go(&mut |positions| store.release(positions));
+                let_go(left, &mut |positions| store.release(positions));
                 Ok(None)
             }
         }

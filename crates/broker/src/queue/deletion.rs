@@ -5,9 +5,12 @@ use super::settle::Settling;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
+use crate::persistence::gone::HoldsPlaces;
 use crate::timers::TimerKind;
+use courser_store::critical::{self, Work};
 use courser_store::{Location, Position, Store, StoreError, Sync};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// What a deletion may depend on.
 pub(crate) struct BeforeDeletion {
@@ -23,36 +26,28 @@ pub(crate) struct Remains {
     /// The consumers that have to be told.
     pub consumers: Vec<Consumer>,
     /// Its messages in the log, to be released once that knows that it is gone.
-    pub left: Left,
+    pub left: Vec<Box<dyn HoldsPlaces>>,
 }
-
-/// Positions that are released together.
-const RELEASED_AT_ONCE: usize = 1 << 14;
 
 /// Messages of a purge that are settled together: so many hold up others, and take memory, at the same time.
 const PURGED_AT_ONCE: usize = 1 << 14;
 
-/// The messages of a deleted queue.
-#[derive(Debug)]
-pub(crate) struct Left {
-    waiting: Ready,
-    /// The positions of the others in the log.
-    others: Vec<Position>,
+/// A purge of more waits where the log is behind: it is known before to take long, so its thread is one that may.
+pub(crate) const PURGED_WITHOUT_WAITING: usize = 300_000;
+/// How often the log is asked.
+const ASKED_EVERY: Duration = Duration::from_millis(1);
+
+/// Waits until the log takes more without holding up others that append.
+fn wait_for_log(store: &dyn Store) {
+    while store.is_behind() && store.failure().is_none() {
+        critical::check(Work::Room);
+        std::thread::sleep(ASKED_EVERY);
+    }
 }
 
-impl Left {
-    /// Calls `release` with the positions of those in the log: with some at a time, as all together would take much memory.
-    pub fn release(self, release: &mut dyn FnMut(&[Position])) {
-        release(&self.others);
-        let mut some = Vec::new();
-        self.waiting.for_each(&mut |location| {
-            some.extend(location.position());
-            if some.len() == RELEASED_AT_ONCE {
-                release(&some);
-                some.clear();
-            }
-        });
-        release(&some);
+impl HoldsPlaces for Ready {
+    fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        self.for_each(&mut |location| location.position().into_iter().for_each(&mut *each));
     }
 }
 
@@ -91,17 +86,18 @@ impl Queue {
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
-        let mut others = Vec::new();
+        let mut others: Vec<Position> = Vec::new();
         others.extend(unacked.values().filter_map(Location::position));
         others.extend(dying.locations().filter_map(Location::position));
         let mut count = waiting.len() + delayed.len();
         others.extend(delayed.values().filter_map(Location::position));
+        let mut left: Vec<Box<dyn HoldsPlaces>> = vec![Box::new(others), Box::new(waiting)];
         if let Some(stream) = self.stream() {
-            let (in_stream, mut places) = stream.delete(&self.timers);
+            let (in_stream, places) = stream.delete(&self.timers);
             count += in_stream as usize;
-            others.append(&mut places);
+            left.push(Box::new(places));
         }
-        Ok(Remains { messages: count, consumers, left: Left { waiting, others } })
+        Ok(Remains { messages: count, consumers, left })
     }
 
     /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
@@ -115,12 +111,16 @@ impl Queue {
         state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
+        let may_wait = purged.len() + delayed.len() > PURGED_WITHOUT_WAITING;
         let messages = purged.len() + stranded.len() + delayed.len();
         let (mut some, mut done) = (Settling::default(), Ok(()));
         let mut drop_one = |location: Location| {
             if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
                 let some = &mut std::mem::take(&mut some);
                 if done.is_ok() {
+                    if may_wait {
+                        wait_for_log(store);
+                    }
                     done = self.settle_purged(some, Sync::Later, store);
                 }
             }

@@ -53,7 +53,7 @@ pub(crate) use carry::{CameBack, Returns};
 pub(crate) use consumers::{Consumer, ConsumerStanding};
 pub use contents::QueueContents;
 pub(crate) use dead::Letter;
-pub(crate) use deletion::{BeforeDeletion, Left};
+pub(crate) use deletion::{BeforeDeletion, PURGED_WITHOUT_WAITING};
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use logged::{Entries, Entry};

@@ -27,6 +27,7 @@ pub use start::Start;
 use crate::gate;
 use crate::memory::Charge;
 use crate::outbox::Outbox;
+use crate::persistence::gone::HoldsPlaces;
 use crate::posting::PublishRun;
 use crate::queue::EffectiveSettings;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
@@ -77,6 +78,19 @@ impl State {
             self.counted_pages = pages;
             self.charge.set(self.index.footprint_bytes());
         }
+    }
+}
+
+/// Where the messages of a deleted stream are, counted as long as it is kept.
+#[derive(Debug)]
+struct Places {
+    index: StreamIndex,
+    _charge: Charge,
+}
+
+impl HoldsPlaces for Places {
+    fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        self.index.for_each_position(each);
     }
 }
 
@@ -313,19 +327,19 @@ impl Stream {
         }
     }
 
-    /// Ends the stream. Returns how many messages it had, and their positions in the log.
-    pub fn delete(&self, timers: &Timers) -> (u64, Vec<Position>) {
+    /// Ends the stream. Returns how many messages it had, and where they are in the log.
+    pub fn delete(&self, timers: &Timers) -> (u64, impl HoldsPlaces + use<>) {
         let mut state = self.state.lock();
         state.deleted = true;
         timers.disarm(&mut state.timer, (self.id, TimerKind::Age));
         let sleeping = std::mem::take(&mut state.sleeping);
         let next_offset = state.index.next_offset();
-        let messages = state.index.len();
-        let gone = state.index.trim(next_offset);
-        state.count_memory();
+        let none = StreamIndex::new(next_offset, state.index.limits());
+        let index = std::mem::replace(&mut state.index, none);
+        let places = Places { index, _charge: std::mem::take(&mut state.charge) };
         self.first_offset.store(next_offset, Ordering::Release);
         drop(state);
         sleeping.values().for_each(|outbox| outbox.wake());
-        (messages, gone)
+        (places.index.len(), places)
     }
 }

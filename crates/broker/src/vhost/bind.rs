@@ -47,12 +47,12 @@ impl Vhost {
         let Some(bound) = bound else { return Ok(lsn) };
         if let Err(fault) = self.replay(&bound, wakes, may_go_on) {
             let _gate = self.shard.gate.read();
-            let _write = self.write.lock();
+            let write = self.write.lock();
             if self.replays.end(&bound) {
                 let removing = self.begin_removal();
                 let mut gone = Gone::default();
                 self.take_binding(&bound.exchange, &bound.destination, &bound.key, &mut gone);
-                self.forget(gone, removing)?;
+                self.forget(gone, removing, Some(write))?;
             }
             return Err(fault);
         }
@@ -156,7 +156,7 @@ impl Vhost {
         connection: ConnectionId,
     ) -> Result<Lsn, Fault> {
         let source = clean_name(request.source);
-        let _write = self.write.lock();
+        let write = self.write.lock();
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;
@@ -182,7 +182,7 @@ impl Vhost {
         if removed.none_left && exchange.settings.auto_delete {
             self.remove_exchange(&exchange, &mut gone);
         }
-        self.forget(gone, removing)
+        self.forget(gone, removing, Some(write))
     }
 }
 

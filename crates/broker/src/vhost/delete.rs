@@ -21,7 +21,7 @@ impl Vhost {
         if_unused: bool,
     ) -> Result<Lsn, Fault> {
         self.refuse_system_exchange(name)?;
-        let _write = self.write.lock();
+        let write = self.write.lock();
         let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(self.logged()) };
         if if_unused && exchange.has_bindings() {
             return Err(Fault::precondition_failed(format_args!(
@@ -32,7 +32,7 @@ impl Vhost {
         let removing = self.begin_removal();
         let mut gone = Gone::default();
         self.remove_exchange(&exchange, &mut gone);
-        self.forget(gone, removing)
+        self.forget(gone, removing, Some(write))
     }
 
     /// Refuses to delete an exchange whose name is reserved, as those that every vhost has are, there or not.
@@ -84,7 +84,7 @@ impl Vhost {
         reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
-        let _write = self.write.lock();
+        let write = self.write.lock();
         if !self.is_current(queue) {
             reply(0, self.logged());
             return Ok(());
@@ -104,8 +104,8 @@ impl Vhost {
         for exchange in self.unbind_everywhere(queue.id, queue.sources.take(), &mut gone) {
             self.remove_exchange(&exchange, &mut gone);
         }
-        gone.left.push(remains.left);
-        let lsn = self.forget(gone, removing)?;
+        gone.left.extend(remains.left);
+        let lsn = self.forget(gone, removing, Some(write))?;
         reply(remains.messages, lsn);
         // Where the deletion is not committed yet, the next leader may have the queue.
         let told_at = if self.shard.is_copied() { lsn } else { Lsn::default() };
@@ -164,11 +164,11 @@ impl Vhost {
                 continue;
             }
             // It has no definition, and its bindings have.
-            let _write = self.write.lock();
+            let write = self.write.lock();
             let removing = self.begin_removal();
             let mut gone = Gone::default();
             self.clear_bindings(exchange, &mut gone);
-            self.forget(gone, removing)?;
+            self.forget(gone, removing, Some(write))?;
         }
         let _gate = shard.gate.read();
         self.forget_policies()

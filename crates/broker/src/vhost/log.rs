@@ -10,6 +10,7 @@ use crate::queue::Queue;
 use crate::removals::Removal;
 use courser_codec::ShortString;
 use courser_store::{Lsn, Record, StoreError};
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -118,10 +119,10 @@ impl Vhost {
             gone.keys.push(definition::exchange_key(&self.name, &exchange.name));
         }
         if let Some(delay) = exchange.delay() {
-            gone.positions.append(&mut delay.close());
+            gone.left.push(Box::new(delay.close()));
         }
         if let Some(history) = exchange.history() {
-            gone.positions.append(&mut history.close());
+            gone.left.push(Box::new(history.close()));
         }
         gone.queues.extend(exchange.number_in_log());
     }
@@ -154,12 +155,19 @@ impl Vhost {
         is_copied.then(|| [self.removals.begin(), self.shard.removals.begin()])
     }
 
-    /// Tells the store what is gone, all at once; when there is room, if there is none now. Returns the
-    /// LSN at which it stays gone, as far as it is in the log.
-    pub(super) fn forget(&self, gone: Gone, removing: Removing<'_>) -> Result<Lsn, Fault> {
+    /// Tells the store what is gone, all at once; when there is room, if there is none now. Lets go of the write lock, if that is
+    /// given, before it releases what that had in the log, which may be much. Returns the LSN at which it stays gone, as far as it
+    /// is in the log.
+    pub(super) fn forget(
+        &self,
+        gone: Gone,
+        removing: Removing<'_>,
+        write: Option<MutexGuard<'_, ()>>,
+    ) -> Result<Lsn, Fault> {
         let told = |lsn: Lsn| {
             self.logged.fetch_max(lsn.0, Ordering::Release);
             removing.into_iter().flatten().for_each(|removal| removal.told(lsn));
+            drop(write);
         };
         let lsn = self.shard.forget_and(gone, told).map_err(store_fault)?;
         Ok(lsn.unwrap_or_else(|| self.logged()))
@@ -173,7 +181,7 @@ impl Vhost {
             gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));
         });
         // They are there until the log knows.
-        self.forget(gone, None)?;
+        self.forget(gone, None, None)?;
         // A checkpoint would keep them.
         *self.policies.write() = Arc::default();
         Ok(())

@@ -1,6 +1,7 @@
 //! The queues for direct replies, which have no place among the vhost's queues.
 
 use super::Vhost;
+use crate::persistence::gone::let_go;
 use crate::queue::Queue;
 use courser_codec::ShortString;
 use parking_lot::RwLock;
@@ -39,7 +40,7 @@ impl Vhost {
         // what waits in it no other queue has.
         let deleted = queue.delete(|_| Ok(()));
         if let Ok(remains) = deleted {
-            remains.left.release(&mut |positions| self.shard().store.release(positions));
+            let_go(remains.left, &mut |positions| self.shard().store.release(positions));
         }
     }
 }

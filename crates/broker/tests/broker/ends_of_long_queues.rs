@@ -1,26 +1,40 @@
 //! The purge and the deletion of a long queue: what they take besides, and what others see meanwhile.
 
-use crate::support::{Client, Heard, Message, Step, WorldOnDisk, allocated_bytes, declare_with};
-use courser_codec::FieldTable;
+use crate::delayed::{delayed, with_exchange};
+use crate::support::{
+    Client, Heard, Message, Step, WorldOnDisk, allocated_bytes, declare_with, short,
+};
+use courser_broker::admin::NewQueue;
+use courser_codec::{FieldTable, exchange};
 use courser_journal::testing::Call;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 const MESSAGES: u64 = 100_000;
+/// After so long another thread is not only slow.
+const STUCK: Duration = Duration::from_secs(60);
 
 fn persistent(body: &str) -> Message {
     Message::new("", "q", body).with_properties(|properties| properties.delivery_mode = Some(2))
 }
 
-/// A world with a queue of persistent messages in it, and a client.
-fn world() -> (WorldOnDisk, Client) {
-    let world = WorldOnDisk::new();
-    let mut client = world.connect();
-    declare_with(&mut client, "q", true, &FieldTable::new());
-    for _ in 0..MESSAGES / 5000 {
-        client.read(&vec![Step::Publish(1, persistent("x")); 5000]);
+/// Publishes a message so often.
+fn fill(world: &WorldOnDisk, client: &mut Client, message: &Message, count: u64) {
+    for _ in 0..count / 5000 {
+        client.read(&vec![Step::Publish(1, message.clone()); 5000]);
         world.flush();
     }
+}
+
+/// A world with a queue of this type with so many persistent messages in it, and a client.
+fn world(kind: &str, count: u64) -> (WorldOnDisk, Client) {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new().with("x-queue-type", kind));
+    fill(&world, &mut client, &persistent("x"), count);
     (world, client)
 }
 
@@ -46,14 +60,14 @@ fn growth(world: &WorldOnDisk, call: impl FnOnce()) -> i64 {
 
 #[test]
 fn neither_a_purge_nor_a_deletion_takes_memory_for_each_message() {
-    for deletes in [false, true] {
-        let (mut world, mut client) = world();
+    for (kind, deletes) in [("classic", false), ("classic", true), ("stream", true)] {
+        let (mut world, mut client) = world(kind, MESSAGES);
         let before = segments(&world);
         let grown = growth(&world, || {
             let done = if deletes { client.delete("q") } else { client.purge("q") };
             assert_eq!(done, Heard::Count(MESSAGES as u32));
         });
-        assert!(grown < 4 * MESSAGES as i64, "{grown} bytes, {deletes}");
+        assert!(grown < 4 * MESSAGES as i64, "{grown} bytes, {kind} {deletes}");
         client.disconnect();
         (0..3).for_each(|_| world.checkpoint());
         let after = segments(&world);
@@ -104,4 +118,72 @@ fn a_purge_lets_others_have_their_turn_while_it_forgets_what_is_noted() {
     let headers = FieldTable::new().with("x-deduplication-header", 39_999);
     client.send(persistent("new").headers(headers));
     assert_eq!(client.pop_all("q"), ["new"]);
+}
+
+#[test]
+fn the_deletion_of_a_delayed_exchange_takes_no_memory_for_each_message() {
+    const DELAYED: u64 = 40_000;
+    let mut world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    let later = delayed("x", 3_600_000);
+    let later = later.with_properties(|properties| properties.delivery_mode = Some(2));
+    fill(&world, &mut client, &later, DELAYED);
+    let before = segments(&world);
+    let grown = growth(&world, || {
+        client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
+    });
+    assert!(!world.has_exchange("x"));
+    assert!(grown < DELAYED as i64, "{grown} bytes");
+    client.disconnect();
+    (0..3).for_each(|_| world.checkpoint());
+    let after = segments(&world);
+    assert!(after < before, "{after} of {before} segments are kept");
+    world.restart();
+    assert!(!world.has_exchange("x"));
+}
+
+#[test]
+fn a_long_purge_waits_while_the_log_is_behind() {
+    const MANY: u64 = 310_000;
+    let (world, mut client) = world("classic", MANY);
+    let (store, settled) = (Arc::clone(world.store()), Arc::new(AtomicU64::new(0)));
+    let seen = Arc::clone(&settled);
+    store.set_faults(move |call| {
+        seen.fetch_add(u64::from(call == Call::Settle), Ordering::Relaxed);
+        None
+    });
+    store.set_behind(true);
+    let (before, admin) = (store.looks_behind(), world.broker.admin());
+    thread::scope(|scope| {
+        let purge = scope.spawn(|| admin.purge_queue("/", b"q"));
+        while store.looks_behind() < before + 5 && !purge.is_finished() {
+            thread::yield_now();
+        }
+        let settled = settled.load(Ordering::Relaxed);
+        store.set_behind(false);
+        assert_eq!(settled, 0);
+        assert_eq!(purge.join().expect("no panic"), Ok(MANY as usize));
+    });
+    assert_eq!(settled.load(Ordering::Relaxed), MANY.div_ceil(1 << 14));
+    store.heal();
+    client.disconnect();
+}
+
+#[test]
+fn others_declare_while_a_deletion_lets_go_of_what_was_in_the_queue() {
+    let (world, mut client) = world("classic", 5000);
+    let ((begin, begun), (go_on, goes_on), (tell, told)) = (channel(), channel(), channel());
+    world.store().before_next_release(move || {
+        begin.send(()).expect("it is waited for");
+        tell.send(goes_on.recv_timeout(STUCK)).expect("it is waited for");
+    });
+    let admin = world.broker.admin();
+    thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(admin.delete_queue("/", b"q", false, false), Ok(5000)));
+        begun.recv().expect("something is let go of");
+        admin.declare_queue("/", "other", NewQueue::default()).expect("a new queue");
+        go_on.send(()).unwrap_or_default();
+        assert_eq!(told.recv().expect("it goes on"), Ok(()), "the declare has waited");
+    });
+    client.disconnect();
 }

@@ -9,7 +9,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Waker,
 };
@@ -34,16 +34,18 @@ pub enum Call {
 }
 
 /// Any store; a test can say that it is behind or has no room, or that another machine may lead it or has a copy, be called
-/// before it takes the next change or after a look how far it is durable or whether it has room, and have calls fail.
+/// before it takes the next change or lets go of messages or after a look how far it is durable or whether it has room, and have calls fail.
 pub struct WatchedStore {
     store: Arc<dyn Store>,
     is_behind: AtomicBool,
+    looks_behind: AtomicU64,
     is_full: AtomicBool,
     /// Another machine has a copy of the log.
     is_copied: AtomicBool,
     /// Those that wait for room.
     waiting: Mutex<Vec<Waker>>,
     before_append: Mutex<Option<Once>>,
+    before_release: Mutex<Option<Once>>,
     after_look: Mutex<Option<Once>>,
     after_room: Mutex<Option<Once>>,
     faults: Arc<Mutex<Option<Faults>>>,
@@ -72,10 +74,12 @@ impl WatchedStore {
         WatchedStore {
             store,
             is_behind: AtomicBool::new(false),
+            looks_behind: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
             is_copied: AtomicBool::new(false),
             waiting: Mutex::default(),
             before_append: Mutex::default(),
+            before_release: Mutex::default(),
             after_look: Mutex::default(),
             after_room: Mutex::default(),
             faults: Arc::default(),
@@ -86,6 +90,16 @@ impl WatchedStore {
     /// Has `call` called before the next change is appended.
     pub fn before_next_append(&self, call: impl FnOnce() + Send + 'static) {
         *self.before_append.lock() = Some(Box::new(call));
+    }
+
+    /// Has `call` called before messages are released next.
+    pub fn before_next_release(&self, call: impl FnOnce() + Send + 'static) {
+        *self.before_release.lock() = Some(Box::new(call));
+    }
+
+    /// How often it was asked whether it is behind.
+    pub fn looks_behind(&self) -> u64 {
+        self.looks_behind.load(Ordering::Relaxed)
     }
 
     /// Nothing is called before the next change any more.
@@ -287,6 +301,7 @@ impl Log for WatchedStore {
     }
 
     fn is_behind(&self) -> bool {
+        self.looks_behind.fetch_add(1, Ordering::Relaxed);
         self.is_behind.load(Ordering::Relaxed) || self.store.is_behind()
     }
 
@@ -326,6 +341,8 @@ impl Messages for WatchedStore {
     }
 
     fn release(&self, positions: &[Position]) {
+        let call = self.before_release.lock().take();
+        call.into_iter().for_each(|call| call());
         self.store.release(positions);
     }
 }

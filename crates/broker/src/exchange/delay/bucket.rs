@@ -59,6 +59,13 @@ impl Bucket {
         Some((due_ms, Location::logged(position)))
     }
 
+    /// Calls `each` with the position of every message that is in the log.
+    pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        let packed = pairs(self.reader, &self.packed[self.read..]);
+        let plain = self.plain.iter().filter_map(|plain| plain.location.position());
+        packed.map(|(position, _)| position).chain(plain).for_each(each);
+    }
+
     /// What is in the log of it: packed as it is, and the position, time and marks of the others.
     pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
         let bytes = self.packed[self.read..].into();

@@ -18,6 +18,7 @@ pub use overdue::Overdue;
 
 use crate::exchange::{Context, Exchange};
 use crate::memory::Use;
+use crate::persistence::gone::HoldsPlaces;
 use crate::posting::{InternalPublish, post};
 use crate::queue::SPILLED;
 use crate::timers::{Timed, Timer, TimerKind};
@@ -189,14 +190,12 @@ impl Delay {
         self.durable
     }
 
-    /// The exchange is gone, and what waits with it. Returns the positions of that in the log.
-    pub fn close(&self) -> Vec<Position> {
+    /// The exchange is gone, and what waits with it. Returns where that is in the log.
+    pub fn close(&self) -> impl HoldsPlaces + use<> {
         let mut state = self.state.lock();
         state.closed = true;
         self.context.timers.disarm(&mut state.timer, (self.number, TimerKind::Delayed));
-        let wheel = std::mem::take(&mut state.wheel);
-        drop(state);
-        wheel.logged().iter().map(|(position, ..)| position).collect()
+        std::mem::take(&mut state.wheel)
     }
 
     /// Sends the first of `due` on their way, as many as go into one append, with copies for the exchanges

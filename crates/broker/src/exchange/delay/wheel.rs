@@ -10,6 +10,7 @@
 
 use super::bucket::{Bucket, PackedPairs};
 use crate::memory::Charge;
+use crate::persistence::gone::HoldsPlaces;
 use courser_store::{Location, Position};
 use std::collections::BTreeMap;
 
@@ -183,6 +184,14 @@ impl Wheel {
             bucket.logged(&mut logged.packed, &mut logged.open);
         }
         logged
+    }
+}
+
+impl HoldsPlaces for Wheel {
+    fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        self.soon.values().filter_map(Location::position).for_each(&mut *each);
+        let buckets = self.levels.iter().flat_map(BTreeMap::values);
+        buckets.for_each(|bucket| bucket.for_each_position(each));
     }
 }
 
