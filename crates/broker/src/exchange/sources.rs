@@ -21,6 +21,11 @@ impl Sources {
         std::mem::take(&mut *self.0.lock()).into_iter().collect()
     }
 
+    /// Some of them, `most` at most.
+    pub fn some(&self, most: usize) -> Vec<ShortString> {
+        self.0.lock().iter().take(most).cloned().collect()
+    }
+
     pub fn all(&self) -> Vec<ShortString> {
         self.0.lock().iter().cloned().collect()
     }

@@ -2,18 +2,20 @@
 //! connections of this one meanwhile.
 
 use super::{Batch, Session};
+use crate::exchange::{Exchange, Sources};
 use crate::outbox::Slot;
-use crate::queue::Queue;
-use crate::vhost::clean_name;
+use crate::queue::{PURGED_WITHOUT_WAITING, Queue};
+use crate::vhost::{Vhost, clean_name};
 use courser_codec::{Method, ShortStr};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// So many bindings take that long to remove.
 const BINDINGS: usize = 5_000;
-/// So many queues take that long to remove, with nothing in them.
+/// So many queues and exchanges take that long to remove, with nothing in them.
 const QUEUES: usize = 500;
 /// So many messages take that long to remove.
-const MESSAGES: usize = 300_000;
+const MESSAGES: usize = PURGED_WITHOUT_WAITING;
 /// So many messages that an exchange remembers, of any size, take that long to send to a queue. One that goes through an
 /// exchange may have very many queues.
 const REMEMBERED: u64 = 100;
@@ -56,8 +58,10 @@ impl Session {
             }
             Method::ExchangeDelete(delete) => {
                 let exchange = self.vhost.exchange(clean_name(delete.exchange).as_bytes());
-                return exchange.is_some_and(|exchange| exchange.binding_count() > BINDINGS);
+                return exchange.is_some_and(|exchange| self.takes_long_to_remove(exchange));
             }
+            Method::ExchangeUnbind(unbind) => return self.ends_much(unbind.source),
+            Method::QueueUnbind(unbind) => return self.ends_much(unbind.exchange),
             Method::QueueDeclare(declare) => {
                 let is_there = self.vhost.queue(clean_name(declare.queue).as_bytes()).is_some();
                 return !is_there && self.vhost.costs_more_to_match(POLICIES_COST);
@@ -93,15 +97,26 @@ impl Session {
 
     /// Whether it takes long to delete all of these queues.
     fn takes_long_to_delete<'q>(&self, queues: impl IntoIterator<Item = &'q Queue>) -> bool {
-        let (mut count, mut messages, mut consumers, mut bindings) = (0, 0, 0, 0);
+        let mut removed = Removed::default();
         queues.into_iter().any(|queue| {
-            let status = queue.status();
-            count += 1;
-            messages += status.messages();
-            consumers += status.consumers;
-            bindings += self.vhost.bindings_to(queue, BINDINGS - bindings);
-            count > QUEUES || messages > MESSAGES || consumers > CONSUMERS || bindings > BINDINGS
+            removed.add_queue(&self.vhost, queue);
+            removed.is_much()
         })
+    }
+
+    /// Whether it takes long to delete this exchange.
+    fn takes_long_to_remove(&self, exchange: Arc<Exchange>) -> bool {
+        let mut removed = Removed::default();
+        removed.add_exchanges(&self.vhost, vec![exchange]);
+        removed.is_much()
+    }
+
+    /// Whether an exchange goes with its last binding, and takes long to delete.
+    fn ends_much(&self, exchange: ShortStr<'_>) -> bool {
+        let exchange = self.vhost.exchange(clean_name(exchange).as_bytes());
+        let exchange = exchange.filter(|exchange| exchange.settings.auto_delete);
+        let exchange = exchange.filter(|exchange| exchange.binding_count() == 1);
+        exchange.is_some_and(|exchange| self.takes_long_to_remove(exchange))
     }
 
     /// Whether the consumers on these channels take long to end, or the queues that go with the last of them.
@@ -159,6 +174,70 @@ impl Session {
         let exchange = self.vhost.exchange(clean_name(exchange).as_bytes());
         let numbers = exchange.and_then(|exchange| Some(exchange.history()?.numbers()));
         numbers.map_or(0, |numbers| numbers.end - numbers.start)
+    }
+}
+
+/// What is removed together, counted until it is much.
+#[derive(Default)]
+struct Removed {
+    queues: usize,
+    /// The numbers of exchanges.
+    exchanges: FxHashSet<u64>,
+    messages: usize,
+    consumers: usize,
+    bindings: usize,
+}
+
+impl Removed {
+    fn is_much(&self) -> bool {
+        self.queues + self.exchanges.len() > QUEUES
+            || self.messages > MESSAGES
+            || self.consumers > CONSUMERS
+            || self.bindings > BINDINGS
+    }
+
+    fn add_queue(&mut self, vhost: &Vhost, queue: &Queue) {
+        let status = queue.status();
+        self.queues += 1;
+        self.messages += status.messages();
+        self.consumers += status.consumers;
+        let going = self.add_bindings_to(vhost, queue.id, &queue.sources);
+        self.add_exchanges(vhost, going);
+    }
+
+    fn add_exchanges(&mut self, vhost: &Vhost, mut going: Vec<Arc<Exchange>>) {
+        while let Some(exchange) = going.pop()
+            && !self.is_much()
+        {
+            // Two may be bound to each other.
+            if self.exchanges.insert(exchange.id) {
+                self.bindings += exchange.binding_count();
+                self.messages += exchange.delay().map_or(0, |delay| delay.len());
+                going.append(&mut self.add_bindings_to(vhost, exchange.id, &exchange.sources));
+            }
+        }
+    }
+
+    /// Adds the bindings that lead to a queue or an exchange. Returns the exchanges that go with the last of theirs.
+    fn add_bindings_to(
+        &mut self,
+        vhost: &Vhost,
+        destination: u64,
+        sources: &Sources,
+    ) -> Vec<Arc<Exchange>> {
+        let mut going = Vec::new();
+        for source in sources.some(BINDINGS + 1) {
+            let Some(exchange) = vhost.exchange(source.as_bytes()) else { continue };
+            let bindings = exchange.bindings_to(destination, BINDINGS);
+            self.bindings += bindings;
+            if self.is_much() {
+                break;
+            }
+            if exchange.settings.auto_delete && bindings == exchange.binding_count() {
+                going.push(exchange);
+            }
+        }
+        going
     }
 }
 

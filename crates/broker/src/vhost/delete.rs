@@ -183,15 +183,6 @@ impl Vhost {
         Ok(messages)
     }
 
-    /// How many bindings lead to a queue, counted until there are more than `most`.
-    pub(crate) fn bindings_to(&self, queue: &Queue, most: usize) -> usize {
-        let sources = queue.sources.all();
-        let sources = sources.iter().filter_map(|source| self.exchange(source.as_bytes()));
-        sources.fold(0, |count, source| {
-            count + source.bindings_to(queue.id, most.saturating_sub(count))
-        })
-    }
-
     /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have
     /// lost their last binding by it, and have to be removed.
     fn unbind_everywhere(

@@ -1,7 +1,9 @@
 //! `queue.delete` and `queue.purge`.
 
-use crate::support::{Heard, Step, World, short};
-use courser_codec::{exchange, queue};
+use crate::delayed::delayed_type;
+use crate::frame_costs::large;
+use crate::support::{Heard, Message, Step, World, short};
+use courser_codec::{FieldTable, Table, exchange, queue};
 
 fn delete(name: &str) -> queue::Delete<'_> {
     queue::Delete { queue: short(name), ..Default::default() }
@@ -193,4 +195,72 @@ fn what_is_bound_thousands_of_times_takes_long_to_delete_and_nothing_else_does()
     client.call(exchange("many"));
     client.declare_exchange("many", "topic");
     assert!(!client.takes_long(exchange("many")));
+}
+
+#[test]
+fn what_goes_along_counts_when_it_is_told_how_long_a_removal_takes() {
+    let world = World::new();
+    let mut client = world.connect();
+    ["small", "other"].iter().for_each(|queue| client.declare(queue));
+    ["from", "to"].iter().for_each(|exchange| client.declare_exchange(exchange, "topic"));
+    let (name, kind) = (short("auto"), short("fanout"));
+    let auto_delete =
+        exchange::Declare { exchange: name, kind, auto_delete: true, ..Default::default() };
+    client.call(auto_delete);
+    client.bind("small", "auto", "");
+    let delete_exchange = |name| exchange::Delete { exchange: short(name), ..Default::default() };
+    let unbind =
+        queue::Unbind { queue: short("small"), exchange: short("auto"), ..Default::default() };
+    client.bind_exchange("from", "auto", "");
+    client.bind_exchange("auto", "from", "");
+    assert!(!client.takes_long(delete_exchange("auto")), "each leads to the other");
+    let onward = exchange::Unbind {
+        destination: short("from"),
+        source: short("auto"),
+        ..Default::default()
+    };
+    assert!(!client.takes_long(onward) && !client.takes_long(unbind));
+    client.call(onward);
+    (0..6000).for_each(|nth| {
+        client.bind_exchange("to", "from", &nth.to_string());
+        client.bind_exchange("auto", "from", &nth.to_string());
+    });
+    assert!(client.takes_long(delete_exchange("to")));
+    assert!(client.takes_long(delete_exchange("auto")));
+    assert!(client.takes_long(unbind), "it is the last one");
+    assert!(client.takes_long(delete("small")), "it is the last one");
+    assert!(!client.takes_long(delete("other")));
+    client.bind("other", "auto", "");
+    assert!(!client.takes_long(unbind));
+    assert!(!client.takes_long(delete("small")));
+}
+
+#[test]
+fn what_waits_in_delayed_exchanges_counts_when_it_is_told_how_long_a_removal_takes() {
+    const EXCHANGES: usize = 100;
+    let world = large();
+    let mut client = world.connect();
+    client.declare("q");
+    client.declare_exchange("all", "fanout");
+    let entries = delayed_type("fanout").to_entries();
+    for nth in 0..EXCHANGES {
+        let name = format!("x{nth}");
+        client.call(exchange::Declare {
+            exchange: short(&name),
+            kind: short("x-delayed-message"),
+            arguments: Table::from_entries(&entries),
+            auto_delete: true,
+            ..Default::default()
+        });
+        client.bind("q", &name, "");
+        client.bind_exchange(&name, "all", "");
+    }
+    let headers = FieldTable::new().with("x-delay", 3_600_000);
+    let some = vec![Step::Publish(1, Message::new("all", "", "x").headers(headers)); 1000];
+    (0..3).for_each(|_| client.read(&some));
+    assert!(!client.takes_long(delete("q")));
+    client.read(&some[..1]);
+    assert!(client.takes_long(delete("q")), "they go with their last binding");
+    client.unbind("q", "x7", "");
+    assert!(!client.takes_long(delete("q")));
 }
