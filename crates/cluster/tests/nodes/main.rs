@@ -17,4 +17,5 @@ mod slow_disk;
 mod slow_reads;
 mod support;
 mod thread;
+mod unreadable;
 mod welcome;

@@ -6,15 +6,17 @@ use courser_cluster::NodeId;
 use courser_store::{Opening, Record, ShardId, Shards, Sync};
 use std::sync::Arc;
 
-const THREE: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
+pub const THREE: [NodeId; 3] = [NodeId(1), NodeId(2), NodeId(3)];
 /// More than anything takes.
 const TURNS_MAX: usize = 400;
 
-/// A node whose journal writes when it is told to.
-fn of_three(id: NodeId) -> Node {
-    let journal =
-        courser_journal::Options { segment_bytes: 1 << 20, threads: false, ..Default::default() };
-    Node::new(id, &THREE, journal)
+/// A journal that writes when it is told to.
+pub fn journal() -> courser_journal::Options {
+    courser_journal::Options { segment_bytes: 1 << 20, threads: false, ..Default::default() }
+}
+
+pub fn of_three(id: NodeId) -> Node {
+    Node::new(id, &THREE, journal())
 }
 
 /// A turn of all, in which time passes for some, and the disks of some do what they have to.
@@ -31,11 +33,11 @@ fn turn(nodes: &mut [Node], ticks: &[usize], disks: &[usize]) {
 }
 
 /// Turns until that holds.
-fn turns_until(
-    nodes: &mut [Node; 3],
+pub fn turns_until(
+    nodes: &mut [Node],
     ticks: &[usize],
     disks: &[usize],
-    holds: impl Fn(&[Node; 3]) -> bool,
+    holds: impl Fn(&[Node]) -> bool,
 ) {
     for _ in 0..TURNS_MAX {
         if holds(nodes) {
@@ -66,7 +68,7 @@ fn a_leader_whose_disk_stands_still_lets_another_node_lead_until_it_moves() {
     turns_until(&mut nodes, &[0], &[1, 2], |_| store.durable() >= end);
     assert_eq!(nodes[0].serves(), Some(term), "the others keep what it writes");
     turns_until(&mut nodes, &[0], &[1, 2], |nodes| nodes[0].serves().is_none());
-    let next = |nodes: &[Node; 3]| nodes[1].serves().or(nodes[2].serves());
+    let next = |nodes: &[Node]| nodes[1].serves().or(nodes[2].serves());
     turns_until(&mut nodes, &[0, 1, 2], &[1, 2], |nodes| next(nodes).is_some());
     turns_until(&mut nodes, &[0, 1, 2], &[0, 1, 2], |nodes| {
         let committed = nodes.iter().map(Node::committed);

@@ -76,6 +76,14 @@ pub trait DiskFile: Send + Sync {
     fn forget(&self, offset: u64, len: u64);
 }
 
+/// What a disk answers that can't read a sector any more.
+pub(crate) const SECTOR_IS_BAD: i32 = 5;
+
+/// Whether an error says that a disk can't read what it has: that is lost, as what it has changed is.
+pub(crate) fn is_bad_sector(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(SECTOR_IS_BAD)
+}
+
 /// Where what is taken out of a file, or all of it, goes: `PATH.bad`, or `PATH-2.bad` and so on where an earlier repair has
 /// left something under that name.
 pub(crate) fn aside(disk: &dyn Disk, path: &Path) -> io::Result<PathBuf> {

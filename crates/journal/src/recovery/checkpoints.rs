@@ -4,15 +4,12 @@ use super::{Found, Recovery, damaged, io_error};
 use crate::{
     Damage, Disk, Lsn, OpenError, OpenMode, Survived,
     checkpoint::{CheckpointReader, CheckpointWriter, FileError, Header, Table, copy},
-    disk::aside,
+    disk::{aside, is_bad_sector},
     format::{SEGMENT_HEADER_LEN, SegmentHeader, VERSION},
     names,
     recovery::{scan::Scanner, vote},
 };
 use std::{io, path::Path};
-
-/// What a disk answers that can't read a sector any more.
-const SECTOR_IS_BAD: i32 = 5;
 
 /// Opens a checkpoint's file and reads the journal's own part of it.
 pub fn open_checkpoint(
@@ -105,7 +102,7 @@ impl Recovery {
         match read() {
             Ok(sound) => Ok(Ok(sound)),
             Err(FileError::Bad(offset)) => Ok(Err(offset)),
-            Err(FileError::Io(error)) if error.raw_os_error() == Some(SECTOR_IS_BAD) => Ok(Err(0)),
+            Err(FileError::Io(error)) if is_bad_sector(&error) => Ok(Err(0)),
             Err(error) => Err(checkpoint_error(&path, error)),
         }
     }

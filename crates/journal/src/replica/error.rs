@@ -1,7 +1,7 @@
 //! What can go wrong with a copy, and what it means for consensus.
 
 use super::{BadEntry, EntryId, Vote};
-use crate::{CheckpointError, Failure, Lsn, OpenError, upkeep::is_full};
+use crate::{CheckpointError, Failure, Lsn, OpenError, disk::is_bad_sector, upkeep::is_full};
 use std::{io, path::PathBuf};
 
 /// Why a copy could not be opened.
@@ -34,7 +34,7 @@ pub enum ReplicaError {
         .0.display()
     )]
     CutBegun(PathBuf),
-    /// Something that was synced is not what was written. Others may count on this copy having it.
+    /// Something that was synced is not what was written, or the disk can't read it. Others may count on this copy having it.
     #[error("this copy must be rebuilt from another one: {}", error.without_repair())]
     MustBeRebuilt {
         /// What is wrong.
@@ -50,9 +50,14 @@ pub enum ReplicaError {
 impl ReplicaError {
     /// What it means for the member with this vote that its log can't be opened.
     pub(super) fn of_log(error: OpenError, vote: &Vote) -> Self {
-        match error {
-            OpenError::Damaged { .. } => ReplicaError::MustBeRebuilt { error, vote: vote.clone() },
-            other => ReplicaError::Open(other),
+        let is_damage = match &error {
+            OpenError::Damaged { .. } => true,
+            OpenError::Io { action, error, .. } => *action == "read" && is_bad_sector(error),
+            _ => false,
+        };
+        match is_damage {
+            true => ReplicaError::MustBeRebuilt { error, vote: vote.clone() },
+            false => ReplicaError::Open(error),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! begun.
 //!
 //! Two copies of one state, each in a page of its own, which are written and synced one after the
-//! other. So one of them is always whole; and where one is not what was written, the other one says the
-//! same, or what was true before a write that has never been reported as done.
+//! other. So one of them is always whole; and where one is not what was written, or can't be read, the
+//! other one says the same, or what was true before a write that has never been reported as done.
 //!
 //! ```text
 //!   0  8  "courserR"
@@ -203,16 +203,22 @@ fn open_file(disk: &dyn Disk, dir: &Path, mode: OpenMode) -> Result<Arc<dyn Disk
 
 fn read_newest(file: &dyn DiskFile) -> Result<(u64, State), StateError> {
     let mut newest: Option<(u64, State)> = None;
+    let mut unread = None;
     for slot in 0..2 {
         let mut page = vec![0; PAGE_LEN];
-        let found = read_up_to(file, &mut page, slot * PAGE_LEN as u64);
-        if found.map_err(StateError::Io)? < PAGE_LEN {
-            continue;
+        match read_up_to(file, &mut page, slot * PAGE_LEN as u64) {
+            Ok(PAGE_LEN) => {}
+            Ok(_) => continue,
+            // It counts as one that is not what was written.
+            Err(error) => {
+                unread = Some(error);
+                continue;
+            }
         }
         let Some(found) = State::decode(&page).map_err(StateError::Version)? else { continue };
         if newest.as_ref().is_none_or(|(number, _)| *number < found.0) {
             newest = Some(found);
         }
     }
-    newest.ok_or(StateError::Lost)
+    newest.ok_or_else(|| unread.map_or(StateError::Lost, StateError::Io))
 }

@@ -1,12 +1,13 @@
 //! Copies that are not what was written.
 
 use crate::{
-    copy::{Copy, DIR, open},
+    copy::{Copy, DIR, new_disk, open},
     entries::leading,
 };
 use courser_journal::{
     Journal, OpenError,
     replica::{ReplicaError, Vote},
+    testing::Faults,
 };
 use std::{
     path::{Path, PathBuf},
@@ -106,6 +107,36 @@ fn a_vote_is_there_as_it_was_or_is_said_to_be_lost() {
     use courser_journal::Disk;
     copy.disk.remove(&path).unwrap();
     assert!(matches!(open(&copy.disk), Err(ReplicaError::Missing(_))));
+}
+
+#[test]
+fn a_page_that_can_not_be_read_means_that_the_copy_must_be_rebuilt() {
+    let (copy, vote) = copy();
+    for page in 0..4 {
+        let bad = 4096 * page + 1000;
+        copy.disk.set_faults(Faults { bad_spot: bad..bad + 1, ..Faults::default() });
+        // The page is bad in the file with the vote, too.
+        match open(&copy.disk) {
+            Err(ReplicaError::MustBeRebuilt { vote: kept, .. }) => assert_eq!(kept, vote),
+            opened => panic!("page {page}: {:?}", opened.err()),
+        }
+    }
+    copy.disk.set_faults(Faults::default());
+    assert_eq!(open(&copy.disk).unwrap().last().index as usize, ENTRIES);
+}
+
+#[test]
+fn a_vote_is_there_though_one_of_its_places_can_not_be_read() {
+    for (bad, is_there) in [(4096..4097, true), (8192..8193, true), (4096..8193, false)] {
+        let disk = new_disk(1);
+        disk.set_faults(Faults { bad_spot: bad.clone(), ..Faults::default() });
+        match open(&disk) {
+            Ok(_) => assert!(is_there, "{bad:?}"),
+            Err(error) => assert!(!is_there, "{bad:?}: {error}"),
+        }
+        // Both places were written again.
+        assert_eq!(open(&disk).is_ok(), is_there, "{bad:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A file as a process has it open, with the faults of its disk.
 
 use super::{FakeDisk, State};
-use crate::DiskFile;
+use crate::{DiskFile, disk::SECTOR_IS_BAD};
 use std::{io, thread};
 
 /// A file of the fake disk that was opened, until the next crash.
@@ -53,8 +53,11 @@ impl DiskFile for FakeFile {
             state.look()?;
             let (faults, bytes) = (&state.faults, offset..offset + out.len() as u64);
             let bad = state.written_again.first_bad(&faults.bad_spot, file, bytes);
-            if faults.fail_reads || bad.as_ref().is_some_and(|bad| bad.start <= offset) {
+            if faults.fail_reads {
                 return Err(io::Error::other("the disk does not give this"));
+            }
+            if bad.as_ref().is_some_and(|bad| bad.start <= offset) {
+                return Err(io::Error::from_raw_os_error(SECTOR_IS_BAD));
             }
             let live = &state.files[&file].live;
             let rest = live.get(offset as usize..).unwrap_or_default();
