@@ -1,6 +1,7 @@
 //! The part that a node has in its cluster: it joins, follows, serves while it leads, and takes a copy when it has to.
 
 mod fetch;
+mod joining;
 mod lead;
 mod removal;
 
@@ -14,7 +15,7 @@ use crate::config::Config;
 use crate::server::StartError;
 use crate::service::{self, Service, stopped};
 use crate::storage;
-use courser_cluster::forming::{Verdict, form, look_around};
+use courser_cluster::forming::look_around;
 use courser_cluster::transport::{About, Formation};
 use courser_cluster::{
     GroupNumber, Identity, Leadership, Member, MemberConfig, MemberError, NodeId, Options, Origin,
@@ -78,20 +79,6 @@ impl Inner {
                     return ended.map_err(|error| error.to_string())?;
                 }
             }
-        }
-    }
-
-    /// Where this node's copy of a group's log comes from of which it has heard.
-    fn origin_of(&self, formation: &Formation) -> Origin {
-        let home = self.endpoint.about().formation;
-        // Of those who founded it before a recovery, one is left.
-        let founders = match home {
-            Some(home) if home.recovery != formation.recovery => home.founders,
-            _ => formation.founders.clone(),
-        };
-        match founders.contains(&self.folder.node()) {
-            true => Origin::Founders(founders),
-            false => Origin::Joining,
         }
     }
 
@@ -210,24 +197,6 @@ impl Inner {
         }
     }
 
-    /// What this node belongs to, as soon as it belongs to something, and where its copy of the log comes from.
-    async fn formation(&self) -> Result<(Formation, Origin), String> {
-        if let Some(formation) = self.folder.formation() {
-            if self.folder.is_alone().map_err(|error| error.to_string())? {
-                return Ok((self.adopt().await?, Origin::Existing));
-            }
-            self.roster.connect(&self.groups.home().links, |_| true);
-            let origin = if self.folder.joins() { Origin::Joining } else { Origin::Existing };
-            return Ok((formation, origin));
-        }
-        let join = self.config.lock().cluster.join.clone();
-        let Some(formation) = form(&self.endpoint, &join, say).await else {
-            return Ok((self.adopt().await?, Origin::Existing));
-        };
-        let origin = self.origin_of(&formation);
-        Ok((formation, origin))
-    }
-
     /// What a group on this node is run with.
     fn member_config(
         &self,
@@ -261,49 +230,6 @@ impl Inner {
         let thread = Arc::clone(&group.thread);
         let opened = self.blocking(move || Member::start(config, peers, &thread)).await?;
         Ok(opened.map(Arc::new))
-    }
-
-    /// Has others reach the group, and remembers that this node is in it.
-    async fn enter(
-        &self,
-        group: &Group,
-        formation: &Formation,
-        member: &Arc<Member>,
-    ) -> Result<(), String> {
-        let number = group.number;
-        loop {
-            let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-            let keep = move || match number {
-                GroupNumber::HOME => folder.set_formation(&kept),
-                other => folder.set_group(other, &kept),
-            };
-            match self.blocking(keep).await? {
-                Ok(()) => break,
-                Err(error) if error.lacks_room() => {
-                    tracing::warn!(%error, group = number.0, "no room to keep the group; it is tried until there is");
-                    tokio::time::sleep(ROOM_INTERVAL).await;
-                }
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        group.set_member(Some(Arc::clone(member)));
-        if !group.is_home() {
-            tracing::info!(group = number.0, "this node has its part in the group");
-            return Ok(());
-        }
-        self.endpoint.change(|about| {
-            (about.formation, about.has_data) = (Some(formation.clone()), false);
-        });
-        let About { cluster, name: node, address, .. } = self.endpoint.about();
-        tracing::info!(cluster, node, address, "this node is in the cluster");
-        Ok(())
-    }
-
-    /// Remembers that this node was taken in: stopped before it has its copy, it goes on with that.
-    async fn keep_joining(&self, formation: &Formation) -> Result<(), String> {
-        let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-        let keeping = self.blocking(move || folder.set_joining(&kept));
-        keeping.await?.map_err(|error| error.to_string())
     }
 
     /// Ends the group on this node, whose copy of the log is to be replaced.
@@ -391,23 +317,6 @@ impl Inner {
                 }
             }
         }
-    }
-}
-
-/// Tells the log why the node is not in a cluster yet.
-fn say(verdict: &Verdict) {
-    match verdict {
-        Verdict::Formed(_) | Verdict::Begins => {}
-        Verdict::Waits(missing) => {
-            for (address, why) in missing {
-                tracing::info!(address, why, "waiting to form the cluster");
-            }
-        }
-        Verdict::NotAdded(names) => tracing::warn!(
-            members = names.join(", "),
-            "there is a cluster, and this node is not in it: add it with 'courser ctl cluster add ADDRESS' at a member"
-        ),
-        Verdict::Wrong(why) => tracing::error!(why, "this node can't join the cluster"),
     }
 }
 
