@@ -337,7 +337,7 @@ impl Inner {
     }
 
     /// Has other nodes lead before this one ends, if they can.
-    async fn hand_over(self: &Arc<Self>) {
+    pub(super) async fn hand_over(self: &Arc<Self>) {
         let mut handing = JoinSet::new();
         for group in self.groups.all() {
             handing.spawn(Arc::clone(self).hand_over_one(group));

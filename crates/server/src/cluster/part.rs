@@ -47,9 +47,16 @@ impl Inner {
             ended = self.take_part_in_all(&mut parts) => ended.map(drop),
             () = stopped(&mut stopping) => Ok(()),
         };
+        if ended.is_err() {
+            // The groups that go on until the process ends are led by this node, and it serves them no more.
+            self.hand_over().await;
+        }
         parts.shutdown().await;
-        for group in self.groups.all() {
-            self.stop_serving(&group).await;
+        let groups = self.groups.all();
+        for group in &groups {
+            self.stop_serving(group).await;
+        }
+        for group in &groups {
             group.ended().await;
         }
         if let Err(reason) = ended {
