@@ -60,7 +60,7 @@ impl Front {
 }
 
 /// Number 0 is of a version that has none, and means any move.
-fn give_up(
+pub(super) fn give_up(
     admin: &Admin,
     (vhost, number): (&str, u64),
     group: GroupNumber,
@@ -69,8 +69,10 @@ fn give_up(
     if !keeps_arrival {
         admin.forget_arrival(vhost, if number == 0 { u64::MAX } else { number })?;
     }
+    // In another group than home says it may stand still, and is about to be removed.
+    let goes_on = keeps_arrival || number == 0;
     // Also before it stands still: it shall not begin to.
-    if admin.vhost(vhost).is_some_and(|vhost| vhost.group == group.0) {
+    if goes_on && admin.vhost(vhost).is_some_and(|vhost| vhost.group == group.0) {
         // Moves to come have not ended.
         let number = if number == 0 { admin.vhost_mover(vhost)? } else { number };
         admin.start_vhost(vhost, number)?;

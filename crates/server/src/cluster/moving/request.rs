@@ -24,13 +24,13 @@ pub(in super::super) enum Request {
     },
     /// Which vhosts have arrived, or stand still? The answer is [`Open`].
     Open { group: GroupNumber },
-    /// It is not moved by this move, or by one before it: let it go on where it was, and forget what has arrived of it.
+    /// It is not moved by this move, or by one before it: let it go on if this is where it is, else forget what has arrived of it.
     GiveUp {
         vhost: String,
         group: GroupNumber,
         #[serde(default)]
         number: u64,
-        /// What has arrived of it is not forgotten: as this is where the vhost is, it may be all there is of it.
+        /// This is where home says that the vhost is: what has arrived of it is not forgotten, as it may be all there is of it.
         #[serde(default)]
         keeps_arrival: bool,
     },

@@ -1,5 +1,7 @@
 //! Three nodes in this process with three groups, and a vhost that goes through all of them while clients use it.
 
+mod left;
+
 use super::super::testing::{PATIENCE, Three, wait_until};
 use super::*;
 use crate::Node;
