@@ -46,6 +46,18 @@ impl Members {
         if leads_now(service).await { REMOVED.to_owned() } else { String::new() }
     }
 
+    /// Answers [`Question::Member`], if this node leads home, and a majority says so: another one may have added the node.
+    pub(super) async fn member_answer(&self, node: NodeId) -> Result<String, String> {
+        let home = self.groups.home();
+        let (Some(status), Serves::Here(service)) = (home.status(), home.serves()) else {
+            return Err("this node does not lead the cluster".into());
+        };
+        if !leads_now(service).await {
+            return Err("no majority says that this node leads the cluster".into());
+        }
+        Ok(status.members.contains(node).to_string())
+    }
+
     /// Whether the node that leads a group says that it has removed this one after the change of members at the entry `since`, the
     /// last that is known here; if none is, whether the group does without this node.
     pub(super) async fn was_removed_since(&self, group: GroupNumber, since: Option<u64>) -> bool {

@@ -129,10 +129,7 @@ impl Members {
                 let done = self.hand_over(group, to).await;
                 done.map(|()| String::new()).map_err(|why| why.to_string())
             }
-            Ok(Question::Member(node)) => {
-                let home = self.leading().map_err(|error| error.to_string())?;
-                Ok(home.status().members.contains(node).to_string())
-            }
+            Ok(Question::Member(node)) => self.member_answer(node).await,
             Ok(Question::Where { vhost }) => {
                 let Serves::Here(service) = self.groups.home().serves() else {
                     return Err("this node does not lead the cluster".into());

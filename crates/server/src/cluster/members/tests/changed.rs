@@ -88,3 +88,23 @@ async fn that_a_node_was_removed_is_said_by_a_leader_that_a_majority_follows() {
     undo(deaf);
     three.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_a_node_is_a_member_is_said_by_a_leader_that_a_majority_follows() {
+    let three = Three::start().await;
+    let asking = endpoint(NodeId(1), "d", "d:1").about();
+    let question = serde_json::to_string(&Question::Member(NodeId(1))).expect("a question");
+    let said = async |node: usize| three.nodes[node].inner.members.answer(&asking, &question).await;
+    wait_until("the leader says it", async || {
+        let home = three.leader(HOME).await;
+        said(home).await == Ok("false".into())
+    })
+    .await;
+    let home = three.leader(HOME).await;
+    said((home + 1) % 3).await.expect_err("it follows");
+    // Another leader may add it meanwhile.
+    let deaf = deafen_all_but(&three, home);
+    said(home).await.expect_err("no majority follows it");
+    undo(deaf);
+    three.stop().await;
+}
