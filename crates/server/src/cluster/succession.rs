@@ -7,6 +7,7 @@ use super::node::Inner;
 use super::questions::Question;
 use courser_cluster::{GroupNumber, Member, NodeId, Status};
 use courser_management::ClusterError;
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -91,10 +92,8 @@ impl Members {
         let node = match to {
             Some(name) => self.would_lead(number, &status, name)?,
             None => {
-                let voters = status.members.voters.iter().copied();
-                let others = voters.filter(|node| Some(*node) != status.leader);
                 let question = Question::Lead { group: Some(number) };
-                let next = self.first_of(others.collect(), &question, |said| said == "true");
+                let next = self.first_of(next_leaders(&status), &question, |said| said == "true");
                 let no_other = || ClusterError::Unavailable("no other node could lead now".into());
                 next.ok_or_else(no_other)?
             }
@@ -120,13 +119,23 @@ fn followers(status: &Status) -> impl Iterator<Item = NodeId> {
     active.map(|follower| follower.node).filter(is_voter)
 }
 
+/// How far a member is, if it is known: to the leader.
+fn matched(status: &Status, node: NodeId) -> Option<u64> {
+    let found = status.followers.iter().find(|follower| follower.node == node);
+    found.map(|follower| follower.matched)
+}
+
 /// The one of some members that lacks least.
 fn next_leader(status: &Status, may: impl Fn(NodeId) -> bool) -> Option<NodeId> {
-    let matched = |node: &NodeId| {
-        let found = status.followers.iter().find(|follower| follower.node == *node);
-        found.map(|follower| follower.matched)
-    };
-    followers(status).filter(|node| may(*node)).max_by_key(matched)
+    followers(status).filter(|node| may(*node)).max_by_key(|node| matched(status, *node))
+}
+
+/// Those that vote and do not lead, first the one that lacks least.
+fn next_leaders(status: &Status) -> Vec<NodeId> {
+    let voters = status.members.voters.iter().copied();
+    let mut others: Vec<NodeId> = voters.filter(|node| Some(*node) != status.leader).collect();
+    others.sort_by_key(|node| Reverse(matched(status, *node)));
+    others
 }
 
 impl Inner {
@@ -166,5 +175,33 @@ impl Inner {
         if let Ok(Err(error)) = handed {
             tracing::warn!(%error, "the lead was not handed over");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NodeId, Status, next_leaders};
+    use courser_cluster::{Follower, Members};
+
+    #[test]
+    fn who_is_to_lead_next_is_asked_in_the_order_of_what_the_members_lack() {
+        let [leader, slow, quick] = [1, 2, 3].map(NodeId);
+        let follower = |node, matched| Follower { node, matched, is_active: true };
+        let mut status = Status {
+            node: leader,
+            term: 1,
+            leader: Some(leader),
+            members: Members { voters: vec![leader, slow, quick], ..Members::default() },
+            members_index: 1,
+            last: 20,
+            committed: 20,
+            followers: vec![follower(slow, 10), follower(quick, 20)],
+            uncommitted_bytes: 0,
+            elections: 1,
+        };
+        assert_eq!(next_leaders(&status), [quick, slow]);
+        // As a follower knows it.
+        status.followers.clear();
+        assert_eq!(next_leaders(&status), [slow, quick]);
     }
 }
