@@ -24,6 +24,9 @@ use std::time::Duration;
 use stops::Stops;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// How long the end of the process waits for what is still being done.
+const LAST_WORK_TIMEOUT: Duration = Duration::from_secs(1);
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -117,7 +120,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     workers.start(runtime.handle())?;
     let served = runtime.block_on(serve(config, &arguments));
     drop(workers);
-    drop(runtime);
+    // What has to be on the disk is there. What still waits for a disk, or for a file's other end, may do so for long.
+    runtime.shutdown_timeout(LAST_WORK_TIMEOUT);
     Ok(served.map_or_else(|error| log.say_last(&error), |()| ExitCode::SUCCESS))
 }
 

@@ -1,9 +1,14 @@
 //! Starting and stopping: clients are told, names are free again, nothing is left behind.
 
 use crate::cluster::node_config;
-use crate::support::{Client, Heard, PATIENCE, Process, TestServer, free_addresses, wait_until};
+use crate::support::{
+    Authority, Client, Heard, PATIENCE, Process, TestServer, free_addresses, wait_until,
+};
 use courser::{HttpListen, Node, Surroundings};
+use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -184,4 +189,33 @@ async fn a_broker_can_be_started_again_where_one_was() {
     let again = courser::Server::start(config).await.expect("the same port and folder");
     drop(Client::connect(again.addresses()[0]).await);
     again.stop().await.expect("a clean stop");
+}
+
+#[test]
+fn a_broker_that_stops_does_not_wait_for_a_file_whose_end_does_not_come() {
+    let files = tempfile::tempdir().expect("a folder");
+    let issued = Authority::new("test authority").issue(&["localhost"], &[], 10);
+    let (certificate, key) = issued.write(files.path(), "server");
+    let settings = files.path().join("courser.yaml");
+    let (data, certificate) = (files.path().join("data"), certificate.display());
+    let text = format!(
+        "listen: '127.0.0.1:0'\ndata_dir: '{}'\n\
+         tls: {{listen: '127.0.0.1:0', certificate: '{certificate}', key: '{}'}}\n",
+        data.display(),
+        key.display()
+    );
+    fs::write(&settings, text).expect("a file");
+    let mut command = Process::command();
+    command.arg("--config").arg(&settings);
+    let mut broker = Process::start_with(command);
+    fs::remove_file(&key).expect("it is there");
+    assert!(Command::new("mkfifo").arg(&key).status().expect("mkfifo runs").success());
+    broker.signal("HUP");
+    let (sender, opened) = mpsc::channel();
+    // That waits for who reads it.
+    std::thread::spawn(move || sender.send(fs::OpenOptions::new().write(true).open(&key)));
+    let pipe = opened.recv_timeout(PATIENCE).expect("it is read").expect("a pipe");
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    drop(pipe);
 }
