@@ -54,7 +54,7 @@ pub(crate) use parameters::{check_parameter, is_component, name_of_cluster};
 pub(crate) use questions::only_asks;
 pub(crate) use refused::RefusedPermissions;
 pub(crate) use settings::policy;
-pub(crate) use settings::turn;
+pub(crate) use settings::{changes_policies, turn};
 pub(crate) use vhost_changes::{Said, change_placed};
 
 use crate::routes::{Handler, Needs, Route, Verb};

@@ -57,12 +57,15 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
+/// Whether a request changes policies.
+pub(crate) fn changes_policies(route: &Route) -> bool {
+    matches!(route.pattern, POLICY | OPERATOR_POLICY) && route.method != Verb::Get
+}
+
 /// Whose turn a request waits for, if it changes policies: it matches all names of its vhost with them, so changes of one
 /// vhost come one after the other.
 pub(crate) fn turn(route: &Route, call: &Call) -> Option<String> {
-    let changes_policies =
-        matches!(route.pattern, POLICY | OPERATOR_POLICY) && route.method != Verb::Get;
-    changes_policies.then(|| String::from_utf8_lossy(call.bytes("vhost")).into_owned())
+    changes_policies(route).then(|| String::from_utf8_lossy(call.bytes("vhost")).into_owned())
 }
 
 fn put_limit(call: &Call) -> Outcome {

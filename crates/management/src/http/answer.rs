@@ -74,7 +74,11 @@ impl Answer {
         let Ready { mut call, asking, place, turn } = ready;
         let api = Arc::clone(&call.api);
         let handling = tokio::task::spawn_blocking(move || {
-            let let_in = look_again(&mut call, self.route.needs);
+            let let_in = match turn {
+                // It may have waited long.
+                Some(_) => ask_again(&mut call, self.route.needs),
+                None => look_again(&mut call, self.route.needs),
+            };
             let handled = match let_in.and_then(|()| self.handle(&call)) {
                 Ok(Reply { body: Body::Work(work), .. }) => {
                     Handled::Working(call.unlimited(), work)
@@ -226,11 +230,19 @@ impl Answer {
 /// Looks whether the sender may still ask: a request waits for its place, and work between its portions. What another
 /// program knows is asked where the request comes in; of what home passes on, a group looks at what it knows itself.
 pub(crate) fn look_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
+    let is_known_elsewhere = call.caller.as_ref().is_some_and(Caller::is_known_elsewhere);
+    match call.inside.is_none() && is_known_elsewhere {
+        true => Ok(()),
+        false => ask_again(call, needs),
+    }
+}
+
+/// The same, and another program is asked too if that knows the sender. It may take long.
+fn ask_again(call: &mut Call, needs: Needs) -> Result<(), Refusal> {
     let Some(caller) = call.caller.as_ref() else { return Ok(()) };
     let now_ms = call.api.now_ms();
     let caller = match call.inside {
         Some(_) => caller.again_inside(now_ms)?,
-        None if caller.is_known_elsewhere() => return Ok(()),
         None => caller.again(now_ms)?,
     };
     check_tags(&caller, needs)?;

@@ -1,6 +1,7 @@
 //! Bodies: those of requests, read whole within bounds, and those of answers, whole or in pieces.
 
-use super::places::Kept;
+use super::places::{CONNECTIONS_MAX, Kept};
+use crate::BODIES_BYTES_MAX;
 use crate::fetches::Fetch;
 use crate::refusal::Refusal;
 use crate::shares::{Share, Shares};
@@ -17,6 +18,10 @@ use tokio::sync::mpsc;
 /// Bytes of a request's body, and of one whose sender is not known before it is read.
 pub(super) const BODY_BYTES_MAX: usize = 10_000_000;
 pub(super) const LOGIN_BODY_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a change of policies, which may wait long for its turn: many more than what is taken of a pattern and a definition.
+/// As many connections as there may be leave room to others.
+pub(super) const POLICY_BODY_BYTES_MAX: usize = 64 * 1024;
+const _: () = assert!(CONNECTIONS_MAX * POLICY_BODY_BYTES_MAX <= BODIES_BYTES_MAX / 2);
 const TOO_LONG: &str = "Exceeded HTTP request body size limit";
 /// Bytes that are read of a body before there is room for it. As many connections as there may be
 /// hold less of it than the room for all.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// Connections at the same time.
-const CONNECTIONS_MAX: usize = 512;
+pub(super) const CONNECTIONS_MAX: usize = 512;
 /// As many more are let in from this machine.
 const LOOPBACK_MORE: usize = 32;
 /// Places that are kept for one user.

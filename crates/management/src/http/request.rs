@@ -1,8 +1,9 @@
 //! What a request says of itself, and who sends it.
 
-use super::body::{BODY_BYTES_MAX, LOGIN_BODY_BYTES_MAX, read};
+use super::body::{BODY_BYTES_MAX, LOGIN_BODY_BYTES_MAX, POLICY_BODY_BYTES_MAX, read};
 use super::places::{Keeper, Kept};
 use crate::Api;
+use crate::api::changes_policies;
 use crate::call::{Call, check_query};
 use crate::caller::Caller;
 use crate::groups::inside::{INSIDE, Inside};
@@ -82,7 +83,11 @@ pub(super) async fn prepare(
         taken::check_query(route.method, route.pattern, &query)?;
     }
     let has_body = !body.is_end_stream();
-    let most = if caller.is_some() { BODY_BYTES_MAX } else { LOGIN_BODY_BYTES_MAX };
+    let most = match caller {
+        None => LOGIN_BODY_BYTES_MAX,
+        Some(_) if changes_policies(route) => POLICY_BODY_BYTES_MAX,
+        Some(_) => BODY_BYTES_MAX,
+    };
     let (body, room) = read(body, most, &api.bodies, user.as_deref().unwrap_or_default()).await?;
     // While it came, its sender may have been deleted. Home has asked where it passes something on.
     if let Some(who) = caller.as_mut().filter(|_| has_body && inside.is_none()) {

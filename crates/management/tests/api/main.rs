@@ -32,6 +32,7 @@ mod outdated_patterns;
 mod overdue;
 mod pairs;
 mod pause;
+mod policy_previews;
 mod policy_turns;
 mod queue_objects;
 mod rates;

@@ -1,52 +1,31 @@
-//! Policies with patterns that take long: neither a look at what they would change nor setting them keeps others waiting.
+//! Changes of policies, which may take long, keep no others waiting.
 
 use crate::direct::{Asked, Direct, HERE, OF_TOKEN, TOKEN_MS, head};
-use crate::support::exchange_over;
-use courser_auth::{Authority, Origin, PasswordHash, Permission, Resource, Right, Tags, User};
-use courser_broker::admin::{NewQueue, Policy, PolicyKind};
+use crate::support::{PATIENCE, exchange_over};
+use courser_auth::{
+    Again, Authority, Origin, PasswordHash, Permission, Resource, Right, Tags, User,
+};
+use courser_broker::admin::{Policy, PolicyKind};
 use courser_journal::testing::WatchedStore;
 use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
-const PREVIEW: &str = "/api/policy-preview/%2F";
 /// Requests of one user that are answered at the same time.
-const OF_USER: usize = 16;
-/// Previews of one user that have begun.
-const PREVIEWS_OF_USER: usize = 32;
+pub const OF_USER: usize = 16;
 
 /// Users who make policies.
-fn add_makers(direct: &Direct, makers: &[&str]) {
+pub fn add_makers(direct: &Direct, makers: &[&str]) {
     for maker in makers {
         direct.add_user(maker, "policymaker");
         direct.broker.admin().set_permission(maker, "/", Permission::all()).expect("let in");
     }
 }
 
-/// A policy whose pattern takes some milliseconds for each of the names in [`with_long_names`].
-fn costly() -> String {
-    let pattern = "^[0-9]{4}(?:a*b?){600}[^a-z]";
-    format!(r#"{{"pattern":"{pattern}","definition":{{"expires":1000}}}}"#)
-}
-
-fn long_name(nth: usize) -> String {
-    format!("{nth:04}{}", "ab".repeat(123))
-}
-
-/// A broker with queues whose names have 250 bytes.
-fn with_long_names() -> Direct {
-    let direct = Direct::new();
-    for nth in 0..2000 {
-        let queue = NewQueue { durable: false, ..NewQueue::default() };
-        direct.broker.admin().declare_queue("/", &long_name(nth), queue).expect("a queue");
-    }
-    direct
-}
-
-async fn until(is_so: impl Fn() -> bool) {
+pub async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -56,82 +35,11 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 /// Sends a request, and waits for nothing.
-async fn send(direct: &Direct, asked: Asked<'_>) -> DuplexStream {
+pub async fn send(direct: &Direct, asked: Asked<'_>) -> DuplexStream {
     let mut stream = direct.connect(HERE);
     let request = head(&asked, asked.body.len()) + asked.body;
     stream.write_all(request.as_bytes()).await.expect("it is taken");
     stream
-}
-
-#[tokio::test]
-async fn a_preview_whose_patterns_take_too_long_is_given_up() {
-    let direct = with_long_names();
-    add_makers(&direct, &["maker"]);
-    let policy = costly();
-    let asked = Asked { body: &policy, ..Asked::new("POST", PREVIEW).by("maker") };
-    let refused = direct.ask(asked).await;
-    assert_eq!(refused.status, 400, "{refused:?}");
-    let reason = refused.json()["reason"].as_str().unwrap_or_default().to_owned();
-    let said =
-        "the patterns of the policies take too long to be matched with all names: after 5 s, ";
-    let (looked_at, all) = reason
-        .strip_prefix(said)
-        .and_then(|rest| rest.strip_suffix(" queues and exchanges")?.split_once(" of "))
-        .unwrap_or_else(|| panic!("{reason}"));
-    let (looked_at, all): (usize, usize) =
-        (looked_at.parse().expect("a number"), all.parse().expect("a number"));
-    assert!(looked_at < all && all > 2000, "{reason}");
-}
-
-#[tokio::test]
-async fn previews_of_costly_patterns_leave_places_to_others_and_end_with_their_clients() {
-    let direct = Arc::new(with_long_names());
-    let makers = ["one", "two"];
-    add_makers(&direct, &makers);
-    direct.add_user("root", "administrator");
-    let previewing: Vec<JoinHandle<()>> = (0..2 * OF_USER)
-        .map(|nth| {
-            let (direct, maker) = (Arc::clone(&direct), makers[nth % 2]);
-            tokio::spawn(async move {
-                let policy = costly();
-                let asked = Asked { body: &policy, ..Asked::new("POST", PREVIEW).by(maker) };
-                direct.ask(asked).await;
-            })
-        })
-        .collect();
-    // Long enough that all have come.
-    for _ in 0..5 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert_eq!(direct.ask(Asked::new("GET", "/api/overview").by("root")).await.status, 200);
-    }
-    assert!(previewing.iter().all(|one| !one.is_finished()), "the overview waited for a preview");
-    previewing.iter().for_each(JoinHandle::abort);
-    // Other work that is done in portions has its turn, behind those that are being made.
-    let path = format!("/api/queues/%2F/{}/messages", long_name(0));
-    assert_eq!(direct.ask(Asked::new("GET", &path).by("one")).await.status, 200);
-}
-
-#[tokio::test]
-async fn what_previews_of_one_user_keep_counts_and_is_bounded() {
-    let direct = with_long_names();
-    add_makers(&direct, &["maker"]);
-    let policy = costly();
-    let asked = Asked { body: &policy, ..Asked::new("POST", PREVIEW).by("maker") };
-    let mut previewing = vec![send(&direct, asked).await];
-    let kept = || direct.broker.admin().memory_uses().answers;
-    until(|| kept() > 0).await;
-    let each = kept();
-    for _ in 1..PREVIEWS_OF_USER + OF_USER {
-        previewing.push(send(&direct, asked).await);
-    }
-    until(|| kept() >= PREVIEWS_OF_USER as u64 * each).await;
-    // Long enough that more would have begun.
-    for _ in 0..400 {
-        assert!(kept() <= PREVIEWS_OF_USER as u64 * each, "{} of {each}", kept());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    drop(previewing);
-    until(|| kept() == 0).await;
 }
 
 /// A broker whose log does not take the next change until what is returned is dropped, and says when it comes.
@@ -141,7 +49,8 @@ fn held() -> (Direct, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let direct = Direct::on(Arc::clone(&store) as _, gauge);
     // Later ones would wait too.
     add_makers(&direct, &["maker", "other"]);
-    for (user, tag) in [("stranger", "policymaker"), ("clerk", "management")] {
+    let others = [("stranger", "policymaker"), ("clerk", "management"), ("root", "administrator")];
+    for (user, tag) in others {
         direct.add_user(user, tag);
     }
     let ((begun, begins), (leave, left)) = (mpsc::channel(), mpsc::channel());
@@ -154,7 +63,7 @@ fn held() -> (Direct, mpsc::Receiver<()>, mpsc::Sender<()>) {
 
 /// Waits on a thread that may be blocked.
 async fn comes(begins: mpsc::Receiver<()>) {
-    let coming = tokio::task::spawn_blocking(move || begins.recv());
+    let coming = tokio::task::spawn_blocking(move || begins.recv_timeout(PATIENCE));
     coming.await.expect("no panic").expect("it comes");
 }
 
@@ -181,7 +90,8 @@ async fn settle(direct: &Direct, user: &str) {
 }
 
 async fn status(mut stream: DuplexStream) -> u16 {
-    exchange_over(&mut stream, Vec::new(), false).await.status
+    let answering = exchange_over(&mut stream, Vec::new(), false);
+    tokio::time::timeout(PATIENCE, answering).await.expect("an answer").status
 }
 
 #[tokio::test]
@@ -289,7 +199,7 @@ async fn a_change_of_policies_that_waits_for_a_place_keeps_no_others_from_theirs
     for _ in 0..OF_USER {
         answering.push(send(&direct, Asked::new("GET", "/api/whoami").by("maker")).await);
     }
-    let all_begin = move || (0..OF_USER).all(|_| begins.recv().is_ok());
+    let all_begin = move || (0..OF_USER).all(|_| begins.recv_timeout(PATIENCE).is_ok());
     assert!(tokio::task::spawn_blocking(all_begin).await.expect("no panic"));
     is_shut.store(false, Ordering::Relaxed);
     let waiting = send(&direct, put("/api/policies/%2F/first", "maker")).await;
@@ -303,15 +213,68 @@ async fn a_change_of_policies_that_waits_for_a_place_keeps_no_others_from_theirs
     assert_eq!(status(waiting).await, 201);
 }
 
+#[tokio::test]
+async fn changes_of_policies_that_wait_leave_room_to_bodies_of_other_requests() {
+    let (direct, begins, leave) = held();
+    let first = send(&direct, put("/api/policies/%2F/first", "maker")).await;
+    comes(begins).await;
+    let direct = Arc::new(direct);
+    let mut waiting = JoinSet::new();
+    // All the room that two users have, which is all that there is, in bodies as large as others may be.
+    for (user, bytes) in ["maker", "other"]
+        .into_iter()
+        .flat_map(|user| [9_900_000, 9_900_000, 9_900_000, 3_850_000].map(|bytes| (user, bytes)))
+    {
+        let direct = Arc::clone(&direct);
+        waiting.spawn(async move {
+            let policy = POLICY.to_owned() + &" ".repeat(bytes - POLICY.len());
+            let asked = put("/api/policies/%2F/large", user);
+            direct.ask(Asked { body: &policy, ..asked }).await.status
+        });
+    }
+    settle(&direct, "clerk").await;
+    let question = format!("{{{}}}", " ".repeat(100_000));
+    let asked = Asked::new("POST", "/api/exchanges/%2F/amq.direct/route").by("root");
+    let answer = direct.ask(Asked { body: &question, ..asked }).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    while let Some(refused) = waiting.join_next().await {
+        assert_eq!(refused.expect("no panic"), 400, "no policy needs that");
+    }
+    drop(leave);
+    assert_eq!(status(first).await, 201);
+}
+
 /// A policymaker whom another program knows, which answers when it is let go on.
 #[derive(Debug)]
 struct Asks {
     user: Arc<User>,
     asked: AtomicUsize,
     left: Mutex<mpsc::Receiver<()>>,
+    /// What it answers about a vhost.
+    permits: bool,
+    /// Whether it would not let the user in any more.
+    is_out: AtomicBool,
 }
 
 const OF_ASKS: &str = "asks";
+
+impl Asks {
+    /// One that answers when what is returned is dropped.
+    fn known_to(direct: &Direct, permits: bool) -> (Arc<Self>, mpsc::Sender<()>) {
+        let (leave, left) = mpsc::channel();
+        let mut user = User::new(OF_ASKS, PasswordHash::none());
+        user.origin = Origin::Elsewhere;
+        user.tags = Tags::parse("policymaker").expect("tags");
+        let (user, asked, left) = (Arc::new(user), AtomicUsize::new(0), Mutex::new(left));
+        let asks = Arc::new(Asks { user, asked, left, permits, is_out: AtomicBool::new(false) });
+        direct.known_elsewhere.set(Arc::clone(&asks) as _).expect("set once");
+        (asks, leave)
+    }
+
+    async fn is_asked(&self) {
+        until(|| self.asked.load(Ordering::Relaxed) > 0).await;
+    }
+}
 
 impl Authority for Asks {
     fn user(&self) -> &Arc<User> {
@@ -321,7 +284,7 @@ impl Authority for Asks {
     fn permits_vhost(&self, _: &str) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed);
         _ = self.left.lock().map(|left| left.recv());
-        false
+        self.permits
     }
 
     fn permits(&self, _: &str, _: Right, _: Resource<'_>) -> bool {
@@ -335,23 +298,39 @@ impl Authority for Asks {
     fn is_elsewhere(&self) -> bool {
         true
     }
+
+    fn again(&self) -> Again {
+        match self.is_out.load(Ordering::Relaxed) {
+            true => Again::Refused,
+            false => Again::Same,
+        }
+    }
 }
 
 #[tokio::test]
 async fn while_another_program_is_asked_who_may_change_policies_others_change_theirs() {
     let direct = Direct::new();
     add_makers(&direct, &["maker"]);
-    let (leave, left) = mpsc::channel();
-    let mut user = User::new(OF_ASKS, PasswordHash::none());
-    user.origin = Origin::Elsewhere;
-    user.tags = Tags::parse("policymaker").expect("tags");
-    let (user, asked, left) = (Arc::new(user), AtomicUsize::new(0), Mutex::new(left));
-    let asks = Arc::new(Asks { user, asked, left });
-    direct.known_elsewhere.set(Arc::clone(&asks) as _).expect("set once");
+    let (asks, leave) = Asks::known_to(&direct, false);
     let refused = send(&direct, put("/api/policies/%2F/first", OF_ASKS)).await;
-    until(|| asks.asked.load(Ordering::Relaxed) > 0).await;
+    asks.is_asked().await;
     assert_eq!(direct.ask(put("/api/policies/%2F/second", "maker")).await.status, 201);
     drop(leave);
     assert_eq!(status(refused).await, 401);
     assert_eq!(names(&direct), ["second"]);
+}
+
+#[tokio::test]
+async fn who_is_let_in_by_another_program_no_more_changes_no_policies_when_its_turn_comes() {
+    let (direct, begins, leave) = held();
+    let (asks, _) = Asks::known_to(&direct, true);
+    let first = send(&direct, put("/api/policies/%2F/first", "maker")).await;
+    comes(begins).await;
+    let second = send(&direct, put("/api/policies/%2F/second", OF_ASKS)).await;
+    asks.is_asked().await;
+    asks.is_out.store(true, Ordering::Relaxed);
+    drop(leave);
+    assert_eq!(status(first).await, 201);
+    assert_eq!(status(second).await, 401);
+    assert_eq!(names(&direct), ["first"]);
 }
