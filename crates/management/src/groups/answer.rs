@@ -6,14 +6,14 @@ use super::{Groups, HOME, events, imports, parts, rows};
 use crate::api::live::EVENT_STREAM;
 use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
-use crate::http::answer::{Answer, WHOLE_BYTES_MAX, interrupted, refusal};
+use crate::http::answer::{Answer, WHOLE_BYTES_MAX, interrupted, is_question, refusal};
 use crate::http::body::Outgoing;
 use crate::listener::Listener;
 use crate::refusal::Refusal;
 use crate::routes::check_vhost;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use std::sync::Arc;
 
 /// Answers a request, wherever that is done.
@@ -49,12 +49,11 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
             Err(refused) => refusal(&refused),
         };
     }
-    let is_question = matches!(call.method, Method::GET | Method::HEAD);
     match scope {
         Scope::Home | Scope::Vhost | Scope::VhostOfBody => answer.to(call).await,
         Scope::Shared | Scope::Parameter => {
             let done = answer.to(call).await;
-            if done.status().is_success() && !is_question {
+            if done.status().is_success() && !is_question(&answer.route) {
                 groups.changed().await;
             }
             done

@@ -7,13 +7,14 @@ use super::body::Outgoing;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
 use super::turns::Ready;
+use crate::api::only_asks;
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
 use crate::fetches::Fetch;
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Awaited, Body, Reply, Work};
-use crate::routes::{Needs, Route, check_tags, check_vhost};
+use crate::routes::{Needs, Route, Verb, check_tags, check_vhost};
 use bytes::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
@@ -86,8 +87,8 @@ impl Answer {
                 Ok(Reply { body: Body::Awaited(outcome), .. }) => {
                     Handled::Waiting(call.unlimited(), outcome)
                 }
-                done if is_question(&call) => {
-                    Handled::Made(self.hand_out(done).within_room(&call, None))
+                done if is_question(&self.route) => {
+                    Handled::Made(self.hand_out(done).within_room(&call, &self.route, None))
                 }
                 done => Handled::Changed(call.unlimited(), done),
             };
@@ -105,13 +106,13 @@ impl Answer {
         drop(asking);
         let done = match done {
             // It is answered when it would survive a crash. No thread waits for that.
-            Ok(reply) if !is_question(&call) => durable(&call).await.map(|()| reply),
+            Ok(reply) if !is_question(&self.route) => durable(&call).await.map(|()| reply),
             done => done,
         };
         if matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty)) {
             let place = api.answers.take(user, 1).await?;
             let making = tokio::task::spawn_blocking(move || {
-                let made = self.hand_out(done).within_room(&call, fetch);
+                let made = self.hand_out(done).within_room(&call, &self.route, fetch);
                 drop(place);
                 made
             });
@@ -155,14 +156,14 @@ impl Answer {
         let done = check_vhost(call, self.route.needs).and_then(|()| (self.route.handler)(call));
         match done {
             // A change that is done is done.
-            done if !has_given_up(call) || !is_question(call) && done.is_ok() => done,
+            done if !has_given_up(call) || !is_question(&self.route) && done.is_ok() => done,
             _ => Err(Refusal::unavailable(NO_ANSWER)),
         }
     }
 
     /// Hands out what has been come to without a handler, as what one has come to.
     pub fn send(&self, call: &Call, done: Outcome) -> Response<Outgoing> {
-        let made = self.hand_out(done).within_room(call, None);
+        let made = self.hand_out(done).within_room(call, &self.route, None);
         Hearer::of(call, &self.route).send(made)
     }
 
@@ -255,8 +256,9 @@ pub(super) fn has_given_up(call: &Call) -> bool {
     call.caller.as_ref().is_some_and(Caller::has_given_up)
 }
 
-pub(super) fn is_question(call: &Call) -> bool {
-    matches!(call.method, Method::GET | Method::HEAD)
+/// Whether nothing is changed by what a route does.
+pub(crate) fn is_question(route: &Route) -> bool {
+    route.method == Verb::Get || only_asks(route)
 }
 
 /// Waits until what has been changed so far is durable.

@@ -1,12 +1,12 @@
 //! Answers that tell of what there is, or is not, wait until it is certain that they are current: in a cluster another node
 //! may lead by now, and have changed it.
 
-use super::answer::{PARTIAL, refusal, set_partial};
+use super::answer::{PARTIAL, is_question, refusal, set_partial};
 use super::body::Outgoing;
 use crate::refusal::Refusal;
 use crate::routes::{Needs, Route};
 use courser_broker::admin::Admin;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use std::time::Duration;
 
 /// How long an answer may wait. A leader without a majority gives up the lead sooner; one with slow disks may take longer.
@@ -38,11 +38,10 @@ const OF_THE_NODE: [&str; 20] = [
 ];
 
 /// Whether an answer tells of what another node may have changed. That a change is done is answered when it is durable.
-pub(crate) fn is_to_be_current(route: &Route, method: &Method, status: StatusCode) -> bool {
-    let is_question = matches!(*method, Method::GET | Method::HEAD);
+pub(crate) fn is_to_be_current(route: &Route, status: StatusCode) -> bool {
     match status.is_success() {
         _ if route.needs == Needs::Nothing => false,
-        true => is_question && !is_of_the_node(route.pattern),
+        true => is_question(route) && !is_of_the_node(route.pattern),
         false => !status.is_server_error(),
     }
 }

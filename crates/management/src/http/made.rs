@@ -39,7 +39,7 @@ pub(super) struct Hearer {
 impl Hearer {
     /// Who has made this call.
     pub fn of(call: &Call, route: &Route) -> Self {
-        let is_to_be_current = is_to_be_current(route, &call.method, StatusCode::OK);
+        let is_to_be_current = is_to_be_current(route, StatusCode::OK);
         Hearer {
             api: Arc::clone(&call.api),
             user: call.user().to_owned(),
@@ -69,7 +69,7 @@ impl Hearer {
 impl Made {
     /// The answer with its part of the memory for large ones, which it may have already, if it is large; a refusal where none
     /// is left.
-    pub fn within_room(self, call: &Call, fetch: Option<Fetch>) -> Made {
+    pub fn within_room(self, call: &Call, route: &Route, fetch: Option<Fetch>) -> Made {
         let (fetches, admin, user) = (&call.api.fetches, &call.api.admin, call.user());
         match self {
             Made::Whole(mut answer) => {
@@ -77,7 +77,7 @@ impl Made {
                 let fetch = match fetch {
                     Some(fetch) => match fetches.fitted(fetch, user, bytes) {
                         // What has been taken is not thrown away. It counts, and has one message more than its share at most.
-                        Err(fetch) if !is_question(call) => Ok(fetch),
+                        Err(fetch) if !is_question(route) => Ok(fetch),
                         fitted => fitted.map_err(|_| no_room()),
                     },
                     None if bytes > WHOLE_BYTES_MAX => fetches.of(admin, user, bytes),

@@ -207,7 +207,7 @@ async fn answered<'a>(
         }
         Err(refusal) => answer::refusal(&refusal),
     };
-    let answer = match is_to_be_current(&route, &method, answer.status()) {
+    let answer = match is_to_be_current(&route, answer.status()) {
         true => when_current(&api.admin, answer).await,
         false => answer,
     };

@@ -1,10 +1,9 @@
 //! Requests for changes in the audit log, whatever comes of them: those to paths that there are not too, and
 //! those whose clients leave before they are answered. Questions are not, whatever their method.
 
-use super::answer::PARTIAL;
+use super::answer::{PARTIAL, is_question};
 use super::request::Connected;
 use crate::Api;
-use crate::api::only_asks;
 use crate::audit::{Entry, Written};
 use crate::routes::{Needs, Route};
 use hyper::{Method, Request, Response, Uri};
@@ -43,7 +42,7 @@ impl Noting {
 
     /// Takes note of which request it is.
     pub fn is_for(&mut self, route: &Route) {
-        if only_asks(route) {
+        if is_question(route) {
             self.api = None;
         }
     }

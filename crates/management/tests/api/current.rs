@@ -35,7 +35,7 @@ async fn proven(store: &WatchedStore, direct: &Direct, asked: Asked<'_>) -> Answ
     }
 }
 
-const QUESTIONS: [(&str, &str, u16); 7] = [
+const QUESTIONS: [(&str, &str, u16); 8] = [
     ("GET", "/api/vhosts/there", 200),
     ("GET", "/api/vhosts/gone", 404),
     ("GET", "/api/users", 200),
@@ -44,6 +44,8 @@ const QUESTIONS: [(&str, &str, u16); 7] = [
     // It is there, and nothing of it changes.
     ("PUT", "/api/vhosts/there", 204),
     ("GET", "/api/queues", 200),
+    // Of a message without properties.
+    ("POST", "/api/exchanges/%2F/amq.direct/route", 200),
 ];
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! while a call lasts, and a confirm within the syncs that it needs: no bound is on a clock. The brokers have one thread for all
 //! their tasks, so that a task that waits for the disk holds up all others.
 
-use crate::slow_world::{GUEST, is_served, status, status_of};
+use crate::slow_world::{GUEST, answered, is_served, status, status_of};
 use crate::support::{Client, Heard, HeldDisk, PATIENCE, TestServer, short, wait_until};
 use courser::{Config, HttpListen};
 use courser_codec::{FieldTable, Table, confirm, exchange, queue, tx};
@@ -24,6 +24,12 @@ const CONFIRMS: u64 = 30;
 const PUBLISHERS: usize = 12;
 /// Messages that are there before, which no memory holds any more.
 const BACKLOG: usize = 200;
+/// Requests that ask only, with what they ask.
+const QUESTIONS: [(&str, &str); 3] = [
+    ("/api/exchanges/%2F/amq.direct/route", "{}"),
+    ("/api/policy-preview/%2F", r#"{"pattern":"^q","definition":{"expires":1000}}"#),
+    ("/api/access/check", r#"{"vhost":"/","right":"read","resource":"queue","name":"q"}"#),
+];
 const HEARTBEAT: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, 0xce];
 
 /// A broker all of whose tasks one thread has.
@@ -374,6 +380,10 @@ async fn a_change_over_http_that_waits_for_the_disk_is_answered_and_holds_up_no_
     wait_until("it is done, and not durable", async || is_done()).await;
     is_served(&server).await;
     assert_eq!(status(&server, "/api/overview", GUEST).await, "200");
+    for (question, body) in QUESTIONS {
+        let said = answered(&server, &format!("POST {question}"), GUEST, body).await;
+        assert_eq!(said, "200", "{question} changes nothing");
+    }
     assert!(!change.is_finished(), "it was answered before what comes behind");
     // That it is not certain.
     let said = timeout(PATIENCE, change).await.expect("an answer").expect("no panic");

@@ -25,12 +25,18 @@ pub(crate) async fn status(server: &TestServer, path: &str, user: &str) -> Strin
 }
 
 pub(crate) async fn status_of(server: &TestServer, method: &str, path: &str, user: &str) -> String {
+    answered(server, &format!("{method} {path}"), user, "").await
+}
+
+/// The status of the answer to a request with this body.
+pub(crate) async fn answered(server: &TestServer, asked: &str, user: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
-    let request =
-        format!("{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n\r\n");
+    let head = format!("{asked} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n");
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut said = [0; 12];
-    stream.read_exact(&mut said).await.expect("an answer");
+    let reading = stream.read_exact(&mut said);
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time").expect("an answer");
     String::from_utf8_lossy(&said[9..]).into_owned()
 }
 
