@@ -4,10 +4,13 @@ use courser::{Config, HttpListen, Server};
 use courser_broker::admin::NewQueue;
 use courser_codec::FieldTable;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const QUEUES: usize = 100_000;
+/// Longer than anything takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Of a page of some hundred MB.
 const GROWTH_BYTES_MAX: u64 = 48 << 20;
 
@@ -43,7 +46,8 @@ async fn a_page_of_many_queues_does_not_stand_in_memory() {
     let (mut total, mut lines, mut most) = (0, 0, before);
     let mut piece = vec![0; 256 << 10];
     loop {
-        let bytes = stream.read(&mut piece).await.expect("a piece");
+        let reading = tokio::time::timeout(PATIENCE, stream.read(&mut piece)).await;
+        let bytes = reading.expect("in time").expect("a piece");
         if bytes == 0 {
             break;
         }
@@ -54,5 +58,6 @@ async fn a_page_of_many_queues_does_not_stand_in_memory() {
     assert!(lines > 12 * QUEUES, "{lines} lines: the page was cut off");
     let growth = most - before;
     assert!(growth < GROWTH_BYTES_MAX, "{growth} bytes more in use for a page of {total}");
-    server.stop().await.expect("it stops");
+    let stopping = tokio::time::timeout(PATIENCE, server.stop()).await;
+    stopping.expect("in time").expect("it stops");
 }

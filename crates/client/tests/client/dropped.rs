@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ use courser_codec::{Method, ShortStr, basic, confirm};
 use tokio::runtime::Builder;
 
 use crate::support::{Peer, Seen, beside, channel};
+
+/// Longer than anything takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Begins something and gives it up at once.
 async fn begin_and_drop<F: Future>(future: F) {
@@ -191,7 +194,7 @@ fn handlers_that_end_each_others_connections_do_not_wait_for_each_other() {
                 while peer.seen().await != Seen::Gone {}
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), both_end).await
+        tokio::time::timeout(PATIENCE, both_end).await
     });
     runtime.shutdown_background();
     bridged.expect("both connections end");
@@ -200,21 +203,18 @@ fn handlers_that_end_each_others_connections_do_not_wait_for_each_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consumer_has_ended_when_the_last_call_of_its_handler_has() {
     let (connection, channel, mut peer) = channel().await;
-    let (is_called, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let consuming = beside({
-        let (is_called, goes_on) = (is_called.clone(), goes_on.clone());
-        async move {
-            let handler = move |_: &mut Deliveries<'_>| {
-                is_called.wait();
-                goes_on.wait();
-            };
-            channel.consume_batches("q", ConsumeOptions::default(), handler).await
-        }
+    let ((call, called), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
+    let consuming = beside(async move {
+        let handler = move |_: &mut Deliveries<'_>| {
+            call.send(()).unwrap();
+            goes_on.recv_timeout(PATIENCE).unwrap();
+        };
+        channel.consume_batches("q", ConsumeOptions::default(), handler).await
     });
     peer.accept_consumer().await;
     let consumer = consuming.await.unwrap().unwrap();
     peer.deliver(1, "c1", 1, b"the last one").await;
-    tokio::task::block_in_place(|| is_called.wait());
+    tokio::task::block_in_place(|| called.recv_timeout(PATIENCE)).unwrap();
     let closing = beside({
         let connection = connection.clone();
         async move { connection.close().await }
@@ -223,7 +223,7 @@ async fn a_consumer_has_ended_when_the_last_call_of_its_handler_has() {
     let mut ended = Box::pin(consumer.ended());
     let is_pending = poll_fn(|cx| Poll::Ready(ended.as_mut().poll(cx).is_pending())).await;
     assert!(is_pending, "the handler is still called");
-    tokio::task::block_in_place(|| goes_on.wait());
+    go_on.send(()).unwrap();
     ended.await.unwrap();
     closing.abort();
 }

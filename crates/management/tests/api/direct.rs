@@ -138,7 +138,8 @@ impl Direct {
         reading.expect("in time").expect("an answer");
         if &told != b"HTTP/1.1 100 Continue\r\n\r\n" {
             let mut rest = told.to_vec();
-            stream.read_to_end(&mut rest).await.expect("an answer");
+            let reading = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+            reading.expect("in time").expect("an answer");
             return Answer::parsed(&rest);
         }
         meanwhile();

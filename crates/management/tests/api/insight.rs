@@ -1,7 +1,7 @@
 //! Looking into queues and asking what would happen.
 
 use crate::direct::{Asked, Direct, OF_TOKEN};
-use crate::support::{Answer, Broker};
+use crate::support::{Answer, Broker, PATIENCE};
 use courser_auth::Permission;
 use serde_json::{Value, json};
 use std::os::unix::fs::FileExt;
@@ -250,7 +250,9 @@ async fn a_queue_that_can_not_read_says_so_until_it_can() {
     let diagnosis = broker.get(&format!("{queue}/diagnosis")).await.json();
     assert_eq!(diagnosis[0]["kind"], "unread", "{diagnosis}");
     rename_log(broker.folder.path(), "gone", "log");
+    let begun = std::time::Instant::now();
     while broker.get("/api/attention").await.json()[0]["kind"] == "unread" {
+        assert!(begun.elapsed() < 2 * PATIENCE, "it can be read, and is not");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let got = post(&broker, &format!("{queue}/get"), get).await.json();

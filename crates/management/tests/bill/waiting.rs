@@ -7,9 +7,11 @@ use crate::largest::QUEUE;
 use courser_auth::{Permission, TopicPermission};
 use courser_broker::admin::{ApplyTo, NewBinding, NewQueue, Policy, PolicyKind};
 use courser_codec::{FieldTable, ShortString};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+/// Longer than a list waits for its client, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Queues, and KiB of the arguments of each.
 const QUEUES: usize = 340;
 const ARGUMENTS_KIB: usize = 30;
@@ -80,8 +82,10 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
     drop(first);
     for path in lists {
         let is_served = async || asked(direct, ask(path).as_bytes()).await == 200;
+        let begun = Instant::now();
         // The first goes on until it has noticed that its client is gone.
         while !is_served().await {
+            assert!(begun.elapsed() < PATIENCE, "{path} is never served");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -4,8 +4,10 @@ use courser_perftest::{Options, run};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::broker::{Broker, Faults};
+use crate::command::PATIENCE;
 
 /// Status line and body.
 async fn get(address: &str, path: &str) -> (String, String) {
@@ -13,7 +15,7 @@ async fn get(address: &str, path: &str) -> (String, String) {
     let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
+    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
@@ -35,10 +37,11 @@ async fn the_figures_are_served_while_the_run_goes_on() {
     let (told, mut lines) = mpsc::unbounded_channel();
     let running =
         tokio::spawn(run(options, move |line| drop(told.send(line.to_owned())), interrupts));
-    let first = lines.recv().await.unwrap();
+    let mut next = async || timeout(PATIENCE, lines.recv()).await.unwrap().unwrap();
+    let first = next().await;
     let address = first.strip_prefix("metrics: http://").unwrap().strip_suffix("/metrics").unwrap();
     // Latencies are those of the second before.
-    lines.recv().await.unwrap();
+    next().await;
     let (status, metrics) = get(address, "/metrics").await;
     assert_eq!(status, "HTTP/1.1 200 OK");
     let published = value(&metrics, "perftest_published_total");
@@ -48,11 +51,11 @@ async fn the_figures_are_served_while_the_run_goes_on() {
     assert!(p99 > 0.0 && p99 < 3600.0, "{p99} seconds");
     assert!(metrics.contains("# TYPE perftest_confirmed_total counter\n"));
     assert_eq!(get(address, "/").await.0, "HTTP/1.1 404 Not Found");
-    lines.recv().await.unwrap();
+    next().await;
     let (_, later) = get(address, "/metrics").await;
     assert!(value(&later, "perftest_published_total") > published, "it goes on");
     interrupt.send(()).await.unwrap();
-    let report = running.await.unwrap().unwrap();
+    let report = timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
     assert!(report.is_good(), "{:?}", report.fate);
     assert!(TcpStream::connect(address).await.is_err(), "it ends with the run");
 }

@@ -48,9 +48,12 @@ async fn a_second_interrupt_ends_the_wait_for_a_commit() {
     let options = Options::parse_from_args(line.split_whitespace()).unwrap();
     let (sender, interrupts) = mpsc::channel(2);
     let run = tokio::spawn(run(options, |_| (), interrupts));
-    while broker.seen().commits.is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let begins = async {
+        while broker.seen().commits.is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, begins).await.unwrap();
     for _ in 0..2 {
         sender.send(()).await.unwrap();
     }

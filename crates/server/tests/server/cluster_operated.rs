@@ -1,7 +1,7 @@
 //! What an operator of a cluster sees and does by `courser ctl` and over HTTP.
 
 use crate::cluster::{Three, connect, get, node_config};
-use crate::support::{PATIENCE, Process, free_addresses, wait_until};
+use crate::support::{PATIENCE, Process, free_addresses, output, wait_until};
 use courser::{Config, Inherited, Node, StartError};
 use courser_client::{Connection, Error, QueueOptions};
 use serde_json::{Value, json};
@@ -11,8 +11,7 @@ use std::process::Output;
 pub(crate) async fn ctl(config: &Config, arguments: &'static [&'static str]) -> Output {
     let mut command = Process::command();
     command.arg("ctl").arg("--data-dir").arg(&config.data_dir).args(arguments);
-    let running = tokio::task::spawn_blocking(move || command.output());
-    running.await.expect("no panic").expect("the command runs")
+    tokio::task::spawn_blocking(move || output(&mut command)).await.expect("no panic")
 }
 
 fn text(bytes: &[u8]) -> &str {

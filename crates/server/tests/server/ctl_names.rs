@@ -3,7 +3,7 @@
 use crate::cluster::Three;
 use crate::cluster_operated::ctl;
 use crate::support::operated::{Operated, said};
-use crate::support::{Client, wait_until};
+use crate::support::{Client, ended, wait_until};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -235,14 +235,14 @@ fn events_are_followed_as_long_as_is_said_or_the_broker_runs() {
     assert_eq!(event["event"], "vhost.created", "{event}");
     assert!(event["name"].as_str().expect("a name").starts_with("timed"), "{event}");
     assert!(event["timestamp_in_ms"].is_u64(), "{event}");
-    let ended = child.wait_with_output().expect("it ends");
-    assert!(ended.status.success(), "{ended:?}");
+    let output = ended(child);
+    assert!(output.status.success(), "{output:?}");
 
     let (child, lines) = follow(&[]);
     next_event(&broker, &lines, "endless");
     broker.broker.signal("TERM");
-    let ended = child.wait_with_output().expect("it ends");
-    assert_eq!(ended.status.code(), Some(69), "{ended:?}");
+    let output = ended(child);
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What gets into the log, and what happens when it is not read.
 
-use crate::support::{Client, Heard, Process, free_addresses, short, wait_until};
+use crate::support::{Client, Heard, Process, free_addresses, output, short, wait_until};
 use courser_codec::{FieldTable, basic, exchange, queue};
 use courser_connection::Credentials;
 use courser_connection::client::Config;
@@ -237,7 +237,7 @@ fn keys_of_definitions_that_mean_nothing_are_named() {
     let mut command = Process::command();
     command.args(["--listen", "127.0.0.1:0"]).current_dir(folder.path());
     command.env("COURSER_MANAGEMENT_LOAD_DEFINITIONS", &file);
-    let output = command.output().expect("an end");
+    let output = output(&mut command);
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(
         said.contains("unknown keys: what is below them is not imported rows=1 first=\"queue\""),

@@ -2,6 +2,8 @@
 
 use super::support::World;
 use super::told::OF_ROOT_TOKEN;
+use crate::policy_turns::until;
+use crate::support::PATIENCE;
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
 use courser_broker::admin::Admin;
 use courser_management::HOME;
@@ -180,7 +182,7 @@ fn hold_accounts(world: &World) -> (Sender<()>, JoinHandle<()>) {
         };
         admin.put_user("changed", &[], change).map(drop).expect("it is changed");
     });
-    is_at_it.recv().expect("it begins");
+    is_at_it.recv_timeout(PATIENCE).expect("it begins");
     (going_on, changing)
 }
 
@@ -196,9 +198,7 @@ async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_don
         world.now_ms.store(now_ms, Ordering::Relaxed);
         let importing = tokio::spawn(async move { import(&importing, &file.to_string()).await });
         // Of the others, those that have no place never begin.
-        while nth == 0 && world.told_ms() < now_ms {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| nth > 0 || world.told_ms() >= now_ms).await;
         tokio::time::sleep(Duration::from_millis(30)).await;
         importing.abort();
     }
@@ -208,9 +208,7 @@ async fn an_import_whose_client_has_gone_keeps_its_place_at_home_until_it_is_don
     let made =
         || (0..IMPORTS).filter(|nth| all.accounts().user(&nth.to_string()).is_some()).count();
     // Those that have begun come to their end, and give their places back.
-    while made() == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(|| made() > 0).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(made() <= AT_HOME, "{} imports at a time", made());
     assert_eq!(import(&world, "{}").await, 204);
@@ -234,9 +232,7 @@ async fn an_import_that_waits_for_a_place_at_home_makes_nothing_once_the_authori
         world.now_ms.store(now_ms, Ordering::Relaxed);
         others.push(ask(format!("/api/users/other-{nth}"), "PUT", user.to_owned()));
         // It has a place.
-        while world.told_ms() < now_ms {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| world.told_ms() >= now_ms).await;
     }
     let file = json!({ "users": [{ "name": "new", "password_hash": "", "tags": [] }] });
     let importing = ask("/api/definitions".to_owned(), "POST", file.to_string());

@@ -180,6 +180,15 @@ impl Authority for Silent {
     }
 }
 
+/// Lets others go on until something is so, which is waited for by the machine's clock: the test's may stand still.
+async fn yield_until(is_so: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < 2 * LIMIT, "in vain");
+        tokio::task::yield_now().await;
+    }
+}
+
 // No time passes while the program is asked.
 #[tokio::test(start_paused = true)]
 async fn lists_of_users_whose_program_is_silent_hold_up_no_list_of_others() {
@@ -192,9 +201,7 @@ async fn lists_of_users_whose_program_is_silent_hold_up_no_list_of_others() {
             world.call(&world.home, "GET", "/api/queues", OF_SILENT, &[], "").await.status
         });
     }
-    while Silent::logins() < LISTS {
-        tokio::task::yield_now().await;
-    }
+    yield_until(|| Silent::logins() >= LISTS).await;
     std::thread::spawn(|| {
         std::thread::sleep(LIMIT);
         Silent::end();
@@ -218,9 +225,7 @@ async fn who_is_deleted_while_its_request_waits_is_told_nothing_of_any_group() {
         let asked = world.call(&world.home, "GET", path, "low", &[], "");
         let deleted = async {
             // The request has a share in what it waits for, as the world and the guard have.
-            while Arc::strong_count(&world.known.changes) < 3 {
-                tokio::task::yield_now().await;
-            }
+            yield_until(|| Arc::strong_count(&world.known.changes) >= 3).await;
             world.home("DELETE", "/api/users/low", "").await;
             drop(changing);
         };

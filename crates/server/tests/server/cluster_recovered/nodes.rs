@@ -1,6 +1,6 @@
 //! Three nodes with messages, of which one is stopped.
 
-use crate::support::{Process, free_addresses, wait_until};
+use crate::support::{Process, free_addresses, output, wait_until};
 use courser_client::{Channel, Connection, Outgoing, QueueOptions};
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -104,13 +104,13 @@ impl Nodes {
 
     pub fn recover(&self, node: usize, arguments: &[&str]) -> Output {
         let mut command = self.command(node);
-        command.args(["cluster", "recover"]).args(arguments).output().expect("it runs")
+        output(command.args(["cluster", "recover"]).args(arguments))
     }
 
     pub fn ctl(&self, node: usize, arguments: &[&str]) -> String {
         let mut command = Process::command();
         command.arg("ctl").arg("--data-dir").arg(self.data(node)).args(arguments);
-        let output = command.output().expect("it runs");
+        let output = output(&mut command);
         text(&output.stdout) + &text(&output.stderr)
     }
 }

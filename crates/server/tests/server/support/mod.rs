@@ -15,7 +15,7 @@ pub use client::{Client, Heard, short};
 pub use held_disk::HeldDisk;
 pub use issuer::{Answers, Issuer, Signer, now_s};
 pub(crate) use ports::free_addresses;
-pub use process::Process;
+pub use process::{Process, ended, output};
 
 use courser::{Clock, Config, HttpListen, Management, Metrics, Server, Surroundings};
 use courser_broker::admin::Admin;

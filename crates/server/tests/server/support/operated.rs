@@ -1,6 +1,6 @@
 //! A broker that `courser ctl` operates, and what its commands say.
 
-use super::Process;
+use super::{Process, output};
 use serde_json::Value;
 use std::process::Command;
 use tempfile::TempDir;
@@ -77,7 +77,7 @@ impl Operated {
 }
 
 pub fn said(command: &mut Command) -> Said {
-    let output = command.output().expect("the command runs");
+    let output = output(command);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Said { out: text(output.stdout), error: text(output.stderr), code: output.status.code() }
 }

@@ -1,12 +1,34 @@
 //! The `courser` command, in a process of its own.
 
 use super::PATIENCE;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// Longer than a command or a start takes, also on a busy machine.
+const COMMAND_PATIENCE: Duration = Duration::from_secs(300);
+
+/// What comes of a command that comes to its end.
+pub fn output(command: &mut Command) -> Output {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(command.spawn().expect("the command runs"))
+}
+
+/// What comes of a process, which is killed if it goes on for too long.
+pub fn ended(child: Child) -> Output {
+    let id = child.id().to_string();
+    let (end, ends) = mpsc::channel();
+    std::thread::spawn(move || end.send(child.wait_with_output()));
+    let Ok(output) = ends.recv_timeout(COMMAND_PATIENCE) else {
+        let killed = Command::new("kill").args(["-KILL", &id]).status();
+        panic!("it goes on, and was killed: {killed:?}");
+    };
+    output.expect("its output")
+}
 
 /// A broker that runs until it is told to stop, at the latest when this is dropped.
 pub struct Process {
@@ -32,7 +54,7 @@ impl Process {
 
     /// Runs the command to its end.
     pub fn run(arguments: &[&str]) -> Output {
-        Self::command().args(arguments).output().expect("the command runs")
+        output(Self::command().args(arguments))
     }
 
     /// Starts a broker on a free port, with data in `folder`.
@@ -45,22 +67,33 @@ impl Process {
 
     /// Starts a broker by a command, and waits until it listens.
     pub fn start_with(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the command runs");
-        let mut banner = String::new();
-        let mut output = BufReader::new(child.stdout.take().expect("an output"));
-        while !banner.contains("Stop  ") {
-            if output.read_line(&mut banner).expect("a readable output") == 0 {
-                let status = child.wait().expect("an end");
-                panic!("the broker did not start: {status}\n{banner}");
+        let mut process = Self::silent(command.stdout(Stdio::piped()));
+        let output = BufReader::new(process.child.stdout.take().expect("an output"));
+        let (line, lines) = mpsc::channel();
+        // Whatever follows the banner is read, so that the broker never waits for it.
+        std::thread::spawn(move || {
+            output.split(b'\n').map_while(Result::ok).for_each(|read| drop(line.send(read)));
+        });
+        while !process.banner.contains("Stop  ") {
+            match lines.recv_timeout(COMMAND_PATIENCE) {
+                Ok(line) => process.banner += &(String::from_utf8_lossy(&line) + "\n"),
+                Err(RecvTimeoutError::Timeout) => panic!("no banner, but {}", process.banner),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = process.wait();
+                    panic!("the broker did not start: {status}\n{}", process.banner);
+                }
             }
         }
-        // Whatever follows is read, so that the broker never waits for it.
-        std::thread::spawn(move || output.read_to_end(&mut Vec::new()));
-        let address = banner
-            .split_whitespace()
-            .find_map(|word| word.strip_prefix("amqp://")?.parse().ok())
-            .unwrap_or_else(|| panic!("no address in {banner}"));
-        Process { child, address, banner }
+        let mut words = process.banner.split_whitespace();
+        let address = words.find_map(|word| word.strip_prefix("amqp://")?.parse().ok());
+        process.address = address.unwrap_or_else(|| panic!("no address in {}", process.banner));
+        process
+    }
+
+    /// Starts a broker by a command. What it says is not read, so that its address is not known.
+    pub fn silent(command: &mut Command) -> Self {
+        let child = command.spawn().expect("the command runs");
+        Process { child, address: ([0, 0, 0, 0], 0).into(), banner: String::new() }
     }
 
     pub fn id(&self) -> u32 {
@@ -82,7 +115,7 @@ impl Process {
                 return status;
             }
             assert!(start.elapsed() < PATIENCE, "the broker does not end");
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
