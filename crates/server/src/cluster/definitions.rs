@@ -43,13 +43,13 @@ pub(super) struct Spreading {
     /// The version that all groups are known to have.
     held_by_all: AtomicU64,
     /// Those that are on their way from this node.
-    pieces: Pieces,
+    pieces: Arc<Pieces>,
     notices: Arc<Notices>,
 }
 
 impl Spreading {
     pub fn new(notices: &Arc<Notices>) -> Self {
-        let (pieces, notices) = (Pieces::of(PIECE_BYTES), Arc::clone(notices));
+        let (pieces, notices) = (Arc::new(Pieces::of(PIECE_BYTES)), Arc::clone(notices));
         Spreading { held_by_all: AtomicU64::new(0), pieces, notices }
     }
 }
@@ -118,10 +118,10 @@ impl Front {
         if let Some(part) = part {
             return self.spreading.pieces.next(group, have, part);
         }
-        match self.definitions(group, have).await? {
-            None => Ok(String::new()),
-            Some((asked, taken, turn)) => self.spreading.pieces.first(asked, &taken, turn),
-        }
+        let taken = self.definitions(group, have).await?;
+        let Some((asked, taken, turn)) = taken else { return Ok(String::new()) };
+        let pieces = Arc::clone(&self.spreading.pieces);
+        aside(move || pieces.first(asked, &taken, turn)).await?
     }
 
     /// Has the broker of a group, which this node leads, adopt what home has now, unless it has `version` already.
@@ -144,8 +144,7 @@ impl Front {
         let asked = self.ask_for_definitions(group, admin.adopted_version()).await?;
         if let Some(definitions) = asked {
             let (to, unknown) = (admin.clone(), admin.vhosts_unknown_at_home());
-            let adopting = tokio::task::spawn_blocking(move || to.adopt_definitions(definitions));
-            let adopted = adopting.await.map_err(|error| error.to_string())?;
+            let adopted = aside(move || to.adopt_definitions(definitions)).await?;
             if adopted.map_err(|fault| fault.explanation)? {
                 let version = admin.adopted_version().0;
                 tracing::debug!(group = group.number.0, version, "definitions of home adopted");
@@ -182,7 +181,13 @@ impl Front {
                     return Err("the lead of the cluster has moved".into());
                 }
             };
-            if let ControlFlow::Break(all) = gathering.add(&text)? {
+            let added;
+            (gathering, added) = aside(move || {
+                let added = gathering.add(&text);
+                (gathering, added)
+            })
+            .await?;
+            if let ControlFlow::Break(all) = added? {
                 return Ok(all);
             }
         }
@@ -344,10 +349,13 @@ async fn take(
 ) -> Result<(GroupDefinitions, Turn), String> {
     let home = home.clone();
     // The turn lasts as long as this, also if nothing waits for it any more.
-    let taking = move || (home.definitions_of_group(group.0, have), turn);
-    let taking = tokio::task::spawn_blocking(taking).await;
-    let (taken, turn) = taking.map_err(|error| error.to_string())?;
+    let (taken, turn) = aside(move || (home.definitions_of_group(group.0, have), turn)).await?;
     Ok((taken.map_err(|fault| fault.to_string())?, turn))
+}
+
+/// Does what takes long with many definitions away from the threads that serve connections.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())
 }
 
 /// Waits until what was taken is on a majority of disks at home: the next leader of home may not have it before.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// Bytes of a piece. One that has fewer is the last.
@@ -27,6 +28,8 @@ const ALL_BYTES_MAX: usize = 8 << 30;
 
 /// How long a group that has its turn may take to ask for the next piece, if another one waits.
 pub(super) const NEXT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same if none waits: the group may ask another node by now, which leads home.
+pub(super) const KEPT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Which piece a group asks for: what comes behind so many bytes of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ pub(in super::super) struct Pieces {
     piece_bytes: usize,
     look: Arc<tokio::sync::Mutex<()>>,
     turn: Arc<tokio::sync::Mutex<()>>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -102,11 +105,33 @@ struct Begun {
     encoded: Vec<u8>,
     asked: Instant,
     _turn: Option<Turn>,
+    _forgetting: Forgetting,
+}
+
+/// A task that ends with this.
+struct Forgetting(AbortHandle);
+
+impl Drop for Forgetting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Forgets what was begun when nothing has been asked of it for long.
+async fn forget(state: Arc<Mutex<State>>, mut asked: Instant) {
+    loop {
+        tokio::time::sleep_until(asked + KEPT_TIMEOUT).await;
+        let begun = &mut state.lock().begun;
+        match begun {
+            Some(one) if one.asked > asked => asked = one.asked,
+            _ => return *begun = None,
+        }
+    }
 }
 
 impl Pieces {
     pub fn of(piece_bytes: usize) -> Self {
-        Pieces { piece_bytes, look: Arc::default(), turn: Arc::default(), state: Mutex::default() }
+        Pieces { piece_bytes, look: Arc::default(), turn: Arc::default(), state: Arc::default() }
     }
 
     /// A group that has this version asks. Its questions of before end, and so does what was begun for them.
@@ -135,7 +160,8 @@ impl Pieces {
         }
     }
 
-    /// The first piece of what a group has to adopt, which has its turn until it has asked for the last.
+    /// The first piece of what a group has to adopt, which has its turn until it has asked for the last. To be called away from the
+    /// threads that serve connections: there may be many definitions.
     ///
     /// # Errors
     /// When the group has asked anew.
@@ -151,13 +177,22 @@ impl Pieces {
             return Ok(BASE64.encode(encoded));
         }
         let piece = BASE64.encode(&encoded[..self.piece_bytes]);
-        let begun = Begun { group, have, version, encoded, asked: Instant::now(), _turn: turn };
+        let asked_at = Instant::now();
         let mut state = self.state.lock();
         // It would keep others from their turn, and nothing asks for the rest.
         if !asked.is_newest() {
             return Err(anew());
         }
-        state.begun = Some(begun);
+        let forgetting = tokio::spawn(forget(Arc::clone(&self.state), asked_at));
+        state.begun = Some(Begun {
+            group,
+            have,
+            version,
+            encoded,
+            asked: asked_at,
+            _turn: turn,
+            _forgetting: Forgetting(forgetting.abort_handle()),
+        });
         Ok(piece)
     }
 

@@ -1,7 +1,7 @@
 //! Definitions on their way to groups.
 
 use super::super::super::testing::ONE;
-use super::super::pieces::{Gathering, NEXT_TIMEOUT, Pieces, Turn};
+use super::super::pieces::{Gathering, KEPT_TIMEOUT, NEXT_TIMEOUT, Pieces, Turn};
 use super::put_user;
 use courser_broker::admin::GroupDefinitions;
 use courser_broker::{Broker, Limits};
@@ -160,6 +160,23 @@ async fn a_group_that_asks_for_the_rest_no_more_keeps_none_from_its_turn() {
     let part = gathering.wants().expect("there is more");
     assert!(pieces.next(ONE, Lsn(0), part).is_err(), "nothing is kept for it");
     drop(turn);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_group_asks_another_node_for_is_not_kept_although_none_waits() {
+    let pieces = Pieces::of(PIECE_BYTES);
+    let all = definitions(ONE, 100);
+    let mut gathering = Gathering::of(PIECE_BYTES);
+    let added = gathering.add(&first(&pieces, ONE, &all).await.expect("a piece"));
+    assert_eq!(added, Ok(ControlFlow::Continue(())));
+    let part = gathering.wants().expect("there is more");
+    for _ in 0..3 {
+        sleep(KEPT_TIMEOUT - NEXT_TIMEOUT).await;
+        assert!(pieces.next(ONE, Lsn(0), part).is_ok(), "it has asked not long ago");
+    }
+    sleep(KEPT_TIMEOUT + NEXT_TIMEOUT).await;
+    assert!(pieces.next(ONE, Lsn(0), part).is_err(), "nothing is kept for it");
+    assert!(pieces.turn().now_or_never().is_some());
 }
 
 /// Has a group ask until it has got all, at first not for long.
