@@ -188,11 +188,12 @@ async fn reload_on_hangup(
         if hangups.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        let reloaded = arguments.settings().map_err(anyhow::Error::from).and_then(|config| {
-            server.reload(&config, arguments.config.as_deref())?;
-            Ok(config)
-        });
-        match reloaded {
+        let reload = async {
+            let config = arguments.settings()?;
+            server.reload(&config, arguments.config.as_deref()).await?;
+            Ok::<_, anyhow::Error>(config)
+        };
+        match reload.await {
             Ok(config) => {
                 let policies = config.policies.len() + config.operator_policies.len();
                 tracing::info!(policies, vhosts = config.vhosts.len(), "configuration reloaded");

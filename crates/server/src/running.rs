@@ -34,10 +34,10 @@ impl Running {
         }
     }
 
-    pub fn reload(&self, config: &Config, file: Option<&Path>) -> anyhow::Result<()> {
+    pub async fn reload(&self, config: &Config, file: Option<&Path>) -> anyhow::Result<()> {
         let reloaded = match self {
-            Running::Alone(server) => server.reload(config),
-            Running::Node(node) => node.reload(config),
+            Running::Alone(server) => server.reload(config).await,
+            Running::Node(node) => node.reload(config).await,
         };
         reloaded.map_err(|error| naming_file(error, file))
     }

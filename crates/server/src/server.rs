@@ -107,6 +107,9 @@ pub enum StartError {
     /// There is no thread for what a node says to others.
     #[error("the thread for other nodes can't be started: {0}")]
     GroupThread(io::Error),
+    /// There is no thread that takes settings over, or it has panicked.
+    #[error("the settings can't be taken over: {0}")]
+    Reload(io::Error),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
@@ -243,12 +246,14 @@ impl Server {
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
     /// anything is wrong, no policy is changed. Certificates are read again.
     ///
+    /// With many names and patterns it takes long. It goes on if the future is dropped, and no stop waits for it.
+    ///
     /// # Errors
     /// What is wrong with the settings; what is wrong with certificates goes to the log.
-    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
+    pub async fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.certificates.reload();
         config.check_values()?;
-        service::set_up(&self.service.shared.broker, config)
+        service::set_up_again(vec![Arc::clone(&self.service.shared.broker)], config).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

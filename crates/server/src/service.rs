@@ -28,7 +28,8 @@ use courser_broker::Broker;
 use courser_management::{Api, Cluster, Exporter, Ledger};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::watch;
+use std::{io, thread};
+use tokio::sync::{oneshot, watch};
 
 /// What is around a broker, and may outlive it.
 pub(crate) struct Around {
@@ -237,6 +238,27 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
         }
     }
     broker.configure_policies(policies).map_err(StartError::Policy)
+}
+
+/// As [`set_up`] while brokers serve, on a thread of its own: changes of policies come one after the other, all names are
+/// matched with those of the configuration, and the log may have no room. No stop waits for that.
+///
+/// # Errors
+/// The first that can't be had.
+pub(crate) async fn set_up_again(
+    brokers: Vec<Arc<Broker>>,
+    config: &Config,
+) -> Result<(), StartError> {
+    let config = config.clone();
+    let (tell, told) = oneshot::channel();
+    let thread = thread::Builder::new().name("reload".into());
+    let thread = thread.spawn(move || {
+        let done = brokers.iter().try_for_each(|broker| set_up(broker, &config));
+        // The broker stops if none waits for it any more.
+        let _ = tell.send(done);
+    });
+    thread.map_err(StartError::Reload)?;
+    told.await.unwrap_or_else(|_| Err(StartError::Reload(io::Error::other("a panic"))))
 }
 
 /// Who knows users that this broker does not have, if any program does: with so many descriptors for questions to it.

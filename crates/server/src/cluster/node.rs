@@ -227,7 +227,7 @@ impl Node {
     ///
     /// # Errors
     /// What is wrong with the settings.
-    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
+    pub async fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.certificates.reload();
         config.check_values()?;
         definitions::check(&config.management)?;
@@ -236,12 +236,11 @@ impl Node {
             config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
         }
         self.inner.config.lock().clone_from(config);
-        for group in self.inner.groups.all() {
-            if let Serves::Here(service) = group.serves() {
-                service::set_up(&service.shared.broker, config)?;
-            }
-        }
-        Ok(())
+        let served = self.inner.groups.all().into_iter().filter_map(|group| match group.serves() {
+            Serves::Here(service) => Some(Arc::clone(&service.shared.broker)),
+            _ => None,
+        });
+        service::set_up_again(served.collect(), config).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -64,7 +64,7 @@ async fn renewed_certificates_of_nodes_are_used_without_a_restart() {
     let new = Authority::new("new authority");
     write(&new, files.path(), 2);
     for (node, config) in three.running().zip(&three.configs) {
-        node.reload(config).expect("settings in order");
+        node.reload(config).await.expect("settings in order");
         wait_until("the renewed certificate", async || {
             shown(config, &new).await.is_ok_and(|shown| shown != first)
         })

@@ -82,12 +82,12 @@ async fn settings_that_no_node_could_apply_are_refused_before_it_leads() {
     for index in 0..3 {
         let mut config = three.configs[index].clone();
         config.management.load_definitions.clone_from(&none);
-        let reloaded = three.node(index).reload(&config);
+        let reloaded = three.node(index).reload(&config).await;
         assert!(matches!(reloaded, Err(StartError::Definitions { .. })), "{reloaded:?}");
         let mut config = three.configs[index].clone();
         config.amqp.frame_max = 1;
-        assert!(three.node(index).reload(&config).is_err());
-        three.node(index).reload(&three.configs[index]).expect("good settings");
+        assert!(three.node(index).reload(&config).await.is_err());
+        three.node(index).reload(&three.configs[index]).await.expect("good settings");
     }
     fs::write(&file, "{").expect("a file");
     let stopped = three.nodes[leader].take().expect("a node");

@@ -104,7 +104,7 @@ async fn settings_that_no_broker_could_run_with_are_refused() {
     let server = start(folder.path(), 10).await;
     let mut config = config_in(folder.path());
     config.amqp.channel_max = 0;
-    let error = server.reload(&config).expect_err("it is refused");
+    let error = server.reload(&config).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Config(_)), "{error:?}");
     server.stop().await.expect("a clean stop");
 }

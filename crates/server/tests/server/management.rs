@@ -153,7 +153,7 @@ async fn a_certificate_that_can_not_be_renewed_needs_attention_until_it_is() {
     assert!(!is_told().await);
     for (written, is_bad) in [(&b"nonsense"[..], true), (&good, false)] {
         std::fs::write(key, written).expect("a file");
-        world.server.reload(&world.config);
+        world.server.reload(&world.config).await;
         wait_until("what came of it", async || is_told().await == is_bad).await;
     }
     world.server.stop().await;

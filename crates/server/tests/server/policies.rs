@@ -1,6 +1,6 @@
 //! Vhosts and policies of the configuration: what is refused, what is followed, and SIGHUP.
 
-use crate::support::{PATIENCE, Process};
+use crate::support::{PATIENCE, Process, output};
 use courser::Config;
 use courser_client::{Connection, Error, QueueOptions};
 use std::path::{Path, PathBuf};
@@ -128,13 +128,50 @@ async fn sighup_replaces_policies_and_a_mistake_keeps_them() {
     assert_eq!(kept_of_three(&connection, "q").await, 3);
 }
 
-/// What needs attention, of what the settings are about.
-fn attention(folder: &TempDir) -> Vec<String> {
+#[tokio::test]
+async fn a_broker_stops_while_what_is_there_follows_policies_of_the_configuration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = written(&folder, "policies: []\n");
+    let mut broker = start(&folder, &config);
+    let connection = open(&broker, "/").await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    for nth in 0..1000 {
+        let name = format!("{nth:04}{}", "ab".repeat(123));
+        channel.queue_declare(&name, QueueOptions::default()).await.expect("a queue");
+    }
+    connection.close().await.expect("closed");
+    // Each takes some milliseconds for each name.
+    let policy = |nth: usize| {
+        let pattern = format!("^[0-9]{{4}}(?:a*b?){{{nth}}}[^a-z]");
+        let definition = "{ expires: 3600000 }";
+        format!("  - {{ name: p{nth}, pattern: '{pattern}', definition: {definition} }}\n")
+    };
+    let policies: String = (581..=600).map(policy).collect();
+    written(&folder, &format!("policies:\n{policies}"));
+    broker.signal("HUP");
+    let start = Instant::now();
+    while !told(&folder, "list_policies").contains("p600") {
+        assert!(start.elapsed() < PATIENCE, "none is taken over");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    let log = std::fs::read_to_string(folder.path().join("log")).expect("a log");
+    assert!(!log.contains("reloaded"), "the stop has waited for that: {log}");
+}
+
+/// What an operator is told.
+fn told(folder: &TempDir, what: &str) -> String {
     let mut command = Command::new(Process::command().get_program());
     command.arg("ctl").arg("--data-dir").arg(folder.path().join("data"));
-    let output = command.args(["-q", "attention"]).output().expect("it runs");
+    let output = output(command.args(["-q", what]));
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What needs attention, of what the settings are about.
+fn attention(folder: &TempDir) -> Vec<String> {
+    let said = told(folder, "attention");
     let kinds = said.lines().filter_map(|line| line.split('\t').nth(1));
     kinds.filter(|kind| kind.starts_with("settings_")).map(str::to_owned).collect()
 }

@@ -168,17 +168,17 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     let renewed = world.authority.issue(&["localhost"], &[], 20);
     // As between the writing of the certificate and of its key.
     std::fs::write(&world.config.tls.certificate, &renewed.certificate).expect("a file");
-    world.server.reload(&world.config);
+    world.server.reload(&world.config).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert_eq!(world.shown("localhost").await, first);
 
     std::fs::write(&world.config.tls.key, &renewed.key).expect("a file");
-    world.server.reload(&world.config);
+    world.server.reload(&world.config).await;
     let wanted = renewed.chain()[0].to_vec();
     wait_until("the renewed certificate", async || world.shown("localhost").await == wanted).await;
 
     std::fs::write(&world.config.tls.key, "nonsense").expect("a file");
-    world.server.reload(&world.config);
+    world.server.reload(&world.config).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     assert_eq!(world.shown("localhost").await, wanted);
     // Connections that were there go on.

@@ -91,8 +91,8 @@ impl TestServer {
     }
 
     /// Has the certificates read again, and whatever else a reload takes over.
-    pub fn reload(&self, config: &Config) {
-        self.server.reload(config).expect("good settings");
+    pub async fn reload(&self, config: &Config) {
+        self.server.reload(config).await.expect("good settings");
     }
 
     pub fn admin(&self) -> Admin {
