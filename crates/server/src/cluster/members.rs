@@ -46,6 +46,8 @@ pub(super) struct Members {
     pub(super) spread: Spread,
     /// Home has removed this node.
     pub(super) is_leaving: AtomicBool,
+    /// This node hands over what it leads, as it ends.
+    pub(super) is_ending: AtomicBool,
     /// What reads this node's logs for damage.
     pub(super) scrub: OnceLock<Arc<Scrubber>>,
     /// When the others were asked last how their disks are.
@@ -75,6 +77,7 @@ impl Members {
             told: Told::default(),
             spread: Spread::default(),
             is_leaving: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
             scrub: OnceLock::new(),
             heard_of_disks: Mutex::default(),
             rooms: Mutex::default(),

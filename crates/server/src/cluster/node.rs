@@ -29,6 +29,7 @@ use courser_cluster::{GroupNumber, Leadership};
 use courser_management::Cluster as _;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex as AsyncMutex, RwLock, mpsc, watch};
@@ -335,8 +336,9 @@ impl Inner {
         self.config.lock().clone()
     }
 
-    /// Has other nodes lead before this one ends, if they can.
+    /// Has other nodes lead before this one ends, if they can. It takes no lead that it is offered from then on.
     pub(super) async fn hand_over(self: &Arc<Self>) {
+        self.members.is_ending.store(true, Ordering::Relaxed);
         let mut handing = JoinSet::new();
         for group in self.groups.all() {
             handing.spawn(Arc::clone(self).hand_over_one(group));

@@ -23,6 +23,7 @@ use courser_cluster::{
 };
 use courser_store::MemoryGauge;
 use std::convert::Infallible;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -114,12 +115,12 @@ impl Inner {
         formation: Formation,
         mut origin: Origin,
     ) -> Result<Infallible, String> {
-        let mut had_log = false;
+        let (mut had_log, mut is_told) = (false, false);
         loop {
             let opened = self.open(&group, &formation, origin.clone()).await?;
             let (lacks, since) = match opened {
                 Ok(member) => {
-                    (origin, had_log) = (Origin::Existing, true);
+                    (origin, had_log, is_told) = (Origin::Existing, true, false);
                     self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&group, &member) => ended?,
@@ -133,9 +134,11 @@ impl Inner {
                     (Some(lacks), Some(since))
                 }
                 Err(error) if error.needs_copy() => {
-                    tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
-                    if group.is_home() && matches!(origin, Origin::Joining) {
-                        self.keep_joining(&formation).await?;
+                    if !mem::replace(&mut is_told, true) {
+                        tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
+                        if group.is_home() && matches!(origin, Origin::Joining) {
+                            self.keep_joining(&formation).await?;
+                        }
                     }
                     (None, error.members_index())
                 }
@@ -151,14 +154,16 @@ impl Inner {
                 }
                 Err(error) => return Err(error.to_string()),
             };
-            tokio::select! {
-                () = self.fetch_copy(&group, &formation, &origin, lacks) => {}
+            let is_copied = tokio::select! {
+                is_copied = self.fetch_copy(&group, &formation, &origin, lacks) => is_copied,
                 () = self.removed_meanwhile(&group, since) => {
                     return Err(self.removed(None).await);
                 }
                 why = self.left_behind(&group, None) => return Err(why),
+            };
+            if is_copied {
+                origin = Origin::Existing;
             }
-            origin = Origin::Existing;
         }
     }
 

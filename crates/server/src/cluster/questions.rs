@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -113,7 +114,8 @@ impl Members {
             Ok(Question::Lead { group }) => {
                 let why_not =
                     group.map_or_else(|| self.reluctance(), |group| self.reluctance_to(group));
-                Ok(why_not.is_none().to_string())
+                let may_lead = why_not.is_none() && !self.is_ending.load(Ordering::Relaxed);
+                Ok(may_lead.to_string())
             }
             Ok(Question::TakesPart { group }) => Ok(self.is_part_of(group).to_string()),
             Ok(Question::Resume) => {

@@ -48,7 +48,10 @@ impl<S: ClientStream> Driver<S> {
 
     /// Nothing is left to be sent. A flush may end without anything more to write.
     fn note_all_sent(&mut self) {
-        self.stalled_at = None;
+        if self.stalled_at.take().is_some() {
+            // What the client has been slow to take was not given back.
+            self.release_at = Some(clock::now() + BUFFERS_KEPT);
+        }
         self.kept_below.set(0);
         if self.shared.broker.alarm().is_some() {
             self.release_sent();

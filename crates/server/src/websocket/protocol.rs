@@ -16,8 +16,6 @@ pub(super) struct Protocol<S> {
     context: WebSocketContext,
     /// The stream has taken the last message, though it may not be flushed.
     has_room: bool,
-    /// The stream has been flushed since the last message, and the answer to the last ping.
-    is_flushed: bool,
     /// The library keeps nothing of what it has read.
     is_drained: bool,
     /// It has room for what was sent or read.
@@ -32,7 +30,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Protocol<S> {
             stream,
             context: WebSocketContext::new(Role::Server, Some(config)),
             has_room: true,
-            is_flushed: true,
             is_drained: true,
             has_grown: false,
             is_over: false,
@@ -52,7 +49,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Protocol<S> {
         self.is_drained = read.is_pending();
         let read = ready!(read);
         self.has_grown = true;
-        self.is_flushed &= !matches!(read, Ok(Message::Ping(_) | Message::Close(_)));
         self.is_over = read.is_err();
         match read {
             Err(Error::ConnectionClosed | Error::AlreadyClosed) => Poll::Ready(None),
@@ -70,7 +66,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Protocol<S> {
 
     /// Sends a message when there is room.
     pub fn send(&mut self, message: Message, cx: &mut Context<'_>) -> Result<(), Error> {
-        (self.is_flushed, self.has_grown) = (false, true);
+        self.has_grown = true;
         let sent = waiting(self.context.write(&mut Polled(&mut self.stream, cx), message));
         self.has_room = sent.is_ready();
         match sent {
@@ -82,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Protocol<S> {
     /// Waits until the stream is flushed.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let flushed = ready!(waiting(self.context.flush(&mut Polled(&mut self.stream, cx))));
-        (self.has_room, self.is_flushed) = (true, true);
+        self.has_room = true;
         match flushed {
             // It has just been closed.
             Err(Error::ConnectionClosed) => Poll::Ready(Ok(())),
@@ -97,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Protocol<S> {
         }
         let is_active = !self.is_over && self.context.can_write();
         let is_read = self.is_drained && self.stream.is_between_pieces();
-        if !is_active || !is_read || self.poll_flush(cx).is_pending() {
+        if !is_active || !is_read || !matches!(self.poll_flush(cx), Poll::Ready(Ok(()))) {
             return false;
         }
         self.context = WebSocketContext::new(Role::Server, Some(*self.context.get_config()));

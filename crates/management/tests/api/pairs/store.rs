@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a change is held up at most. Only what waits for a change that is held up, instead of letting it go, takes so long.
 const HELD_MAX: Duration = Duration::from_secs(30);
@@ -22,7 +22,8 @@ pub struct HeldStore {
 
 #[derive(Default)]
 struct State {
-    is_held: bool,
+    /// Since when changes are held up.
+    held_since: Option<Instant>,
     /// What was held up for too long.
     was_let_go: bool,
     waiting: usize,
@@ -35,9 +36,9 @@ impl HeldStore {
         Arc::new(HeldStore { inner, state: Mutex::default(), opened: Condvar::new() })
     }
 
-    /// Holds up what is written from now on, or lets it go.
+    /// Holds up what is written from now on, for as long as may be from now, or lets it go.
     pub fn hold(&self, is_held: bool) {
-        self.state.lock().is_held = is_held;
+        self.state.lock().held_since = is_held.then(Instant::now);
         self.opened.notify_all();
     }
 
@@ -59,11 +60,13 @@ impl HeldStore {
     fn write(&self, records: &[Record<'_>]) {
         let mut state = self.state.lock();
         state.waiting += 1;
-        while state.is_held {
-            let waited = self.opened.wait_for(&mut state, HELD_MAX);
-            if waited.timed_out() && state.is_held {
-                (state.is_held, state.was_let_go) = (false, true);
+        while let Some(since) = state.held_since {
+            self.opened.wait_until(&mut state, since + HELD_MAX);
+            if state.held_since.is_some_and(|since| since.elapsed() >= HELD_MAX) {
+                (state.held_since, state.was_let_go) = (None, true);
+                state.waiting -= 1;
                 self.opened.notify_all();
+                drop(state);
                 panic!("no one lets go what is held up: a thread of the runtime waits for it");
             }
         }

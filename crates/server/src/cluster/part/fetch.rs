@@ -67,51 +67,48 @@ impl Inner {
         others
     }
 
-    /// Takes a copy of the log from the node that leads, however long that takes. A node with a whole log, which was
-    /// offered one, asks each of the others once: before that they may need its vote to have a leader.
+    /// Takes a copy of the log from the node that leads, and asks each of the others once for that. Returns whether there is one.
+    /// Otherwise the log is tried again before they are asked again: what could not be read may have been the disk's connection, and
+    /// the others may need this node's vote to have a leader.
     pub(super) async fn fetch_copy(
         &self,
         group: &Group,
         formation: &Formation,
         origin: &Origin,
         offered_by: Option<NodeId>,
-    ) {
+    ) -> bool {
         let number = group.number;
-        tracing::info!(group = number.0, "this node takes a copy of the log from another node");
-        loop {
-            let mut pause = COPY_INTERVAL;
-            for node in self.givers(number, offered_by).await {
-                let config = self.member_config(number, formation, origin.clone());
-                let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
-                let runtime = Handle::current();
-                let fetching = tokio::task::spawn_blocking(move || {
-                    copies::fetch(number, &config?, &endpoint, &address, &runtime)
-                });
-                let fetched = fetching.await.map_err(|error| NoCopy::from(error.to_string()));
-                match fetched.and_then(|done| done) {
-                    Ok(()) => {
-                        return tracing::info!(from = node.name, "this node has a copy of the log");
-                    }
-                    Err(NoCopy { why, lacks_room: true }) => {
-                        tracing::warn!(
-                            from = node.name,
-                            why,
-                            group = number.0,
-                            "no room for a copy of the log; it is asked for until there is"
-                        );
-                        // Another node's is as large.
-                        pause = ROOM_INTERVAL;
-                        break;
-                    }
-                    Err(NoCopy { why, .. }) => {
-                        tracing::info!(from = node.name, why, "no copy of the log");
-                    }
+        let mut pause = COPY_INTERVAL;
+        for node in self.givers(number, offered_by).await {
+            let config = self.member_config(number, formation, origin.clone());
+            let (endpoint, address) = (Arc::clone(&self.endpoint), node.address.clone());
+            let runtime = Handle::current();
+            let fetching = tokio::task::spawn_blocking(move || {
+                copies::fetch(number, &config?, &endpoint, &address, &runtime)
+            });
+            let fetched = fetching.await.map_err(|error| NoCopy::from(error.to_string()));
+            match fetched.and_then(|done| done) {
+                Ok(()) => {
+                    tracing::info!(from = node.name, "this node has a copy of the log");
+                    return true;
+                }
+                Err(NoCopy { why, lacks_room: true }) => {
+                    tracing::warn!(
+                        from = node.name,
+                        why,
+                        group = number.0,
+                        "no room for a copy of the log; it is asked for until there is"
+                    );
+                    // Another node's is as large.
+                    pause = ROOM_INTERVAL;
+                    break;
+                }
+                Err(NoCopy { why, .. }) => {
+                    tracing::info!(from = node.name, why, "no copy of the log");
                 }
             }
-            tokio::time::sleep(pause).await;
-            if offered_by.is_some() {
-                return;
-            }
         }
+        tokio::time::sleep(pause).await;
+        false
     }
 }

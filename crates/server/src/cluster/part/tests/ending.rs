@@ -1,5 +1,6 @@
 //! A node one of whose groups ends.
 
+use super::super::super::questions::Question;
 use super::*;
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -34,6 +35,10 @@ async fn a_node_one_of_whose_groups_ends_hands_the_others_over_before_it_ends() 
     let ended = tokio::time::timeout(PATIENCE, node.failed()).await.expect("a group has ended");
     assert!(ended.reason.contains("consensus failed"), "{}", ended.reason);
     assert!(!serves(&home.leadership().borrow()), "it leads home, and serves it no more");
+    let question = serde_json::to_string(&Question::Lead { group: Some(HOME) }).expect("plain");
+    let asks = three.nodes[(leader + 1) % 3].inner.endpoint.about();
+    let takes_lead = node.inner.members.answer(&asks, &question).await;
+    assert_eq!(takes_lead.as_deref(), Ok("false"), "nor does it take a lead");
     drop((one, home));
     three.stop().await;
 }
