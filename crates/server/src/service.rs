@@ -81,6 +81,7 @@ impl Drop for Counted {
 /// # Errors
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+    follow_before_definitions(broker, config)?;
     // Before the users that a broker without any would make.
     load_definitions(broker, config)?;
     set_up_accounts(broker, config)?;
@@ -90,6 +91,8 @@ pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), Start
 /// The same as far as it goes, for a node that comes to lead: all nodes may have the same mistake in their settings, and one after
 /// the other would end of it. Returns what can't be had.
 pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<StartError> {
+    // What is wrong with them is told below.
+    drop(follow_before_definitions(broker, &config));
     let loaded = load_definitions(broker, &config);
     // Users that the definitions could not bring are no reason to let `guest` in.
     let set_up_users = if loaded.is_ok() { set_up_accounts } else { accounts::set_up_in_group };
@@ -98,6 +101,17 @@ pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<Start
     let is_there = |vhost: &str| !is_home || broker.vhost(vhost).is_some();
     let is_set_up = set_up(broker, &config.without_policies_of_no_vhost(is_there));
     [loaded, has_users, is_set_up].into_iter().filter_map(Result::err).collect()
+}
+
+/// Has what is there follow the policies of the configuration before definitions change those that are set: it may keep what these
+/// would drop. Policies of vhosts that are not there yet come with the others.
+fn follow_before_definitions(broker: &Broker, config: &Config) -> Result<(), StartError> {
+    if config.management.load_definitions.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let mut policies = config.all_policies()?;
+    policies.retain(|(vhost, ..)| broker.vhost(vhost).is_some());
+    broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
 /// Makes the definitions that the configuration names. In a cluster, the log has what was made of them when the lead moves, and

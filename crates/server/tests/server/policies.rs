@@ -265,3 +265,39 @@ fn definitions_with_patterns_that_an_earlier_version_took_stop_no_start_and_are_
     let kept = "permits nothing: set it anew user=\"app\" vhost=\"shop\" exchange=\"amq.topic\"";
     assert!(log.contains(kept), "{log}");
 }
+
+#[tokio::test]
+async fn definitions_of_a_start_drop_nothing_that_a_policy_of_the_configuration_keeps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("definitions.json");
+    let config = format!(
+        "policies: [{{ name: big, pattern: '^q', priority: 10, definition: {{ max-length: 100 }} }}]\n\
+         management: {{ load_definitions: '{}' }}\n",
+        file.display()
+    );
+    let config = written(&folder, &config);
+    let small = |most: u32| {
+        format!(
+            r#"{{"policies":[{{"vhost":"/","name":"small","pattern":".*","definition":{{"max-length":{most}}}}}]}}"#
+        )
+    };
+    std::fs::write(&file, small(10)).expect("a file");
+    let mut broker = start(&folder, &config);
+    let connection = open(&broker, "/").await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    let durable = QueueOptions { durable: true, ..QueueOptions::default() };
+    channel.queue_declare("q", durable).await.expect("a queue");
+    channel.confirm_select().await.expect("confirms");
+    for _ in 0..50 {
+        let message = courser_client::Outgoing::new("x").persistent();
+        channel.publish("", "q", message).await.expect("published").await.expect("confirmed");
+    }
+    connection.close().await.expect("closed");
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    std::fs::write(&file, small(20)).expect("a file");
+    let broker = start(&folder, &config);
+    let connection = open(&broker, "/").await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    assert_eq!(channel.queue_info("q").await.expect("the queue").message_count, 50);
+}
