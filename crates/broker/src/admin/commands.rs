@@ -292,6 +292,22 @@ impl Admin {
         Ok(is_new)
     }
 
+    /// Sets several policies of a vhost likewise, all at the same moment: nothing follows some of them without the others.
+    ///
+    /// # Errors
+    /// The same. None is set then.
+    pub fn set_policies(
+        &self,
+        vhost: &str,
+        policies: &[(PolicyKind, Policy)],
+    ) -> Result<(), PolicyError> {
+        self.broker.set_policies(vhost, policies)?;
+        policies
+            .iter()
+            .for_each(|(_, policy)| self.tell(EventKind::PolicySet, vhost, &policy.name));
+        Ok(())
+    }
+
     /// Removes a policy. Returns whether it was there; one from the configuration stays.
     ///
     /// # Errors

@@ -274,6 +274,14 @@ impl Admin {
         Ok(self.known_vhost(vhost)?.policies(kind))
     }
 
+    /// Those that were set, without any from the configuration, by name.
+    ///
+    /// # Errors
+    /// When there is no such vhost.
+    pub fn kept_policies(&self, vhost: &str, kind: PolicyKind) -> Result<Vec<Policy>, Fault> {
+        Ok(self.known_vhost(vhost)?.policies_now().list_kept(kind))
+    }
+
     /// Calls `each` with the vhost and the name of each policy that matches nothing, as its pattern was taken by an earlier
     /// version and can't be compiled any more, and with why.
     pub fn for_each_refused_policy(&self, each: &mut dyn FnMut(&str, &str, &str)) {

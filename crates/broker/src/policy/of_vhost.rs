@@ -204,6 +204,18 @@ impl Policies {
         all.into_iter().map(|one| one.policy.clone()).collect()
     }
 
+    /// Those of one kind that have to survive a restart, by name.
+    pub fn list_kept(&self, kind: PolicyKind) -> Vec<Policy> {
+        let mut kept = Vec::new();
+        self.for_each_kept(&mut |of, policy| {
+            if of == kind {
+                kept.push(policy.clone());
+            }
+        });
+        kept.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        kept
+    }
+
     /// Calls `each` for every policy that has to survive a restart.
     pub fn for_each_kept(&self, each: &mut dyn FnMut(PolicyKind, &Policy)) {
         let kept = self.ranked.iter().filter(|one| !one.configured);

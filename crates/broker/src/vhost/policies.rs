@@ -50,25 +50,42 @@ impl Broker {
         kind: PolicyKind,
         policy: Policy,
     ) -> Result<bool, PolicyError> {
+        Ok(self.set_policies(vhost, &[(kind, policy)])? > 0)
+    }
+
+    /// Sets several policies likewise, all at the same moment: nothing follows some of them without the others. None is set if any
+    /// of them is refused. Returns how many are new.
+    pub fn set_policies(
+        &self,
+        vhost: &str,
+        policies: &[(PolicyKind, Policy)],
+    ) -> Result<usize, PolicyError> {
         let vhost = self.vhost_or_error(vhost)?;
         self.check_serves(&vhost).map_err(PolicyError::NotServed)?;
-        policy.check(kind)?;
+        policies.iter().try_for_each(|(kind, policy)| policy.check(*kind))?;
         let _change = vhost.begin_change().map_err(PolicyError::NotNow)?;
-        let key = definition::policy_key(&vhost.name, kind, &policy.name);
-        let value = definition::policy_value(&policy);
-        let is_new = Cell::new(false);
-        let change = |policies: &mut Policies| {
-            is_new.set(!policies.has(kind, &policy.name));
-            policies.insert(kind, policy.clone())
+        let defined = policies.iter().map(|(kind, policy)| {
+            let key = definition::policy_key(&vhost.name, *kind, &policy.name);
+            (key, definition::policy_value(policy))
+        });
+        let defined: Vec<_> = defined.collect();
+        let records: Vec<_> =
+            defined.iter().map(|(key, value)| Record::Defined { key, value }).collect();
+        let new = Cell::new(0);
+        let change = |all: &mut Policies| {
+            new.set(0);
+            policies.iter().try_for_each(|(kind, policy)| {
+                new.set(new.get() + usize::from(!all.has(*kind, &policy.name)));
+                all.insert(*kind, policy.clone())
+            })
         };
         self.change_policies(&vhost, Bound::Holds, change, || {
             if vhost.is_deleted() {
                 return Err(PolicyError::NoVhost(vhost.name.clone()));
             }
-            let record = Record::Defined { key: &key, value: &value };
-            vhost.shard.define(&[record]).map(drop).map_err(PolicyError::Store)
+            vhost.shard.define(&records).map(drop).map_err(PolicyError::Store)
         })?;
-        Ok(is_new.get())
+        Ok(new.get())
     }
 
     /// Removes a policy. Returns whether it was there; one from the configuration stays.

@@ -169,9 +169,10 @@ impl Topology {
                 self.bindings.push(binding_row(&binding));
             }
         })?;
-        let policies = admin.policies(name, PolicyKind::User)?;
+        // Those from the configuration are no definitions: an import would make others of them that stay when these are gone.
+        let policies = admin.kept_policies(name, PolicyKind::User)?;
         self.policies.extend(policies.iter().map(|policy| policy_row(name, policy)));
-        for policy in admin.policies(name, PolicyKind::Operator)? {
+        for policy in admin.kept_policies(name, PolicyKind::Operator)? {
             self.parameters.push(json!({
                 "vhost": name,
                 "component": "operator_policy",

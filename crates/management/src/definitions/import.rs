@@ -8,6 +8,7 @@ use super::check::{check, unknown_keys};
 use super::compare::named;
 use super::error::{ImportError, not_made, refused};
 use super::foreign::{leave_out_parameters, strip};
+use super::policies::NamedPolicy;
 use super::skipped::{Rows, Skipped};
 use crate::api::vhost_limits::{self, NamedLimits};
 use crate::call::Call;
@@ -21,6 +22,7 @@ use courser_broker::admin::{
 use courser_codec::FieldTable;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,8 @@ pub(super) struct Import<'a> {
     pub(super) groups: u16,
     /// How passwords are hashed that stand in the file.
     hashing: Hashing,
+    /// The policies that have been set all at the same moment.
+    pub(super) set_at_once: BTreeSet<NamedPolicy>,
     pub(super) done: Imported,
     /// What was skipped.
     pub(super) skipped: Skipped,
@@ -76,9 +80,7 @@ pub fn import(
     hashing: Hashing,
     groups: u16,
 ) -> Result<Imported, ImportError> {
-    let done = Imported::default();
-    let (vhost, call, asked_ms, skipped) = (None, None, 0, Skipped::default());
-    Import { admin, vhost, call, asked_ms, groups, hashing, done, skipped }.of(text)
+    Import::new(admin, None, None, groups, hashing).of(text)
 }
 
 /// The same, for who asks for it.
@@ -88,13 +90,14 @@ pub(crate) fn import_into(
     vhost: Option<&str>,
 ) -> Result<Imported, ImportError> {
     let (admin, hashing) = (call.admin(), call.api.settings.accounts.hashing());
-    let (groups, call, done) = (count(call), Some(call), Imported::default());
-    let (asked_ms, skipped) = (call.map_or(0, |call| call.api.now_ms()), Skipped::default());
-    Import { admin, vhost, call, asked_ms, groups, hashing, done, skipped }.of(text)
+    Import::new(admin, vhost, Some(call), count(call), hashing).of(text)
 }
 
 /// The rows of a list; a list that is not there has none.
-fn rows<'d>(document: &'d Map<String, Value>, list: &str) -> Result<Vec<&'d Value>, ImportError> {
+pub(super) fn rows<'d>(
+    document: &'d Map<String, Value>,
+    list: &str,
+) -> Result<Vec<&'d Value>, ImportError> {
     match document.get(list) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(rows)) => Ok(rows.iter().collect()),
@@ -107,7 +110,27 @@ pub(super) fn typed<T: DeserializeOwned>(list: &str, row: &Value) -> Result<T, I
         .map_err(|error| ImportError::new(format!("{list}: {error}")))
 }
 
-impl Import<'_> {
+impl<'a> Import<'a> {
+    fn new(
+        admin: &'a Admin,
+        vhost: Option<&'a str>,
+        call: Option<&'a Call>,
+        groups: u16,
+        hashing: Hashing,
+    ) -> Self {
+        Import {
+            admin,
+            vhost,
+            call,
+            asked_ms: call.map_or(0, |call| call.api.now_ms()),
+            groups,
+            hashing,
+            set_at_once: BTreeSet::new(),
+            done: Imported::default(),
+            skipped: Skipped::default(),
+        }
+    }
+
     fn of(mut self, text: &[u8]) -> Result<Imported, ImportError> {
         let Ok(Value::Object(mut document)) = serde_json::from_slice(text) else {
             return Err(ImportError::no_json());
@@ -138,7 +161,8 @@ impl Import<'_> {
         if self.vhost.is_none() {
             self.each(document, "global_parameters", Self::global_parameter)?;
         }
-        self.each(document, "policies", |import, row| import.policy(row, PolicyKind::User))?;
+        self.set_policies_at_once(document)?;
+        self.each(document, "policies", Self::policy)?;
         self.each(document, "parameters", Self::parameter)?;
         self.each(document, "queues", Self::queue)?;
         self.each(document, "bindings", Self::binding)
@@ -169,7 +193,7 @@ impl Import<'_> {
     }
 
     /// A file may be long, and the right to import it taken meanwhile.
-    fn check_asker(&mut self) -> Result<(), ImportError> {
+    pub(super) fn check_asker(&mut self) -> Result<(), ImportError> {
         self.admin.check_author().map_err(|error| ImportError::new(error.to_string()))?;
         let Some(call) = self.call else { return Ok(()) };
         let now_ms = call.api.now_ms();
@@ -253,37 +277,6 @@ impl Import<'_> {
         }
         self.done.topology += 1;
         Ok(())
-    }
-
-    fn policy(&mut self, row: &Value, kind: PolicyKind) -> Result<(), ImportError> {
-        let name = text(row, "name", "policy")?;
-        let vhost = self.vhost_of(row, "policy")?.to_owned();
-        self.set_policy(&vhost, name, row, kind)
-    }
-
-    fn set_policy(
-        &mut self,
-        vhost: &str,
-        name: &str,
-        value: &Value,
-        kind: PolicyKind,
-    ) -> Result<(), ImportError> {
-        self.known_vhost(vhost)?;
-        let empty = Map::new();
-        let policy = crate::api::policy(name, value.as_object().unwrap_or(&empty));
-        let policy = policy.map_err(|refusal| refused("policy", name, reason(&refusal)))?;
-        match self.admin.set_policy(vhost, kind, policy.clone()) {
-            Ok(_) => Ok(()),
-            Err(error) if policy.is_outdated(kind) => {
-                let of = if kind == PolicyKind::User { "policy" } else { "operator policy" };
-                let known = self.admin.policies(vhost, kind).unwrap_or_default();
-                let is_other = known.iter().any(|known| known.name == name && *known != policy);
-                let (row, why) =
-                    (format!("{of} '{name}' in vhost '{vhost}'"), refused(of, name, error));
-                self.leave_out(row, is_other, why)
-            }
-            Err(error) => Err(not_made("policy", name, &error)),
-        }
     }
 
     fn parameter(&mut self, row: &Value) -> Result<(), ImportError> {

@@ -9,6 +9,7 @@ mod export;
 mod foreign;
 mod import;
 mod permissions;
+mod policies;
 mod skipped;
 mod users;
 mod vhosts;

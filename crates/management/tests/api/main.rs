@@ -30,6 +30,7 @@ mod moves;
 mod objects;
 mod outdated_patterns;
 mod overdue;
+mod own_exports;
 mod pairs;
 mod pause;
 mod policy_previews;

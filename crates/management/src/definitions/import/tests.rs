@@ -36,10 +36,7 @@ fn an_import_ends_when_another_changes_or_deletes_who_asks() {
         user.tags = Tags::administrator();
         broker.admin().create_user(user.clone()).expect("a user");
         let admin = &broker.admin().on_behalf_of(Arc::new(user));
-        let (done, skipped, hashing) = <_>::default();
-        let (vhost, call, groups) = (None, None, 1);
-        let asked_ms = 0;
-        let mut import = Import { admin, vhost, call, asked_ms, groups, hashing, done, skipped };
+        let mut import = Import::new(admin, None, None, 1, Hashing::default());
         let Value::Object(document) = json!({ "queues": [1, 2, 3, 4] }) else { unreachable!() };
         let mut made = 0;
         let done = import.each(&document, "queues", |_, _| {
