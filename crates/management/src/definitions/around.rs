@@ -1,6 +1,7 @@
 //! What there is around a row, and what there will be, as far as an import of the row depends on it.
 
 use super::compare::{identity, text_of};
+use super::import::default_type;
 use courser_broker::admin::is_predefined;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -71,6 +72,6 @@ impl<'d> DefaultTypes<'d> {
             Some(vhost) => self.by_vhost.get(vhost).copied(),
             None => self.alone,
         };
-        named.filter(|named| !matches!(*named, "" | "undefined" | "classic"))
+        default_type(named)
     }
 }

@@ -2,9 +2,16 @@
 
 use super::error::{ImportError, not_made, refused};
 use super::import::{Import, arguments, text};
+use crate::json::from_table;
+use courser_auth::Resource;
 use courser_broker::admin::NewBinding;
 use courser_codec::ShortString;
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// What JSON says of the arguments of bindings, by vhost, source, destination, whether that is a queue, and routing key.
+pub(super) type Bound =
+    HashMap<(String, ShortString, ShortString, bool, ShortString), HashSet<String>>;
 
 /// What a row says of a binding.
 pub(super) fn binding(row: &Value) -> Result<NewBinding, ImportError> {
@@ -30,7 +37,7 @@ pub(super) fn binding(row: &Value) -> Result<NewBinding, ImportError> {
 
 impl Import<'_> {
     pub(super) fn binding(&mut self, row: &Value) -> Result<(), ImportError> {
-        let vhost = self.vhost_of(row, "binding")?;
+        let vhost = &*self.vhost_of(row, "binding")?.to_owned();
         self.known_vhost(vhost)?;
         let binding = binding(row)?;
         if binding.source.is_empty() {
@@ -54,9 +61,31 @@ impl Import<'_> {
             return Ok(());
         }
         let name = destination.to_string();
-        let bound = self.admin.bind(vhost, binding);
-        bound.map_err(|fault| not_made("binding to", &name, &fault))?;
+        if !self.is_bound(vhost, &binding) {
+            let bound = self.admin.bind(vhost, binding);
+            bound.map_err(|fault| not_made("binding to", &name, &fault))?;
+        }
         self.done.topology += 1;
         Ok(())
+    }
+
+    /// Whether there is a binding of which JSON says the same: it has no widths of numbers, and an export of one that a client has
+    /// made would make another one beside it. From now on it counts as there.
+    fn is_bound(&mut self, vhost: &str, binding: &NewBinding) -> bool {
+        if binding.arguments.is_empty() {
+            return false;
+        }
+        let NewBinding { source, destination, to_queue, routing_key, arguments } = binding;
+        let (source, destination) = (source.clone(), destination.clone());
+        let key = (vhost.to_owned(), source, destination, *to_queue, routing_key.clone());
+        let there = self.bound.entry(key).or_insert_with_key(|(_, source, destination, ..)| {
+            let name = destination.as_bytes();
+            let resource = if *to_queue { Resource::Queue(name) } else { Resource::Exchange(name) };
+            let (source, keys) = (source.as_bytes(), [routing_key.to_string()]);
+            let there = self.admin.bindings_between(vhost, source, resource, &keys, &mut |_| true);
+            let there = there.unwrap_or_default();
+            there.iter().map(|binding| from_table(&binding.arguments).to_string()).collect()
+        });
+        !there.insert(from_table(arguments).to_string())
     }
 }

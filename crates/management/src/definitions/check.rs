@@ -28,8 +28,6 @@ const BESIDES: [&str; 16] = [
     "tracing",
     "warnings",
 ];
-/// The argument that says what a queue is.
-const QUEUE_TYPE: &str = "x-queue-type";
 
 /// Keys of a file that mean nothing, and are ignored as RabbitMQ does: a list whose name is not spelt right, or one
 /// of a newer release.
@@ -145,11 +143,7 @@ fn parameter(row: &Value) -> Result<(), ImportError> {
 
 fn queue(row: &Value, default_type: Option<&str>) -> Result<(), ImportError> {
     let name = text(row, "name", "queue")?;
-    let mut queue = queue_of(name, row)?;
-    let has_type = queue.arguments.get(QUEUE_TYPE).is_some();
-    if let Some(kind) = default_type.filter(|_| queue.durable && !queue.auto_delete && !has_type) {
-        queue.arguments = queue.arguments.with(QUEUE_TYPE, kind);
-    }
+    let queue = queue_of(name, row, default_type)?;
     let checked = check_queue(vhost(row), name, queue);
     checked.map_err(|fault| refused("queue", name, fault.explanation))
 }

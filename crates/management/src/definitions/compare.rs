@@ -211,7 +211,12 @@ impl Plan {
 /// The members of a row that are other than those of what is there.
 fn differences(known: &Value, row: &Value) -> (Map<String, Value>, Map<String, Value>) {
     let (mut before, mut after) = (Map::new(), Map::new());
-    for (name, wanted) in row.as_object().into_iter().flatten() {
+    // What the arguments say of a queue's type counts before what is said beside them.
+    let in_arguments = known.get("type").and(row.pointer("/arguments/x-queue-type"));
+    let members = row.as_object().into_iter().flatten();
+    let beside = members.filter(|(name, _)| *name != "type" || in_arguments.is_none());
+    let members = beside.map(|(name, value)| (name.as_str(), value));
+    for (name, wanted) in members.chain(in_arguments.map(|kind| ("type", kind))) {
         // Older files have what is said of a vhost beside its name.
         let now = known.get(name).or_else(|| known.get("metadata")?.get(name));
         let now = now.unwrap_or(&Value::Null);
@@ -221,12 +226,12 @@ fn differences(known: &Value, row: &Value) -> (Map<String, Value>, Map<String, V
             continue;
         }
         // Neither a hash nor a password is shown.
-        let (now, wanted) = match name.as_str() {
+        let (now, wanted) = match name {
             "password_hash" | "password" => (json!("one"), json!("another")),
             _ => (now.clone(), wanted.clone()),
         };
-        before.insert(name.clone(), now);
-        after.insert(name.clone(), wanted);
+        before.insert(name.to_owned(), now);
+        after.insert(name.to_owned(), wanted);
     }
     (before, after)
 }
@@ -254,7 +259,7 @@ fn is_same(now: &Value, wanted: &Value) -> bool {
             let names = now.keys().chain(wanted.keys());
             let of =
                 |object: &Map<String, Value>, name| object.get(name).cloned().unwrap_or_default();
-            // The type of a queue may be said beside its arguments.
+            // The type of a queue may be said beside its arguments, and is looked at there.
             let mut names = names.filter(|name| *name != "x-queue-type");
             names.all(|name| is_same(&of(now, name), &of(wanted, name)))
         }

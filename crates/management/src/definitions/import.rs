@@ -4,6 +4,7 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
+use super::bindings::Bound;
 use super::check::{check, unknown_keys};
 use super::compare::named;
 use super::error::{ImportError, not_made, refused};
@@ -18,6 +19,7 @@ use crate::refusal::Refusal;
 use courser_auth::{Hashing, PasswordHash};
 use courser_broker::admin::{
     Admin, ExchangeKind, ExchangeSettings, NewQueue, Parameter, PolicyKind, VhostSettings,
+    VhostView,
 };
 use courser_codec::FieldTable;
 use serde::de::DeserializeOwned;
@@ -64,6 +66,8 @@ pub(super) struct Import<'a> {
     hashing: Hashing,
     /// The policies that have been set all at the same moment.
     pub(super) set_at_once: BTreeSet<NamedPolicy>,
+    /// The bindings that are there, as far as it was looked for some.
+    pub(super) bound: Bound,
     pub(super) done: Imported,
     /// What was skipped.
     pub(super) skipped: Skipped,
@@ -126,6 +130,7 @@ impl<'a> Import<'a> {
             groups,
             hashing,
             set_at_once: BTreeSet::new(),
+            bound: Bound::default(),
             done: Imported::default(),
             skipped: Skipped::default(),
         }
@@ -221,9 +226,9 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    pub(super) fn known_vhost(&self, vhost: &str) -> Result<(), ImportError> {
+    pub(super) fn known_vhost(&self, vhost: &str) -> Result<VhostView, ImportError> {
         match self.admin.vhost(vhost) {
-            Some(_) => Ok(()),
+            Some(view) => Ok(view),
             None => {
                 let why = format!(
                     "Please create virtual host \"{vhost}\" prior to importing definitions."
@@ -265,12 +270,12 @@ impl<'a> Import<'a> {
     fn queue(&mut self, row: &Value) -> Result<(), ImportError> {
         let name = text(row, "name", "queue")?;
         let vhost = self.vhost_of(row, "queue")?;
-        self.known_vhost(vhost)?;
+        let view = self.known_vhost(vhost)?;
         if name.starts_with("amq.") {
             let row = format!("queue '{name}' in vhost '{vhost}'");
             return self.skip(row);
         }
-        let queue = queue_of(name, row)?;
+        let queue = queue_of(name, row, default_type(view.default_queue_type.as_deref()))?;
         if self.admin.queue(vhost, name.as_bytes()).is_err() {
             let declared = self.admin.declare_queue(vhost, name, queue);
             declared.map_err(|fault| not_made("queue", name, &fault))?;
@@ -337,15 +342,29 @@ pub(super) fn exchange_of(name: &str, row: &Value) -> Result<ExchangeSettings, I
     })
 }
 
-/// What a row says of a queue, whose type may stand beside its arguments.
-pub(super) fn queue_of(name: &str, row: &Value) -> Result<NewQueue, ImportError> {
+/// What a row says of a queue, whose type may stand beside its arguments. One without a type is given `default_type`, if that is
+/// another than a classic one.
+pub(super) fn queue_of(
+    name: &str,
+    row: &Value,
+    default_type: Option<&str>,
+) -> Result<NewQueue, ImportError> {
     let mut arguments = arguments(row).map_err(|why| refused("queue", name, why))?;
-    let kind = row.get("type").and_then(Value::as_str).filter(|kind| *kind != "classic");
+    let durable = flag(row, "durable", "queue", name)?;
+    let auto_delete = flag(row, "auto_delete", "queue", name)?;
+    let default_type = default_type.filter(|_| durable && !auto_delete);
+    let kind = row.get("type").and_then(Value::as_str).or(default_type);
+    // Classic queues need not say so, unless they would be others without that.
+    let kind = kind.filter(|kind| *kind != "classic" || default_type.is_some());
     if let Some(kind) = kind.filter(|_| arguments.get("x-queue-type").is_none()) {
         arguments = arguments.with("x-queue-type", kind);
     }
-    let durable = flag(row, "durable", "queue", name)?;
-    Ok(NewQueue { durable, auto_delete: flag(row, "auto_delete", "queue", name)?, arguments })
+    Ok(NewQueue { durable, auto_delete, arguments })
+}
+
+/// The type of queues without one, if that is another than a classic one.
+pub(super) fn default_type(named: Option<&str>) -> Option<&str> {
+    named.filter(|named| !matches!(*named, "" | "undefined" | "classic"))
 }
 
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {

@@ -2,7 +2,7 @@
 
 use crate::direct::{Asked, Direct};
 use crate::support::Answer;
-use courser_broker::admin::{NewQueue, PolicyKind};
+use courser_broker::admin::{NewBinding, NewQueue, PolicyKind};
 use courser_broker::{ApplyTo, Policy};
 use courser_codec::FieldTable;
 use serde_json::{Value, json};
@@ -32,6 +32,10 @@ async fn export(direct: &Direct) -> Value {
 async fn import(direct: &Direct, document: &Value) {
     let answer = ask(direct, "POST", "/api/definitions", document).await;
     assert_eq!(answer.status, 204, "{answer:?}");
+}
+
+async fn plan(direct: &Direct, document: &Value) -> Value {
+    ask(direct, "POST", "/api/definitions?dry_run=true", document).await.json()
 }
 
 fn policy(name: &str, most: i64, priority: i64) -> Policy {
@@ -130,4 +134,89 @@ async fn policies_of_the_configuration_are_in_no_export() {
     direct.broker.configure_policies(Vec::new()).expect("none");
     let left = kinds.map(|kind| admin.policies("/", kind).expect("the vhost"));
     assert_eq!(left, [vec![policy("p", 1000, 10)], vec![]]);
+}
+
+#[tokio::test]
+async fn classic_queues_stay_classic_where_their_vhost_has_another_type_by_now() {
+    let first = broker();
+    first.broker.admin().change_vhost("v", |_| ()).expect("a vhost");
+    declare(&first, "v", "logs", FieldTable::new());
+    declare(&first, "v", "jobs", FieldTable::new().with("x-max-priority", 5));
+    let change = |vhost: &mut courser_broker::VhostSettings| {
+        vhost.default_queue_type = Some("quorum".to_owned());
+    };
+    first.broker.admin().change_vhost("v", change).expect("changed");
+    declare(&first, "v", "new", FieldTable::new());
+    let own = export(&first).await;
+    let planned = plan(&first, &own).await;
+    let counts = ["create_count", "change_count", "keep_count", "refuse_count"];
+    for count in counts {
+        assert_eq!(planned[count], 0, "{count}: {planned}");
+    }
+
+    let second = broker();
+    let planned = plan(&second, &own).await;
+    assert_eq!(planned["refuse_count"], 0, "{planned}");
+    import(&second, &own).await;
+    for (name, kind) in [("logs", "classic"), ("jobs", "classic"), ("new", "quorum")] {
+        let queue = second.broker.admin().queue("v", name.as_bytes()).expect("a queue");
+        assert_eq!(queue.queue_type, kind, "{name}");
+    }
+    let planned = plan(&second, &own).await;
+    for count in counts {
+        assert_eq!(planned[count], 0, "{count}: {planned}");
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_says_that_a_queue_of_another_type_stays_as_it_is() {
+    let direct = broker();
+    declare(&direct, "/", "q", FieldTable::new());
+    let row = json!({
+        "name": "q", "vhost": "/", "durable": true, "arguments": { "x-queue-type": "quorum" },
+    });
+    let said_twice = json!({
+        "name": "q", "vhost": "/", "durable": true, "type": "classic",
+        "arguments": { "x-queue-type": "quorum" },
+    });
+    for row in [row, said_twice] {
+        let planned = plan(&direct, &json!({ "queues": [row] })).await;
+        assert_eq!(planned["keep"][0]["before"], json!({ "type": "classic" }), "{planned}");
+        assert_eq!(planned["keep"][0]["after"], json!({ "type": "quorum" }), "{planned}");
+    }
+}
+
+#[tokio::test]
+async fn no_binding_is_made_twice_whose_numbers_are_shorter_than_json_has_them() {
+    let direct = broker();
+    let admin = direct.broker.admin();
+    for name in ["q", "other"] {
+        declare(&direct, "/", name, FieldTable::new());
+    }
+    let binding = |queue: &str, region: i32| NewBinding {
+        source: "amq.headers".try_into().expect("short"),
+        destination: queue.try_into().expect("short"),
+        to_queue: true,
+        routing_key: "".try_into().expect("short"),
+        arguments: FieldTable::new()
+            .with("x-match", "all")
+            .with("region", region)
+            .with("weight", 0.1_f32),
+    };
+    for (queue, region) in [("q", 5), ("q", 6), ("other", 5)] {
+        admin.bind("/", binding(queue, region)).expect("bound");
+    }
+    let mut own = export(&direct).await;
+    let rows = own["bindings"].as_array_mut().expect("a list");
+    assert_eq!(rows.len(), 3);
+    // One that is really new.
+    let mut new = rows[0].clone();
+    new["arguments"]["region"] = json!(7);
+    rows.push(new);
+    import(&direct, &own).await;
+    import(&direct, &own).await;
+    assert_eq!(export(&direct).await["bindings"].as_array().map(Vec::len), Some(4));
+    admin.unbind("/", binding("q", 5)).expect("unbound");
+    let left = export(&direct).await["bindings"].to_string();
+    assert_eq!(left.matches("\"region\":5").count(), 1, "{left}");
 }
