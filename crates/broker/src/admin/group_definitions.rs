@@ -122,19 +122,6 @@ impl Admin {
     /// When they are older than that, or what has changed since a version that this group does not have, or another group's, or
     /// malformed, or can't be kept; part of it may have been done in the last case.
     pub fn adopt_definitions(&self, definitions: GroupDefinitions) -> Result<bool, Fault> {
-        let mut arrived = Vec::new();
-        let adopted = self.adopt_alone(definitions, &mut arrived);
-        // That takes long where there are many policies. What home takes away next does not wait for it, and it is done also where
-        // the rest has failed.
-        arrived.iter().try_for_each(|vhost| self.broker.follow_configuration(vhost))?;
-        adopted
-    }
-
-    fn adopt_alone(
-        &self,
-        definitions: GroupDefinitions,
-        arrived: &mut Vec<Arc<Vhost>>,
-    ) -> Result<bool, Fault> {
         let own = self.broker.group();
         if own == 0 || definitions.group != own {
             return Err(Fault::precondition_failed(format_args!(
@@ -171,7 +158,7 @@ impl Admin {
         self.adopt_accounts(&wanted)?;
         self.change_in_parts(restrictions)?;
         for (name, settings) in wanted.vhosts {
-            self.adopt_vhost(&name, settings, arrived)?;
+            self.adopt_vhost(&name, settings)?;
         }
         let mut value = version.0.to_le_bytes().to_vec();
         if recoveries > 0 {
@@ -206,18 +193,11 @@ impl Admin {
         Ok(())
     }
 
-    /// One that has arrived is let in, and left to the caller.
-    fn adopt_vhost(
-        &self,
-        name: &str,
-        settings: VhostSettings,
-        arrived: &mut Vec<Arc<Vhost>>,
-    ) -> Result<(), Fault> {
+    fn adopt_vhost(&self, name: &str, settings: VhostSettings) -> Result<(), Fault> {
         let there = self.broker.vhost(name);
         if there.is_none() && self.arrivals().iter().any(|one| one.name == name) {
             if settings.has_moved {
-                arrived.push(self.broker.let_arrival_in(name, None, Some(settings))?);
-                return Ok(());
+                return self.broker.accept_arrival(name, None, Some(settings));
             }
             // What was on its way here was another vhost of this name.
             self.broker.forget_arrival(name, |_| true)?;

@@ -118,7 +118,7 @@ impl Broker {
         if shard.id == ShardId::HOME {
             self.restore_accounts(accounts);
         }
-        let vhosts = self.vhosts();
+        let vhosts = [self.arrivals.all(), self.vhosts()].concat();
         let restored = vhosts.iter().filter(|vhost| Arc::ptr_eq(vhost.shard(), shard));
         restored.for_each(|vhost| vhost.follow_restored_policies());
         // The log is told of what is found and was to have gone.

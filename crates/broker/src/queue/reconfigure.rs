@@ -72,8 +72,9 @@ impl Queue {
         self.renew_lease(&mut state);
         self.note_traits(&mut state);
         Self::count_bytes(&mut state);
-        if state.ready.lacks_sizes() {
-            // Many queues may follow one policy, with nothing else done in the vhost meanwhile: each reads by itself.
+        if state.ready.lacks_sizes() || self.is_still() {
+            // Many queues may follow one policy, with nothing else done in the vhost meanwhile: each reads by itself. While the
+            // vhost stands still, nothing comes of the timer.
             self.serve_in(&mut state, 0);
             return Ok(());
         }

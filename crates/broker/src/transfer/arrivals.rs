@@ -4,10 +4,11 @@ use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition;
 use crate::persistence::moves::{self, KeptArrival};
-use crate::vhost::{Bound, Vhost, VhostSettings};
+use crate::vhost::{Vhost, VhostSettings};
 use crate::wakes::Wakes;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+use std::ptr;
 use std::sync::Arc;
 
 /// Refuses to do to a vhost what was meant for an earlier one of its name.
@@ -38,6 +39,11 @@ impl Arrivals {
     /// All of them, in no particular order.
     pub fn all(&self) -> Vec<Arc<Vhost>> {
         self.0.read().values().cloned().collect()
+    }
+
+    /// Whether a vhost is one of them.
+    pub fn have(&self, vhost: &Vhost) -> bool {
+        self.get(&vhost.name).is_some_and(|arriving| ptr::eq(&*arriving, vhost))
     }
 
     /// Refuses to make a vhost of the name of one of them.
@@ -110,7 +116,7 @@ impl Broker {
         self.define_for_broker(key, &arrival.value()).map(drop).map_err(store_fault)
     }
 
-    /// Lets everybody into a vhost that has arrived, in place of the one of its name that is `known` to be elsewhere, if any.
+    /// Lets everybody into a vhost that has arrived, and follows its policies, in place of the one of its name that is `known` to be elsewhere, if any.
     /// What is said of it is what it came with, unless `settings` say it anew.
     pub(crate) fn accept_arrival(
         &self,
@@ -118,18 +124,6 @@ impl Broker {
         known: Option<&Arc<Vhost>>,
         settings: Option<VhostSettings>,
     ) -> Result<(), Fault> {
-        let vhost = self.let_arrival_in(name, known, settings)?;
-        self.follow_configuration(&vhost)
-    }
-
-    /// The same, but it does not follow the policies of the configuration yet ([`Broker::follow_configuration`]), which takes long
-    /// where there are many.
-    pub(crate) fn let_arrival_in(
-        &self,
-        name: &str,
-        known: Option<&Arc<Vhost>>,
-        settings: Option<VhostSettings>,
-    ) -> Result<Arc<Vhost>, Fault> {
         // A deletion begins before this, or finds the new one.
         let _write = self.shards_write.lock();
         let now = self.vhost(name);
@@ -152,13 +146,6 @@ impl Broker {
         });
         accepted.map_err(store_fault)?;
         vhost.start(vhost.mover());
-        vhost.admit_what_has_come();
-        Ok(vhost)
-    }
-
-    /// Has a vhost that has been let in follow the policies of the configuration, and its timers go on.
-    pub(crate) fn follow_configuration(&self, vhost: &Vhost) -> Result<(), Fault> {
-        self.configure_vhost(vhost).map_err(Fault::precondition_failed)?;
         self.timers.let_go();
         Ok(())
     }
@@ -259,9 +246,6 @@ impl Broker {
         let stood_still = vhost.start(number);
         drop(write);
         if stood_still {
-            // What has changed meanwhile is followed now; nothing does that could be refused. With many policies that takes
-            // long.
-            drop(self.change_policies(vhost, Bound::None, |_| Ok(()), || Ok(())));
             self.timers.let_go();
         }
         Ok(stood_still)

@@ -40,7 +40,7 @@ impl Import {
         number: u64,
         settings: &VhostSettings,
     ) -> Result<Self, Fault> {
-        Ok(Import {
+        let import = Import {
             broker: Arc::clone(broker),
             vhost: broker.begin_arrival(name, number, settings)?,
             targets: FxHashMap::default(),
@@ -49,7 +49,10 @@ impl Import {
             totals: Totals::default(),
             promised: None,
             is_finished: false,
-        })
+        };
+        // What comes follows these at once: nothing may be lost that they keep.
+        broker.configure_vhost(&import.vhost).map_err(Fault::precondition_failed)?;
+        Ok(import)
     }
 
     /// Takes in the next piece. Blocks while the log has too much to write.
@@ -200,6 +203,7 @@ impl Import {
                 "it ends after {definitions} definitions and {messages} messages"
             )));
         }
+        self.vhost.follow_restored_policies();
         self.broker.end_arrival(&self.vhost)?;
         self.is_finished = true;
         Ok(())

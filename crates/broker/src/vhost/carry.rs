@@ -1,6 +1,7 @@
 //! What is defined in a vhost, one by one, for another broker, and making it there as it was.
 
 use super::{Vhost, is_predefined};
+use crate::arguments::QueueType;
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeSettings};
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition::{self, DefinedBinding};
@@ -62,7 +63,8 @@ impl Vhost {
         name: ShortString,
         settings: ExchangeSettings,
     ) -> Result<Arc<Exchange>, Fault> {
-        let policy = self.policy_for(&name);
+        let policies = self.staying_policies();
+        let policy = policies.of_exchange(&name, true);
         let _gate = self.shard.gate.read();
         let exchange = self.make_exchange(self.shard.next_id(), name, settings, policy);
         self.define_exchange(&exchange)?;
@@ -76,9 +78,10 @@ impl Vhost {
         settings: QueueSettings,
         is_paused: bool,
     ) -> Result<Arc<Queue>, Fault> {
-        let policies = self.policies_for(&name, &settings.arguments);
+        let policies = self.staying_policies();
+        let of_queue = policies.of_queue(&name, QueueType::of(&settings.arguments), true);
         let _gate = self.shard.gate.read();
-        let queue = self.make_queue(self.shard.next_id(), name, settings, policies);
+        let queue = self.make_queue(self.shard.next_id(), name, settings, of_queue);
         queue.set_paused(is_paused);
         self.define_queue(&queue)?;
         self.restore(Destination::Queue(Arc::clone(&queue)));

@@ -340,7 +340,7 @@ impl Vhost {
 
     /// What a start, or a move, has brought may stay, whatever it takes, and what follows may take a little longer: no two times
     /// are the same.
-    pub(crate) fn admit_what_has_come(&self) {
+    pub(super) fn admit_what_has_come(&self) {
         self.matching.set_most(with_an_eighth(self.matching.taken_us()));
     }
 

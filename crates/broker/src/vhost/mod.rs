@@ -22,7 +22,7 @@ pub(crate) use bind::BindingRequest;
 pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange};
 pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
-pub(crate) use policies::{Bound, Configured};
+pub(crate) use policies::Configured;
 pub use route::WriteTarget;
 pub use settings::VhostSettings;
 pub(crate) use stillness::stands_still;

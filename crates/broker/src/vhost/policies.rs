@@ -27,7 +27,7 @@ pub(crate) type Configured = BTreeMap<String, Vec<(PolicyKind, Policy)>>;
 
 /// Whether a change of policies is refused with which matching all names of the vhost takes too long.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Bound {
+enum Bound {
     Holds,
     /// What the configuration says, and what a vhost has brought with it, holds in any case.
     None,
@@ -134,28 +134,32 @@ impl Broker {
             by_vhost.entry(vhost).or_default().push((kind, policy));
         }
         *self.configured.lock() = Arc::new(by_vhost);
-        // A vhost that comes meanwhile is among these, or finds what has just been said.
-        self.vhosts().iter().try_for_each(|vhost| self.configure_vhost(vhost))
+        // A vhost that comes meanwhile is among these, or finds what has just been said. One that arrives and is let in meanwhile
+        // is among the first.
+        let vhosts = [self.arrivals.all(), self.vhosts()].concat();
+        vhosts.iter().try_for_each(|vhost| self.configure_vhost(vhost))
     }
 
-    /// Gives a vhost that is served here from now on, or not any more, the policies of the configuration.
+    /// Gives a vhost that is served here from now on, or arrives, or is not served any more, the policies of the configuration.
     pub(crate) fn configure_vhost(&self, vhost: &Vhost) -> Result<(), PolicyError> {
         let change = |policies: &mut Policies| {
             // Looked up when it is this change's turn: what the last one finds is not older than what one before it has found.
             let configured = Arc::clone(&self.configured.lock());
-            let of_vhost = configured.get(&vhost.name).filter(|_| self.serves(vhost));
+            // An arrival is served before it is none any more.
+            let is_here = self.arrivals.have(vhost) || self.serves(vhost);
+            let of_vhost = configured.get(&vhost.name).filter(|_| is_here);
             policies.configure(of_vhost.map_or(&[][..], Vec::as_slice))
         };
         self.change_policies(vhost, Bound::None, change, || Ok(()))
     }
 
-    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, then when it does not any
-    /// more. `keep` writes the change down. `change` is called again if a restored policy comes meanwhile.
+    /// Changes the policies of a vhost, and lets everything in it follow; if it stands still, nothing is dropped or handed out for
+    /// that before it goes on. `keep` writes the change down. `change` is called again if a restored policy comes meanwhile.
     ///
     /// What is made from then on follows the new policies. For what is there it is worked out which count, and with many
     /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides. A change that is
     /// bound is tried with all names before, and does nothing if it says what there is.
-    pub(crate) fn change_policies(
+    fn change_policies(
         &self,
         vhost: &Vhost,
         bound: Bound,
@@ -236,10 +240,10 @@ impl Vhost {
 
     /// Lets the exchanges that were there before the restored policies follow them.
     pub(crate) fn follow_restored_policies(&self) {
-        let policies = self.policies_now();
+        let policies = self.staying_policies();
         for exchange in self.exchanges() {
             if is_predefined(&exchange.name) {
-                exchange.follow(self.find_for_exchange(&policies, &exchange.name, true));
+                exchange.follow(policies.of_exchange(&exchange.name, true));
             }
         }
         self.admit_what_has_come();
@@ -276,28 +280,25 @@ impl Vhost {
                 }
                 due.len() > 0
             };
-            while self.unless_still(&mut follow) {}
+            while self.in_gate(&mut follow) {}
         }
         for portion in self.exchanges().chunks(FOLLOWING_MAX) {
             let found = |exchange: &Arc<Exchange>| {
                 self.find_for_exchange(policies, &exchange.name, exchange.settings.durable)
             };
             let found: Vec<_> = portion.iter().map(found).collect();
-            self.unless_still(|_| {
+            self.in_gate(|_| {
                 portion.iter().zip(found).for_each(|(exchange, policy)| exchange.follow(policy));
                 false
             });
         }
     }
 
-    /// Does this in the gate, unless the vhost stands still. Returns what it returns, which is whether there is more.
-    fn unless_still(&self, follow: impl FnOnce(&mut Wakes) -> bool) -> bool {
+    /// Does this in the gate. Returns what it returns, which is whether there is more.
+    fn in_gate(&self, follow: impl FnOnce(&mut Wakes) -> bool) -> bool {
         let mut wakes = Wakes::default();
         let has_more = {
             let _gate = self.shard.gate.read();
-            if self.is_still() {
-                return false;
-            }
             let has_more = follow(&mut wakes);
             // Remembered routes know which queues ask for stamps.
             self.routes_changed();

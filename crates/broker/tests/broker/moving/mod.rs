@@ -1,5 +1,6 @@
 //! A vhost that goes from one broker to another, each of which has a log of its own.
 
+mod configured;
 mod contents;
 mod costs;
 mod crashes;
