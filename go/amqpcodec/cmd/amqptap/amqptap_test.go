@@ -126,6 +126,10 @@ func TestOptionsSayWhatIsShown(t *testing.T) {
 
 func TestARecordingShowsTheSameConversation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording.pcap")
+	// One that others can read is there already.
+	if err := os.WriteFile(file, []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	listener := listen(t)
 	running := start(t, listener.Addr().String(), "--write", file)
 	client, broker := connect(t, running, listener)

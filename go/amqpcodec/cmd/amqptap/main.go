@@ -115,8 +115,7 @@ func relay(ctx context.Context, settings *settings, stderr io.Writer) (summary s
 		return "", err
 	}
 	if settings.write != "" {
-		// It has what clients log in with.
-		file, err := os.OpenFile(settings.write, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		file, err := create(settings.write)
 		if err != nil {
 			_ = listener.Close()
 			return "", err
@@ -128,6 +127,24 @@ func relay(ctx context.Context, settings *settings, stderr io.Writer) (summary s
 	proxy := tap.New(settings.options)
 	err = proxy.Serve(ctx, listener)
 	return proxy.Summary(), err
+}
+
+// create makes a file for a recording, or empties it. Only its owner can read it: it has what clients log in with.
+func create(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	// One that was there keeps its mode otherwise. Pipes and devices are as they are.
+	if err == nil && info.Mode().IsRegular() {
+		err = file.Chmod(0o600)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // replay shows a capture, until it or the context ends.
