@@ -34,14 +34,23 @@ pub enum UriError {
     #[error("an AMQP URI begins with amqp:// or amqps://")]
     Scheme,
     /// The port is no number from 1 to 65535.
-    #[error("{0:?} is no port")]
-    Port(String),
+    #[error("the port is no number from 1 to 65535")]
+    Port,
     /// An IPv6 address lacks its closing bracket, or something but a port follows it.
     #[error("an IPv6 address stands in brackets, as in [::1]:5672")]
     Brackets,
     /// A `%` is not followed by two hexadecimal digits.
     #[error("% stands before two hexadecimal digits; % itself is %25 (in {0:?})")]
     Percent(String),
+    /// A `%` in the user's name or the password is not followed by two hexadecimal digits.
+    #[error(
+        "% stands before two hexadecimal digits; % itself is %25 (in the user's name or the password)"
+    )]
+    PercentInLogin,
+    /// It is no URI as it is written, and an `@` stands behind a slash, a question mark or a number sign. Those may be of
+    /// the password, so nothing is quoted.
+    #[error("no URI; /, ? and # in a user's name or a password are written %2F, %3F and %23")]
+    Login,
     /// A part is not UTF-8 once it is decoded.
     #[error("{0:?} is not UTF-8 once it is decoded")]
     NotText(String),
@@ -98,6 +107,16 @@ impl FromStr for Uri {
 
     fn from_str(text: &str) -> Result<Self, UriError> {
         let (scheme, rest) = text.split_once("://").ok_or(UriError::Scheme)?;
+        // What is wrong may quote a part of a password otherwise.
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let may_quote = !rest[end..].contains('@');
+        Uri::parse(scheme, rest).map_err(|error| if may_quote { error } else { UriError::Login })
+    }
+}
+
+impl Uri {
+    /// The URI of a scheme and what stands behind `://`.
+    fn parse(scheme: &str, rest: &str) -> Result<Self, UriError> {
         let is_tls = match scheme.to_ascii_lowercase().as_str() {
             "amqp" => false,
             "amqps" => true,
@@ -109,9 +128,9 @@ impl FromStr for Uri {
         let (login, address) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (host, port) = split_address(address)?;
         let (user, password) = match login.split_once(':') {
-            Some((user, password)) => (decode(user)?, decode(password)?),
+            Some((user, password)) => (decode_login(user)?, decode_login(password)?),
             None if login.is_empty() => (b"guest".to_vec(), b"guest".to_vec()),
-            None => (decode(login)?, b"guest".to_vec()),
+            None => (decode_login(login)?, b"guest".to_vec()),
         };
         let mut options = Options { virtual_host: virtual_host(path)?, ..Options::default() };
         let mut mechanism = Mechanism::Plain;
@@ -136,9 +155,7 @@ impl FromStr for Uri {
             options,
         })
     }
-}
 
-impl Uri {
     /// Host and port as one text, an IPv6 address in brackets.
     #[must_use]
     pub fn address(&self) -> String {
@@ -180,7 +197,7 @@ fn split_address(address: &str) -> Result<(String, Option<u16>), UriError> {
     let number = match port {
         "" => None,
         _ => match port.parse() {
-            Ok(0) | Err(_) => return Err(UriError::Port(port.to_owned())),
+            Ok(0) | Err(_) => return Err(UriError::Port),
             Ok(number) => Some(number),
         },
     };
@@ -243,6 +260,11 @@ fn number<N: FromStr>(
 
 fn decode_text(text: &str) -> Result<String, UriError> {
     String::from_utf8(decode(text)?).map_err(|_| UriError::NotText(text.to_owned()))
+}
+
+/// The same as [`decode`] for what no error may quote.
+fn decode_login(text: &str) -> Result<Vec<u8>, UriError> {
+    decode(text).map_err(|_| UriError::PercentInLogin)
 }
 
 /// Replaces `%` and two hexadecimal digits by the byte that they stand for.

@@ -92,14 +92,45 @@ fn an_unknown_parameter_names_the_nearest_known_one() {
 fn what_is_no_uri_says_why() {
     assert_eq!(error("localhost"), UriError::Scheme);
     assert_eq!(error("http://localhost"), UriError::Scheme);
-    assert_eq!(error("amqp://h:70000"), UriError::Port("70000".into()));
-    assert_eq!(error("amqp://h:x"), UriError::Port("x".into()));
+    assert_eq!(error("amqp://h:70000"), UriError::Port);
+    assert_eq!(error("amqp://h:x"), UriError::Port);
     assert_eq!(error("amqp://h/a/b"), UriError::Path);
     assert_eq!(error("amqp://h/%2"), UriError::Percent("%2".into()));
     assert_eq!(error("amqp://h/%zz"), UriError::Percent("%zz".into()));
     assert_eq!(error("amqp://h%ff"), UriError::NotText("h%ff".into()));
     assert_eq!(error(&format!("amqp://h/{}", "v".repeat(256))), UriError::VirtualHostTooLong(256));
     assert!(matches!(error("amqp://h?heartbeat=-1"), UriError::Value { name: "heartbeat", .. }));
+}
+
+#[test]
+fn no_error_shows_a_part_of_a_password() {
+    for text in [
+        "amqp://app:se%cret@host",
+        "amqp://app:se%cret:se/cret@host",
+        "amqp://app:se/cret@host",
+        "amqp://app:se?cret@host",
+        "amqp://app:se?cret=se@host",
+        "amqp://app:1?heartbeat=secret@host",
+        "amqp://app:1?auth_mechanism=secret@host",
+        "amqp://app:1?hartbeat%secret@host",
+        "amqp://app:se#cret@host",
+        "amqp://app:se%cret#se@host",
+        "amqp://app:se%ff/cret@host:x",
+        "amqp://se%ret@host",
+        "amqp://app:secret@host:x",
+        "amqp://app:secret@host/%2",
+        "amqp://app:secret@host?hartbeat=3",
+        // The host is left out.
+        "amqp://app:secret",
+        "amqp://app:1secret/",
+    ] {
+        let error = error(text);
+        let shown = format!("{error} {error:?}");
+        let shows = ["se%", "cret", "se/", "\"se\""].into_iter().find(|part| shown.contains(part));
+        assert_eq!(shows, None, "{text}: {shown}");
+    }
+    assert_eq!(error("amqp://app:secret@host/%2"), UriError::Percent("%2".into()));
+    assert_eq!(parse("amqp://h/at@home?connection_name=a@b").options.virtual_host, "at@home");
 }
 
 #[test]
