@@ -238,6 +238,10 @@ impl Connection {
             Method::ConnectionUpdateSecret(connection::UpdateSecret { new_secret: secret, reason });
         let answer = self.shared().change(|core| {
             let error = core.connection_error();
+            // The machine does not know of a stream that broke.
+            if core.ended.is_some() {
+                return Err(error);
+            }
             core.machine.request(0, &method).map_err(|e| Error::from_request(&e, error))?;
             let (sender, answer) = oneshot::channel();
             core.secret.push(sender);

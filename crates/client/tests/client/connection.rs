@@ -154,6 +154,16 @@ async fn a_new_secret_is_told_to_the_server() {
 }
 
 #[tokio::test]
+async fn a_new_secret_for_a_stream_that_broke_is_refused() {
+    let (connection, peer) = Peer::connected().await;
+    drop(peer);
+    let _ = connection.closed().await;
+    let updating = connection.update_secret(b"new", "expired");
+    let updated = timeout(Duration::from_secs(60), updating).await.expect("it ends");
+    assert!(matches!(updated, Err(Error::Lost(_))), "{updated:?}");
+}
+
+#[tokio::test]
 async fn a_close_that_the_server_does_not_answer_ends_all_the_same() {
     let (connection, peer) = Peer::connected().await;
     let closed = timeout(Duration::from_secs(60), connection.close()).await.expect("it ends");
