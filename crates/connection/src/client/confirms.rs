@@ -13,6 +13,8 @@ pub(crate) struct Confirms {
     oldest_open: u64,
     /// Resolved runs above `oldest_open`, first to last, with a gap between any two.
     resolved_ahead: BTreeMap<u64, u64>,
+    /// Publishes in these.
+    ahead: u64,
 }
 
 /// A confirm that reaches up to a publish, and of which a part was told already.
@@ -31,7 +33,7 @@ impl Resolving {
 
 impl Default for Confirms {
     fn default() -> Self {
-        Self { last_published: 0, oldest_open: 1, resolved_ahead: BTreeMap::new() }
+        Self { last_published: 0, oldest_open: 1, resolved_ahead: BTreeMap::new(), ahead: 0 }
     }
 }
 
@@ -52,8 +54,7 @@ impl Confirms {
 
     /// Number of publishes without an answer.
     pub fn open_count(&self) -> u64 {
-        let ahead: u64 = self.resolved_ahead.iter().map(|(first, last)| last - first + 1).sum();
-        self.last_published + 1 - self.oldest_open - ahead
+        self.last_published + 1 - self.oldest_open - self.ahead
     }
 
     /// The publish with this number is answered. `false` when it was before, or was never made.
@@ -74,6 +75,7 @@ impl Confirms {
         let last = self.resolved_ahead.remove(&(seq + 1)).unwrap_or(seq);
         let first = before.filter(|&(_, last)| last + 1 == seq).map_or(seq, |(first, _)| first);
         self.resolved_ahead.insert(first, last);
+        self.ahead += 1;
         true
     }
 
@@ -103,6 +105,34 @@ impl Confirms {
         {
             self.oldest_open = last + 1;
             self.resolved_ahead.remove(&first);
+            self.ahead -= last - first + 1;
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "the test tells the time")]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn confirms_with_gaps_are_counted_in_a_moment() {
+        const COUNT: u64 = 200_000;
+        let mut confirms = Confirms::default();
+        confirms.publish_many(COUNT);
+        let started = Instant::now();
+        for (nth, seq) in (2..=COUNT).step_by(2).enumerate() {
+            assert!(confirms.resolve_one(seq));
+            assert_eq!(confirms.open_count(), COUNT - nth as u64 - 1);
+            assert!(started.elapsed() < Duration::from_secs(60), "{nth} of {COUNT}");
+        }
+        let half = Resolving::new(1, COUNT / 2, true);
+        while confirms.resolve_run(&half).is_some() {}
+        assert_eq!(confirms.open_count(), COUNT / 4);
+        for seq in (1..=COUNT).step_by(2) {
+            assert_eq!(confirms.resolve_one(seq), seq > COUNT / 2);
+        }
+        assert_eq!((confirms.open_count(), confirms.ahead), (0, 0));
     }
 }
