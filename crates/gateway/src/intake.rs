@@ -5,16 +5,17 @@
 //! broker does not take holds the others back.
 
 use crate::accounts::Roster;
+use crate::holders::Addressee;
 use crate::metrics::Metrics;
-use bytes::Bytes;
 use omq_tokio::engine::AuthenticatedRecvItem;
-use omq_tokio::{Error, Message, Socket, SocketType};
+use omq_tokio::{Error, Message, ReceiveReceipt, Socket, SocketType};
+use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// A message of a peer.
 pub(crate) struct Received {
-    /// What a router sends the reply to.
-    pub identity: Bytes,
+    /// Who a router sends the reply to.
+    pub sender: Addressee,
     pub message: Message,
 }
 
@@ -29,10 +30,10 @@ impl Intake {
         match self {
             Intake::Socket(socket) if socket.socket_type() == SocketType::Router => {
                 let (receipt, message) = socket.recv_with_receipt(None).await?;
-                Ok(Received { identity: receipt.identity_bytes().unwrap_or_default(), message })
+                Ok(Received { sender: sender(&receipt), message })
             }
             Intake::Socket(socket) => {
-                Ok(Received { identity: Bytes::new(), message: socket.recv().await? })
+                Ok(Received { sender: Addressee::default(), message: socket.recv().await? })
             }
             Intake::Sorted(received) => received.recv().await.ok_or(Error::Closed),
         }
@@ -43,7 +44,7 @@ impl Intake {
         match self {
             Intake::Socket(socket) => {
                 let message = socket.try_recv().ok()?;
-                Some(Received { identity: Bytes::new(), message })
+                Some(Received { sender: Addressee::default(), message })
             }
             Intake::Sorted(received) => received.recv().await,
         }
@@ -66,10 +67,8 @@ impl Senders {
             }
             Senders::Router(socket) => {
                 let (receipt, message) = socket.recv_with_receipt(None).await?;
-                let peer = receipt.peer_identity();
-                let place = peer.and_then(|peer| roster.find(&peer.peer_info().authentication));
-                let identity = receipt.identity_bytes().unwrap_or_default();
-                Ok((place, Received { identity, message }))
+                let sender = sender(&receipt);
+                Ok((roster.find(&sender.authentication), Received { sender, message }))
             }
         }
     }
@@ -85,8 +84,15 @@ impl Senders {
 
 fn known(item: AuthenticatedRecvItem, roster: &Roster) -> (Option<usize>, Received) {
     let (message, peer) = item.into_parts();
-    let received = Received { identity: Bytes::new(), message };
+    let received = Received { sender: Addressee::default(), message };
     (roster.find(&peer.authentication), received)
+}
+
+/// Who a message of a router is of.
+fn sender(receipt: &ReceiveReceipt) -> Addressee {
+    let Some(peer) = receipt.peer_identity() else { return Addressee::default() };
+    let authentication = Arc::clone(&peer.peer_info().authentication);
+    Addressee { identity: peer.to_bytes(), authentication }
 }
 
 /// Gives every message to the account of the peer that sent it, until the socket is closed or, when the gateway stops,
@@ -123,7 +129,6 @@ mod tests {
     use crate::config::EndpointConfig;
     use crate::socket::Bound;
     use serde_json::{Value, json};
-    use std::sync::Arc;
     use std::time::Duration;
 
     /// Longer than anything takes, also on a busy machine.

@@ -17,6 +17,7 @@ mod endpoint;
 mod frames;
 mod handshakes;
 mod held;
+mod holders;
 mod inbound;
 mod intake;
 mod link;

@@ -1,8 +1,10 @@
 //! Replies on their way to peers.
 //!
 //! A reply for a peer that has no room for it waits, and the next ones for the same peer wait behind it, while the replies of
-//! others go past. For a peer that takes none in time nothing waits any more until it takes some.
+//! others go past. For a peer that takes none in time nothing waits any more until it takes some. A peer whose identity
+//! another one holds by now counts as gone.
 
+use crate::holders::{Addressee, Holders};
 use crate::metrics::Metrics;
 use bytes::Bytes;
 use omq_tokio::{Message, Socket, TrySendError};
@@ -18,12 +20,13 @@ const SILENT_MAX: usize = 1024;
 
 pub(crate) struct Replies {
     socket: Socket,
+    holders: Holders,
     metrics: Arc<Metrics>,
     room_timeout: Duration,
     /// The first of each peer that has no room.
     sending: JoinSet<Sent>,
     /// Those behind it, in their order.
-    behind: HashMap<Bytes, VecDeque<Message>>,
+    behind: HashMap<Bytes, VecDeque<(Addressee, Message)>>,
     /// Peers for which a reply has waited in vain, and none was sent since.
     silent: HashSet<Bytes>,
     waiting: usize,
@@ -41,6 +44,7 @@ impl Replies {
     pub fn new(socket: &Socket, metrics: &Arc<Metrics>, room_timeout: Duration) -> Self {
         Replies {
             socket: socket.clone(),
+            holders: Holders::new(socket),
             metrics: Arc::clone(metrics),
             room_timeout,
             sending: JoinSet::new(),
@@ -62,19 +66,23 @@ impl Replies {
     }
 
     /// Sends a reply, or has it wait. One for a peer that is gone, or does not read, is dropped.
-    pub fn send(&mut self, identity: Bytes, message: Message) {
+    pub async fn send(&mut self, peer: Addressee, message: Message) {
         let size_bytes = message.byte_len();
-        if let Some(behind) = self.behind.get_mut(&identity) {
-            behind.push_back(message);
+        if let Some(behind) = self.behind.get_mut(&peer.identity) {
+            behind.push_back((peer, message));
             self.note_waiting(size_bytes);
             return;
         }
-        match self.socket.try_send_to(&identity, message) {
-            Ok(()) => self.note_sent(&identity, size_bytes),
-            Err(TrySendError::Full(message)) if !self.silent.contains(&identity) => {
-                self.behind.insert(identity.clone(), VecDeque::new());
+        if !self.holders.is_held_by(&peer).await {
+            self.drop_some(1);
+            return;
+        }
+        match self.socket.try_send_to(&peer.identity, message) {
+            Ok(()) => self.note_sent(&peer.identity, size_bytes),
+            Err(TrySendError::Full(message)) if !self.silent.contains(&peer.identity) => {
+                self.behind.insert(peer.identity.clone(), VecDeque::new());
                 self.note_waiting(size_bytes);
-                self.begin(identity, message);
+                self.begin(peer, message);
             }
             Err(_) => self.drop_some(1),
         }
@@ -90,13 +98,14 @@ impl Replies {
         }
     }
 
-    fn begin(&mut self, identity: Bytes, message: Message) {
-        let (socket, room_timeout) = (self.socket.clone(), self.room_timeout);
+    fn begin(&mut self, peer: Addressee, message: Message) {
+        let (socket, holders) = (self.socket.clone(), self.holders.clone());
+        let room_timeout = self.room_timeout;
         self.sending.spawn(async move {
             let size_bytes = message.byte_len();
-            let sending = socket.send_to(&identity, message);
-            let is_sent = matches!(tokio::time::timeout(room_timeout, sending).await, Ok(Ok(())));
-            Sent { identity, size_bytes, is_sent }
+            let sending = send_with_room(&socket, holders, &peer, message);
+            let is_sent = tokio::time::timeout(room_timeout, sending).await.unwrap_or(false);
+            Sent { identity: peer.identity, size_bytes, is_sent }
         });
     }
 
@@ -106,14 +115,14 @@ impl Replies {
         if is_sent {
             self.note_sent(&identity, size_bytes);
             match self.behind.get_mut(&identity).and_then(VecDeque::pop_front) {
-                Some(next) => self.begin(identity, next),
+                Some((peer, next)) => self.begin(peer, next),
                 None => drop(self.behind.remove(&identity)),
             }
             return;
         }
         let behind = self.behind.remove(&identity).unwrap_or_default();
         self.waiting -= behind.len();
-        self.waiting_bytes -= behind.iter().map(Message::byte_len).sum::<usize>();
+        self.waiting_bytes -= behind.iter().map(|(_, message)| message.byte_len()).sum::<usize>();
         self.drop_some(1 + behind.len());
         if self.silent.len() >= SILENT_MAX
             && let Some(forgotten) = self.silent.iter().next().cloned()
@@ -146,10 +155,38 @@ impl Replies {
     }
 }
 
+/// Waits for room at a peer, and sends. False where another has its identity by then, or none.
+async fn send_with_room(
+    socket: &Socket,
+    holders: Holders,
+    peer: &Addressee,
+    message: Message,
+) -> bool {
+    loop {
+        let generation = socket.connections_generation();
+        if !holders.is_held_by(peer).await {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            changed = socket.connections_changed(generation), if peer.may_be_replaced() => {
+                if changed.is_err() {
+                    return false;
+                }
+            }
+            sent = socket.send_to(&peer.identity, message.clone()) => return sent.is_ok(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use omq_tokio::{Endpoint, Options, SocketType};
+    use crate::config::EndpointConfig;
+    use crate::intake::Intake;
+    use crate::socket::Bound;
+    use omq_tokio::{Endpoint, MechanismSetup, Options, SocketType};
+    use serde_json::json;
 
     /// Longer than anything takes, also on a busy machine.
     const LONG: Duration = Duration::from_secs(60);
@@ -175,15 +212,20 @@ mod tests {
         (router, peers.pop().expect("two peers"), other)
     }
 
+    /// A peer that needed no name.
+    fn peer(identity: &'static str) -> Addressee {
+        Addressee { identity: identity.into(), ..Addressee::default() }
+    }
+
     fn text(number: usize) -> Message {
         Message::single(number.to_string())
     }
 
     /// Sends to a peer until two wait. How many were sent.
-    fn fill(replies: &mut Replies, identity: &'static str) -> usize {
+    async fn fill(replies: &mut Replies, identity: &'static str) -> usize {
         let mut sent = 0;
         while replies.waiting() < 2 {
-            replies.send(identity.into(), text(sent));
+            replies.send(peer(identity), text(sent)).await;
             sent += 1;
             assert!(sent < 100_000, "it is never full");
         }
@@ -195,8 +237,8 @@ mod tests {
         let (router, one, other) = sockets("replies-go-past").await;
         let metrics = Arc::new(Metrics::default());
         let mut replies = Replies::new(&router, &metrics, LONG);
-        let count = fill(&mut replies, "one");
-        replies.send("other".into(), text(7));
+        let count = fill(&mut replies, "one").await;
+        replies.send(peer("other"), text(7)).await;
         assert_eq!(replies.waiting(), 2, "those for the first");
         let received = tokio::time::timeout(LONG, other.recv()).await.expect("it comes");
         assert_eq!(received.expect("a message").get(0), Some(&b"7"[..]));
@@ -221,12 +263,84 @@ mod tests {
         let (router, _one, _other) = sockets("replies-do-not-wait").await;
         let metrics = Arc::new(Metrics::default());
         let mut replies = Replies::new(&router, &metrics, Duration::from_millis(1));
-        fill(&mut replies, "one");
+        fill(&mut replies, "one").await;
         replies.next_settled().await;
         assert_eq!((replies.waiting(), replies.waiting_bytes()), (0, 0));
         assert_eq!(metrics.snapshot().dropped, 2);
-        replies.send("one".into(), text(0));
+        replies.send(peer("one"), text(0)).await;
         assert_eq!(replies.waiting(), 0, "it is known not to read");
         assert_eq!(metrics.snapshot().dropped, 3);
+    }
+
+    /// A router with two accounts that has got a request of alice, who has chosen her identity and is gone.
+    async fn without_its_asker() -> (Bound, Addressee) {
+        let users = json!({"alice": "a", "bob": {"secret": "b", "vhost": "tenant"}});
+        let config: EndpointConfig = serde_json::from_value(json!({
+            "socket": "router", "bind": "tcp://127.0.0.1:0", "queue": "rpc",
+            "security": {"mechanism": "plain", "users": users},
+        }))
+        .expect("settings");
+        let bound = Bound::open(&config, 10, false, &Arc::default()).await.expect("a socket");
+        let alice = login(&bound, "alice").await;
+        alice.send(Message::single("a question")).await.expect("it is taken");
+        let mut intake = Intake::Socket(bound.socket.clone());
+        let asked = tokio::time::timeout(LONG, intake.recv()).await.expect("it comes");
+        let asker = asked.expect("an open socket").sender;
+        assert!(asker.may_be_replaced());
+        alice.close().await.expect("an open socket");
+        peers(&bound, 0).await;
+        (bound, asker)
+    }
+
+    /// A peer with the identity of all in these tests.
+    async fn login(bound: &Bound, name: &str) -> Socket {
+        let (username, password) = (name.to_owned(), name[..1].to_owned());
+        let mechanism = MechanismSetup::PlainClient { username, password };
+        let options = Options { mechanism, ..Options::default() }.identity("client");
+        let peer = Socket::try_new(SocketType::Dealer, options).expect("a socket");
+        peer.connect(bound.address.as_str()).await.expect("an address");
+        peers(bound, 1).await;
+        peer
+    }
+
+    async fn peers(bound: &Bound, count: usize) {
+        let waiting = async {
+            while bound.socket.ready_peer_count() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LONG, waiting).await.expect("they are there");
+    }
+
+    #[tokio::test]
+    async fn a_reply_goes_to_no_other_name_that_has_taken_the_identity() {
+        let (bound, alice) = without_its_asker().await;
+        let metrics = Arc::new(Metrics::default());
+        let mut replies = Replies::new(&bound.socket, &metrics, LONG);
+        let bob = login(&bound, "bob").await;
+        replies.send(alice.clone(), text(1)).await;
+        assert_eq!((metrics.snapshot().sent, metrics.snapshot().dropped), (0, 1));
+        // Nor does one that has waited for room meanwhile.
+        let holders = Holders::new(&bound.socket);
+        assert!(!send_with_room(&bound.socket, holders, &alice, text(2)).await);
+        bob.send(Message::single("a question")).await.expect("it is taken");
+        let mut intake = Intake::Socket(bound.socket.clone());
+        let asked = tokio::time::timeout(LONG, intake.recv()).await.expect("it comes");
+        replies.send(asked.expect("an open socket").sender, text(3)).await;
+        let received = tokio::time::timeout(LONG, bob.recv()).await.expect("it comes");
+        assert_eq!(received.expect("a message").get(0), Some(&b"3"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_is_there_again_gets_its_reply() {
+        let (bound, alice) = without_its_asker().await;
+        let metrics = Arc::new(Metrics::default());
+        let mut replies = Replies::new(&bound.socket, &metrics, LONG);
+        replies.send(alice.clone(), text(0)).await;
+        assert_eq!(metrics.snapshot().dropped, 1, "it has no connection");
+        let again = login(&bound, "alice").await;
+        replies.send(alice, text(1)).await;
+        let received = tokio::time::timeout(LONG, again.recv()).await.expect("it comes");
+        assert_eq!(received.expect("a message").get(0), Some(&b"1"[..]));
     }
 }

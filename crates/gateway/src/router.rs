@@ -5,6 +5,7 @@
 //! is forgotten, and its reply dropped should it still come.
 
 use crate::frames::{Envelope, to_amqp};
+use crate::holders::Addressee;
 use crate::intake::{Intake, Received};
 use crate::link::{Link, LinkError, is_unsendable};
 use crate::metrics::Metrics;
@@ -39,7 +40,7 @@ pub(crate) async fn run(link: Link, mut intake: Intake, socket: &Socket) {
 
 /// Who waits for a reply.
 struct Asker {
-    identity: Bytes,
+    peer: Addressee,
     address: Vec<Bytes>,
     /// What it is held with.
     size_bytes: usize,
@@ -92,7 +93,7 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
             _ = tick.tick() => { desk.expire(); Ok(()) }
             () = desk.replies.next_settled() => Ok(()),
             reply = replies.next(), if desk.replies.waiting_bytes() < most_bytes => match reply {
-                Ok(Some(reply)) => desk.answer(&reply),
+                Ok(Some(reply)) => desk.answer(&reply).await,
                 Ok(None) => Err(LinkError::QueueGone),
                 Err(error) => Err(error.into()),
             },
@@ -104,8 +105,8 @@ async fn serve(link: &Link, intake: &mut Intake, socket: &Socket) -> Result<(), 
             },
             (number, sent) = desk.publisher.done() => desk.published(number, sent),
             request = intake.recv(), if has_room && !desk.publisher.is_busy() => match request {
-                Ok(Received { identity, message }) => {
-                    desk.ask(identity, &message);
+                Ok(Received { sender, message }) => {
+                    desk.ask(sender, &message);
                     Ok(())
                 }
                 Err(error) => Err(error.into()),
@@ -139,7 +140,7 @@ impl Desk<'_> {
         Some(asker)
     }
 
-    fn ask(&mut self, identity: Bytes, message: &Message) {
+    fn ask(&mut self, peer: Addressee, message: &Message) {
         let metrics = &self.link.metrics;
         let Some(frames) = self.link.incoming(message) else { return };
         let envelope = Envelope::divide(frames);
@@ -167,7 +168,7 @@ impl Desk<'_> {
         let address = envelope.address;
         let size_bytes = address.iter().map(|frame| size_of::<Bytes>() + frame.len()).sum();
         self.askers_bytes += size_bytes;
-        self.askers.insert(self.last, Asker { identity, address, size_bytes, deadline });
+        self.askers.insert(self.last, Asker { peer, address, size_bytes, deadline });
     }
 
     fn published(&mut self, number: u64, sent: Result<Confirm, Error>) -> Result<(), LinkError> {
@@ -183,13 +184,13 @@ impl Desk<'_> {
     }
 
     /// Hands a reply to who asked for it. A peer that is gone, or does not read, costs only its own replies.
-    fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
+    async fn answer(&mut self, reply: &Delivery) -> Result<(), LinkError> {
         let asker = number_of(reply.message()).and_then(|number| self.take(number));
         if let Some((content, _)) = self.link.outgoing(reply.message()) {
             match asker {
-                Some(Asker { identity, address, .. }) => {
+                Some(Asker { peer, address, .. }) => {
                     let message = Message::multipart(address.into_iter().chain(content));
-                    self.replies.send(identity, message);
+                    self.replies.send(peer, message).await;
                 }
                 None => Metrics::add(&self.link.metrics.dropped, 1),
             }
