@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 use std::fmt::Write;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use http_body_util::Full;
@@ -17,6 +19,9 @@ use tokio::task::JoinSet;
 
 use crate::context::Context;
 use crate::run::RunError;
+
+/// How long no connection is accepted after one could not be.
+const FAILED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Latencies so far, in the form that Prometheus calls a summary.
 #[derive(Clone, Default)]
@@ -56,7 +61,7 @@ pub async fn serve(
     serving.spawn(async move {
         let mut connections = JoinSet::new();
         loop {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let (stream, _) = patiently(|| listener.accept()).await;
             while connections.try_join_next().is_some() {}
             let context = context.clone();
             connections.spawn(async move {
@@ -84,6 +89,16 @@ fn answer(context: &Context, request: &Request<Incoming>) -> Response<Full<Bytes
     let kind = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+/// Waits until something does not fail. As long as there are no descriptors left, accepting fails at once.
+async fn patiently<T, F: Future<Output = io::Result<T>>>(mut attempt: impl FnMut() -> F) -> T {
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(_) => tokio::time::sleep(FAILED_PAUSE).await,
+        }
+    }
 }
 
 /// All figures in Prometheus' text format.
@@ -123,4 +138,22 @@ fn write_summary(out: &mut String, name: &str, latencies: &Latencies) -> std::fm
         writeln!(out, "{name}{{quantile=\"{quantile}\"}} {seconds}")?;
     }
     writeln!(out, "{name}_sum {}\n{name}_count {}", latencies.sum_s, latencies.count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn what_fails_is_not_tried_again_at_once() {
+        let (started, mut failures) = (Instant::now(), 0);
+        let attempt = || {
+            failures += 1;
+            let done = if failures > 3 { Ok(()) } else { Err(io::Error::other("no descriptors")) };
+            std::future::ready(done)
+        };
+        patiently(attempt).await;
+        assert!(started.elapsed() >= 3 * FAILED_PAUSE, "{:?}", started.elapsed());
+    }
 }
