@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-/// Numbers below this are found by index. Clients count upwards, so that is nearly all of them.
-const LOW_NUMBERS: usize = 2_048;
+/// Numbers below this are found by index. Clients count upwards, so those are nearly always enough. What the index takes
+/// stays, and no limit counts it, so it is small.
+const LOW_NUMBERS: usize = 64;
 
 /// Something for each channel of a connection.
 #[derive(Debug)]
@@ -67,5 +68,23 @@ impl<T> Channels<T> {
         let low = (0..).zip(&mut self.low);
         let low = low.filter_map(|(number, channel)| Some((number, channel.as_deref_mut()?)));
         low.chain(self.high.iter_mut().map(|(number, channel)| (*number, &mut **channel)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_channel_takes_little_memory_whatever_its_number() {
+        let mut channels = Channels::default();
+        for number in [1, LOW_NUMBERS as u16 - 1, LOW_NUMBERS as u16, 2047, u16::MAX] {
+            channels.insert(number, number);
+            assert_eq!((channels.get(number), channels.numbers()), (Some(&number), vec![number]));
+            let size_bytes = channels.low.capacity() * size_of::<Option<Box<u16>>>();
+            assert!(size_bytes <= 1024, "{number}: {size_bytes}");
+            assert_eq!(channels.remove(number).as_deref(), Some(&number));
+            assert!(channels.numbers().is_empty() && channels.high.is_empty(), "{number}");
+        }
     }
 }

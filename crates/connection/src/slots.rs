@@ -33,8 +33,8 @@ pub(crate) struct Slot<D> {
     content: Option<Box<Assembly>>,
 }
 
-/// Numbers from here on are not found by index.
-const HIGH_NUMBERS: u16 = 2_048;
+/// Numbers from here on are not found by index. What the index takes stays, and no limit counts it, so it is small.
+const HIGH_NUMBERS: u16 = 64;
 
 /// Slots by channel number. A client may use any number however few channels it opens, so what they take depends on
 /// the channels in use, not on their numbers.
@@ -260,4 +260,22 @@ impl<D: Default> Slot<D> {
 /// The error for a content frame without a method before it.
 pub(crate) fn no_method_frame() -> Failure {
     Failure::new(UNEXPECTED_FRAME, "expected method frame, got non method frame instead")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_channel_takes_little_memory_whatever_its_number() {
+        let mut slots = Slots::<u64>::default();
+        for number in [1, HIGH_NUMBERS - 1, HIGH_NUMBERS, 2047, u16::MAX] {
+            slots.open(number, SlotState::Idle);
+            assert!(slots.is_open(number) && slots.in_use() == 1, "{number}");
+            let size_bytes = slots.low.capacity() * size_of::<Slot<u64>>();
+            assert!(size_bytes <= 4096, "{number}: {size_bytes}");
+            slots.free(number);
+            assert!(!slots.is_open(number) && slots.high.is_empty(), "{number}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! and messages published by functions that write into the output or into a buffer of the driver's.
 //!
 //! # Memory
-//! A connection takes a few hundred bytes, 24 more for each channel number up to the highest in use, a run of
+//! A connection takes a few hundred bytes, a few dozen more for each channel, a run of
 //! numbers for confirms that come out of order, and what it is assembling: messages in several frames, which grow as
 //! their bytes come, to at most [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is
 //! at most a frame or 33 KiB, whichever is more.
