@@ -81,12 +81,13 @@ impl Ends {
         let wrong = |error: rustls::Error| certificate.unusable(&error);
         // Nodes are of one build or nearly so: nothing older is needed.
         let versions = &[&rustls::version::TLS13];
-        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(wrong)?
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain.clone(), key.clone_key())
             .map_err(wrong)?;
+        tls::without_resumption(&mut server);
         let client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(wrong)?
@@ -169,5 +170,40 @@ impl AsyncWrite for OfNode {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::HandshakeKind;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_node_shows_its_certificate_with_every_connection() {
+        let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+        let folder = tempfile::tempdir().expect("a folder");
+        let [certificate, key] = ["certificate", "key"].map(|name| folder.path().join(name));
+        std::fs::write(&certificate, issued.cert.pem()).expect("written");
+        std::fs::write(&key, issued.signing_key.serialize_pem()).expect("written");
+        let settings = Cluster {
+            tls_ca: certificate.clone(),
+            tls_certificate: certificate,
+            tls_key: key,
+            ..Cluster::default()
+        };
+        let ends = Ends::read(&settings).expect("good files");
+        for _ in 0..2 {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let name = ServerName::try_from("localhost").expect("a name");
+            let (dialled, accepted) =
+                tokio::join!(ends.connector.connect(name, near), ends.acceptor.accept(far));
+            let (mut dialled, mut accepted) = (dialled.expect("it"), accepted.expect("it"));
+            // Tickets, if there were any, would come before this.
+            accepted.write_all(b"x").await.expect("it is open");
+            accepted.flush().await.expect("it is open");
+            dialled.read_exact(&mut [0]).await.expect("a byte");
+            assert_eq!(dialled.get_ref().1.handshake_kind(), Some(HandshakeKind::Full));
+        }
     }
 }

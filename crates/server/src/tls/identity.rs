@@ -7,7 +7,9 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, InconsistentKeys, RootCertStore, ServerConfig};
 use std::fmt;
@@ -100,12 +102,22 @@ pub(crate) fn load(settings: &Tls) -> Result<Loaded, TlsError> {
         shown.push(facts::of(client_ca(settings), authority, purpose, &[])?);
     }
     let versions = super::suites::versions(settings);
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .map_err(|error| Named::new("tls.min_version", &settings.certificate).wrong(error))?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(ByHost { usual, hosts }));
+    if settings.client_certificates != ClientCertificates::None {
+        without_resumption(&mut config);
+    }
     Ok(Loaded { config: Arc::new(config), certificates: shown, lists })
+}
+
+/// Has each connection make a whole handshake. One that resumes a session shows no certificate, and that of the session may
+/// have expired by then, or a list that was looked at.
+pub(crate) fn without_resumption(config: &mut ServerConfig) {
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
 }
 
 /// All files that `settings` name.

@@ -20,7 +20,7 @@ mod watch;
 pub(crate) use acceptor::Acceptor;
 pub(crate) use facts::of as facts_of;
 pub use identity::TlsError;
-pub(crate) use identity::{Named, certificates, chain_and_key};
+pub(crate) use identity::{Named, certificates, chain_and_key, without_resumption};
 pub(crate) use stream::{ReadAhead, TlsStream};
 pub(crate) use suites::facts as tls_facts;
 pub(crate) use watch::{Certificates, FromFiles};

@@ -8,14 +8,14 @@ use rcgen::{
     date_time_ymd,
 };
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
-use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
 /// Less than TLS keeps of what it is given.
@@ -86,16 +86,89 @@ async fn what_a_client_takes_of_what_is_encrypted_already_is_known_before_it_has
     assert_eq!(tls.taken.load(Ordering::Relaxed), stream.passed_on());
 }
 
-#[test]
-fn when_a_revocation_list_expires_is_known() {
-    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+/// That of clients.
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     authority.distinguished_name = DistinguishedName::new();
     authority.distinguished_name.push(DnType::CommonName, "clients");
     let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().expect("a key"));
-    let issuer = issuer.expect("an authority");
+    issuer.expect("an authority")
+}
+
+/// What the second of two connections begins with, to a server that asks for certificates like this.
+async fn second_handshake(
+    asks: ClientCertificates,
+    version: &'static SupportedProtocolVersion,
+) -> Option<HandshakeKind> {
+    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let issuer = authority();
+    let client_key = KeyPair::generate().expect("a key");
+    let shown = CertificateParams::default().signed_by(&client_key, &issuer).expect("it");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let acceptor = Acceptor::new(&Tls {
+        certificate: file("certificate", issued.cert.pem()),
+        key: file("key", issued.signing_key.serialize_pem()),
+        client_ca: match asks {
+            ClientCertificates::None => Default::default(),
+            _ => file("authority", issuer.pem()),
+        },
+        client_certificates: asks,
+        ..Tls::default()
+    });
+    let acceptor = acceptor.expect("good files");
+    let mut roots = RootCertStore::empty();
+    roots.add(issued.cert.der().clone()).expect("an authority");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[version]);
+    let config = config.expect("a version").with_root_certificates(roots);
+    let config = config.with_client_auth_cert(
+        vec![shown.der().clone()],
+        client_key.serialize_der().try_into().expect("a key"),
+    );
+    let connector = TlsConnector::from(Arc::new(config.expect("a key of the certificate")));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let mut kind = None;
+    for _ in 0..2 {
+        let client = TcpStream::connect(listener.local_addr().expect("an address"));
+        let client = client.await.expect("a connection");
+        let (socket, _) = listener.accept().await.expect("a client");
+        let name = ServerName::try_from("localhost").expect("a name");
+        let (accepted, client) =
+            tokio::join!(acceptor.accept(socket), connector.connect(name, client));
+        let ((mut stream, _), mut client) = (accepted.expect("it"), client.expect("it"));
+        // Tickets come before this.
+        stream.write_all(b"x").await.expect("it is connected");
+        stream.flush().await.expect("it is connected");
+        client.read_exact(&mut [0]).await.expect("a byte");
+        kind = client.get_ref().1.handshake_kind();
+    }
+    kind
+}
+
+#[tokio::test]
+async fn a_client_that_is_asked_for_its_certificate_shows_it_with_every_connection() {
+    for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
+        for (asks, kind) in [
+            (ClientCertificates::None, HandshakeKind::Resumed),
+            (ClientCertificates::Optional, HandshakeKind::Full),
+            (ClientCertificates::Required, HandshakeKind::Full),
+        ] {
+            assert_eq!(second_handshake(asks, version).await, Some(kind), "{version:?}, {asks:?}");
+        }
+    }
+}
+
+#[test]
+fn when_a_revocation_list_expires_is_known() {
+    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let issuer = authority();
     let list = CertificateRevocationListParams {
         this_update: date_time_ymd(2025, 1, 1),
         next_update: date_time_ymd(2124, 1, 1),
