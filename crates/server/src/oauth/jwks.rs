@@ -113,8 +113,9 @@ impl Jwks {
     }
 
     async fn ask(&self, asked: &mut Asked) {
-        asked.last = Some(Instant::now());
         let had = self.issuer.keys().await;
+        // From its end on: those that waited for a slow one do not ask again, one behind the other.
+        asked.last = Some(Instant::now());
         let issuer = self.issuer.address();
         match had {
             Ok(keys) => {
@@ -141,5 +142,41 @@ impl Jwks {
                 asked.failure = Some(why);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn logins_that_wait_for_a_silent_issuer_wait_for_one_question() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let questions = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&questions);
+        tokio::spawn(async move {
+            let mut unanswered = Vec::new();
+            while let Ok(connection) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                unanswered.push(connection);
+            }
+        });
+        let settings = OAuth {
+            jwks_uri: format!("https://{address}/keys"),
+            timeout_ms: 10_000,
+            keys_retry_seconds: 8,
+            ..OAuth::default()
+        };
+        let jwks = Jwks::new(&settings).expect("good settings").expect("an issuer");
+        let seen = jwks.current();
+        let asking = || jwks.newer_than(&seen);
+        let (one, two, three) = tokio::join!(asking(), asking(), asking());
+        for failure in [one, two, three] {
+            assert_eq!(failure, Err("no answer within 10000 ms".to_owned()));
+        }
+        assert_eq!(questions.load(Ordering::Relaxed), 1);
     }
 }
