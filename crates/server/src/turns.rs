@@ -34,6 +34,12 @@ struct OfAddress {
     users: VecDeque<(Vec<u8>, VecDeque<oneshot::Sender<Turn>>)>,
 }
 
+/// One who waits. Dropped behind the receiver, it lets the sender be forgotten.
+struct Waiting<'a> {
+    places: &'a Mutex<Places>,
+    pair: Pair,
+}
+
 /// A place, until this is dropped.
 pub(crate) struct Turn {
     places: Arc<Mutex<Places>>,
@@ -53,10 +59,11 @@ impl Turns {
         let is_local = address.to_canonical().is_loopback();
         let (address, places) =
             (network(address), if is_local { &self.local } else { &self.strangers });
+        let waiting = Waiting { places, pair: (address, user.to_vec()) };
         let (sender, receiver) = oneshot::channel();
         let next = {
             let mut state = places.lock();
-            state.push((address, user.to_vec()), sender);
+            state.push(waiting.pair.clone(), sender);
             state.next(places)
         };
         hand_over(next);
@@ -75,6 +82,21 @@ impl Places {
         match users.iter_mut().find(|(name, _)| *name == user) {
             Some((_, senders)) => senders.push_back(sender),
             None => users.push_back((user, VecDeque::from([sender]))),
+        }
+    }
+
+    /// Lets go of those of a user at an address that have given up.
+    fn forget(&mut self, (address, user): &Pair) {
+        let Some(at) = self.waiting.iter().position(|one| one.address == *address) else { return };
+        let users = &mut self.waiting[at].users;
+        let Some(nth) = users.iter().position(|(name, _)| name == user) else { return };
+        let senders = &mut users[nth].1;
+        senders.retain(|sender| !sender.is_closed());
+        if senders.is_empty() {
+            users.remove(nth);
+        }
+        if users.is_empty() {
+            self.waiting.remove(at);
         }
     }
 
@@ -117,6 +139,12 @@ impl OfAddress {
             }
         }
         None
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.places.lock().forget(&self.pair);
     }
 }
 
@@ -235,5 +263,29 @@ mod tests {
         drop(two);
         drop((held, of_three));
         assert!(taken(&mut five).is_some());
+    }
+
+    #[test]
+    fn logins_that_give_up_leave_nothing() {
+        let turns = Turns::new(1);
+        let users: Vec<Vec<u8>> = (0..100u32).map(|nth| nth.to_be_bytes().to_vec()).collect();
+        let mut first: Taking<'_> = Box::pin(turns.take(ATTACKER, b"a"));
+        let held = taken(&mut first).expect("a place");
+        let waiting = || turns.strangers.lock().waiting.len();
+        let mut others: Vec<Taking<'_>> = Vec::new();
+        for address in [ATTACKER, OTHER] {
+            for user in &users {
+                let (one, two) = (turns.take(address, user), turns.take(address, user));
+                others.extend([Box::pin(one) as Taking<'_>, Box::pin(two)]);
+            }
+        }
+        others.iter_mut().for_each(|one| assert!(taken(one).is_none()));
+        assert_eq!(waiting(), 2);
+        let mut last = others.split_off(others.len() - 1);
+        drop(others);
+        assert_eq!(waiting(), 1, "one still waits");
+        drop(held);
+        assert!(taken(&mut last[0]).is_some());
+        assert_eq!(waiting(), 0);
     }
 }
