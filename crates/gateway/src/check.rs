@@ -1,6 +1,6 @@
 //! Refuses endpoints that could not work.
 
-use crate::config::{ConfigError, EndpointConfig, SocketKind, everything};
+use crate::config::{ConfigError, EndpointConfig, SocketKind, everything, prefetch, timeout_ms};
 use crate::security::Security;
 use omq_tokio::endpoint::{Endpoint, Host};
 
@@ -21,6 +21,7 @@ impl EndpointConfig {
         }
         self.check_address()?;
         self.check_target()?;
+        self.check_use()?;
         self.check_names()?;
         self.mechanism()?;
         self.check_accounts()?;
@@ -93,6 +94,24 @@ impl EndpointConfig {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what the socket would not look at.
+    fn check_use(&self) -> Result<(), ConfigError> {
+        use SocketKind::{Dealer, Pull, Push, Router, Sub, Xpub};
+        let kind = self.socket;
+        for (key, is_said, kinds) in [
+            ("persistent", !self.persistent, &[Pull, Sub, Router, Dealer][..]),
+            ("prefetch", self.prefetch != prefetch(), &[Push, Xpub, Router, Dealer]),
+            ("timeout_ms", self.timeout_ms != timeout_ms(), &[Router, Dealer]),
+        ] {
+            if is_said && !kinds.contains(&kind) {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                let (kind, kinds) = (kind.name(), kinds.join(", "));
+                return Err(ConfigError::new(format!("{kind}: {key} is for {kinds} sockets")));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses names that nothing can have.

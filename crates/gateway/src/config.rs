@@ -155,7 +155,7 @@ fn root() -> String {
 fn yes() -> bool {
     true
 }
-fn prefetch() -> u16 {
+pub(crate) fn prefetch() -> u16 {
     64
 }
 fn high_water_messages() -> u32 {
@@ -170,7 +170,7 @@ fn max_message_bytes() -> usize {
 fn peers_max() -> usize {
     1024
 }
-fn timeout_ms() -> u32 {
+pub(crate) fn timeout_ms() -> u32 {
     30_000
 }
 
@@ -274,6 +274,11 @@ impl EndpointConfig {
     #[must_use]
     pub fn logins(&self) -> Vec<Login> {
         Roster::of(self).logins
+    }
+
+    /// How what it publishes is marked.
+    pub(crate) fn delivery_mode(&self) -> Option<u8> {
+        Some(if self.persistent { 2 } else { 1 })
     }
 
     /// Messages that a socket may hold for a peer.

@@ -184,6 +184,7 @@ impl Office<'_> {
             return;
         };
         let properties = OwnedProperties {
+            delivery_mode: self.link.config.delivery_mode(),
             headers: (!mapped.headers.is_empty()).then_some(mapped.headers),
             correlation_id: job.correlation_id,
             ..OwnedProperties::default()

@@ -273,7 +273,7 @@ impl Inbound<'_> {
     async fn publish(&mut self, flight: &mut Flight, parcel: Parcel) -> Result<(), LinkError> {
         let headers = &parcel.mapped.headers;
         let properties = OwnedProperties {
-            delivery_mode: Some(if self.link.config.persistent { 2 } else { 1 }),
+            delivery_mode: self.link.config.delivery_mode(),
             headers: (!headers.is_empty()).then(|| headers.clone()),
             ..OwnedProperties::default()
         };

@@ -151,6 +151,7 @@ impl Desk<'_> {
         self.last += 1;
         let timeout_ms = self.link.config.timeout_ms;
         let properties = OwnedProperties {
+            delivery_mode: self.link.config.delivery_mode(),
             headers: (!mapped.headers.is_empty()).then_some(mapped.headers),
             correlation_id: short(&self.last.to_string()),
             reply_to: Some(self.reply_queue.clone()),

@@ -50,6 +50,10 @@ fn what_a_socket_has_no_use_for_is_refused() {
     let at = "tcp://127.0.0.1:1";
     for wrong in [
         json!({"socket": "pull", "bind": at}),
+        json!({"socket": "pull", "bind": at, "queue": "q", "prefetch": 65}),
+        json!({"socket": "pull", "bind": at, "queue": "q", "timeout_ms": 1}),
+        json!({"socket": "push", "bind": at, "queue": "q", "persistent": false}),
+        json!({"socket": "xpub", "bind": at, "exchange": "e", "timeout_ms": 1}),
         json!({"socket": "pull", "bind": at, "connect": at, "queue": "q"}),
         json!({"socket": "pull", "queue": "q"}),
         json!({"socket": "pull", "bind": at, "queue": "q", "exchange": "e"}),
@@ -60,7 +64,7 @@ fn what_a_socket_has_no_use_for_is_refused() {
         json!({"socket": "xpub", "bind": at, "exchange": "e", "subscribe": ["a"]}),
         json!({"socket": "pub", "bind": at, "exchange": "e"}),
         json!({"socket": "pull", "bind": "nowhere", "queue": "q"}),
-        json!({"socket": "pull", "bind": at, "queue": "q", "prefetch": 0}),
+        json!({"socket": "push", "bind": at, "queue": "q", "prefetch": 0}),
         json!({"socket": "pull", "bind": at, "queue": "q", "high_water_bytes": 1}),
     ] {
         assert!(read(wrong.clone()).is_err(), "{wrong}");

@@ -233,6 +233,46 @@ async fn a_request_with_long_frames_costs_no_other_where_amqps_frames_are_the_sm
 }
 
 #[tokio::test]
+async fn requests_and_replies_are_persistent_unless_the_endpoint_says_otherwise() {
+    for (persistent, delivery_mode) in [(true, Some(2)), (false, Some(1))] {
+        let [router, dealer] = free_addresses(2)[..] else { panic!("two addresses") };
+        let mut both = json!([
+            {"socket": "router", "bind": format!("tcp://{router}"), "queue": "requests"},
+            {"socket": "dealer", "bind": format!("tcp://{dealer}"), "queue": "jobs"},
+        ]);
+        if !persistent {
+            (both[0]["persistent"], both[1]["persistent"]) = (json!(false), json!(false));
+        }
+        let both = courser_gateway::endpoints(both).expect("good endpoints");
+        let server = TestServer::start_with(|config| config.gateway.endpoints = both).await;
+        let uri = format!("amqp://guest:guest@{}/", server.address());
+        let connection = Connection::open(&uri).await.expect("a connection");
+        let channel = connection.open_channel().await.expect("a channel");
+        for queue in ["requests", "jobs", "answers"] {
+            channel.queue_declare(queue, QueueOptions::durable()).await.expect("a queue");
+        }
+        let reply_to = Some(ShortString::try_from("answers").expect("a name"));
+        let properties = OwnedProperties { reply_to, ..OwnedProperties::default() };
+        let job = Outgoing::new(b"job").properties(properties);
+        channel.publish("", "jobs", job).await.expect("an open channel");
+        let mut worker = peer(dealer, b"REP").await.expect("a peer");
+        let job = tokio::time::timeout(Duration::from_secs(30), receive(&mut worker)).await;
+        let [number, empty, _] = &job.expect("a job")[..] else { panic!("three frames") };
+        send(&mut worker, &[number, empty, b"done"]).await.expect("an open socket");
+        let mut requester = peer(router, b"DEALER").await.expect("a peer");
+        send(&mut requester, &[b"question"]).await.expect("an open socket");
+        for (queue, body) in [("answers", &b"done"[..]), ("requests", b"question")] {
+            let mut consumer = channel.consume(queue, ConsumeOptions::default()).await.expect("it");
+            let message = tokio::time::timeout(Duration::from_secs(30), consumer.next()).await;
+            let message = message.expect("it comes").expect("an open channel").expect("a message");
+            let properties = message.message().owned_properties().expect("properties");
+            assert_eq!((message.message().body(), properties.delivery_mode), (body, delivery_mode));
+        }
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_message_whose_way_is_too_long_costs_itself_alone() {
     let address = free_addresses(1)[0];
     let server = with_endpoint(json!({
