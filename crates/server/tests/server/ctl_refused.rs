@@ -1,6 +1,8 @@
 //! What `courser ctl` ends with when it can't do what it is told.
 
+use crate::support::ended;
 use crate::support::operated::{Operated, said};
+use std::process::Stdio;
 
 #[test]
 fn output_without_room_is_a_failure_and_no_panic() {
@@ -15,10 +17,11 @@ fn output_without_room_is_a_failure_and_no_panic() {
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").expect("a device");
         let mut command = broker.command();
-        command.args(["--data-dir", "data"]).args(arguments).stdout(full);
-        let said = said(&mut command);
-        assert_eq!(said.code, Some(73), "{arguments:?}: {said:?}");
-        assert!(said.error.contains("can't write the output"), "{said:?}");
+        command.args(["--data-dir", "data"]).args(arguments).stdout(full).stderr(Stdio::piped());
+        let output = ended(command.spawn().expect("the command runs"));
+        assert_eq!(output.status.code(), Some(73), "{arguments:?}: {output:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("can't write the output"), "{error}");
     }
 }
 
