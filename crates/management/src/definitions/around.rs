@@ -1,7 +1,6 @@
 //! What there is around a row, and what there will be, as far as an import of the row depends on it.
 
 use super::compare::{identity, text_of};
-use super::import::default_type;
 use courser_broker::admin::is_predefined;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -45,6 +44,11 @@ impl Ends {
             _ => (!is_exchange(destination)).then_some(("exchange", destination)),
         }
     }
+}
+
+/// The type of queues without one, if that is another than a classic one.
+pub(super) fn default_type(named: Option<&str>) -> Option<&str> {
+    named.filter(|named| !matches!(*named, "" | "undefined" | "classic"))
 }
 
 /// What queues are that are declared without a type, by vhost.

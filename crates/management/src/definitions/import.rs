@@ -4,6 +4,7 @@
 //! It is done in an order in which everything is there that the next thing needs. It is no
 //! transaction: what comes before a mistake stays.
 
+use super::around::default_type;
 use super::bindings::Bound;
 use super::check::{check, unknown_keys};
 use super::compare::named;
@@ -342,8 +343,7 @@ pub(super) fn exchange_of(name: &str, row: &Value) -> Result<ExchangeSettings, I
     })
 }
 
-/// What a row says of a queue, whose type may stand beside its arguments. One without a type is given `default_type`, if that is
-/// another than a classic one.
+/// What a row says of a queue, whose type may stand beside its arguments, and is [`default_type`] if nothing says it.
 pub(super) fn queue_of(
     name: &str,
     row: &Value,
@@ -360,11 +360,6 @@ pub(super) fn queue_of(
         arguments = arguments.with("x-queue-type", kind);
     }
     Ok(NewQueue { durable, auto_delete, arguments })
-}
-
-/// The type of queues without one, if that is another than a classic one.
-pub(super) fn default_type(named: Option<&str>) -> Option<&str> {
-    named.filter(|named| !matches!(*named, "" | "undefined" | "classic"))
 }
 
 pub(super) fn text<'r>(row: &'r Value, member: &str, what: &str) -> Result<&'r str, ImportError> {
