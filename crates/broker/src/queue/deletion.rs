@@ -143,7 +143,10 @@ impl Queue {
         store: &dyn Store,
     ) -> Result<(), StoreError> {
         let told = self.tell(some, sync, store);
-        self.forget_notes(some);
+        if let Some(notes) = &mut self.state.lock().notes {
+            notes.leave_positions(&some.positions);
+            notes.leave_all(&some.locations);
+        }
         told
     }
 }

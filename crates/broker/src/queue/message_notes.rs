@@ -147,19 +147,24 @@ impl MessageNotes {
         self.leave_place(Place::of(location));
     }
 
-    /// A message leaves, of which [`Queue::settle`] tells the log: what identifies it leaves behind that.
+    /// A message leaves, of which [`Queue::settle`] tells the log, if that has it: what identifies it leaves behind that then.
     #[cold]
     pub fn leave_to_settle(&mut self, location: &Location) {
-        if !self.keeps_apart() {
+        if !self.keeps_apart() || location.position().is_none() {
             self.leave(location);
         }
     }
 
     /// Messages leave.
     #[cold]
-    pub fn leave_all(&mut self, settling: &Settling) {
-        settling.positions.iter().for_each(|position| self.leave_position(*position));
-        settling.locations.iter().for_each(|location| self.leave(location));
+    pub fn leave_all(&mut self, locations: &[Location]) {
+        locations.iter().for_each(|location| self.leave(location));
+    }
+
+    /// The messages at these positions of the log leave.
+    #[cold]
+    pub fn leave_positions(&mut self, positions: &[Position]) {
+        positions.iter().for_each(|position| self.leave_position(*position));
     }
 
     /// The message at this position of the log leaves.
@@ -231,10 +236,12 @@ impl State {
     }
 
     /// Messages have been handed to consumers who need not acknowledge them, before they had a place
-    /// among those that wait: all of this run but those that were `unacked` since.
+    /// among those that wait: all of this run but those that were `unacked` since. Those that
+    /// [`Queue::settle`] tells the log of leave behind that.
     pub(super) fn leave_passed(&mut self, run: &PublishRun<'_>, passed: usize, unacked: usize) {
         if passed > 0 && self.unacked.len() == unacked && self.notes.is_some() {
-            (0..passed).filter_map(|index| run.held(index)).for_each(|one| self.leave(&one));
+            let are_left = (0..passed).filter(|index| run.position(*index).is_none());
+            are_left.filter_map(|index| run.held(index)).for_each(|one| self.leave(&one));
         }
     }
 }

@@ -111,21 +111,16 @@ impl Queue {
         store: &dyn Store,
     ) -> Result<(), StoreError> {
         let told = self.tell(&mut settling, sync, store);
-        if self.holds_no_two() {
-            self.forget_notes(&settling);
+        let gone = &settling.positions;
+        // Now others like these come in, and are confirmed. If the log did not know by then that these are gone, a restart could
+        // find both, and drop what came later.
+        if self.holds_no_two()
+            && !gone.is_empty()
+            && let Some(notes) = &mut self.state.lock().notes
+        {
+            notes.leave_positions(gone);
         }
         told
-    }
-
-    /// Has others like these come in, and be confirmed. If the log did not know by then that these are gone, a restart could find
-    /// both, and drop what came later.
-    pub(super) fn forget_notes(&self, gone: &Settling) {
-        if gone.positions.is_empty() && gone.locations.is_empty() {
-            return;
-        }
-        if let Some(notes) = &mut self.state.lock().notes {
-            notes.leave_all(gone);
-        }
     }
 
     /// Notes in the log, and lets go of them, without what the queue knows of them besides.
@@ -253,10 +248,11 @@ impl Queue {
                 }
             }
         }
-        if let Some(notes) = &mut state.notes
-            && (in_log || !notes.keeps_apart())
-        {
-            notes.leave_all(&acknowledged);
+        if let Some(notes) = &mut state.notes {
+            if in_log || !notes.keeps_apart() {
+                notes.leave_positions(&acknowledged.positions);
+            }
+            notes.leave_all(&acknowledged.locations);
         }
         state.unacked.shrink_if_empty();
         self.serve(&mut state, &mut settling, store, wakes);
@@ -266,9 +262,6 @@ impl Queue {
             store.release(&acknowledged.positions);
         } else {
             settling.positions.append(&mut acknowledged.positions);
-            if self.holds_no_two() {
-                settling.locations.append(&mut acknowledged.locations);
-            }
         }
         self.settle(settling, Sync::Later, store)
     }

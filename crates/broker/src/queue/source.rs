@@ -184,7 +184,7 @@ impl Source for Waiting<'_> {
     fn pass(&mut self) -> Option<Position> {
         let (_, location) = self.ready.pop()?;
         if let Some(notes) = &mut self.notes {
-            notes.leave(&location);
+            notes.leave_to_settle(&location);
         }
         location.position()
     }

@@ -1,13 +1,19 @@
 //! `x-message-deduplication` of a queue without a cache: no message while there is one of the same.
 
 use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, declare_with, short};
+use courser_broker::Limits;
 use courser_codec::{FieldTable, basic, queue};
+use courser_journal::testing::{Call, WatchedStore};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 /// Something that ends a message.
 type End = fn(&World, &mut Client);
+
+/// After so long something is not only slow.
+const STUCK: Duration = Duration::from_secs(60);
 
 fn apart() -> FieldTable {
     FieldTable::new().with("x-message-deduplication", true)
@@ -22,6 +28,26 @@ fn message(exchange: &str, key: &str, id: &str, body: &str) -> Message {
 
 fn send(client: &mut Client, id: &str, body: &str) {
     client.send(message("", "q", id, body));
+}
+
+fn no_ack_consumer() -> basic::Consume<'static> {
+    basic::Consume { queue: short("q"), no_ack: true, nowait: true, ..Default::default() }
+}
+
+/// Has `call` called before the next change is appended, or before the one behind that.
+fn before_append(store: &Arc<WatchedStore>, is_behind: bool, call: impl FnOnce() + Send + 'static) {
+    if !is_behind {
+        return store.before_next_append(call);
+    }
+    let (behind, mut call) = (Arc::downgrade(store), Some(call));
+    store.set_faults(move |what| {
+        if what == Call::Append
+            && let (Some(store), Some(call)) = (behind.upgrade(), call.take())
+        {
+            store.before_next_append(call);
+        }
+        None
+    });
 }
 
 fn with_queue(arguments: &FieldTable) -> (World, Client) {
@@ -279,7 +305,12 @@ fn what_is_dropped_does_not_stay_in_the_log_and_in_transactions_neither() {
 
 #[test]
 fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_that() {
-    let ends: [(&str, End); 5] = [
+    let ends: [(&str, End); 7] = [
+        ("consume", |_, client| client.tell(no_ack_consumer())),
+        ("publish to a consumer", |_, client| {
+            client.tell(no_ack_consumer());
+            send(client, "a", "old");
+        }),
         ("purge", |_, client| {
             client.tell(queue::Purge { queue: short("q"), nowait: true });
         }),
@@ -296,16 +327,20 @@ fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_
     ];
     let mut lost = Vec::new();
     for (name, end) in ends {
-        let mut world = WorldOnDisk::new();
+        // A consumer has no room for another message.
+        let mut world = WorldOnDisk::with(Limits { outbox_high_bytes: 64, ..Limits::default() });
         let (mut client, mut other) = (world.connect(), world.connect());
         declare_with(&mut client, "q", true, &apart().with("x-message-ttl", 1000));
         other.confirm_select();
-        send(&mut client, "a", "old");
+        let publishes = name.starts_with("publish");
+        if !publishes {
+            send(&mut client, "a", "old");
+        }
         world.flush();
         let (log, vhost) = (world.log(), Arc::clone(&world.vhost()));
         let (tell, told) = channel();
         // Another client publishes as soon as it can, and has that confirmed.
-        world.store().before_next_append(move || {
+        before_append(world.store(), publishes, move || {
             let publish = || {
                 send(&mut other, "a", "new");
                 log.flush();
@@ -317,7 +352,7 @@ fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_
             tell.send(published.expect("no panic")).expect("it is waited for");
         });
         end(&world, &mut client);
-        let (confirmed, ready) = told.recv().expect("the log is told");
+        let (confirmed, ready) = told.recv_timeout(STUCK).expect("the log is told");
         assert!(confirmed, "{name}");
         drop(client);
         world.lose_power();
