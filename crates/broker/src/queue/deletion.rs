@@ -34,12 +34,16 @@ const PURGED_AT_ONCE: usize = 1 << 14;
 
 /// A purge of more waits where the log is behind: it is known before to take long, so its thread is one that may.
 pub(crate) const PURGED_WITHOUT_WAITING: usize = 300_000;
-/// How often the log is asked.
+/// How often the log is asked, and how many times: a purge is in the gate meanwhile, where a checkpoint or a move waits for it.
 const ASKED_EVERY: Duration = Duration::from_millis(1);
+const ASKED_MAX: u32 = 100;
 
-/// Waits until the log takes more without holding up others that append.
+/// Waits for a while until the log takes more without holding up others that append.
 fn wait_for_log(store: &dyn Store) {
-    while store.is_behind() && store.failure().is_none() {
+    for _ in 0..ASKED_MAX {
+        if !store.is_behind() || store.failure().is_some() {
+            return;
+        }
         critical::check(Work::Room);
         std::thread::sleep(ASKED_EVERY);
     }
@@ -111,14 +115,15 @@ impl Queue {
         state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
-        let may_wait = purged.len() + delayed.len() > PURGED_WITHOUT_WAITING;
+        let may_wait =
+            self.settings.survives() && purged.len() + delayed.len() > PURGED_WITHOUT_WAITING;
         let messages = purged.len() + stranded.len() + delayed.len();
         let (mut some, mut done) = (Settling::default(), Ok(()));
         let mut drop_one = |location: Location| {
             if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
                 let some = &mut std::mem::take(&mut some);
                 if done.is_ok() {
-                    if may_wait {
+                    if may_wait && !some.positions.is_empty() {
                         wait_for_log(store);
                     }
                     done = self.settle_purged(some, Sync::Later, store);
