@@ -131,7 +131,8 @@ impl Shard {
         self.forget_and(gone, |_| ())
     }
 
-    /// The same, and calls `told` with the LSN as soon as it is in the log, if it is.
+    /// The same, and calls `told` with the LSN as soon as it is in the log, if it is, before anything is let go of; if there is no
+    /// room, `told` is dropped then.
     pub fn forget_and(
         &self,
         mut gone: Gone,
@@ -156,6 +157,7 @@ impl Shard {
                 let store = self.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
                 let Some(store) = store else { return Err(failed) };
                 self.unlogged.lock().push(gone);
+                drop(told);
                 let_go(left, &mut |positions| store.release(positions));
                 Ok(None)
             }
