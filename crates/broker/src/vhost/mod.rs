@@ -75,8 +75,6 @@ pub struct Vhost {
     bindings_max: usize,
     /// What an operator has said of it, if anything.
     settings: Mutex<Option<VhostSettings>>,
-    /// Held while that is changed, until the log has it.
-    settings_change: Mutex<()>,
     connections: AtomicU64,
     stillness: stillness::Stillness,
     /// Changed by one that holds `write`, and has stopped matching ([`Vhost::stop_matching`]).
@@ -184,7 +182,6 @@ impl Vhost {
             exchanges_max: limits.exchanges_max,
             bindings_max: limits.bindings_max,
             settings: Mutex::new(None),
-            settings_change: Mutex::default(),
             connections: AtomicU64::new(0),
             stillness: stillness::Stillness::default(),
             policies: RwLock::default(),

@@ -81,7 +81,8 @@ impl Vhost {
     }
 
     /// Changes what an operator has said of it, in the log first: that of `home`, the broker's own,
-    /// wherever the vhost itself is. The caller is in the gate of that.
+    /// wherever the vhost itself is. The caller is in the gate of that, and holds `defined` of the broker, so that the log has the
+    /// changes in their order.
     pub(crate) fn change_settings(
         &self,
         home: &Shard,
@@ -97,8 +98,7 @@ impl Vhost {
         others: &[Record<'_>],
         change: impl FnOnce(&mut VhostSettings) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        // Across the append, so that the log has the changes in their order. Others read meanwhile what there was before.
-        let _change = self.settings_change.lock();
+        // Others read until the log has the change what there was before.
         let before = self.settings();
         let mut new = before.clone().unwrap_or_default();
         change(&mut new)?;
