@@ -77,7 +77,8 @@ pub struct Vhost {
     settings: Mutex<Option<VhostSettings>>,
     connections: AtomicU64,
     stillness: stillness::Stillness,
-    /// Changed by one that holds `write`, and has stopped matching ([`Vhost::stop_matching`]).
+    /// Changed by one that holds `write`, and has stopped matching ([`Vhost::stop_matching`]), but for a vhost that is restored,
+    /// arrives or is deleted: nothing is declared there.
     policies: RwLock<Arc<Policies>>,
     /// Held while policies are changed, and it is worked out what that comes to.
     policies_change: Mutex<()>,
