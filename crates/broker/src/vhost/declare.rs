@@ -107,9 +107,9 @@ impl Vhost {
         let name = clean_name(declare.exchange);
         // With many policies it takes long to match it: only changes of policies wait for that.
         let policies = self.staying_policies();
+        let policy = policies.of_exchange(&name, settings.durable);
         let mut is_last = false;
         loop {
-            let policy = policies.of_exchange(&name, settings.durable);
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(lsn) = self.redeclare_exchange(declare)? {
@@ -220,10 +220,13 @@ impl Vhost {
         // With many policies it takes long to match it: only changes of policies wait for that.
         let policies = self.staying_policies();
         let survives = request.durable && !request.exclusive;
-        let mut is_last = false;
+        let (mut matched, mut is_last) = (None, false);
         loop {
             let queue_type = QueueType::of(&request.arguments);
-            let of_queue = policies.of_queue(&request.name, queue_type, survives);
+            let of_queue = match matched.take() {
+                Some((as_type, of_queue)) if as_type == queue_type => of_queue,
+                _ => policies.of_queue(&request.name, queue_type, survives),
+            };
             let gate = self.shard.gate.read();
             let write = self.write.lock();
             if let Some(current) = self.redeclare_queue(&mut request, connection)? {
@@ -241,7 +244,7 @@ impl Vhost {
                 let name = &request.name;
                 return Err(self.no_time_for(self.queue_resource(name), name, &policies.now));
             }
-            is_last = true;
+            (matched, is_last) = (Some((queue_type, of_queue)), true);
         }
     }
 

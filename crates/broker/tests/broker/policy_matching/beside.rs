@@ -166,6 +166,23 @@ fn what_was_noted_while_the_machine_was_busy_refuses_nothing_for_ever() {
 }
 
 #[test]
+fn one_that_finds_time_at_last_is_not_matched_twice() {
+    let world = World::with(limits(MOST));
+    world.set_all_costly();
+    let before = steps();
+    world.declare_matched(&name(0), true).expect("there is room");
+    let own = steps() - before;
+    US_PER_STEP.set(2);
+    let (noted, _) = world.fill();
+    US_PER_STEP.set(1);
+    let before = steps();
+    world.declare_matched(&name(noted), true).expect("the others take less than was noted");
+    // Itself, and one of the others, which makes enough room.
+    let taken = (steps() - before) as f64 / own as f64;
+    assert!(taken > 1.5 && taken < 2.5, "{taken} matches");
+}
+
+#[test]
 fn a_declare_takes_long_while_costly_policies_are_announced() {
     let world = World::with(limits(MOST));
     for nth in 0..3 {
