@@ -1,7 +1,7 @@
 //! What `courser ctl` ends with when it can't do what it is told.
 
 use crate::support::ended;
-use crate::support::operated::{Operated, said};
+use crate::support::operated::Operated;
 use std::process::Stdio;
 
 #[test]
