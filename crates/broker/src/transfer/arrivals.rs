@@ -116,8 +116,8 @@ impl Broker {
         self.define_for_broker(key, &arrival.value()).map(drop).map_err(store_fault)
     }
 
-    /// Lets everybody into a vhost that has arrived, and follows its policies, in place of the one of its name that is `known` to be elsewhere, if any.
-    /// What is said of it is what it came with, unless `settings` say it anew.
+    /// Lets everybody into a vhost that has arrived, and follows its policies, in place of the one of its name that is `known` to
+    /// be elsewhere, if any. What is said of it is what it came with, unless `settings` say it anew.
     pub(crate) fn accept_arrival(
         &self,
         name: &str,

@@ -7,6 +7,8 @@ use crate::support::{
 use courser_broker::admin::NewQueue;
 use courser_codec::{FieldTable, exchange};
 use courser_journal::testing::Call;
+use courser_store::StoreError;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -216,19 +218,27 @@ fn a_purge_of_what_the_log_does_not_have_waits_for_nothing() {
 
 #[test]
 fn others_declare_while_a_deletion_lets_go_of_what_was_in_the_queue() {
-    let (world, mut client) = world("classic", 5000);
-    let ((begin, begun), (go_on, goes_on), (tell, told)) = (channel(), channel(), channel());
-    world.store().before_next_release(move || {
-        begin.send(()).expect("it is waited for");
-        tell.send(goes_on.recv_timeout(STUCK)).expect("it is waited for");
-    });
-    let admin = world.broker.admin();
-    thread::scope(|scope| {
-        scope.spawn(|| assert_eq!(admin.delete_queue("/", b"q", false, false), Ok(5000)));
-        begun.recv_timeout(STUCK).expect("something is let go of");
-        admin.declare_queue("/", "other", NewQueue::default()).expect("a new queue");
-        go_on.send(()).unwrap_or_default();
-        assert_eq!(told.recv_timeout(STUCK).expect("it goes on"), Ok(()), "the declare has waited");
-    });
-    client.disconnect();
+    for is_full in [false, true] {
+        let (world, mut client) = world("classic", 5000);
+        let ((begin, begun), (go_on, goes_on), (tell, told)) = (channel(), channel(), channel());
+        world.store().before_next_release(move || {
+            begin.send(()).expect("it is waited for");
+            tell.send(goes_on.recv_timeout(STUCK)).expect("it is waited for");
+        });
+        // The log can't be told yet of the deletion.
+        let mut fails = is_full;
+        world.store().set_faults(move |call| {
+            (call == Call::Append && mem::take(&mut fails)).then_some(StoreError::Full)
+        });
+        let admin = world.broker.admin();
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(admin.delete_queue("/", b"q", false, false), Ok(5000)));
+            begun.recv_timeout(STUCK).expect("something is let go of");
+            admin.declare_queue("/", "other", NewQueue::default()).expect("a new queue");
+            go_on.send(()).unwrap_or_default();
+            let waited = told.recv_timeout(STUCK).expect("it goes on");
+            assert_eq!(waited, Ok(()), "the declare has waited, full: {is_full}");
+        });
+        client.disconnect();
+    }
 }

@@ -48,7 +48,6 @@ mod delayed_restarts;
 mod delayed_retry;
 mod delete;
 mod deleted_queues;
-mod deletions_without_room;
 mod delivery_limit;
 mod direct_reply;
 mod durable_answers;

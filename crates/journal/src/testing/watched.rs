@@ -34,7 +34,8 @@ pub enum Call {
 }
 
 /// Any store; a test can say that it is behind or has no room, or that another machine may lead it or has a copy, be called
-/// before it takes the next change or lets go of messages or after a look how far it is durable or whether it has room, and have calls fail.
+/// before it takes the next change or lets go of messages or after a look how far it is durable or whether it has room, and have
+/// calls fail.
 pub struct WatchedStore {
     store: Arc<dyn Store>,
     is_behind: AtomicBool,
@@ -175,11 +176,12 @@ impl WatchedStore {
         drop(lead);
         waiters.into_iter().for_each(|waiter| waiter.notify(false));
     }
+}
 
-    fn call(&self) {
-        let call = self.before_append.lock().take();
-        call.into_iter().for_each(|call| call());
-    }
+/// Does what is to be done at this moment.
+fn call(once: &Mutex<Option<Once>>) {
+    let call = once.lock().take();
+    call.into_iter().for_each(|call| call());
 }
 
 /// Fails if that is what is to happen.
@@ -214,7 +216,7 @@ impl Log for WatchedStore {
         sync: Sync,
         locations: &mut Vec<Location>,
     ) -> Result<Lsn, StoreError> {
-        self.call();
+        call(&self.before_append);
         check(&self.faults, Call::Append)?;
         self.store.append(records, sync, locations)
     }
@@ -225,7 +227,7 @@ impl Log for WatchedStore {
         sync: Sync,
         positions: &[Position],
     ) -> Result<(), StoreError> {
-        self.call();
+        call(&self.before_append);
         match check(&self.faults, Call::Settle) {
             Ok(()) => {}
             Err(error) => {
@@ -237,7 +239,7 @@ impl Log for WatchedStore {
     }
 
     fn unlogged(&self) -> Option<&dyn Unlogged> {
-        self.store.unlogged()
+        self.store.unlogged().map(|_| self as &dyn Unlogged)
     }
 
     fn end(&self) -> Lsn {
@@ -246,8 +248,7 @@ impl Log for WatchedStore {
 
     fn durable(&self) -> Lsn {
         let durable = self.store.durable();
-        let call = self.after_look.lock().take();
-        call.into_iter().for_each(|call| call());
+        call(&self.after_look);
         durable
     }
 
@@ -295,8 +296,9 @@ impl Log for WatchedStore {
 
     fn has_room(&self) -> bool {
         let has_room = !self.is_full.load(Ordering::Relaxed) && self.store.has_room();
-        let call = if has_room { self.after_room.lock().take() } else { None };
-        call.into_iter().for_each(|call| call());
+        if has_room {
+            call(&self.after_room);
+        }
         has_room
     }
 
@@ -341,8 +343,16 @@ impl Messages for WatchedStore {
     }
 
     fn release(&self, positions: &[Position]) {
-        let call = self.before_release.lock().take();
-        call.into_iter().for_each(|call| call());
+        call(&self.before_release);
         self.store.release(positions);
+    }
+}
+
+impl Unlogged for WatchedStore {
+    fn release(&self, positions: &[Position]) {
+        call(&self.before_release);
+        if let Some(store) = self.store.unlogged() {
+            store.release(positions);
+        }
     }
 }

@@ -131,6 +131,10 @@ impl Inner {
                     };
                     let since = member.status().members_index;
                     self.leave(&group, member).await;
+                    tracing::info!(
+                        group = group.number.0,
+                        "this node takes a copy of the log from another node"
+                    );
                     (Some(lacks), Some(since))
                 }
                 Err(error) if error.needs_copy() => {

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{OwnedMutexGuard, oneshot};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// Bytes of a piece. One that has fewer is the last.
@@ -105,16 +104,6 @@ struct Begun {
     encoded: Vec<u8>,
     asked: Instant,
     _turn: Option<Turn>,
-    _forgetting: Forgetting,
-}
-
-/// A task that ends with this.
-struct Forgetting(AbortHandle);
-
-impl Drop for Forgetting {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Forgets what was begun when nothing has been asked of it for long.
@@ -183,16 +172,8 @@ impl Pieces {
         if !asked.is_newest() {
             return Err(anew());
         }
-        let forgetting = tokio::spawn(forget(Arc::clone(&self.state), asked_at));
-        state.begun = Some(Begun {
-            group,
-            have,
-            version,
-            encoded,
-            asked: asked_at,
-            _turn: turn,
-            _forgetting: Forgetting(forgetting.abort_handle()),
-        });
+        state.begun = Some(Begun { group, have, version, encoded, asked: asked_at, _turn: turn });
+        tokio::spawn(forget(Arc::clone(&self.state), asked_at));
         Ok(piece)
     }
 

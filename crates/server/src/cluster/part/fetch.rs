@@ -68,8 +68,8 @@ impl Inner {
     }
 
     /// Takes a copy of the log from the node that leads, and asks each of the others once for that. Returns whether there is one.
-    /// Otherwise the log is tried again before they are asked again: what could not be read may have been the disk's connection, and
-    /// the others may need this node's vote to have a leader.
+    /// Otherwise the log is tried again before they are asked again: what could not be read may have been the disk's connection,
+    /// and the others may need this node's vote to have a leader.
     pub(super) async fn fetch_copy(
         &self,
         group: &Group,
