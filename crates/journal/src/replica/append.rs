@@ -78,6 +78,7 @@ impl Core {
             // The append says so.
             return Room::Ready;
         }
+        let entries = not_here(replica, entries);
         let (buffered, len) =
             (log.buffered_bytes(), entries.iter().map(|one| one.frame.len()).sum::<usize>());
         // With nothing left to write, no event would say when to ask again.
@@ -145,6 +146,14 @@ fn append_error(error: AppendError) -> AppendEntryError {
     }
 }
 
+/// These without the first ones, as far as they are here already: the append passes them over.
+fn not_here<'e>(replica: &Shared, entries: &'e [Entry]) -> &'e [Entry] {
+    let here = replica.entries.lock();
+    let is_here = |id: EntryId| id.index <= here.last.index && here.term(id.index) == Some(id.term);
+    let count = entries.iter().take_while(|entry| is_here(entry.id)).count();
+    &entries[count..]
+}
+
 /// Whether something else is here instead of one of these.
 fn contradicts(replica: &Shared, others: &[Entry]) -> bool {
     let here = replica.entries.lock();
@@ -173,7 +182,7 @@ impl Core {
             if start < log.end
                 && let Some(segment) = self.segments.find(start)
             {
-                // It is here already, or replaces what is: then its segment may have to be begun again.
+                // It replaces what is here, or comes behind that: its segment may have to be begun again.
                 let is_first = start == segment.start.plus(SEGMENT_HEADER_LEN);
                 (end, segment_end) = (start, if is_first { start } else { segment.end() });
             }

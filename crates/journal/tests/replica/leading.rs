@@ -7,7 +7,7 @@ use crate::{
 use courser_journal::{
     AppendError, AppendMode, Batch, CheckpointError, Failure, Journal, JournalStore, Lsn, Options,
     ReadCache, RealDisk,
-    replica::{Entry, EntryId, EntryKind, Events, Identity, PlaceError, Replica, Room},
+    replica::{EntryId, EntryKind, Events, Identity, PlaceError, Replica},
 };
 use courser_store::{Location, Log, MessageRef, Messages, Record, StoreError, Sync};
 use std::{
@@ -20,7 +20,7 @@ use std::{
 
 const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
 
-fn append(lead: &Journal, record: &[u8]) -> (Lsn, Lsn) {
+pub fn append(lead: &Journal, record: &[u8]) -> (Lsn, Lsn) {
     let mut batch = Batch::new();
     batch.push(&[record]);
     let appended = lead.append(&mut batch, SYNC).unwrap();
@@ -269,41 +269,6 @@ fn what_a_leader_gathers_without_a_file_for_it_is_placed_when_there_is_one() {
     copy.replica().commit(index - 1).unwrap();
     assert!(lead.durable() >= end);
     assert_eq!(lead.read(last, &mut cache).unwrap(), [7; 1500]);
-}
-
-#[test]
-fn a_copy_whose_disk_is_full_says_so_until_there_is_room() {
-    let mut copy = leading(&[]);
-    let lead = copy.lead.take().unwrap();
-    for index in 2..40 {
-        append(&lead, &[7; 1500]);
-        let entry = copy.replica().place(EntryId { term: 1, index }).unwrap().unwrap();
-        copy.push(entry);
-    }
-    let other = Copy::new("follower", 9);
-    let replica = other.replica();
-    replica.maintain_once();
-    assert!(replica.has_room());
-    other.disk.set_capacity(other.disk.used_bytes());
-    let fits = |entry: &&Entry| {
-        let mut room = replica.room_for(std::slice::from_ref(*entry));
-        if room == Room::Coming {
-            replica.maintain_once();
-            room = replica.room_for(std::slice::from_ref(*entry));
-        }
-        room == Room::Ready
-    };
-    let taken = copy.entries.iter().take_while(fits).map(|entry| {
-        replica.append(std::slice::from_ref(entry)).unwrap();
-        replica.flush_once();
-    });
-    let taken = taken.count();
-    assert!(taken > 0 && taken < copy.entries.len(), "{taken} of {}", copy.entries.len());
-    assert!(!replica.has_room());
-    other.disk.set_capacity(u64::MAX);
-    replica.maintain_once();
-    assert!(replica.has_room());
-    replica.append(&copy.entries[taken..]).unwrap();
 }
 
 #[derive(Default)]

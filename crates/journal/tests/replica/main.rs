@@ -17,5 +17,6 @@ mod pair;
 mod parts;
 mod proofs;
 mod random;
+mod room;
 mod scrubbed;
 mod unreadable;
