@@ -82,7 +82,7 @@ impl OpenError {
 }
 
 /// What is wrong with a file of the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Damage {
     /// A checkpoint's file, and there is no other.
     #[error(

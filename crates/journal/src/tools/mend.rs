@@ -2,7 +2,7 @@
 
 use crate::{
     Damage, Disk, DiskFile, Lsn, OpenMode,
-    checkpoint::{CheckpointReader, CheckpointWriter, Header, Table},
+    checkpoint::{CheckpointReader, CheckpointWriter, Header, SegmentEntry, Table},
     disk::{aside, read_up_to, write_all},
     format::{
         FRAME_ALIGN, FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, SegmentHeader,
@@ -258,16 +258,33 @@ impl<'a> Mender<'a> {
         copy.sync_data()
     }
 
-    /// Puts segments with nothing in them where some are missing from `start` on.
-    fn stand_in(&self, start: Lsn) -> io::Result<Mended> {
-        if self.segments.iter().any(|(other, _)| *other == start) {
+    /// What the last checkpoint says about the segment that has `position` in it.
+    fn listed(&self, position: Lsn) -> Option<&SegmentEntry> {
+        let mut listed = self.checkpoint.iter().flat_map(|table| &table.segments);
+        listed.find(|entry| entry.start <= position && position < entry.start.plus(entry.capacity))
+    }
+
+    /// Where a missing segment that should have `position` in it began; where nothing says that, not further before than it has to.
+    fn missing_start(&self, position: Lsn) -> Lsn {
+        if let Some(entry) = self.listed(position) {
+            return entry.start;
+        }
+        let before = self.headers.iter().rev().find(|header| header.start < position);
+        let before_end = before.map_or(Lsn(0), SegmentHeader::end);
+        let with_header = Lsn(position.0.saturating_sub(SEGMENT_HEADER_LEN) & !4095);
+        before_end.max(with_header).min(position)
+    }
+
+    /// Puts segments with nothing in them where some are missing, of which one should have `position` in it.
+    fn stand_in(&self, position: Lsn) -> io::Result<Mended> {
+        if self.segments.iter().any(|(other, _)| *other == position) {
             return Err(io::Error::other("there is a segment where one should be missing"));
         }
         let id = self.id()?;
+        let mut start = self.missing_start(position);
         let before = self.segments.iter().rev().map(|(other, _)| *other).find(|o| *o < start);
         let next = self.next(start);
         let mut previous_end = before.map_or(Ok(start), |before| self.frames_end(id, before))?;
-        let mut start = start;
         let durable = self.durable().unwrap_or_default();
         // Behind the last segment a stand-in needs room for a gap up to what was durable.
         let end = next.unwrap_or(durable.max(start).plus(2 * SEGMENT_HEADER_LEN));
@@ -285,15 +302,11 @@ impl<'a> Mender<'a> {
     /// replayed.
     pub fn stand_in_for(&self, position: Lsn) -> io::Result<String> {
         let id = self.id()?;
-        let mut listed = self.checkpoint.iter().flat_map(|table| &table.segments);
-        let range = listed
-            .find(|entry| entry.start <= position && position < entry.start.plus(entry.capacity));
-        let (start, end) = match range {
+        let (start, end) = match self.listed(position) {
             Some(entry) => (entry.start, entry.start.plus(entry.capacity)),
             None => {
-                let before = self.headers.iter().rev().find(|header| header.start < position);
                 let next = self.next(position).ok_or_else(|| io::Error::other("it is beyond"))?;
-                (before.map_or(Lsn(0), SegmentHeader::end), next)
+                (self.missing_start(position), next)
             }
         };
         // As far as a segment can reach, around the position.

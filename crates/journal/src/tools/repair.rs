@@ -6,7 +6,7 @@ use crate::{
     recovery::{lock, open_locked},
     replica::is_copy,
 };
-use std::{io::Write, path::Path, sync::Arc};
+use std::{collections::HashSet, io::Write, path::Path, sync::Arc};
 
 /// Places that are mended at most.
 const REPAIRS_MAX: u32 = 10_000;
@@ -39,7 +39,7 @@ pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Re
         repaired.changed = true;
         writeln!(out, "{done}")?;
     }
-    let mut last = None;
+    let mut places = HashSet::new();
     for _ in 0..REPAIRS_MAX {
         let opened = open_locked(dir, Options::default(), Arc::clone(&disk), Box::new(()));
         let found = opened.and_then(|recovery| Ok((end_of_log(&recovery)?, recovery)));
@@ -60,11 +60,10 @@ pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Re
             Err(OpenError::Damaged { path, offset, damage }) => (path, offset, damage),
             Err(error) => return Err(error.into()),
         };
-        let place = Some((path.clone(), offset, damage));
-        if last == place {
+        // A place that was mended already is one that can't be.
+        if !places.insert((path.clone(), offset, damage)) {
             return Err(ToolError::Stuck(OpenError::Damaged { path, offset, damage }.to_string()));
         }
-        last = place;
         let done = Mender::new(&*disk, dir)?.mend(&path, offset, damage)?;
         repaired.changed = true;
         repaired.lost |= done.lost;

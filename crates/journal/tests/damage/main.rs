@@ -58,6 +58,23 @@ fn damage_anywhere_invents_nothing_and_can_be_repaired() {
 }
 
 #[test]
+fn a_journal_that_lacks_any_two_of_its_files_can_be_repaired() {
+    let sample = Sample::new();
+    let files: Vec<u8> = ["log", "checkpoint"].iter().flat_map(|kind| sample.files(kind)).collect();
+    for (place, &file) in files.iter().enumerate() {
+        let alone = std::iter::once(vec![Harm::Remove { file }]);
+        // The later one first: the places of others stay.
+        let pairs = files[place + 1..]
+            .iter()
+            .map(|&later| vec![Harm::Remove { file: later }, Harm::Remove { file }]);
+        for harms in alone.chain(pairs) {
+            println!("{harms:?}");
+            assert_ne!(sample.check(&harms), Outcome::Shorter);
+        }
+    }
+}
+
+#[test]
 fn a_repair_writes_nothing_over_what_an_earlier_one_has_set_aside() {
     let sample = Sample::new();
     let (segments, checkpoints) = (sample.files("log"), sample.files("checkpoint"));
