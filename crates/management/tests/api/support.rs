@@ -187,7 +187,9 @@ pub async fn until(stream: &mut TcpStream, wanted: &str) -> String {
 /// The same, of any connection.
 pub async fn until_of(stream: &mut (impl AsyncRead + Unpin), wanted: &str) -> String {
     let mut text = String::new();
-    while !text.contains(wanted) && !text.ends_with("\r\n0\r\n\r\n") {
+    // The last chunk may be all that comes.
+    let is_last = |text: &str| text == "0\r\n\r\n" || text.ends_with("\r\n0\r\n\r\n");
+    while !text.contains(wanted) && !is_last(&text) {
         let mut bytes = [0; 4096];
         let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await;
         let read = read.expect("it comes").expect("it can be read");
