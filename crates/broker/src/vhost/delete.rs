@@ -152,6 +152,8 @@ impl Vhost {
     /// any more. A crash before the vhost itself goes leaves the rest to be deleted once more.
     pub(crate) fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
         let shard = Arc::clone(self.shard());
+        // What is just being made by a thread that has not seen the mark is listed then; what comes later is refused.
+        drop(self.write.lock());
         for queue in self.ordered_queues().starting_at(0) {
             // A section for each, so that checkpoints and others get their turns.
             let _gate = shard.gate.read();

@@ -82,7 +82,7 @@ impl Found {
 }
 
 /// Has `call` called before the append behind so many others.
-fn before_append(store: &Arc<WatchedStore>, others: usize, call: Box<dyn FnOnce() + Send>) {
+pub fn before_append(store: &Arc<WatchedStore>, others: usize, call: Box<dyn FnOnce() + Send>) {
     let next = Arc::clone(store);
     store.before_next_append(move || match others.checked_sub(1) {
         None => call(),

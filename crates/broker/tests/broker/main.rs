@@ -15,6 +15,7 @@ mod acknowledge;
 mod acquired_count;
 mod admin;
 mod alternate_exchange;
+mod appends_beside_deletions;
 mod arguments;
 mod auto_delete;
 mod bind;
