@@ -110,6 +110,8 @@ impl Broker {
         if !self.arrivals.get(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost)) {
             return Err(another_one(&vhost.name));
         }
+        // An attempt to forget it may have removed some of it.
+        vhost.refuse_if_deleted()?;
         let arrival = KeptArrival { is_whole: true, ..self.arrival(&vhost.name)? };
         vhost.queues().iter().for_each(|queue| queue.has_arrived());
         let key = moves::arrival_key(&vhost.name);
@@ -165,7 +167,11 @@ impl Broker {
             let kept = self.define_for_broker(moves::arrival_key(name), &value);
             kept.map_err(store_fault)?;
         }
-        vhost.label.begin_deletion();
+        {
+            // A parameter of it is kept before this, or not any more.
+            let _defined = self.defined.lock();
+            vhost.label.begin_deletion();
+        }
         let mut wakes = Wakes::default();
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();

@@ -2,9 +2,8 @@
 
 use crate::exchange::Exchange;
 use crate::queue::{CameBack, Queue, Returns};
-use crate::vhost::Vhost;
 use crate::work;
-use courser_store::{Location, MessageRef, Position, Record, StoreError, Sync};
+use courser_store::{Location, MessageRef, Position, Record, Store, StoreError, Sync};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -67,14 +66,12 @@ impl<'a> Batch<'a> {
         place.map(|place| targets[place].1 = Some(how)).is_ok()
     }
 
-    /// Puts all of them into the log, and to the queues and exchanges that hold them. Returns how many they were.
-    pub fn settle_in(&mut self, vhost: &Vhost) -> Result<u64, StoreError> {
-        let shard = vhost.shard();
-        let store = &*shard.store;
+    /// Puts all of them into the log, and to the queues and exchanges that hold them. Returns how many they were. Called in
+    /// [`Vhost::take_in`](crate::vhost::Vhost::take_in).
+    pub fn settle_in(&mut self, store: &dyn Store) -> Result<u64, StoreError> {
         let messages = std::mem::take(&mut self.messages);
         let records: Vec<Record<'_>> = messages.iter().map(Arriving::record).collect();
         let mut locations = Vec::with_capacity(records.len());
-        let _gate = shard.gate.read();
         store.append(&records, Sync::Later, &mut locations)?;
         let mut returns = FxHashMap::<u64, Vec<(Position, u64)>>::default();
         for (one, location) in messages.iter().zip(locations) {

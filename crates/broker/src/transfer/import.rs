@@ -5,6 +5,7 @@ use super::item::{self, Item, Totals};
 use crate::broker::Broker;
 use crate::fault::{Fault, store_fault};
 use crate::persistence::definition::{self, Definition};
+use crate::persistence::scope::Definitions;
 use crate::queue::{CameBack, Returns};
 use crate::vhost::{Vhost, VhostSettings};
 use bytes::{Bytes, BytesMut};
@@ -85,7 +86,9 @@ impl Import {
             }
         }
         if !batch.is_empty() {
-            self.totals.messages += batch.settle_in(&self.vhost).map_err(store_fault)?;
+            let store = &*self.vhost.shard().store;
+            let settled = self.vhost.take_in(|| batch.settle_in(store).map_err(store_fault));
+            self.totals.messages += settled?;
         }
         Ok(())
     }
@@ -102,7 +105,6 @@ impl Import {
                 self.define(key, value)
             }
             (Replayed::Stream { queue, first_offset, .. }, _) if batch.is_empty() => {
-                let _gate = self.vhost.shard().gate.read();
                 match self.targets.get(&queue) {
                     Some(Target::Queue(queue))
                         if self.vhost.begin_stream(queue, first_offset)? =>
@@ -156,8 +158,8 @@ impl Import {
             if !key.starts_with(&definition::parameter_prefix(&self.vhost.name)) {
                 return Err(self.broken("it has a parameter of another vhost"));
             }
-            let defined = self.broker.define_for_broker(key.to_vec(), value);
-            return defined.map(drop).map_err(store_fault);
+            let is_there = |_: &Definitions| self.vhost.refuse_if_deleted();
+            return self.broker.define_for_broker_if(key.to_vec(), value, is_there).map(drop);
         }
         let parsed = definition::parse(key, value);
         let definition = parsed.ok_or_else(|| self.broken("a definition makes no sense"))?;

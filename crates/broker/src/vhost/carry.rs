@@ -38,6 +38,16 @@ impl Vhost {
         });
     }
 
+    /// Has something come in, in the log and here, unless the vhost has been forgotten meanwhile: it is removed with that, or
+    /// does not come any more. Called outside the gate.
+    pub(crate) fn take_in<T>(&self, what: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+        let _gate = self.shard.gate.read();
+        // Taken once by the thread that forgets it, between its mark and its look at what is there.
+        let _write = self.write.lock();
+        self.refuse_if_deleted()?;
+        what()
+    }
+
     /// Makes a policy as it was elsewhere. So do the others here with what they are for; all of them outside the gate, as
     /// it is worked out first which policies count.
     pub(crate) fn bring_policy(&self, kind: PolicyKind, policy: Policy) -> Result<(), Fault> {
@@ -50,12 +60,13 @@ impl Vhost {
                 policy.name, self.name
             )));
         }
-        let _gate = self.shard.gate.read();
-        let _write = self.write.lock();
         let key = definition::policy_key(&self.name, kind, &policy.name);
-        self.append_definition(&key, &definition::policy_value(policy))?;
-        self.restore_policy(restored);
-        Ok(())
+        let value = definition::policy_value(policy);
+        self.take_in(|| {
+            self.append_definition(&key, &value)?;
+            self.restore_policy(restored);
+            Ok(())
+        })
     }
 
     pub(crate) fn bring_exchange(
@@ -65,11 +76,12 @@ impl Vhost {
     ) -> Result<Arc<Exchange>, Fault> {
         let policies = self.staying_policies();
         let policy = policies.of_exchange(&name, true);
-        let _gate = self.shard.gate.read();
-        let exchange = self.make_exchange(self.shard.next_id(), name, settings, policy);
-        self.define_exchange(&exchange)?;
-        self.restore(Destination::Exchange(Arc::clone(&exchange)));
-        Ok(exchange)
+        self.take_in(|| {
+            let exchange = self.make_exchange(self.shard.next_id(), name, settings, policy);
+            self.define_exchange(&exchange)?;
+            self.show(Destination::Exchange(Arc::clone(&exchange)));
+            Ok(exchange)
+        })
     }
 
     pub(crate) fn bring_queue(
@@ -80,28 +92,31 @@ impl Vhost {
     ) -> Result<Arc<Queue>, Fault> {
         let policies = self.staying_policies();
         let of_queue = policies.of_queue(&name, QueueType::of(&settings.arguments), true);
-        let _gate = self.shard.gate.read();
-        let queue = self.make_queue(self.shard.next_id(), name, settings, of_queue);
-        queue.set_paused(is_paused);
-        self.define_queue(&queue)?;
-        self.restore(Destination::Queue(Arc::clone(&queue)));
-        Ok(queue)
+        self.take_in(|| {
+            let queue = self.make_queue(self.shard.next_id(), name, settings, of_queue);
+            queue.set_paused(is_paused);
+            self.define_queue(&queue)?;
+            self.show(Destination::Queue(Arc::clone(&queue)));
+            Ok(queue)
+        })
     }
 
     /// Has a stream that was just made begin at an offset. Returns whether it is one.
     pub(crate) fn begin_stream(&self, queue: &Queue, first_offset: u64) -> Result<bool, Fault> {
         let Some(stream) = queue.stream() else { return Ok(false) };
-        stream.begin_at(first_offset);
-        let record = [stream.record()];
-        let appended = self.shard.store.append(&record, Sync::Later, &mut Vec::new());
-        appended.map_err(store_fault)?;
-        Ok(true)
+        self.take_in(|| {
+            stream.begin_at(first_offset);
+            let record = [stream.record()];
+            let appended = self.shard.store.append(&record, Sync::Later, &mut Vec::new());
+            appended.map(|_| true).map_err(store_fault)
+        })
     }
 
     /// Returns whether the ends of the binding are there.
     pub(crate) fn bring_binding(&self, key: &[u8], binding: DefinedBinding) -> Result<bool, Fault> {
-        let _gate = self.shard.gate.read();
-        self.append_definition(key, &[])?;
-        Ok(self.restore_binding(binding))
+        self.take_in(|| {
+            self.append_definition(key, &[])?;
+            Ok(self.restore_binding(binding))
+        })
     }
 }

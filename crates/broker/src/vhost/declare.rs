@@ -2,7 +2,7 @@
 
 use super::{Vhost, clean_name};
 use crate::arguments::{self, QueueType};
-use crate::exchange::{BindingKey, Exchange, ExchangeKind, ExchangeSettings};
+use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::memory::{binding_bytes, named_bytes};
 use crate::monitor::{EventKind, count, vhost_deleted};
@@ -145,11 +145,8 @@ impl Vhost {
         self.shard.memory.admit_definition(named_bytes(&name, arguments))?;
         let exchange = self.make_exchange(id, name.clone(), settings, policy);
         let lsn = self.define_exchange(&exchange)?;
-        self.listed.exchanges.insert(Arc::clone(&exchange));
+        self.show(Destination::Exchange(exchange));
         self.tell(EventKind::ExchangeCreated, &name);
-        self.change(|names| {
-            names.exchanges.insert(name, exchange);
-        });
         Ok(lsn)
     }
 
@@ -269,14 +266,10 @@ impl Vhost {
         };
         let queue = self.make_queue(id, name.clone(), settings, policies);
         self.define_queue(&queue)?;
-        let made = Arc::clone(&queue);
-        self.listed.queues.insert(Arc::clone(&queue));
+        self.show(Destination::Queue(Arc::clone(&queue)));
         count(&self.monitor.churn.queues_created);
         self.tell(EventKind::QueueCreated, &name);
-        self.change(|names| {
-            names.queues.insert(name, queue);
-        });
-        Ok(made)
+        Ok(queue)
     }
 
     /// How far the log must be durable before a client is told that something is there.

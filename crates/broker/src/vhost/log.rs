@@ -228,7 +228,12 @@ impl Vhost {
     /// Puts a queue or exchange back that was there before a restart.
     pub(crate) fn restore(&self, restored: Destination) {
         let _write = self.write.lock();
-        self.change(|names| match restored {
+        self.show(restored);
+    }
+
+    /// Lets a queue or exchange be found. The caller holds the write lock.
+    pub(super) fn show(&self, new: Destination) {
+        self.change(|names| match new {
             Destination::Queue(queue) => {
                 self.listed.queues.insert(Arc::clone(&queue));
                 names.queues.insert(queue.name.clone(), queue);

@@ -4,6 +4,7 @@ mod configured;
 mod contents;
 mod costs;
 mod crashes;
+mod given_up;
 mod groups;
 mod histories;
 mod left_behind;
