@@ -3,6 +3,7 @@
 
 use super::{Logged, Routed};
 use crate::exchange::{Envelope, Exchange};
+use crate::queue::Queue;
 use crate::routing::cc;
 use crate::routing::{Namespace, Route, Screening};
 use crate::wakes::Wakes;
@@ -46,6 +47,13 @@ impl InternalPublish {
         Some(InternalPublish { through: Some(Arc::clone(exchange)), ..publish })
     }
 
+    /// The same as `exchange` sends it to a queue that has just been bound to it.
+    pub fn sent_to(self, queue: &Arc<Queue>, exchange: &Arc<Exchange>, now_ms: u64) -> Self {
+        let route = Route { queues: vec![Arc::clone(queue)], ..Route::default() };
+        let publish = self.by(Arc::new(route.finish_in_part()), now_ms);
+        InternalPublish { through: Some(Arc::clone(exchange)), ..publish }
+    }
+
     /// A message that `exchange` has had, and sends on now; none if it makes no sense.
     pub fn sent_on_by(
         exchange: &Arc<Exchange>,
@@ -70,7 +78,7 @@ impl InternalPublish {
     }
 
     /// The same by this route, also where it has been before.
-    pub fn by(self, route: Arc<Route>, now_ms: u64) -> Self {
+    fn by(self, route: Arc<Route>, now_ms: u64) -> Self {
         InternalPublish { route, ..self }.stamped(now_ms)
     }
 

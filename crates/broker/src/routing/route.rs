@@ -123,7 +123,7 @@ impl Route {
         holders as u32
     }
 
-    /// The way to a queue.
+    /// The way to a queue of what an operator moves there, which is not dropped on it.
     pub fn to(queue: &Arc<Queue>) -> Self {
         let only = |is_one: bool| is_one.then_some(queue.id).into_iter().collect();
         Route {

@@ -6,7 +6,6 @@ use crate::exchange::history::History;
 use crate::exchange::{BindingKey, Destination, Exchange};
 use crate::fault::Fault;
 use crate::posting::{InternalPublish, post_in_parts};
-use crate::routing::Route;
 use crate::wakes::Wakes;
 use crate::work::Budget;
 use courser_store::StoreError;
@@ -90,7 +89,7 @@ impl Vhost {
                 unsent = read_some(history, &mut numbers)?;
             }
             let gate = self.shard.gate.read();
-            let sent = post_in_parts(self, self.route_some(&mut unsent, destination), wakes);
+            let sent = post_in_parts(self, self.route_some(&mut unsent, bound), wakes);
             self.shard.post_dead_letters(wakes);
             drop(gate);
             // What consumers take meanwhile needs no place.
@@ -116,13 +115,13 @@ impl Vhost {
     fn route_some(
         &self,
         unsent: &mut VecDeque<InternalPublish>,
-        destination: &Destination,
+        Bound { exchange, destination, .. }: &Bound,
     ) -> Vec<InternalPublish> {
         let (now_ms, budget) = (self.shard.timers.now_ms(), Budget::of_steps(STEPS_AT_ONCE));
         let mut routed = Vec::new();
         while let Some(publish) = unsent.pop_front() {
             routed.extend(match destination {
-                Destination::Queue(queue) => Some(publish.by(Arc::new(Route::to(queue)), now_ms)),
+                Destination::Queue(queue) => Some(publish.sent_to(queue, exchange, now_ms)),
                 Destination::Exchange(next) => publish.arriving_at(next, self, now_ms),
             });
             if budget.is_spent() {

@@ -1,12 +1,14 @@
 //! `x-message-deduplication` beside other features: whatever way a message takes, it comes once; what did
 //! not arrive may be sent again, and what comes back is no repetition.
 
+use crate::recent_history_beside_others::history;
 use crate::support::{Client, Heard, Message, World, WorldOnDisk, declare_with, owned, short};
 use courser_broker::admin::{MoveTo, Selection};
 use courser_broker::{Broker, Limits};
 use courser_codec::{FieldTable, Table, basic, exchange, tx};
-use courser_journal::testing::WatchedStore;
+use courser_journal::testing::{Call, WatchedStore};
 use courser_store::{MemoryGauge, MemoryStore, Store};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -140,6 +142,52 @@ fn an_exchange_that_delays_and_drops_sends_on_what_it_has_taken() {
     }
     world.broker.tick(10);
     assert_eq!(client.pop_all("q"), ["1"]);
+}
+
+#[test]
+fn what_an_exchange_remembers_comes_once_however_often_it_is_bound() {
+    for is_acknowledged in [true, false] {
+        let world = World::new();
+        let mut client = world.connect();
+        history(&mut client, "recent", 10, false);
+        ["a", "b"].iter().for_each(|id| client.send(message("recent", "", id, id)));
+        let by_presence = FieldTable::new().with("x-message-deduplication", true);
+        let arguments = if is_acknowledged { remembering(100) } else { by_presence };
+        declare_with(&mut client, "q", false, &arguments);
+        client.bind("q", "recent", "");
+        if is_acknowledged {
+            assert_eq!(client.pop_all("q"), ["a", "b"]);
+        }
+        client.unbind("q", "recent", "");
+        client.send(message("recent", "", "c", "c"));
+        ["", "another"].iter().for_each(|key| client.bind("q", "recent", key));
+        ["a", "b", "c"].iter().for_each(|id| client.send(message("recent", "", id, "again")));
+        let new: &[&str] = if is_acknowledged { &["c"] } else { &["a", "b", "c"] };
+        assert_eq!(client.pop_all("q"), new);
+    }
+}
+
+#[test]
+fn what_an_exchange_remembers_and_a_queue_has_is_not_written() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    history(&mut client, "recent", 10, true);
+    declare_with(&mut client, "q", true, &FieldTable::new().with("x-message-deduplication", true));
+    for id in ["a", "b"] {
+        client.send(message("recent", "", id, id).with_properties(|of| of.delivery_mode = Some(2)));
+    }
+    client.bind("q", "recent", "");
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&calls);
+    world.store().set_faults(move |call| {
+        seen.lock().push(call);
+        None
+    });
+    client.bind("q", "recent", "another");
+    world.store().heal();
+    let written = |call: &&Call| **call != Call::Read;
+    assert_eq!(calls.lock().iter().filter(written).count(), 1, "the binding alone");
+    assert_eq!(client.pop_all("q"), ["a", "b"]);
 }
 
 fn reject(client: &mut Client, queue: &str) {
