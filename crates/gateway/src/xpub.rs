@@ -18,9 +18,11 @@ const NOTICES_MAX: usize = 1000;
 
 /// Carries messages from the broker to the socket until the gateway stops.
 pub(crate) async fn run(link: Link, socket: &Socket, budget: &Budget) {
+    // What the peers hold outlasts a connection to the broker.
+    let held = Held::new(link.config.high_water_bytes);
     loop {
         let served = tokio::select! {
-            served = serve(&link, socket, budget) => served,
+            served = serve(&link, socket, budget, &held) => served,
             () = link.stopped() => return,
         };
         if let Err(error) = served
@@ -34,12 +36,17 @@ pub(crate) async fn run(link: Link, socket: &Socket, budget: &Budget) {
 /// The broker's side of the endpoint.
 struct Source<'a> {
     link: &'a Link,
-    held: Arc<Held>,
+    held: &'a Arc<Held>,
     /// A message was dropped because the peers take nothing; the next one does not wait once more.
     is_full: bool,
 }
 
-async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), LinkError> {
+async fn serve(
+    link: &Link,
+    socket: &Socket,
+    budget: &Budget,
+    held: &Arc<Held>,
+) -> Result<(), LinkError> {
     let (connection, channel) = link.open().await?;
     let config = &link.config;
     let exchange = config.exchange.clone().unwrap_or_default();
@@ -51,15 +58,12 @@ async fn serve(link: &Link, socket: &Socket, budget: &Budget) -> Result<(), Link
         .with("x-max-length-bytes", i64::try_from(config.high_water_bytes).unwrap_or(i64::MAX));
     let queue = channel.queue_declare("", options).await?.name;
     channel.qos(config.prefetch).await?;
-    // Bindings wait for the broker's answers, so the connection must always be read: the prefetch bounds what comes.
-    let consume = ConsumeOptions {
-        buffer_bytes: Some(usize::from(config.prefetch).saturating_mul(config.high_water_bytes)),
-        ..ConsumeOptions::default()
-    };
-    let mut consumer = channel.consume(&queue, consume).await?;
+    // The channel first: when more has come than may wait, nothing is read of the connection until it is taken below.
     let subscriptions = Subscriptions::new(socket, budget);
     let bindings = Bindings::open(link, &connection, &queue, &exchange, subscriptions).await?;
-    let held = Held::new(config.high_water_bytes);
+    let consume =
+        ConsumeOptions { buffer_bytes: Some(config.high_water_bytes), ..ConsumeOptions::default() };
+    let mut consumer = channel.consume(&queue, consume).await?;
     let mut source = Source { link, held, is_full: false };
     source.carry(socket, &mut consumer, bindings).await
 }

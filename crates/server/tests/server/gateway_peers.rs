@@ -2,43 +2,30 @@
 
 use crate::gateway::{peer, send};
 use crate::support::{Client, Heard, TestServer, free_addresses, short, wait_until};
-use courser_auth::{Hashing, PasswordHash, Permission, TopicPermission, User};
 use courser_client::{
     Connection, ConsumeOptions, Outgoing, OwnedProperties, QueueOptions, ShortString,
 };
 use courser_codec::{FieldTable, queue};
 use serde_json::{Value, json};
-use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A broker with one endpoint.
-async fn with_endpoint(endpoint: Value) -> TestServer {
+pub(crate) async fn with_endpoint(endpoint: Value) -> TestServer {
     TestServer::start_with(|config| config.gateway.endpoints = endpoints(endpoint)).await
 }
 
-/// The same, where the endpoint's user `gw` has topic permissions.
-async fn with_topics(mut endpoint: Value, topics: TopicPermission) -> TestServer {
-    let server = TestServer::start().await;
-    let password = PasswordHash::new(b"pw", Hashing::Argon2id).expect("a hash");
-    server.admin().create_user(User::new("gw", password)).expect("a user");
-    server.admin().set_permission("gw", "/", Permission::all()).expect("a permission");
-    server.admin().set_topic_permission("gw", "/", "amq.topic", topics).expect("a permission");
-    (endpoint["user"], endpoint["password"]) = (json!("gw"), json!("pw"));
-    server.restart_with(|config| config.gateway.endpoints = endpoints(endpoint)).await
-}
-
-fn endpoints(endpoint: Value) -> Vec<courser_gateway::EndpointConfig> {
+pub(crate) fn endpoints(endpoint: Value) -> Vec<courser_gateway::EndpointConfig> {
     courser_gateway::endpoints(json!([endpoint])).expect("a good endpoint")
 }
 
-fn links(server: &TestServer) -> u64 {
+pub(crate) fn links(server: &TestServer) -> u64 {
     server.gateway_counts(|endpoint| endpoint.links)
 }
 
 /// The frames of the next message.
-async fn receive(stream: &mut TcpStream) -> Vec<Vec<u8>> {
+pub(crate) async fn receive(stream: &mut TcpStream) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let flags = stream.read_u8().await.expect("a frame");
@@ -55,35 +42,6 @@ async fn receive(stream: &mut TcpStream) -> Vec<Vec<u8>> {
             }
         }
     }
-}
-
-async fn command(stream: &mut TcpStream, name: &str, rest: &[u8]) {
-    let bytes = [&[name.len() as u8], name.as_bytes(), rest].concat();
-    stream.write_all(&[&[4, bytes.len() as u8], &*bytes].concat()).await.expect("an open socket");
-}
-
-/// A SUB peer with subscriptions.
-async fn subscriber(address: SocketAddr, prefixes: &[&str]) -> TcpStream {
-    let mut stream = peer(address, b"SUB").await.expect("a peer");
-    for prefix in prefixes {
-        command(&mut stream, "SUBSCRIBE", prefix.as_bytes()).await;
-    }
-    stream
-}
-
-/// Publishes until a subscriber gets something: its subscription is bound then.
-async fn wait_until_bound(client: &mut Client, key: &str, subscriber: &mut TcpStream) {
-    let waiting = async {
-        loop {
-            client.publish_to("amq.topic", key, b"first").await;
-            tokio::select! {
-                frames = receive(subscriber) => return frames,
-                () = tokio::time::sleep(Duration::from_millis(500)) => {}
-            }
-        }
-    };
-    let received = tokio::time::timeout(Duration::from_secs(30), waiting).await;
-    assert_eq!(received.expect(key), [key.as_bytes(), b"first"]);
 }
 
 #[tokio::test]
@@ -124,64 +82,6 @@ async fn a_request_with_a_strange_reply_to_costs_no_other_request() {
     assert_eq!(client.bodies(1).await, [b"re:good"]);
     assert_eq!(links(&server), 1, "the endpoint has lost its connection");
     assert_eq!(server.gateway_counts(|endpoint| endpoint.dropped), 1);
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_subscription_that_is_refused_costs_other_subscribers_nothing() {
-    let address = free_addresses(1)[0];
-    let topics = TopicPermission { write: ".*".into(), read: r"^sensors\.".into() };
-    let endpoint = json!({
-        "socket": "xpub", "bind": format!("tcp://{address}"), "exchange": "amq.topic",
-    });
-    let server = with_topics(endpoint, topics).await;
-    let mut client = Client::connect(server.address()).await;
-    let mut one = subscriber(address, &["sensors.door."]).await;
-    wait_until_bound(&mut client, "sensors.door.1", &mut one).await;
-    // What is refused comes first, so it has been tried when what comes behind it is bound.
-    let mut other = subscriber(address, &["", "other.secret.", "sensors.window."]).await;
-    wait_until_bound(&mut client, "sensors.window.1", &mut other).await;
-    let mut third = subscriber(address, &["sensors.roof."]).await;
-    wait_until_bound(&mut client, "sensors.roof.1", &mut third).await;
-    for nth in 0..50 {
-        client.publish_to("amq.topic", "sensors.door.2", nth.to_string().as_bytes()).await;
-    }
-    for nth in 0..50 {
-        let received = loop {
-            let frames = receive(&mut one).await;
-            // More than one may have been published until the first was there.
-            if frames[0] != b"sensors.door.1" {
-                break frames;
-            }
-        };
-        assert_eq!(received, [&b"sensors.door.2"[..], nth.to_string().as_bytes()]);
-    }
-    assert_eq!(links(&server), 1, "the endpoint has lost its connection");
-    // What is permitted later is bound before long.
-    let topics = TopicPermission { write: ".*".into(), read: ".*".into() };
-    server.admin().set_topic_permission("gw", "/", "amq.topic", topics).expect("a permission");
-    let mut late = subscriber(address, &["other.secret."]).await;
-    wait_until_bound(&mut client, "other.secret.1", &mut late).await;
-    assert_eq!(links(&server), 1, "the endpoint has lost its connection");
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_peer_with_very_many_subscriptions_keeps_no_other_from_its_own() {
-    let address = free_addresses(1)[0];
-    let topics = TopicPermission { write: ".*".into(), read: r"^sensors\.".into() };
-    let endpoint = json!({
-        "socket": "xpub", "bind": format!("tcp://{address}"), "exchange": "amq.topic",
-    });
-    let server = with_topics(endpoint, topics).await;
-    let mut client = Client::connect(server.address()).await;
-    let prefixes: Vec<String> = (1000..3000).map(|nth| format!("sensors.{nth}.")).collect();
-    let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
-    let mut many = subscriber(address, &prefixes).await;
-    wait_until_bound(&mut client, "sensors.1000.x", &mut many).await;
-    let mut other = subscriber(address, &["sensors.door."]).await;
-    wait_until_bound(&mut client, "sensors.door.1", &mut other).await;
-    assert_eq!(links(&server), 1, "the endpoint has lost its connection");
     server.stop().await;
 }
 

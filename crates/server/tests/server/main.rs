@@ -43,6 +43,8 @@ mod durable_answers;
 mod gateway;
 #[cfg(feature = "gateway")]
 mod gateway_peers;
+#[cfg(feature = "gateway")]
+mod gateway_xpub;
 mod gather;
 mod inside;
 mod journal_command;
