@@ -6,7 +6,7 @@
 
 use super::drain::FAREWELL;
 use super::opening::Opening;
-use crate::driver::ClientStream;
+use crate::driver::{BUFFERS_KEPT, ClientStream};
 use crate::places::Place;
 use courser_store::critical::{self, Work};
 use std::future::poll_fn;
@@ -55,6 +55,7 @@ where
     let (mut up, mut down) = (Direction::new(), Direction::new());
     let mut opening = Some(opening);
     let mut bounds = Bounds::new(send_timeout);
+    let mut quiet = Quiet::default();
     poll_fn(|cx| {
         let said_up = up.poll(cx, client, node, |_| {})?;
         let mut is_opened = false;
@@ -71,6 +72,7 @@ where
         }
         up.note_passed_on(node);
         down.note_passed_on(client);
+        quiet.poll(cx, up.taken + down.taken, client, node);
         bounds.note(&up, &down);
         bounds.poll(cx, client, node).map(Ok)
     })
@@ -232,6 +234,47 @@ impl Bounds {
             timer.as_mut().reset(next);
             ready!(timer.as_mut().poll(cx));
         }
+    }
+}
+
+/// Has the streams give back their memory when nothing is passed on any more.
+#[derive(Default)]
+struct Quiet {
+    /// How often something had been taken when this was looked at last.
+    taken: u64,
+    /// The streams have memory since then.
+    is_waiting: bool,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Quiet {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        taken: u64,
+        client: &mut impl ClientStream,
+        node: &mut impl ClientStream,
+    ) {
+        loop {
+            if taken != self.taken && !self.is_waiting {
+                self.wait(taken);
+            }
+            let Some(timer) = self.timer.as_mut().filter(|_| self.is_waiting) else { return };
+            if timer.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.is_waiting = false;
+            if taken == self.taken {
+                client.release_memory(cx);
+                node.release_memory(cx);
+            }
+        }
+    }
+
+    fn wait(&mut self, taken: u64) {
+        (self.taken, self.is_waiting) = (taken, true);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(BUFFERS_KEPT)));
+        timer.as_mut().reset(Instant::now() + BUFFERS_KEPT);
     }
 }
 

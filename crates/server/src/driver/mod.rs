@@ -47,7 +47,7 @@ use turns::aside;
 /// What a client is told when the broker stops.
 pub(crate) const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";
 /// How long a connection keeps its buffers after it has fallen silent.
-const BUFFERS_KEPT: Duration = Duration::from_secs(2);
+pub(crate) const BUFFERS_KEPT: Duration = Duration::from_secs(2);
 /// How long the end of a stream may take to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often the driver checks whether a client that is held back is still there.

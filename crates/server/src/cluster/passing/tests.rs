@@ -1,9 +1,10 @@
 use super::*;
 use crate::cluster::opening::open_ok;
 use crate::places::Places;
+use crate::websocket::WebSocket;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -259,4 +260,82 @@ async fn a_client_that_takes_what_its_stream_holds_is_not_given_up() {
         assert!(!passing.is_finished());
     }
     assert_eq!(passing.await.expect("no panic").expect("no error"), End::Stalled);
+}
+
+/// A WebSocket that tells the test what it keeps.
+struct Socket {
+    socket: WebSocket<DuplexStream>,
+    keeps: Arc<AtomicUsize>,
+}
+
+impl Socket {
+    fn noting<T>(&mut self, ask: impl FnOnce(Pin<&mut WebSocket<DuplexStream>>) -> T) -> T {
+        let answer = ask(Pin::new(&mut self.socket));
+        self.keeps.store(self.socket.keeps(), Relaxed);
+        answer
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.noting(|socket| socket.poll_read(cx, out))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.noting(|socket| socket.poll_write(cx, bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.noting(|socket| socket.poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.noting(|socket| socket.poll_shutdown(cx))
+    }
+}
+
+impl ClientStream for Socket {
+    fn passed_on(&self) -> u64 {
+        self.socket.passed_on()
+    }
+
+    fn release_memory(&mut self, cx: &mut Context<'_>) {
+        self.noting(|mut socket| socket.release_memory(cx));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_web_socket_gives_back_its_room_for_messages_when_nothing_is_passed_on() {
+    const PAYLOAD_BYTES: usize = 50_000;
+    let ((mut client, own), (mut node, mut to_node)) = (duplex(100_000), duplex(100_000));
+    let mut own = Socket { socket: WebSocket::new(own, 1 << 17), keeps: Arc::default() };
+    let (keeps, at_first) = (Arc::clone(&own.keeps), own.socket.keeps());
+    let places = Arc::new(Places::new(1));
+    places.admit(|mut place| {
+        let opening = Opening::of_amqp();
+        let passing = async move { pass(&mut own, &mut to_node, &mut place, opening, None).await };
+        tokio::spawn(passing).abort_handle()
+    });
+    let payload = vec![7; PAYLOAD_BYTES];
+    let size = (PAYLOAD_BYTES as u32).to_be_bytes();
+    let frame = [&[3, 0, 1][..], &size, &payload, &[0xce]].concat();
+    for _ in 0..3 {
+        node.write_all(&frame).await.expect("it is taken");
+        let mut message = vec![0; 4 + frame.len()];
+        client.read_exact(&mut message).await.expect("all of it");
+        assert!(message.ends_with(&frame));
+        assert!(keeps.load(Relaxed) > at_first + PAYLOAD_BYTES);
+        tokio::time::sleep(3 * BUFFERS_KEPT).await;
+        assert_eq!(keeps.load(Relaxed), at_first);
+    }
 }
