@@ -101,6 +101,17 @@ RSpec.describe 'interrupts' do
     end
   end
 
+  it 'leave the copy of what was to be sent to the garbage collector', :mri do
+    allow(ZMQ::Native).to receive(:wait_send).and_raise(IOError)
+    closed = 0
+    allow(LibZMQ).to receive(:zmq_msg_close).and_wrap_original do |original, *arguments|
+      closed += 1
+      original.call(*arguments)
+    end
+    100.times { expect { lonely_pusher.send_string('late') }.to raise_error(IOError) }
+    eventually { GC.start || closed > 50 }
+  end
+
   it 'leave no kept message to a closed socket' do
     second = new_socket(ZMQ::PAIR)
     second.send(:keep, ZMQ::Message.new('kept').pointer)

@@ -32,7 +32,7 @@ module ZMQ
       handles.each { |handle| (handle.busy = true) && (handle.watcher = watcher) }
       yield
     ensure
-      handles&.each { |handle| handle.busy = handle.watcher = nil }
+      Cleanup.complete { handles&.each { |handle| handle.busy = handle.watcher = nil } }
     end
 
     # Whether a signal or the end of a wait interrupted a proxy that is to go on.

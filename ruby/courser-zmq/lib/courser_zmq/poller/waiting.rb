@@ -33,7 +33,7 @@ module ZMQ
         handles.each { |handle| handle.owner = handle.watcher = Thread.current }
         yield
       ensure
-        handles&.each { |handle| handle.watcher = nil }
+        Cleanup.complete { handles&.each { |handle| handle.watcher = nil } }
       end
 
       # Waits until a descriptor tells of something, which need not be an event that is watched for.

@@ -64,7 +64,7 @@ module ZMQ
         done = true
         rc
       ensure
-        drop_rest unless done
+        Cleanup.complete { drop_rest } unless done
       end
 
       def fetch_rest(parts)
@@ -85,9 +85,7 @@ module ZMQ
 
       # Drops what libzmq still has of the message whose part was received last, unless that part was put aside.
       def drop_rest
-        return if @kept || !more_parts?
-
-        Thread.handle_interrupt(Object => :never) { fetch_rest([]) }
+        fetch_rest([]) unless @kept || !more_parts?
       end
 
       # Goes on where an attempt to receive without blocking failed.
@@ -109,16 +107,18 @@ module ZMQ
 
       # Puts a message aside that arrived just when its receiver was interrupted.
       def keep(msg)
+        @eager = false
         @kept_owner = ManagedMessage.new
         @kept = @kept_owner.pointer
         Native.zmq_msg_move(@kept, msg)
-        @eager = false
       end
 
+      # An exception from here on takes the message with it: of what nothing is left, no later part may be put aside.
       def take_kept(msg)
-        Native.zmq_msg_move(msg, @kept)
+        kept = @kept
         @kept = nil
         @eager = @direct_waits < 1
+        Native.zmq_msg_move(msg, kept)
         Native.zmq_msg_size(msg)
       end
 

@@ -8,8 +8,6 @@ module ZMQ
     module InterpretedLoops
       # One batch stops when it has so many bytes.
       BATCH_BYTES_MAX = 1 << 20
-      # What other threads raise has to wait. One Hash for all calls is quicker than a new one for each.
-      ALL_LATER = { Object => :never }.freeze
 
       private
 
@@ -44,7 +42,7 @@ module ZMQ
         done = true
         message
       ensure
-        drop_rest unless done
+        Cleanup.complete { drop_rest } unless done
       end
 
       # @param first [Integer] bytes of the first part, where that is in `@inbox`
@@ -81,7 +79,7 @@ module ZMQ
       def put_parts(parts, flags)
         return put_part(parts[0], DONTWAIT | flags) if parts.size == 1
 
-        Thread.handle_interrupt(ALL_LATER) { put_each_part(parts, flags) }
+        Thread.handle_interrupt(Cleanup::ALL_LATER) { put_each_part(parts, flags) }
       end
 
       def put_each_part(parts, flags)

@@ -77,8 +77,7 @@ module ZMQ
       # @param flag [Integer] 0 or {DONTWAIT}
       # @return [Integer] bytes of the last part, or -1; then `list` is empty
       def recvmsgs(list, flag = 0)
-        rc = recv_parts(parts = [], flag & DONTWAIT)
-        list.concat(parts)
+        rc = recv_parts(list, [], flag & DONTWAIT)
         list.each { |message| close_quietly(message) }.clear if rc == -1
         rc
       end
@@ -115,15 +114,16 @@ module ZMQ
         result == -1 ? -1 : string.replace(Native.bytes_of(@inbox, result)).bytesize
       end
 
-      # As {#fetch_parts}, into messages.
-      def recv_parts(parts, flag)
+      # As {#fetch_parts}, into messages. `list` gets them when all are there.
+      def recv_parts(list, parts, flag)
         done = false
         rc = recv_part(parts, flag)
         rc = recv_rest_part(parts) while rc != -1 && Native.zmq_msg_more(parts.last.address) == 1
+        list.concat(parts)
         done = true
         rc
       ensure
-        drop_parts(parts) unless done
+        Cleanup.complete { drop_parts(parts) } unless done
       end
 
       def recv_rest_part(parts)
@@ -132,10 +132,9 @@ module ZMQ
       end
 
       def recv_part(list, flag)
-        message = @receiver_class.new
+        list << (message = @receiver_class.new)
         rc = recvmsg(message, flag)
-        rc == -1 ? close_quietly(message) : list << message
-        rc
+        rc == -1 ? close_quietly(list.pop) : rc
       end
 
       def drop_parts(parts)

@@ -122,11 +122,12 @@ module ZMQ
         rc == -1 ? failed : rc
       end
 
-      # The same for a string. It is copied first: while the thread waits, others may change the string.
+      # The same for a string. It is copied first: while the thread waits, others may change the string. An exception
+      # that ends the wait leaves the copy to the garbage collector.
       def send_copy(string, flags)
         return failed if (flags & DONTWAIT) == DONTWAIT || FFI.errno != EAGAIN
 
-        send_and_close(Message.new(string), flags)
+        send_and_close(ManagedMessage.new(string), flags)
       end
     end
   end

@@ -28,7 +28,7 @@ module ZMQ
              end
       ensure
         @waiter = nil
-        keep(msg) if rc.nil? && arrived?(msg)
+        Cleanup.complete { keep(msg) if arrived?(msg) } if rc.nil?
       end
 
       # Sends once there is room; SNDTIMEO limits the wait.
