@@ -137,6 +137,16 @@ impl TlsStream {
     }
 }
 
+#[cfg(test)]
+impl TlsStream {
+    /// Bytes that have come and were not read, encrypted and decrypted.
+    pub fn unread_bytes(&mut self) -> usize {
+        let (below, tls) = self.0.get_mut();
+        let state = tls.process_new_packets().expect("good records");
+        below.ahead.capacity() + state.plaintext_bytes_to_read()
+    }
+}
+
 impl AsyncRead for TlsStream {
     fn poll_read(
         mut self: Pin<&mut Self>,

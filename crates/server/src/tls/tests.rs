@@ -23,6 +23,12 @@ const SOCKET_BYTES: u32 = 8 << 10;
 
 /// A connection behind its handshake, whose sockets hold little, and the client's socket.
 async fn connected() -> (TlsStream, Arc<ClientTls>, TcpStream) {
+    let (stream, tls, client) = handshake().await;
+    (stream, tls, client.into_inner().0)
+}
+
+/// The same with the client's end of TLS.
+async fn handshake() -> (TlsStream, Arc<ClientTls>, tokio_rustls::client::TlsStream<TcpStream>) {
     let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let folder = tempfile::tempdir().expect("a folder");
     let [certificate, key] = ["certificate", "key"].map(|name| folder.path().join(name));
@@ -49,7 +55,7 @@ async fn connected() -> (TlsStream, Arc<ClientTls>, TcpStream) {
     let name = ServerName::try_from("localhost").expect("a name");
     let (accepted, client) = tokio::join!(acceptor.accept(socket), connector.connect(name, client));
     let (stream, tls) = accepted.expect("a handshake");
-    (stream, tls, client.expect("a handshake").into_inner().0)
+    (stream, tls, client.expect("a handshake"))
 }
 
 fn is_flushed(stream: &mut TlsStream) -> bool {
@@ -84,6 +90,23 @@ async fn what_a_client_takes_of_what_is_encrypted_already_is_known_before_it_has
         tokio::task::yield_now().await;
     }
     assert_eq!(tls.taken.load(Ordering::Relaxed), stream.passed_on());
+}
+
+#[tokio::test]
+async fn tls_keeps_little_of_what_comes_and_is_not_read() {
+    // A record in its buffer, one that is decrypted, and what came with them.
+    const UNREAD_BYTES_MAX: usize = 96 << 10;
+    let (mut stream, _tls, mut client) = handshake().await;
+    let saying = tokio::spawn(async move { client.write_all(&[7; 4 << 20]).await });
+    let (mut read_bytes, mut most_bytes) = (0, 0);
+    while read_bytes < 1 << 20 {
+        // As much at a time as does not end where records do.
+        let mut read = [0; 10_007];
+        read_bytes += stream.read(&mut read).await.expect("more of it");
+        most_bytes = most_bytes.max(stream.unread_bytes());
+    }
+    assert!((16 << 10..UNREAD_BYTES_MAX).contains(&most_bytes), "{most_bytes}");
+    saying.abort();
 }
 
 /// That of clients.
