@@ -11,16 +11,16 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     SAMPLE.check(&harms);
 });
 
-fn harm(octets: &[u8]) -> Harm {
+fn harm(bytes: &[u8]) -> Harm {
     let number = |at: usize| {
-        u32::from_le_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
+        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
     };
-    let (file, offset, len) = (octets[1], number(2), number(6) % 40_000);
-    match octets[0] % 5 {
-        0 => Harm::Flip { file, offset, mask: octets[6] },
-        1 => Harm::Fill { file, offset, len, octet: octets[10] },
+    let (file, offset, len) = (bytes[1], number(2), number(6) % 40_000);
+    match bytes[0] % 5 {
+        0 => Harm::Flip { file, offset, mask: bytes[6] },
+        1 => Harm::Fill { file, offset, len, byte: bytes[10] },
         2 => Harm::Cut { file, offset },
-        3 => Harm::Copy { file, offset, from: octets[10], from_offset: number(11), len },
+        3 => Harm::Copy { file, offset, from: bytes[10], from_offset: number(11), len },
         _ => Harm::Remove { file },
     }
 }

@@ -41,12 +41,12 @@ func TestMapsOfAllTypesComeBack(t *testing.T) {
 		"decimal": amqp.Decimal{Scale: 2, Digits: 314}, "string": "text", "bytes": []byte{0, 255}, "time": when,
 		"list": []any{"a", int32(1), []any{}, map[string]any{}}, "table": map[string]any{"inner": nil}, "void": nil,
 	}
-	octets, err := amqp.AppendMap([]byte("kept"), given)
-	if err != nil || string(octets[:4]) != "kept" {
+	data, err := amqp.AppendMap([]byte("kept"), given)
+	if err != nil || string(data[:4]) != "kept" {
 		t.Fatal(err)
 	}
-	table, n, err := amqp.ParseTable(octets[4:])
-	if err != nil || n != len(octets)-4 {
+	table, n, err := amqp.ParseTable(data[4:])
+	if err != nil || n != len(data)-4 {
 		t.Fatal(n, err)
 	}
 	if back := mustMap(t, table); canonical(back) != canonical(given) {
@@ -64,11 +64,11 @@ func TestMapsOfAllTypesComeBack(t *testing.T) {
 		"otherTable": map[string]any{"k": []any{int32(7)}}, "view": view,
 		"array": []any{nil}, "value": given["list"],
 	}
-	octets, err = amqp.AppendMap(nil, others)
+	data, err = amqp.AppendMap(nil, others)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back := mustMap(t, octets[4:]); canonical(back) != canonical(want) {
+	if back := mustMap(t, data[4:]); canonical(back) != canonical(want) {
 		t.Errorf("%v instead of %v", back, want)
 	}
 }
@@ -88,11 +88,11 @@ func TestTypedMapsAndSlicesAreWritten(t *testing.T) {
 		"floats": []any{0.5, 2.0}, "tables": []any{map[string]any{"t": true}}, "digest": []byte{1, 255},
 		"levels": []any{int16(7)}, "raw": []byte("{}"), "times": []any{time.Unix(5, 0).UTC()}, "none": []any{},
 	}
-	octets, err := amqp.AppendMap(nil, given)
+	data, err := amqp.AppendMap(nil, given)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back := mustMap(t, octets[4:]); canonical(back) != canonical(want) {
+	if back := mustMap(t, data[4:]); canonical(back) != canonical(want) {
 		t.Errorf("%v instead of %v", back, want)
 	}
 	for name, value := range map[string]any{
@@ -162,14 +162,14 @@ func TestNestingIsBoundedWhenWriting(t *testing.T) {
 		}
 		return table
 	}
-	octets, err := amqp.AppendMap(nil, nested(amqp.MaxNesting))
-	if err != nil || amqp.TableView(octets[4:]).Validate() != nil {
-		t.Error(err, amqp.TableView(octets[4:]).Validate())
+	data, err := amqp.AppendMap(nil, nested(amqp.MaxNesting))
+	if err != nil || amqp.TableView(data[4:]).Validate() != nil {
+		t.Error(err, amqp.TableView(data[4:]).Validate())
 	}
 	if _, err := amqp.AppendMap(nil, nested(amqp.MaxNesting+1)); !errors.Is(err, amqp.ErrTooDeep) {
 		t.Error(err)
 	}
-	view := amqp.TableView(octets[4:])
+	view := amqp.TableView(data[4:])
 	if _, err := amqp.AppendMap(nil, map[string]any{"k": view}); !errors.Is(err, amqp.ErrTooDeep) {
 		t.Error(err)
 	}
@@ -270,7 +270,7 @@ func TestATableWriterKeepsItsFirstError(t *testing.T) {
 }
 
 func TestOwnedValuesOutliveTheirInputAndViewsDoNot(t *testing.T) {
-	declare := amqp.QueueDeclare{Queue: "orders", Arguments: map[string]any{"x": "value", "b": []byte("octets")}}
+	declare := amqp.QueueDeclare{Queue: "orders", Arguments: map[string]any{"x": "value", "b": []byte("bytes")}}
 	payload := declare.AppendTo(nil)
 	var view amqp.QueueDeclareView
 	if err := view.Parse(payload); err != nil {

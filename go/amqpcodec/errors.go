@@ -149,10 +149,10 @@ func trailing(input, rest []byte) error {
 }
 
 // shifted moves an error's offset, for a reader of the bytes around those that it counts in.
-func shifted(err error, octets int) error {
+func shifted(err error, n int) error {
 	var decode *DecodeError
 	if !errors.As(err, &decode) {
 		return err
 	}
-	return &DecodeError{Offset: decode.Offset + octets, Cause: decode.Cause, Found: decode.Found}
+	return &DecodeError{Offset: decode.Offset + n, Cause: decode.Cause, Found: decode.Found}
 }

@@ -111,8 +111,8 @@ func cutField(info *fieldInfo, b []byte, bits uint64) (field Field, rest []byte,
 	if len(b) < size {
 		return field, b, false
 	}
-	for _, octet := range b[:size] {
-		field.number = field.number<<8 | uint64(octet)
+	for _, next := range b[:size] {
+		field.number = field.number<<8 | uint64(next)
 	}
 	return field, b[size:], true
 }

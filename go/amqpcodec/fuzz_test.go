@@ -27,7 +27,7 @@ func FuzzFrames(f *testing.F) {
 		whole := readFrames(bytes.NewReader(stream), frameMax)
 		cut := readFrames(iotest.OneByteReader(bytes.NewReader(stream)), frameMax)
 		if !reflect.DeepEqual(whole, cut) {
-			t.Fatalf("%+v and, octet by octet, %+v", whole, cut)
+			t.Fatalf("%+v and, byte by byte, %+v", whole, cut)
 		}
 		if !bytes.HasPrefix(stream, whole.written) {
 			t.Fatalf("%x written as %x", stream, whole.written)

@@ -16,11 +16,11 @@ import (
 
 // body is bytes in which a shift by one shows.
 func body(size int) []byte {
-	octets := make([]byte, size)
-	for i := range octets {
-		octets[i] = byte(i) ^ byte(i>>8)
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i) ^ byte(i>>8)
 	}
-	return octets
+	return data
 }
 
 // conversation is frames of many sizes, encoded, and what they hold.
@@ -36,11 +36,11 @@ func conversation() (stream []byte, payloads [][]byte) {
 func TestAReaderFindsTheSameFramesHoweverTheStreamIsCut(t *testing.T) {
 	stream, payloads := conversation()
 	sources := map[string]func() io.Reader{
-		"whole":          func() io.Reader { return bytes.NewReader(stream) },
-		"octet by octet": func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) },
-		"halves":         func() io.Reader { return iotest.HalfReader(bytes.NewReader(stream)) },
-		"end with data":  func() io.Reader { return iotest.DataErrReader(bytes.NewReader(stream)) },
-		"at random":      func() io.Reader { return &randomReader{bytes.NewReader(stream), rand.New(rand.NewPCG(1, 2))} },
+		"whole":         func() io.Reader { return bytes.NewReader(stream) },
+		"byte by byte":  func() io.Reader { return iotest.OneByteReader(bytes.NewReader(stream)) },
+		"halves":        func() io.Reader { return iotest.HalfReader(bytes.NewReader(stream)) },
+		"end with data": func() io.Reader { return iotest.DataErrReader(bytes.NewReader(stream)) },
+		"at random":     func() io.Reader { return &randomReader{bytes.NewReader(stream), rand.New(rand.NewPCG(1, 2))} },
 	}
 	for name, source := range sources {
 		for _, size := range []int{0, 5000, 1 << 20} {
@@ -140,7 +140,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestReadFrameTakesNotAnOctetMore(t *testing.T) {
+func TestReadFrameTakesNotAByteMore(t *testing.T) {
 	stream, payloads := conversation()
 	source := bytes.NewReader(stream)
 	var frame amqp.Frame
@@ -153,8 +153,8 @@ func TestReadFrameTakesNotAnOctetMore(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []struct {
-		octets string
-		want   error
+		data string
+		want error
 	}{
 		{"\x03\x00\x01\x00\x00\x00\x01x\xcd", amqp.ErrBadFrameEnd},
 		{"\x04\x00\x01\x00\x00\x00\x01x\xce", amqp.ErrUnknownFrameType},
@@ -162,9 +162,9 @@ func TestReadFrameTakesNotAnOctetMore(t *testing.T) {
 		{"\x03\x00\x01\x00\x00\x00\x02x", io.ErrUnexpectedEOF},
 		{"\x03\x00", io.ErrUnexpectedEOF},
 	} {
-		err := amqp.ReadFrame(bytes.NewReader([]byte(bad.octets)), &frame, amqp.DefaultFrameMax)
+		err := amqp.ReadFrame(bytes.NewReader([]byte(bad.data)), &frame, amqp.DefaultFrameMax)
 		if !errors.Is(err, bad.want) {
-			t.Errorf("%q: %v instead of %v", bad.octets, err, bad.want)
+			t.Errorf("%q: %v instead of %v", bad.data, err, bad.want)
 		}
 	}
 }

@@ -65,12 +65,12 @@ func TestMethodsAreKnownByNumber(t *testing.T) {
 func TestErrorsSayWhereAndWhy(t *testing.T) {
 	var ack amqp.BasicAck
 	var header amqp.ContentHeaderView
-	frame := func(octets string) error {
-		_, _, err := amqp.ParseFrame([]byte(octets), 4096)
+	frame := func(data string) error {
+		_, _, err := amqp.ParseFrame([]byte(data), 4096)
 		return err
 	}
-	method := func(octets string) error {
-		_, err := amqp.UnmarshalMethod([]byte(octets))
+	method := func(data string) error {
+		_, err := amqp.UnmarshalMethod([]byte(data))
 		return err
 	}
 	for _, c := range []struct {
@@ -102,14 +102,14 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 
 func TestOneFrameIsToldFromMore(t *testing.T) {
 	heartbeat := amqp.AppendHeartbeat(nil)
-	for octets, want := range map[string]error{
+	for data, want := range map[string]error{
 		string(heartbeat[:7]):          amqp.ErrTruncated,
 		string(heartbeat) + "\x01":     amqp.ErrTrailingBytes,
 		"\x09" + string(heartbeat[1:]): amqp.ErrUnknownFrameType,
 	} {
 		var frame amqp.Frame
-		if err := frame.UnmarshalBinary([]byte(octets)); !errors.Is(err, want) {
-			t.Errorf("%x: %v", octets, err)
+		if err := frame.UnmarshalBinary([]byte(data)); !errors.Is(err, want) {
+			t.Errorf("%x: %v", data, err)
 		}
 	}
 }
@@ -131,8 +131,8 @@ func TestThePropertiesOfNothingAreNone(t *testing.T) {
 		t.Error("a content type")
 	}
 	// What was not checked gives no wrong value and no panic.
-	for _, octets := range []string{"", "\x80", "\xff\xff", "\x80\x00", "\x80\x00\x05ab", "\x00\x40\x01", "\x20\x00\x00", "\x10\x00"} {
-		raw := amqp.RawProperties(octets)
+	for _, data := range []string{"", "\x80", "\xff\xff", "\x80\x00", "\x80\x00\x05ab", "\x00\x40\x01", "\x20\x00\x00", "\x10\x00"} {
+		raw := amqp.RawProperties(data)
 		raw.ContentType()
 		raw.Headers()
 		raw.DeliveryMode()

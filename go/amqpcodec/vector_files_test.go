@@ -13,11 +13,11 @@ import (
 // vector has the members of all files; each file uses some.
 type vector struct {
 	Name       string                     `json:"name"`
-	Bytes      octets                     `json:"bytes"`
-	EncodesAs  octets                     `json:"encodes_as"`
+	Bytes      hexBytes                   `json:"bytes"`
+	EncodesAs  hexBytes                   `json:"encodes_as"`
 	Kind       string                     `json:"kind"`
 	Channel    uint16                     `json:"channel"`
-	Payload    octets                     `json:"payload"`
+	Payload    hexBytes                   `json:"payload"`
 	Method     string                     `json:"method"`
 	ClassID    uint16                     `json:"class_id"`
 	MethodID   uint16                     `json:"method_id"`
@@ -40,9 +40,9 @@ func (v *vector) written() []byte {
 }
 
 // bytes are hexadecimal in JSON.
-type octets []byte
+type hexBytes []byte
 
-func (o *octets) UnmarshalJSON(text []byte) error {
+func (o *hexBytes) UnmarshalJSON(text []byte) error {
 	var digits string
 	if err := json.Unmarshal(text, &digits); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (o *octets) UnmarshalJSON(text []byte) error {
 type text string
 
 func (s *text) UnmarshalJSON(encoded []byte) error {
-	var other struct{ Hex octets }
+	var other struct{ Hex hexBytes }
 	if err := json.Unmarshal(encoded, &other); err == nil {
 		*s = text(other.Hex)
 		return nil

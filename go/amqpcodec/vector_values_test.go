@@ -35,7 +35,7 @@ func tableEntries(t *testing.T, encoded json.RawMessage) []byte {
 	for _, entry := range decoded[[]pair](t, encoded) {
 		entries = append(entries, byte(len(entry.key)))
 		entries = append(entries, entry.key...)
-		entries = append(entries, valueOctets(t, entry.value)...)
+		entries = append(entries, valueBytes(t, entry.value)...)
 	}
 	return entries
 }
@@ -52,7 +52,7 @@ func tagged(t *testing.T, encoded json.RawMessage) (tag string, content json.Raw
 	return "", nil
 }
 
-func valueOctets(t *testing.T, encoded json.RawMessage) []byte {
+func valueBytes(t *testing.T, encoded json.RawMessage) []byte {
 	t.Helper()
 	tag, content := tagged(t, encoded)
 	order := binary.BigEndian
@@ -72,11 +72,11 @@ func valueOctets(t *testing.T, encoded json.RawMessage) []byte {
 	case "l", "T":
 		return order.AppendUint64(out, integer(t, content))
 	case "f", "d", "x":
-		octets := decoded[octets](t, content)
+		data := decoded[hexBytes](t, content)
 		if tag == "x" {
-			out = order.AppendUint32(out, uint32(len(octets)))
+			out = order.AppendUint32(out, uint32(len(data)))
 		}
-		return append(out, octets...)
+		return append(out, data...)
 	case "D":
 		value := decoded[amqp.Decimal](t, content)
 		return order.AppendUint32(append(out, value.Scale), value.Digits)
@@ -86,7 +86,7 @@ func valueOctets(t *testing.T, encoded json.RawMessage) []byte {
 	case "A":
 		var elements []byte
 		for _, element := range decoded[[]json.RawMessage](t, content) {
-			elements = append(elements, valueOctets(t, element)...)
+			elements = append(elements, valueBytes(t, element)...)
 		}
 		return append(order.AppendUint32(out, uint32(len(elements))), elements...)
 	case "F":
@@ -141,15 +141,15 @@ func ownedValue(t *testing.T, encoded json.RawMessage) any {
 	case "l":
 		return int64(integer(t, content))
 	case "f":
-		return math.Float32frombits(binary.BigEndian.Uint32(decoded[octets](t, content)))
+		return math.Float32frombits(binary.BigEndian.Uint32(decoded[hexBytes](t, content)))
 	case "d":
-		return math.Float64frombits(binary.BigEndian.Uint64(decoded[octets](t, content)))
+		return math.Float64frombits(binary.BigEndian.Uint64(decoded[hexBytes](t, content)))
 	case "D":
 		return decoded[amqp.Decimal](t, content)
 	case "S":
 		return string(decoded[text](t, content))
 	case "x":
-		return []byte(decoded[octets](t, content))
+		return []byte(decoded[hexBytes](t, content))
 	case "T":
 		return time.Unix(int64(integer(t, content)), 0).UTC()
 	case "A":

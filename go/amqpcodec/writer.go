@@ -65,20 +65,20 @@ func (w *Writer) Buffered() int { return len(w.buf) }
 func (w *Writer) AvailableBuffer() []byte { return w.buf[len(w.buf):] }
 
 // Write writes bytes that are frames already, or a [ProtocolHeader].
-func (w *Writer) Write(octets []byte) (int, error) {
+func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	if len(octets) > cap(w.buf)-len(w.buf) {
+	if len(p) > cap(w.buf)-len(w.buf) {
 		if w.Flush() != nil {
 			return 0, w.err
 		}
-		if len(octets) > cap(w.buf) {
-			return w.send(octets)
+		if len(p) > cap(w.buf) {
+			return w.send(p)
 		}
 	}
-	w.buf = append(w.buf, octets...)
-	return len(octets), nil
+	w.buf = append(w.buf, p...)
+	return len(p), nil
 }
 
 // WriteFrame writes a frame, as it is and however large.
@@ -146,9 +146,9 @@ func (w *Writer) Flush() error {
 }
 
 // send hands bytes to the stream, and keeps its error.
-func (w *Writer) send(octets []byte) (int, error) {
-	n, err := w.target.Write(octets)
-	if n < len(octets) && err == nil {
+func (w *Writer) send(p []byte) (int, error) {
+	n, err := w.target.Write(p)
+	if n < len(p) && err == nil {
 		err = io.ErrShortWrite
 	}
 	w.err = err

@@ -133,7 +133,7 @@ func publishing() amqp.Publishing {
 		Timestamp: time.Unix(1609459200, 0), Type: "test", AppId: "interop",
 		Headers: amqp.Table{
 			"text": "value", "int": int32(-5), "long": int64(1 << 40), "float": 1.5, "truth": true, "void": nil,
-			"octets": []byte{0, 255}, "time": time.Unix(1609459200, 0), "decimal": amqp.Decimal{Scale: 2, Value: 314},
+			"bytes": []byte{0, 255}, "time": time.Unix(1609459200, 0), "decimal": amqp.Decimal{Scale: 2, Value: 314},
 			"list": []any{"a", int32(1)}, "table": amqp.Table{"inner": "x"},
 		},
 		Body: bytes.Repeat([]byte("0123456789abcdef"), 20_000),
@@ -269,7 +269,7 @@ func checkShown(t *testing.T, output, queue string) {
 		"timestamp": 1609459200.0, "type": "test", "app-id": "interop",
 		"headers": map[string]any{
 			"text": "value", "int": -5.0, "long": float64(1 << 40), "float": 1.5, "truth": true, "void": nil,
-			"octets": map[string]any{"base64": "AP8="}, "time": 1609459200.0, "decimal": 3.14,
+			"bytes": map[string]any{"base64": "AP8="}, "time": 1609459200.0, "decimal": 3.14,
 			"list": []any{"a", 1.0}, "table": map[string]any{"inner": "x"},
 		},
 	}

@@ -43,10 +43,10 @@ def method_cases
       arguments = directions["encode"].map { |parameter| Cases.argument(parameter) }
       cases << Cases::Case.new(name: "#{name} encode", code: "#{path}.encode(#{arguments.join(', ')})", group: "encode")
     end
-    if directions["octets"]
-      octets = "[#{directions['octets'].dump}].pack('H*')"
-      constant = "OCTETS_#{name.upcase.tr('.-', '__')}"
-      Object.const_set(constant, eval(octets)) # rubocop:disable Security/Eval
+    if directions["bytes"]
+      bytes = "[#{directions['bytes'].dump}].pack('H*')"
+      constant = "BYTES_#{name.upcase.tr('.-', '__')}"
+      Object.const_set(constant, eval(bytes)) # rubocop:disable Security/Eval
       cases << Cases::Case.new(name: "#{name} decode", code: "#{path}.decode(#{constant})", group: "decode")
     end
     cases

@@ -221,10 +221,10 @@ fn drain(dir: &Path) {
     let (started, cpu_before) = (Instant::now(), cpu_time());
     let recovery = Journal::open(dir, Options::default(), Arc::new(RealDisk));
     let recovery = recovery.expect("the journal opens");
-    let mut octets = 0;
+    let mut bytes = 0;
     let replayed = recovery.replay(
         &mut |record| {
-            octets += record.octets.len();
+            bytes += record.bytes.len();
             Ok::<(), String>(())
         },
         &mut |_| {},
@@ -232,5 +232,5 @@ fn drain(dir: &Path) {
     let records = replayed.expect("the journal is sound").records;
     let (took, cpu) = (started.elapsed(), cpu_time() - cpu_before);
     println!("replaying {records} of them: {} ms, {} ms of CPU", took.as_millis(), cpu.as_millis());
-    assert_eq!(octets, records as usize * 100);
+    assert_eq!(bytes, records as usize * 100);
 }

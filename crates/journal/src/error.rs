@@ -119,7 +119,7 @@ pub enum Damage {
     /// There is no valid frame where one was durable.
     #[error(
         "there is no valid frame where one was durable; `courser journal repair` would set the \
-         octets up to the next valid frame aside and keep what follows"
+         bytes up to the next valid frame aside and keep what follows"
     )]
     Frame,
 }

@@ -29,7 +29,7 @@ impl Done {
     /// These were written.
     pub fn wrote(&self, took: Duration, steps: &[Step]) {
         let pieces = steps.iter().filter_map(|step| match step {
-            Step::Write(piece) => Some(piece.octets.len() as u64),
+            Step::Write(piece) => Some(piece.bytes.len() as u64),
             Step::Switch(_) | Step::Cut(_) => None,
         });
         let (writes, bytes) = pieces.fold((0, 0), |(n, all), bytes| (n + 1, all + bytes));

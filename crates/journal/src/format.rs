@@ -81,13 +81,13 @@ impl SegmentHeader {
     }
 
     /// Reads what [`SegmentHeader::encode`] wrote.
-    pub fn decode(octets: &[u8; SEGMENT_HEADER_USED]) -> Result<Self, HeaderError> {
-        check_header(octets, SEGMENT_MAGIC)?;
+    pub fn decode(bytes: &[u8; SEGMENT_HEADER_USED]) -> Result<Self, HeaderError> {
+        check_header(bytes, SEGMENT_MAGIC)?;
         let header = SegmentHeader {
-            id: u64_at(octets, 16),
-            start: Lsn(u64_at(octets, 24)),
-            capacity: u64_at(octets, 32),
-            previous_end: Lsn(u64_at(octets, 40)),
+            id: u64_at(bytes, 16),
+            start: Lsn(u64_at(bytes, 24)),
+            capacity: u64_at(bytes, 32),
+            previous_end: Lsn(u64_at(bytes, 40)),
         };
         let end = header.start.0.checked_add(header.capacity);
         let plausible = header.capacity > SEGMENT_HEADER_LEN && end.is_some();
@@ -155,12 +155,12 @@ impl FrameHeader {
     }
 
     /// Reads a header that claims to stand at `lsn`; nothing is checked but that claim and the
-    /// kind. `None` if `octets` are too few.
-    pub fn decode(octets: &[u8], lsn: Lsn) -> Option<Self> {
-        if octets.len() < FRAME_HEADER_LEN || u64_at(octets, 0) != lsn.0 {
+    /// kind. `None` if `bytes` are too few.
+    pub fn decode(bytes: &[u8], lsn: Lsn) -> Option<Self> {
+        if bytes.len() < FRAME_HEADER_LEN || u64_at(bytes, 0) != lsn.0 {
             return None;
         }
-        let kind = match u32_at(octets, 24) {
+        let kind = match u32_at(bytes, 24) {
             1 => FrameKind::Batch,
             2 => FrameKind::Gap,
             3 => FrameKind::Close,
@@ -169,11 +169,11 @@ impl FrameHeader {
         };
         Some(FrameHeader {
             lsn,
-            durable: Lsn(u64_at(octets, 8)),
-            payload_len: u32_at(octets, 16),
-            records: u32_at(octets, 20),
+            durable: Lsn(u64_at(bytes, 8)),
+            payload_len: u32_at(bytes, 16),
+            records: u32_at(bytes, 20),
             kind,
-            sum: u32_at(octets, 28),
+            sum: u32_at(bytes, 28),
         })
     }
 }
@@ -209,32 +209,32 @@ pub fn lost_record(position: Lsn, id: u64) -> [u8; RECORD_HEAD_LEN] {
 }
 
 /// Whether `bytes` are what was pushed as the record at `position`, whose head says `check`.
-pub fn record_is_valid(octets: &[u8], check: u32, position: Lsn, id: u64) -> bool {
-    record_sum(&[octets], octets.len() as u32) ^ mask(position, id) == check
+pub fn record_is_valid(bytes: &[u8], check: u32, position: Lsn, id: u64) -> bool {
+    record_sum(&[bytes], bytes.len() as u32) ^ mask(position, id) == check
 }
 
-/// A record as it stands at `position`: its head, and `octets`.
-pub fn whole_record(octets: &[u8], position: Lsn, id: u64) -> Vec<u8> {
-    let len = octets.len() as u32;
-    let check = record_sum(&[octets], len) ^ mask(position, id);
-    let mut record = Vec::with_capacity(RECORD_HEAD_LEN + octets.len());
+/// A record as it stands at `position`: its head, and `bytes`.
+pub fn whole_record(bytes: &[u8], position: Lsn, id: u64) -> Vec<u8> {
+    let len = bytes.len() as u32;
+    let check = record_sum(&[bytes], len) ^ mask(position, id);
+    let mut record = Vec::with_capacity(RECORD_HEAD_LEN + bytes.len());
     record.extend_from_slice(&len.to_le_bytes());
     record.extend_from_slice(&check.to_le_bytes());
-    record.extend_from_slice(octets);
+    record.extend_from_slice(bytes);
     record
 }
 
-/// Checks a frame as a whole: `octets` starts with it and may go on behind it.
-pub fn check_frame(header: &FrameHeader, octets: &[u8], id: u64) -> bool {
+/// Checks a frame as a whole: `bytes` starts with it and may go on behind it.
+pub fn check_frame(header: &FrameHeader, bytes: &[u8], id: u64) -> bool {
     let payload_end = FRAME_HEADER_LEN + header.payload_len as usize;
     if header.kind == FrameKind::Gap {
-        return header.sum == start_sum(id, octets);
+        return header.sum == start_sum(id, bytes);
     }
-    let Some(payload) = octets.get(FRAME_HEADER_LEN..payload_end) else { return false };
+    let Some(payload) = bytes.get(FRAME_HEADER_LEN..payload_end) else { return false };
     if header.kind == FrameKind::Entry {
-        return header.sum == crc32c::crc32c_append(start_sum(id, octets), payload);
+        return header.sum == crc32c::crc32c_append(start_sum(id, bytes), payload);
     }
-    let mut sum = start_sum(id, octets);
+    let mut sum = start_sum(id, bytes);
     let mut records = 0;
     for (offset, head, body) in Records::new(payload) {
         sum = crc32c::crc32c_append(sum, head);
@@ -266,23 +266,23 @@ impl<'a> Iterator for Records<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (head, rest) = self.payload[self.offset..].split_at_checked(RECORD_HEAD_LEN)?;
-        let octets = rest.get(..u32_at(head, 0) as usize)?;
+        let bytes = rest.get(..u32_at(head, 0) as usize)?;
         let offset = self.offset;
-        self.offset += RECORD_HEAD_LEN + octets.len();
-        Some((offset, head, octets))
+        self.offset += RECORD_HEAD_LEN + bytes.len();
+        Some((offset, head, bytes))
     }
 }
 
-/// The `u32` at `offset`, which is within `octets`.
-pub fn u32_at(octets: &[u8], offset: usize) -> u32 {
+/// The `u32` at `offset`, which is within `bytes`.
+pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     let mut out = [0; 4];
-    out.copy_from_slice(&octets[offset..offset + 4]);
+    out.copy_from_slice(&bytes[offset..offset + 4]);
     u32::from_le_bytes(out)
 }
 
-/// The `u64` at `offset`, which is within `octets`.
-pub fn u64_at(octets: &[u8], offset: usize) -> u64 {
+/// The `u64` at `offset`, which is within `bytes`.
+pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let mut out = [0; 8];
-    out.copy_from_slice(&octets[offset..offset + 8]);
+    out.copy_from_slice(&bytes[offset..offset + 8]);
     u64::from_le_bytes(out)
 }

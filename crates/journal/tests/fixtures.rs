@@ -44,7 +44,7 @@ fn check(dir: &Path) {
     let replayed = recovery
         .replay(
             &mut |record| {
-                records.push(record.octets.to_vec());
+                records.push(record.bytes.to_vec());
                 Ok::<(), String>(())
             },
             &mut |_| {},

@@ -29,7 +29,7 @@ fn replay(recovery: &Recovery) -> (Vec<(Lsn, Vec<u8>)>, Replayed) {
     let replayed = recovery
         .replay(
             &mut |record| {
-                records.push((record.position, record.octets.to_vec()));
+                records.push((record.position, record.bytes.to_vec()));
                 Ok::<_, String>(())
             },
             &mut |_| {},
@@ -52,8 +52,8 @@ fn what_was_appended_is_read_and_replayed() {
     for round in 0..200 {
         let count = 1 + round % 4;
         for index in 0..count {
-            let octets = record(round * 4 + index);
-            let (head, tail) = octets.split_at(octets.len() / 3);
+            let bytes = record(round * 4 + index);
+            let (head, tail) = bytes.split_at(bytes.len() / 3);
             assert_eq!(batch.push(&[head, tail]), index);
         }
         let mode = if round % 3 == 0 { SYNC } else { LAZY };
@@ -61,15 +61,15 @@ fn what_was_appended_is_read_and_replayed() {
         for index in 0..count {
             expected.push((appended.position(index), record(round * 4 + index)));
         }
-        let (position, octets) = &expected[round * 7 % expected.len()];
-        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets, "round {round}");
-        let (position, octets) = expected.last().unwrap();
-        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets, "round {round}");
+        let (position, bytes) = &expected[round * 7 % expected.len()];
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), bytes, "round {round}");
+        let (position, bytes) = expected.last().unwrap();
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), bytes, "round {round}");
     }
     journal.close().unwrap();
     assert_eq!(journal.durable(), journal.end());
-    for (position, octets) in &expected {
-        assert_eq!(journal.read(*position, &mut cache).unwrap(), octets);
+    for (position, bytes) in &expected {
+        assert_eq!(journal.read(*position, &mut cache).unwrap(), bytes);
     }
     drop(journal);
 
@@ -181,8 +181,8 @@ fn a_batch_larger_than_a_segment_gets_its_own() {
         positions.push((appended.position(0), vec![fill; len]));
     }
     let mut cache = ReadCache::default();
-    for (position, octets) in &positions {
-        assert!(journal.read(*position, &mut cache).unwrap() == octets);
+    for (position, bytes) in &positions {
+        assert!(journal.read(*position, &mut cache).unwrap() == bytes);
     }
     journal.close().unwrap();
     drop(journal);

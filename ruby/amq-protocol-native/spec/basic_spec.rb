@@ -9,11 +9,11 @@ RSpec.describe AMQ::Protocol::Basic do
 
   it "keeps all properties, in whatever order they come" do
     given = all.merge(timestamp: 123)
-    octets = described_class.encode_properties(5, given)
-    expect(octets[0, 14]).to eq("\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05\xff\xfc".b)
-    expect(described_class.decode_properties(octets[12..])).to eq(all)
-    expect(described_class.encode_properties(5, given.to_a.reverse.to_h)).to eq(octets)
-    expect(described_class.decode_properties(octets[12..]).keys).to eq(described_class::PROPERTIES)
+    bytes = described_class.encode_properties(5, given)
+    expect(bytes[0, 14]).to eq("\x00\x3c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05\xff\xfc".b)
+    expect(described_class.decode_properties(bytes[12..])).to eq(all)
+    expect(described_class.encode_properties(5, given.to_a.reverse.to_h)).to eq(bytes)
+    expect(described_class.decode_properties(bytes[12..]).keys).to eq(described_class::PROPERTIES)
   end
 
   it "leaves nil out, takes names as Strings, and refuses others" do
@@ -39,8 +39,8 @@ RSpec.describe AMQ::Protocol::Basic do
   end
 
   it "refuses properties that are cut short, go on, or have unknown flags" do
-    octets = described_class.encode_properties(5, all.merge(timestamp: 1))[12..]
-    ["", "\x80", octets[0..-2], "#{octets}x", "\x00\x01"].each do |wrong|
+    bytes = described_class.encode_properties(5, all.merge(timestamp: 1))[12..]
+    ["", "\x80", bytes[0..-2], "#{bytes}x", "\x00\x01"].each do |wrong|
       expect { described_class.decode_properties(wrong) }.to raise_error(AMQ::Protocol::MalformedInputError)
     end
   end

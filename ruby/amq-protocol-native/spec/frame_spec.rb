@@ -63,7 +63,7 @@ RSpec.describe AMQ::Protocol::Frame do
 
   it "leaves decode to adapters, which are subclasses" do
     expect { described_class.decode("x") }.to raise_error(NotImplementedError)
-    adapter = Class.new(described_class) { def self.decode(octets) = new(:body, octets, 1) }
+    adapter = Class.new(described_class) { def self.decode(bytes) = new(:body, bytes, 1) }
     expect(adapter.decode("x")).to be_instance_of(AMQ::Protocol::BodyFrame)
     expect(AMQ::Protocol::BodyFrame).not_to respond_to(:decode)
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 RSpec.describe AMQ::Protocol::Method do
-  let(:deliver_octets) { [5, "ctag1", 77, 1, 8, "exchange", 3, "key"].pack("Ca*Q>CCa*Ca*") }
-  let(:deliver) { AMQ::Protocol::Basic::Deliver.decode(deliver_octets) }
+  let(:deliver_bytes) { [5, "ctag1", 77, 1, 8, "exchange", 3, "key"].pack("Ca*Q>CCa*Ca*") }
+  let(:deliver) { AMQ::Protocol::Basic::Deliver.decode(deliver_bytes) }
 
   it "has 7 classes with 64 methods, 39 to encode and 40 to decode" do
     expect(AMQ::Protocol.classes.map(&:name)).to eq(%w[connection channel exchange queue basic tx confirm])
@@ -29,9 +29,9 @@ RSpec.describe AMQ::Protocol::Method do
   end
 
   it "does not see what becomes of the String it was read from" do
-    octets = deliver_octets
-    found = AMQ::Protocol::Basic::Deliver.decode(octets)
-    octets.replace("x" * octets.bytesize)
+    bytes = deliver_bytes
+    found = AMQ::Protocol::Basic::Deliver.decode(bytes)
+    bytes.replace("x" * bytes.bytesize)
     expect(found.routing_key).to eq("key")
   end
 
@@ -88,8 +88,8 @@ RSpec.describe AMQ::Protocol::Method do
   end
 
   it "refuses bytes that are not the method's" do
-    ["", deliver_octets[0..-2], "#{deliver_octets}x"].each do |octets|
-      expect { AMQ::Protocol::Basic::Deliver.decode(octets) }.to raise_error(AMQ::Protocol::MalformedInputError)
+    ["", deliver_bytes[0..-2], "#{deliver_bytes}x"].each do |bytes|
+      expect { AMQ::Protocol::Basic::Deliver.decode(bytes) }.to raise_error(AMQ::Protocol::MalformedInputError)
     end
     expect { AMQ::Protocol::Basic::Deliver.decode(nil) }.to raise_error(TypeError)
     start = AMQ::Protocol::Connection::Start.decode("\x00\x09\x00\x00\x00\x03\x01kQ\x00\x00\x00\x00\x00\x00\x00\x00")

@@ -4,8 +4,8 @@ RSpec.describe AMQ::Protocol::Parser do
   let(:parser) { described_class.new }
 
   def deliver(channel, key)
-    octets = [60, 60, 1, "c", 5, 0, 0, key.bytesize, key].pack("nnCa*Q>CCCa*")
-    AMQ::Protocol::MethodFrame.encode(octets, channel)
+    bytes = [60, 60, 1, "c", 5, 0, 0, key.bytesize, key].pack("nnCa*Q>CCCa*")
+    AMQ::Protocol::MethodFrame.encode(bytes, channel)
   end
 
   def header(channel, size, **properties)
@@ -18,7 +18,7 @@ RSpec.describe AMQ::Protocol::Parser do
 
   it "gives frames, however the bytes come" do
     frames = [deliver(1, "a"), header(1, 3), body(1, "abc"), AMQ::Protocol::HeartbeatFrame.encode]
-    frames.join.each_char { |octet| parser << octet }
+    frames.join.each_char { |byte| parser << byte }
     expect(parser.each_frame.map(&:encode)).to eq(frames)
     expect([parser.next_frame, parser.pending_size]).to eq([nil, 0])
   end
@@ -57,8 +57,8 @@ RSpec.describe AMQ::Protocol::Parser do
       header(1, 1) => AMQ::Protocol::MalformedInputError, deliver(1, "a") + deliver(1, "b") => AMQ::Protocol::MalformedInputError,
       deliver(1, "a") + header(1, 1) + body(1, "xy") => AMQ::Protocol::MalformedInputError,
       AMQ::Protocol::MethodFrame.encode("\0\1\0\1", 1) => AMQ::Protocol::MalformedInputError
-    }.each do |octets, error|
-      expect { described_class.new.feed(octets).each_command.to_a }.to raise_error(error)
+    }.each do |bytes, error|
+      expect { described_class.new.feed(bytes).each_command.to_a }.to raise_error(error)
     end
   end
 

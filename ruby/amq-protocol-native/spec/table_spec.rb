@@ -97,10 +97,10 @@ RSpec.describe AMQ::Protocol::Table do
   end
 
   it "gives Strings the encoding of what they were read from" do
-    octets = "\x00\x00\x00\x08\x01kS\x00\x00\x00\x01v"
-    found = described_class.decode(octets.dup.force_encoding(Encoding::UTF_8))
+    bytes = "\x00\x00\x00\x08\x01kS\x00\x00\x00\x01v"
+    found = described_class.decode(bytes.dup.force_encoding(Encoding::UTF_8))
     expect([found.keys.first.encoding, found.values.first.encoding]).to all(eq(Encoding::UTF_8))
-    found = described_class.decode(octets.b)
+    found = described_class.decode(bytes.b)
     expect([found.keys.first.encoding, found.values.first.encoding]).to all(eq(Encoding::BINARY))
   end
 
@@ -155,8 +155,8 @@ RSpec.describe AMQ::Protocol::Table do
 
   it "refuses unknown types and what is cut short" do
     expect { described_class.decode("\x00\x00\x00\x03\x01kQ") }.to raise_error(ArgumentError, /unknown field type/)
-    ["", "\0", "\x00\x00\x00\x05\x01k", "\xff\xff\xff\xff"].each do |octets|
-      expect { described_class.decode(octets) }.to raise_error(AMQ::Protocol::MalformedInputError)
+    ["", "\0", "\x00\x00\x00\x05\x01k", "\xff\xff\xff\xff"].each do |bytes|
+      expect { described_class.decode(bytes) }.to raise_error(AMQ::Protocol::MalformedInputError)
     end
     expect { described_class.decode(nil) }.to raise_error(TypeError)
   end
@@ -197,11 +197,11 @@ RSpec.describe AMQ::Protocol::TableValueDecoder do
     decode_big_decimal: ["..\x01\x00\x00\x00\x0f", BigDecimal("1.5"), 7],
     decode_hash: ["..\x00\x00\x00\x04\x01at\x01", { "a" => true }, 10],
     decode_array: ["..\x00\x00\x00\x01V", [nil], 7], decode_value_type: ["..S", "S", 3]
-  }.each do |name, (octets, value, offset)|
+  }.each do |name, (bytes, value, offset)|
     it "#{name} reads at an offset" do
-      expect(described_class.public_send(name, octets.b, 2)).to eq([value, offset])
-      expect { described_class.public_send(name, octets.b, 200) }.to raise_error(AMQ::Protocol::MalformedInputError)
-      expect { described_class.public_send(name, octets.b, -1) }.to raise_error(ArgumentError)
+      expect(described_class.public_send(name, bytes.b, 2)).to eq([value, offset])
+      expect { described_class.public_send(name, bytes.b, 200) }.to raise_error(AMQ::Protocol::MalformedInputError)
+      expect { described_class.public_send(name, bytes.b, -1) }.to raise_error(ArgumentError)
     end
   end
 end

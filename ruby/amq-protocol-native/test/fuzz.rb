@@ -17,7 +17,7 @@ class Fuzz
   METHODS = JSON.parse(File.read(File.expand_path("../../benchmarks/methods.json", __dir__)))
   SHORTS = %w[reply_code class_id method_id channel_max heartbeat prefetch_count].freeze
   LONGS = %w[frame_max message_count consumer_count prefetch_size].freeze
-  OCTETS = %w[version_major version_minor].freeze
+  BYTES = %w[version_major version_minor].freeze
   LONG_STRINGS = %w[mechanisms locales challenge channel_id new_secret response].freeze
   TABLES = %w[server_properties client_properties arguments].freeze
   BITS = %w[passive durable exclusive auto_delete internal nowait if_unused if_empty no_local no_ack global multiple
@@ -31,7 +31,7 @@ class Fuzz
     @known = Hash.new(0)
     @cases = 0
     @encoders = METHODS.select { |_, method| method["encode"] && method["class"] != "Basic::Publish" }.values
-    @decoders = METHODS.select { |_, method| method["octets"] }.values
+    @decoders = METHODS.select { |_, method| method["bytes"] }.values
   end
 
   attr_reader :cases, :known
@@ -215,7 +215,7 @@ class Fuzz
     case name
     when *SHORTS then [@values.rand(1 << 16)].pack("n")
     when *LONGS then [@values.rand(1 << 32)].pack("N")
-    when *OCTETS then [@values.rand(256)].pack("C")
+    when *BYTES then [@values.rand(256)].pack("C")
     when "delivery_tag" then [@values.rand(1 << 64)].pack("Q>")
     when *LONG_STRINGS then @values.text(Values::LONG_LENGTHS).b.then { |text| [text.bytesize].pack("N") + text }
     when *TABLES then NATIVE::Table.encode(@table = fitting_table)
@@ -228,13 +228,13 @@ class Fuzz
     native_class, pure_class = constant(NATIVE, method["class"]), constant(PURE, method["class"])
     names = pure_class.instance_method(:initialize).parameters.map { |_, name| name.to_s }
     @table = nil
-    octets = names.slice_when { |a, b| !(BITS.include?(a) && BITS.include?(b)) }.map do |group|
+    bytes = names.slice_when { |a, b| !(BITS.include?(a) && BITS.include?(b)) }.map do |group|
       BITS.include?(group.first) ? [@values.rand(256)].pack("C") : field(group.first)
     end.join
     read = ->(one) { names.map { |name| one.public_send(name) } }
-    compare("#{method['class']}.decode", @table, result { read.call(native_class.decode(octets)) },
-            result { read.call(pure_class.decode(octets)) })
-    broken_method(native_class, octets)
+    compare("#{method['class']}.decode", @table, result { read.call(native_class.decode(bytes)) },
+            result { read.call(pure_class.decode(bytes)) })
+    broken_method(native_class, bytes)
   end
 
   # Bytes that are cut or changed: an exception or a value, and nothing worse.

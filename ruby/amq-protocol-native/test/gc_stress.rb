@@ -35,12 +35,12 @@ def tables(round)
   check(P::Table.decode(P::Table.encode(fresh)), fresh, "table with fresh keys")
 end
 
-def deliver_octets
+def deliver_bytes
   [5, "ctag1", 77, 1, 8, "exchange", 3, "key"].pack("Ca*Q>CCa*Ca*")
 end
 
 def methods
-  frame = P::Frame.new(:method, [60, 60].pack("n2") + deliver_octets, 3)
+  frame = P::Frame.new(:method, [60, 60].pack("n2") + deliver_bytes, 3)
   deliver = frame.decode_payload
   check([deliver.consumer_tag, deliver.delivery_tag, deliver.redelivered, deliver.exchange, deliver.routing_key],
         ["ctag1", 77, true, "exchange", "key"], "deliver")
@@ -64,11 +64,11 @@ def parsing
   parser = P::Parser.new(frame_max: 0)
   content = P::HeaderFrame.encode(P::Basic.encode_properties(2000, PROPERTIES), 3)
   body = P::BodyFrame.encode("c" * 1000, 3)
-  octets = P::MethodFrame.encode([60, 60].pack("n2") + deliver_octets, 3) + content + body + P::HeartbeatFrame.encode +
+  bytes = P::MethodFrame.encode([60, 60].pack("n2") + deliver_bytes, 3) + content + body + P::HeartbeatFrame.encode +
            P::Channel::CloseOk.encode(4).encode + body
   taken = []
-  (0...octets.bytesize).step(700) do |start|
-    parser << octets.byteslice(start, 700)
+  (0...bytes.bytesize).step(700) do |start|
+    parser << bytes.byteslice(start, 700)
     parser.each_command { |*command| taken << command }
   end
   check(taken.map(&:first), [4, 3], "channels")
@@ -88,7 +88,7 @@ def failures
 end
 
 rounds = Integer(ARGV.fetch(0, "2"))
-octets = Array.new(200) { |n| P::Table.encode(fresh_keys(n)) }
+bytes = Array.new(200) { |n| P::Table.encode(fresh_keys(n)) }
 GC.stress = true
 rounds.times do |round|
   tables(round)
@@ -105,7 +105,7 @@ GC.auto_compact = true if GC.respond_to?(:auto_compact=)
   publishes
   parsing
   failures
-  octets.each_with_index { |table, n| check(P::Table.decode(table), fresh_keys(n), "cached keys") } if (round % 100).zero?
+  bytes.each_with_index { |table, n| check(P::Table.decode(table), fresh_keys(n), "cached keys") } if (round % 100).zero?
   GC.compact if GC.respond_to?(:compact) && (round % 25).zero?
 end
 puts "#{rounds} rounds under GC.stress, 500 with compaction: everything is as it was written"

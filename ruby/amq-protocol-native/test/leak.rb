@@ -15,7 +15,7 @@ P = AMQ::Protocol
 
 TABLE = { "text" => "value", "number" => 42, "array" => [1, "two", { "three" => 3.0 }], "decimal" => BigDecimal("1.5") }.freeze
 LARGE = (1..200).to_h { |n| ["key #{n}", "value #{n}"] }.freeze
-TABLE_OCTETS = P::Table.encode(TABLE)
+TABLE_BYTES = P::Table.encode(TABLE)
 PROPERTIES = { content_type: "text/plain", headers: { "key" => 1 }, delivery_mode: 2, timestamp: 5 }.freeze
 BODY = ("b" * 300).freeze
 DELIVER = [5, "ctag1", 77, 1, 8, "exchange", 3, "key"].pack("Ca*Q>CCa*Ca*").freeze
@@ -35,7 +35,7 @@ end
 WORK = [
   -> { P::Table.encode(TABLE) },
   -> { P::Table.encode(LARGE) },
-  -> { P::Table.decode(TABLE_OCTETS) },
+  -> { P::Table.decode(TABLE_BYTES) },
   -> { P::Basic::Publish.encode(1, BODY, PROPERTIES, "exchange", "key", false, false, 100).each(&:encode) },
   -> { P::Basic::Publish.encode_to_string(1, BODY, PROPERTIES, "exchange", "key", false, false, 100) },
   -> { P::Basic::Deliver.decode(DELIVER).to_h },
@@ -44,7 +44,7 @@ WORK = [
   -> { P::Parser.new.feed(CONTENT).next_command },
   -> { P::Parser.new.feed(CONTENT.byteslice(0, 120)).next_command },
   -> { failing { P::Table.encode("key" => LARGE.merge("wrong" => Object)) } },
-  -> { failing { P::Table.decode(TABLE_OCTETS.byteslice(0, 20)) } },
+  -> { failing { P::Table.decode(TABLE_BYTES.byteslice(0, 20)) } },
   -> { failing { P::Basic::Ack.encode(1, "tag", false) } },
   -> { failing { P::Frame.decode_header("\x09") } },
   -> { P::Table.decode(P::Table.encode("key #{rand(1_000_000)}" => rand)) }

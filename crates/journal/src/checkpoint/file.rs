@@ -108,9 +108,9 @@ impl CheckpointWriter {
 }
 
 impl Write for CheckpointWriter {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        let len = octets.len().min(BLOCK_HEAD_LEN + BLOCK_LEN_MAX - self.block.len());
-        self.block.extend_from_slice(&octets[..len]);
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = bytes.len().min(BLOCK_HEAD_LEN + BLOCK_LEN_MAX - self.block.len());
+        self.block.extend_from_slice(&bytes[..len]);
         self.data_bytes += len as u64;
         if self.block.len() == BLOCK_HEAD_LEN + BLOCK_LEN_MAX {
             self.write_block()?;
@@ -374,10 +374,10 @@ fn encode_table(table: &Table) -> Vec<u8> {
     out
 }
 
-fn decode_table(mut octets: &[u8]) -> Option<Table> {
+fn decode_table(mut bytes: &[u8]) -> Option<Table> {
     let mut number = || {
-        let (number, rest) = octets.split_at_checked(8)?;
-        octets = rest;
+        let (number, rest) = bytes.split_at_checked(8)?;
+        bytes = rest;
         Some(u64_at(number, 0))
     };
     let mut table = Table {

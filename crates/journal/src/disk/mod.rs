@@ -64,7 +64,7 @@ pub trait DiskFile: Send + Sync {
     /// Reads some bytes at `offset`; 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes some bytes at `offset`.
-    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize>;
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes what was written durable, and the size with it (`fdatasync`; macOS: `F_FULLFSYNC`). Must not try again
     /// after a failure.
     fn sync_data(&self) -> io::Result<()>;
@@ -123,11 +123,11 @@ pub(crate) fn read_up_to(file: &dyn DiskFile, out: &mut [u8], offset: u64) -> io
     Ok(done)
 }
 
-/// Writes all of `octets`. An interrupted write is tried again, a failed one is not.
-pub(crate) fn write_all(file: &dyn DiskFile, octets: &[u8], offset: u64) -> io::Result<()> {
+/// Writes all of `bytes`. An interrupted write is tried again, a failed one is not.
+pub(crate) fn write_all(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
-    while done < octets.len() {
-        match file.write_at(&octets[done..], offset + done as u64) {
+    while done < bytes.len() {
+        match file.write_at(&bytes[done..], offset + done as u64) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(n) => done += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

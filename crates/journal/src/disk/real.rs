@@ -272,9 +272,9 @@ impl DiskFile for File {
         FileExt::read_at(self, out, offset)
     }
 
-    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         critical::check(Work::File);
-        FileExt::write_at(self, octets, offset)
+        FileExt::write_at(self, bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {

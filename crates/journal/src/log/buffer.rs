@@ -28,24 +28,24 @@ pub struct Piece {
     /// Position of the first one.
     pub start: Lsn,
     /// Whole frames.
-    pub octets: Octets,
+    pub bytes: Content,
 }
 
 /// Bytes that are to be written.
-pub enum Octets {
+pub enum Content {
     /// In a buffer of the log.
     Own(Vec<u8>),
     /// Where they were received.
     Shared(Bytes),
 }
 
-impl Deref for Octets {
+impl Deref for Content {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         match self {
-            Octets::Own(octets) => octets,
-            Octets::Shared(octets) => octets,
+            Content::Own(bytes) => bytes,
+            Content::Shared(bytes) => bytes,
         }
     }
 }
@@ -105,45 +105,45 @@ impl Buffer {
         if self.extend(frame) {
             return;
         }
-        let mut octets = self.pool.pop().unwrap_or_default();
+        let mut bytes = self.pool.pop().unwrap_or_default();
         if frame.len() >= OWN_PIECE_BYTES {
-            mem::swap(&mut octets, frame);
+            mem::swap(&mut bytes, frame);
         } else {
-            octets.reserve(PIECE_BYTES);
-            octets.extend_from_slice(frame);
+            bytes.reserve(PIECE_BYTES);
+            bytes.extend_from_slice(frame);
         }
-        self.push(start, Octets::Own(octets));
+        self.push(start, Content::Own(bytes));
     }
 
     /// The same for frames that others have as well.
     pub fn put_shared(&mut self, start: Lsn, frames: &Bytes) {
         if frames.len() >= OWN_PIECE_BYTES {
-            self.push(start, Octets::Shared(frames.clone()));
+            self.push(start, Content::Shared(frames.clone()));
         } else if !self.extend(frames) {
-            let mut octets = self.pool.pop().unwrap_or_default();
-            octets.reserve(PIECE_BYTES);
-            octets.extend_from_slice(frames);
-            self.push(start, Octets::Own(octets));
+            let mut bytes = self.pool.pop().unwrap_or_default();
+            bytes.reserve(PIECE_BYTES);
+            bytes.extend_from_slice(frames);
+            self.push(start, Content::Own(bytes));
         }
     }
 
     /// Copies frames behind the last piece, if that has room.
     fn extend(&mut self, frames: &[u8]) -> bool {
-        let Some(Step::Write(Piece { octets: Octets::Own(octets), .. })) = self.queued.last_mut()
+        let Some(Step::Write(Piece { bytes: Content::Own(bytes), .. })) = self.queued.last_mut()
         else {
             return false;
         };
-        let has_room = octets.capacity() - octets.len() >= frames.len();
+        let has_room = bytes.capacity() - bytes.len() >= frames.len();
         if has_room {
-            octets.extend_from_slice(frames);
+            bytes.extend_from_slice(frames);
             self.bytes += frames.len();
         }
         has_room
     }
 
-    fn push(&mut self, start: Lsn, octets: Octets) {
-        self.bytes += octets.len();
-        self.queued.push(Step::Write(Piece { start, octets }));
+    fn push(&mut self, start: Lsn, bytes: Content) {
+        self.bytes += bytes.len();
+        self.queued.push(Step::Write(Piece { start, bytes }));
     }
 
     /// Queues the change to another segment.
@@ -170,14 +170,14 @@ impl Buffer {
         // It is shared with no reader: they copy from the buffer under its lock.
         let Ok(mut steps) = Arc::try_unwrap(steps) else { return };
         for step in steps.drain(..) {
-            let Step::Write(Piece { octets, .. }) = step else { continue };
-            self.bytes -= octets.len();
-            if let Octets::Own(mut octets) = octets
-                && octets.capacity() <= POOLED_BYTES_MAX
+            let Step::Write(Piece { bytes, .. }) = step else { continue };
+            self.bytes -= bytes.len();
+            if let Content::Own(mut bytes) = bytes
+                && bytes.capacity() <= POOLED_BYTES_MAX
                 && self.pool.len() < POOLED_MAX
             {
-                octets.clear();
-                self.pool.push(octets);
+                bytes.clear();
+                self.pool.push(bytes);
             }
         }
         if self.queued.is_empty() {
@@ -201,5 +201,5 @@ fn find_in(steps: &[Step], position: Lsn) -> Option<&[u8]> {
     };
     let behind = steps.partition_point(|step| starts_at(step) <= position);
     let Step::Write(piece) = steps.get(behind.checked_sub(1)?)? else { return None };
-    piece.octets.get((position.0 - piece.start.0) as usize..).filter(|rest| !rest.is_empty())
+    piece.bytes.get((position.0 - piece.start.0) as usize..).filter(|rest| !rest.is_empty())
 }

@@ -209,9 +209,9 @@ impl Core {
             match step {
                 Step::Write(piece) => {
                     let offset = piece.start.0 - writer.segment.start.0;
-                    write_all(&*writer.file, &piece.octets, offset)
+                    write_all(&*writer.file, &piece.bytes, offset)
                         .map_err(|error| ("write to", writer.segment.path(&self.dir), error))?;
-                    writer.unsynced_bytes += piece.octets.len() as u64;
+                    writer.unsynced_bytes += piece.bytes.len() as u64;
                 }
                 Step::Switch(switch) => self.switch_file(writer, switch)?,
                 Step::Cut(cut) => self.cut_files_of(writer, cut)?,

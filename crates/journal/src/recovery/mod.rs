@@ -35,7 +35,7 @@ pub struct Record<'a> {
     /// Its position, as [`Appended::position`](crate::Appended::position) gave it.
     pub position: Lsn,
     /// What was pushed.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     /// The batch it belongs to.
     pub batch: BatchInfo,
 }

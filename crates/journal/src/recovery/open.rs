@@ -146,9 +146,9 @@ pub fn read_segment_header(
     size_bytes: u64,
 ) -> Result<SegmentHeader, OpenError> {
     let file = disk.open(path, OpenMode::Read).map_err(|error| io_error("open", path, error))?;
-    let mut octets = [0; SEGMENT_HEADER_USED];
-    read_up_to(&*file, &mut octets, 0).map_err(|error| io_error("read", path, error))?;
-    let damage = match SegmentHeader::decode(&octets) {
+    let mut bytes = [0; SEGMENT_HEADER_USED];
+    read_up_to(&*file, &mut bytes, 0).map_err(|error| io_error("read", path, error))?;
+    let damage = match SegmentHeader::decode(&bytes) {
         Ok(header) if header.start != start => Damage::SegmentHeader,
         Ok(header) if header.capacity > size_bytes => Damage::SegmentShort(header.capacity),
         Ok(header) => return Ok(header),

@@ -117,10 +117,10 @@ fn visit_frame<E>(
         return Ok(());
     }
     let (start, end) = (frame.lsn, frame.lsn.plus(frame.frame_len()));
-    for (index, (offset, _, octets)) in Records::new(payload).enumerate() {
+    for (index, (offset, _, bytes)) in Records::new(payload).enumerate() {
         let batch = BatchInfo { start, end, index: index as u32, count: frame.records };
         let position = start.plus((FRAME_HEADER_LEN + offset) as u64);
-        visit(Record { position, octets, batch })?;
+        visit(Record { position, bytes, batch })?;
     }
     replayed.batches += 1;
     replayed.records += u64::from(frame.records);

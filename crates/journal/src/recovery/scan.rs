@@ -109,14 +109,14 @@ impl Scanner {
     /// Whether a frame is here, all of which is right but the position that it names: the disk has changed that.
     fn lacks_its_position(&mut self) -> io::Result<bool> {
         let (at, id, left) = (self.at, self.id, self.limit.0.saturating_sub(self.at.0));
-        let Some(octets) = self.load(at, FRAME_HEADER_LEN)? else { return Ok(false) };
-        let with_position = |octets: &[u8]| [&at.0.to_le_bytes(), &octets[8..]].concat();
-        let header = FrameHeader::decode(&with_position(&octets[..FRAME_HEADER_LEN]), at);
+        let Some(bytes) = self.load(at, FRAME_HEADER_LEN)? else { return Ok(false) };
+        let with_position = |bytes: &[u8]| [&at.0.to_le_bytes(), &bytes[8..]].concat();
+        let header = FrameHeader::decode(&with_position(&bytes[..FRAME_HEADER_LEN]), at);
         let header = header.filter(|header| header.frame_len() <= left);
         let Some(header) = header else { return Ok(false) };
-        let octets = self.load(at, header.frame_len() as usize)?;
-        Ok(octets.is_some_and(|octets| {
-            check_frame(&header, &with_position(&octets[..header.frame_len() as usize]), id)
+        let bytes = self.load(at, header.frame_len() as usize)?;
+        Ok(bytes.is_some_and(|bytes| {
+            check_frame(&header, &with_position(&bytes[..header.frame_len() as usize]), id)
         }))
     }
 
@@ -128,11 +128,11 @@ impl Scanner {
             if self.load(at, FRAME_HEADER_LEN)?.is_none() {
                 break;
             }
-            let octets = &self.buffer[(at.0 - self.buffer_at.0) as usize..];
-            let candidates = octets.len() / FRAME_ALIGN;
+            let bytes = &self.buffer[(at.0 - self.buffer_at.0) as usize..];
+            let candidates = bytes.len() / FRAME_ALIGN;
             let found = (0..candidates).find(|index| {
                 let offset = index * FRAME_ALIGN;
-                u64_at(octets, offset) == at.0 + offset as u64
+                u64_at(bytes, offset) == at.0 + offset as u64
             });
             match found {
                 Some(index) => {
@@ -147,8 +147,8 @@ impl Scanner {
 
     /// The header of the frame at `at`, if all of the frame is what was written there.
     fn valid_frame(&mut self, at: Lsn) -> io::Result<Option<FrameHeader>> {
-        let Some(octets) = self.load(at, FRAME_HEADER_LEN)? else { return Ok(None) };
-        let header = FrameHeader::decode(octets, at);
+        let Some(bytes) = self.load(at, FRAME_HEADER_LEN)? else { return Ok(None) };
+        let header = FrameHeader::decode(bytes, at);
         let left = self.limit.0.saturating_sub(at.0);
         let Some(header) = header.filter(|header| header.frame_len() <= left) else {
             return Ok(None);
@@ -158,8 +158,8 @@ impl Scanner {
             FrameKind::Gap => FRAME_HEADER_LEN,
             FrameKind::Batch | FrameKind::Close | FrameKind::Entry => header.frame_len() as usize,
         };
-        let octets = self.load(at, needed)?;
-        Ok(octets.is_some_and(|octets| check_frame(&header, octets, id)).then_some(header))
+        let bytes = self.load(at, needed)?;
+        Ok(bytes.is_some_and(|bytes| check_frame(&header, bytes, id)).then_some(header))
     }
 
     /// At least `len` bytes from `at` on, if the file has them.
@@ -176,6 +176,6 @@ impl Scanner {
             self.file.will_need(offset + found as u64, READ_BYTES as u64);
         }
         let from = (at.0 - self.buffer_at.0) as usize;
-        Ok(self.buffer.get(from..).filter(|octets| octets.len() >= len))
+        Ok(self.buffer.get(from..).filter(|bytes| bytes.len() >= len))
     }
 }

@@ -201,14 +201,14 @@ pub fn clear(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
 
 /// Writes once more what is there from `from` to `to`.
 fn rewrite(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
-    let mut octets = vec![0; WRITE_BYTES];
+    let mut bytes = vec![0; WRITE_BYTES];
     let mut offset = from;
     while offset < to {
         let len = (to - offset).min(WRITE_BYTES as u64) as usize;
-        if read_up_to(file, &mut octets[..len], offset)? < len {
+        if read_up_to(file, &mut bytes[..len], offset)? < len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        write_all(file, &octets[..len], offset)?;
+        write_all(file, &bytes[..len], offset)?;
         offset += len as u64;
     }
     Ok(())

@@ -168,8 +168,8 @@ impl Entry {
             if header.kind == FrameKind::Batch {
                 let from = offset + FRAME_HEADER_LEN;
                 let payload = &self.frame[from..from + header.payload_len as usize];
-                for (at, _, octets) in Records::new(payload) {
-                    each(start.plus((from + at) as u64), octets);
+                for (at, _, bytes) in Records::new(payload) {
+                    each(start.plus((from + at) as u64), bytes);
                 }
             }
             offset += header.frame_len() as usize;

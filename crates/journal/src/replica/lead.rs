@@ -272,12 +272,12 @@ impl Core {
         let (start, end) = (entry.start(), entry.end());
         let at = entry.closing_at().unwrap_or(entry.frame.len());
         let mut entries = replica.entries.lock();
-        let mut octets = entry.frame[at..].to_vec();
-        super::entry::make_own(&mut octets, replica.synced(), entries.commit, self.id);
+        let mut bytes = entry.frame[at..].to_vec();
+        super::entry::make_own(&mut bytes, replica.synced(), entries.commit, self.id);
         if at > 0 {
             log.buffer.put_shared(start, &entry.frame.slice(..at));
         }
-        log.buffer.put(start.plus(at as u64), &mut octets);
+        log.buffer.put(start.plus(at as u64), &mut bytes);
         let place = Place { index: entry.id.index, start, end };
         entries.push(closing, has_note, place, replica.synced());
         drop(entries);

@@ -227,7 +227,7 @@ pub(crate) fn load(
     let stats = recovery.replay(
         &mut |record| {
             let position = Position::from(record.position);
-            let change = Replayed::parse(record.octets).ok_or(MalformedRecord(position))?;
+            let change = Replayed::parse(record.bytes).ok_or(MalformedRecord(position))?;
             recovered.apply(position, change);
             Ok(())
         },

@@ -247,10 +247,10 @@ impl<'a> Mender<'a> {
         name.push(format!(".{offset}"));
         let copy = aside(self.disk, &PathBuf::from(name))?;
         let copy = self.disk.open(&copy, OpenMode::Create)?;
-        let mut octets = vec![0; COPY_BYTES.min(len) as usize];
+        let mut bytes = vec![0; COPY_BYTES.min(len) as usize];
         let mut done = 0;
         while done < len {
-            let part = &mut octets[..COPY_BYTES.min(len - done) as usize];
+            let part = &mut bytes[..COPY_BYTES.min(len - done) as usize];
             let found = read_up_to(file, part, offset + done)?;
             write_all(&*copy, &part[..found], done)?;
             done += part.len() as u64;

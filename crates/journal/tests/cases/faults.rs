@@ -42,14 +42,14 @@ fn frames_of_a_lost_tail_do_not_come_back_behind_new_ones() {
 }
 
 #[test]
-fn octets_of_the_segment_that_a_file_was_before_are_no_records() {
+fn bytes_of_the_segment_that_a_file_was_before_are_no_records() {
     let disk = FakeDisk::new(1);
     let journal = start(&disk);
     // One record to a frame, all of one length: old and new ones lie at the same offsets.
-    let fill = |journal: &Journal, octet: u8| {
+    let fill = |journal: &Journal, byte: u8| {
         let mut positions = Vec::new();
         while positions.len() < 40 {
-            let position = append(journal, &[&[octet; 1000]], SYNC)[0];
+            let position = append(journal, &[&[byte; 1000]], SYNC)[0];
             positions.push(position);
         }
         journal.wait_durable(journal.end()).unwrap();
@@ -76,14 +76,14 @@ fn octets_of_the_segment_that_a_file_was_before_are_no_records() {
     let mut cache = ReadCache::default();
     for position in positions {
         match journal.read(position, &mut cache) {
-            Ok(octets) => assert_eq!(octets, [2; 1000]),
+            Ok(bytes) => assert_eq!(bytes, [2; 1000]),
             Err(error) => assert!(matches!(error, ReadError::Bad { .. }), "{error}"),
         }
     }
     drop(journal);
     disk.kill();
     match Journal::open(&dir(), options(), Arc::new(disk)).map(|recovery| replay(&recovery)) {
-        Ok(Ok(records)) => assert!(records.iter().all(|(_, octets)| octets[0] == 2)),
+        Ok(Ok(records)) => assert!(records.iter().all(|(_, bytes)| bytes[0] == 2)),
         Ok(Err(error)) | Err(error) => assert!(matches!(error, OpenError::Damaged { .. })),
     }
 }
@@ -224,7 +224,7 @@ fn nothing_is_taken_after_a_failed_sync_and_durable_does_not_move() {
 }
 
 #[test]
-fn a_segment_that_is_full_to_the_last_octet_is_not_freed_before_there_is_another() {
+fn a_segment_that_is_full_to_the_last_byte_is_not_freed_before_there_is_another() {
     let disk = FakeDisk::new(10);
     let journal = start(&disk);
     let room = options().segment_bytes - 4096 - 32 - 8;
@@ -267,8 +267,8 @@ fn one_live_record_pins_pages_and_not_its_segment() {
     assert!(done.punched_bytes > 0 && after.log_bytes < before.log_bytes / 5, "{after:?}");
     for _ in 0..2 {
         let mut cache = ReadCache::default();
-        for (position, octets) in &kept {
-            assert_eq!(journal.read(*position, &mut cache).unwrap(), octets);
+        for (position, bytes) in &kept {
+            assert_eq!(journal.read(*position, &mut cache).unwrap(), bytes);
         }
         journal
             .checkpoint(
@@ -342,7 +342,7 @@ fn a_bad_spot_on_the_disk_takes_only_the_records_that_reach_into_its_pages() {
         for (index, &position) in positions.iter().enumerate() {
             let lies_in_it = position.0 < pages.end && position.0 + 1000 > pages.start;
             match journal.read(position, &mut cache) {
-                Ok(octets) => assert!(octets == [index as u8; 1000] && !lies_in_it),
+                Ok(bytes) => assert!(bytes == [index as u8; 1000] && !lies_in_it),
                 Err(error) => assert!(lies_in_it, "{index}: {error}"),
             }
         }

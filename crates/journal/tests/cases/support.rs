@@ -23,7 +23,7 @@ pub fn replay(recovery: &Recovery) -> Result<Records, OpenError> {
     let mut records = Vec::new();
     let result = recovery.replay(
         &mut |record| {
-            records.push((record.position, record.octets.to_vec()));
+            records.push((record.position, record.bytes.to_vec()));
             Ok::<(), String>(())
         },
         &mut |_| {},

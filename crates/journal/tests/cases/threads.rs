@@ -24,10 +24,10 @@ struct Own {
     durable: Mutex<u64>,
 }
 
-fn octets(thread: u64, number: u64) -> Vec<u8> {
-    let mut octets = vec![number as u8; 8 + (number * 97 % 900) as usize];
-    octets[..8].copy_from_slice(&(number * THREADS + thread).to_le_bytes());
-    octets
+fn bytes(thread: u64, number: u64) -> Vec<u8> {
+    let mut bytes = vec![number as u8; 8 + (number * 97 % 900) as usize];
+    bytes[..8].copy_from_slice(&(number * THREADS + thread).to_le_bytes());
+    bytes
 }
 
 fn options() -> Options {
@@ -44,7 +44,7 @@ fn append_and_read(journal: &Journal, own: &Own, thread: u64, seed: u64) {
     let mut rng = Rng::new(seed + thread);
     let (mut batch, mut cache) = (Batch::new(), ReadCache::default());
     for number in 0.. {
-        batch.push(&[&octets(thread, number)]);
+        batch.push(&[&bytes(thread, number)]);
         let mode = AppendMode { sync: rng.one_in(3), reserve: false };
         let mut live = own.live.lock().unwrap();
         let Ok(appended) = journal.append(&mut batch, mode) else { return };
@@ -54,7 +54,7 @@ fn append_and_read(journal: &Journal, own: &Own, thread: u64, seed: u64) {
         let skip = rng.below(live.len() as u64) as usize;
         let (at, of) = live.iter().nth(skip).map(|(at, of)| (*at, *of)).unwrap();
         match journal.read(at, &mut cache) {
-            Ok(read) => assert_eq!(read, octets(thread, of)),
+            Ok(read) => assert_eq!(read, bytes(thread, of)),
             Err(_) => assert!(journal.failed().is_some(), "{at} cannot be read"),
         }
         if live.len() > 50 {
@@ -123,7 +123,7 @@ fn many_threads_agree_with_what_a_loss_of_power_leaves() {
             for (position, read) in &records {
                 let number = u64::from_le_bytes(read[..8].try_into().unwrap());
                 if number % THREADS == thread {
-                    assert_eq!(*read, octets(thread, number / THREADS), "seed {seed}");
+                    assert_eq!(*read, bytes(thread, number / THREADS), "seed {seed}");
                     assert!(next.is_none_or(|next| next == number / THREADS), "seed {seed}");
                     assert!(*position >= from);
                     next = Some(number / THREADS + 1);

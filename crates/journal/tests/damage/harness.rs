@@ -186,7 +186,7 @@ impl Sample {
             &mut |record| {
                 assert_eq!(
                     self.records.get(&record.position).map(Vec::as_slice),
-                    Some(record.octets)
+                    Some(record.bytes)
                 );
                 assert!(found.last().is_none_or(|last| *last < record.position));
                 found.push(record.position);
@@ -218,7 +218,7 @@ impl Sample {
             .unwrap()
             .replay(
                 &mut |record| {
-                    last = Some((record.position, record.octets.to_vec()));
+                    last = Some((record.position, record.bytes.to_vec()));
                     Ok::<(), String>(())
                 },
                 &mut |_| {},

@@ -13,16 +13,16 @@ pub enum Entry {
 impl Entry {
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Entry::Payload(octets) => [b"P", octets.as_slice()].concat(),
+            Entry::Payload(bytes) => [b"P", bytes.as_slice()].concat(),
             Entry::Ack(position) => [b"A", position.0.to_le_bytes().as_slice()].concat(),
         }
     }
 
-    pub fn decode(octets: &[u8]) -> Self {
-        match octets.split_first() {
+    pub fn decode(bytes: &[u8]) -> Self {
+        match bytes.split_first() {
             Some((b'P', rest)) => Entry::Payload(rest.to_vec()),
             Some((b'A', rest)) => Entry::Ack(Lsn(u64::from_le_bytes(rest.try_into().unwrap()))),
-            _ => panic!("a record that was never appended: {octets:?}"),
+            _ => panic!("a record that was never appended: {bytes:?}"),
         }
     }
 }
@@ -43,7 +43,7 @@ pub fn live_after(batches: &[Appended]) -> Live {
     let mut live = Live::new();
     for (position, entry) in batches.iter().flat_map(|batch| &batch.entries) {
         match entry {
-            Entry::Payload(octets) => drop(live.insert(*position, octets.clone())),
+            Entry::Payload(bytes) => drop(live.insert(*position, bytes.clone())),
             Entry::Ack(of) => drop(live.remove(of)),
         }
     }
@@ -55,7 +55,7 @@ pub fn encode_state(live: &Live) -> Vec<u8> {
     live.keys().flat_map(|position| position.0.to_le_bytes()).collect()
 }
 
-pub fn decode_state(octets: &[u8]) -> Vec<Lsn> {
-    assert!(octets.len().is_multiple_of(8));
-    octets.chunks(8).map(|lsn| Lsn(u64::from_le_bytes(lsn.try_into().unwrap()))).collect()
+pub fn decode_state(bytes: &[u8]) -> Vec<Lsn> {
+    assert!(bytes.len().is_multiple_of(8));
+    bytes.chunks(8).map(|lsn| Lsn(u64::from_le_bytes(lsn.try_into().unwrap()))).collect()
 }

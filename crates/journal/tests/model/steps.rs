@@ -63,11 +63,11 @@ impl World {
                     Entry::Ack(position)
                 }
                 None => {
-                    let mut octets = vec![0; self.entry_len() as usize];
+                    let mut bytes = vec![0; self.entry_len() as usize];
                     // Bytes that look like positions try to pass for frames.
                     let fill = self.rng.number() as u8;
                     let end = self.journal().end().0;
-                    for (index, chunk) in octets.chunks_mut(8).enumerate() {
+                    for (index, chunk) in bytes.chunks_mut(8).enumerate() {
                         let lookalike = (end + 40 + 8 * index as u64).to_le_bytes();
                         let len = chunk.len();
                         chunk.copy_from_slice(&lookalike[..len]);
@@ -75,7 +75,7 @@ impl World {
                             chunk.fill(fill.wrapping_add(index as u8));
                         }
                     }
-                    Entry::Payload(octets)
+                    Entry::Payload(bytes)
                 }
             };
             entries.push(entry);
@@ -119,7 +119,7 @@ impl World {
         }
         let skip = self.rng.below(live.len() as u64 + 1) as usize;
         let journal = self.journal.as_ref().unwrap();
-        for (position, octets) in live.iter().skip(skip).take(5) {
+        for (position, bytes) in live.iter().skip(skip).take(5) {
             let read = match journal.read(*position, &mut self.cache) {
                 // The disk was to refuse this. It is there for who asks again.
                 Err(ReadError::Io { .. }) if self.is_once => {
@@ -127,7 +127,7 @@ impl World {
                 }
                 read => read.unwrap(),
             };
-            assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
+            assert!(Entry::decode(read) == Entry::Payload(bytes.clone()), "at {position}");
         }
     }
 

@@ -222,9 +222,9 @@ impl World {
         let journal = self.journal.as_ref().unwrap();
         self.durable = journal.end();
         self.written = journal.end();
-        for (position, octets) in &live_after(&self.batches) {
+        for (position, bytes) in &live_after(&self.batches) {
             let read = journal.read(*position, &mut self.cache).unwrap();
-            assert!(Entry::decode(read) == Entry::Payload(octets.clone()), "at {position}");
+            assert!(Entry::decode(read) == Entry::Payload(bytes.clone()), "at {position}");
         }
     }
 
@@ -294,7 +294,7 @@ fn replay(
 ) -> Result<courser_journal::Replayed, OpenError> {
     let result = recovery.replay(
         &mut |record| {
-            let entry = Entry::decode(record.octets);
+            let entry = Entry::decode(record.bytes);
             match &entry {
                 Entry::Payload(_) if live.insert(record.position) => {
                     recovery.hold(record.position, 1);

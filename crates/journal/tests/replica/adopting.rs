@@ -19,7 +19,7 @@ pub fn begin(disk: &FakeDisk) -> Result<(Journal, Records), OpenError> {
         records = read(&mut checkpoint);
     }
     let mut each = |record: courser_journal::Record<'_>| {
-        records.insert(record.position.0, record.octets.to_vec());
+        records.insert(record.position.0, record.bytes.to_vec());
         Ok::<(), String>(())
     };
     match recovery.replay(&mut each, &mut |_| {}) {

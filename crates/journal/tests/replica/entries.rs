@@ -38,7 +38,7 @@ fn an_entry_says_what_it_is_and_has_its_records_at_their_positions() {
     let entry = Entry::parse(copy.entries[2].frame.clone(), IDENTITY.group).unwrap();
     assert_eq!((entry.id, entry.kind, entry.note()), (id(1, 3), EntryKind::Batch, &[][..]));
     let mut records = Vec::new();
-    entry.for_each_record(&mut |position, octets| records.push((position, octets.to_vec())));
+    entry.for_each_record(&mut |position, bytes| records.push((position, bytes.to_vec())));
     assert_eq!(records, [(entry.start().plus(32), b"two".to_vec())]);
     let mut cache = courser_journal::ReadCache::default();
     assert_eq!(copy.replica().read_record(records[0].0, &mut cache).unwrap(), b"two");

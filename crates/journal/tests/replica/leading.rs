@@ -73,9 +73,9 @@ fn a_checkpoint_within_an_entry_leaves_the_rest_of_it_to_be_applied() {
     assert_eq!(replica.checkpointed().unwrap().start, start);
     assert_eq!(replica.read(3, 4, u64::MAX).unwrap(), std::slice::from_ref(&entry));
     let mut left = Vec::new();
-    entry.for_each_record(&mut |position, octets| {
+    entry.for_each_record(&mut |position, bytes| {
         if position >= start {
-            left.push(octets.to_vec());
+            left.push(bytes.to_vec());
         }
     });
     assert_eq!(left, [b"behind it"]);

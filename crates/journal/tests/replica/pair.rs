@@ -155,15 +155,15 @@ impl Pair {
         let lead = copy.lead.as_ref().unwrap();
         let mut batch = Batch::new();
         for len in lens {
-            let mut octets = vec![fill; *len];
+            let mut bytes = vec![fill; *len];
             // Bytes that look like positions try to pass for frames.
             let end = lead.end().0;
             if fill.is_multiple_of(4) {
-                for (index, chunk) in octets.chunks_exact_mut(8).enumerate() {
+                for (index, chunk) in bytes.chunks_exact_mut(8).enumerate() {
                     chunk.copy_from_slice(&(end + 40 + 8 * index as u64).to_le_bytes());
                 }
             }
-            batch.push(&[&octets]);
+            batch.push(&[&bytes]);
         }
         match lead.append(&mut batch, AppendMode { sync: true, reserve: false }) {
             Ok(_) | Err(AppendError::Full | AppendError::Failed(_)) => {}

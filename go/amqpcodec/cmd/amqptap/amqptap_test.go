@@ -219,7 +219,7 @@ func TestWhatIsNotUnderstoodIsSaidAndRelayed(t *testing.T) {
 	}
 }
 
-func TestAnyOctetsPassUnchanged(t *testing.T) {
+func TestAnyBytesPassUnchanged(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	noise := func(size int) []byte {
 		data := make([]byte, size)

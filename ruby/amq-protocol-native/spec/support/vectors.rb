@@ -13,12 +13,12 @@ module Vectors
     JSON.parse(File.read(File.join(FOLDER, "#{name}.json")), max_nesting: false).fetch("vectors")
   end
 
-  def octets(hex)
+  def bytes(hex)
     [hex].pack("H*")
   end
 
   def string(value)
-    (value.is_a?(Hash) ? octets(value.fetch("hex")) : value.dup).force_encoding(Encoding::BINARY)
+    (value.is_a?(Hash) ? bytes(value.fetch("hex")) : value.dup).force_encoding(Encoding::BINARY)
   end
 
   # A tagged value as it is read.
@@ -26,12 +26,12 @@ module Vectors
     tag, content = tagged.first
     case tag
     when "S" then string(content)
-    when "x" then octets(content)
+    when "x" then bytes(content)
     when "F" then table(content)
     when "A" then content.map { |element| value(element) }
     when "T" then Time.at(content)
-    when "f" then octets(content).unpack1("g")
-    when "d" then octets(content).unpack1("G")
+    when "f" then bytes(content).unpack1("g")
+    when "d" then bytes(content).unpack1("G")
     when "D" then BigDecimal("#{content['digits']}e-#{content['scale']}")
     else content
     end

@@ -7,7 +7,7 @@ pub const SECTOR: u64 = 512;
 
 /// A change of a file that was not synced.
 enum Change {
-    Write { offset: u64, octets: Vec<u8> },
+    Write { offset: u64, bytes: Vec<u8> },
     Size(u64),
 }
 
@@ -24,15 +24,15 @@ pub struct Image {
 
 impl Image {
     /// Writes, in memory.
-    pub fn write(&mut self, octets: &[u8], offset: u64) {
+    pub fn write(&mut self, bytes: &[u8], offset: u64) {
         self.punched_bytes += offset.saturating_sub(self.live.len() as u64);
-        if self.live.len() as u64 > offset + octets.len() as u64 {
-            self.changes.push(Change::Write { offset, octets: octets.to_vec() });
+        if self.live.len() as u64 > offset + bytes.len() as u64 {
+            self.changes.push(Change::Write { offset, bytes: bytes.to_vec() });
         } else {
-            self.changes.push(Change::Size(offset + octets.len() as u64));
-            self.changes.push(Change::Write { offset, octets: octets.to_vec() });
+            self.changes.push(Change::Size(offset + bytes.len() as u64));
+            self.changes.push(Change::Write { offset, bytes: bytes.to_vec() });
         }
-        put(&mut self.live, octets, offset);
+        put(&mut self.live, bytes, offset);
     }
 
     /// Cuts everything off, in memory.
@@ -46,7 +46,7 @@ impl Image {
     pub fn sync(&mut self) {
         for change in self.changes.drain(..) {
             match change {
-                Change::Write { octets, offset } => put(&mut self.durable, &octets, offset),
+                Change::Write { bytes, offset } => put(&mut self.durable, &bytes, offset),
                 Change::Size(size) => self.durable.resize(size as usize, 0),
             }
         }
@@ -72,14 +72,14 @@ impl Image {
                     self.durable.resize(size as usize, 0);
                 }
                 Change::Size(_) => {}
-                Change::Write { offset, octets } => {
+                Change::Write { offset, bytes } => {
                     let keep = keep || (whole_writes && choice.one_in(chance));
-                    let mut at = if whole_writes && !keep { octets.len() } else { 0 };
-                    while at < octets.len() {
+                    let mut at = if whole_writes && !keep { bytes.len() } else { 0 };
+                    while at < bytes.len() {
                         let sector_end = SECTOR - (offset + at as u64) % SECTOR;
-                        let end = octets.len().min(at + sector_end as usize);
+                        let end = bytes.len().min(at + sector_end as usize);
                         if keep || choice.one_in(chance) {
-                            put_within(&mut self.durable, &octets[at..end], offset + at as u64);
+                            put_within(&mut self.durable, &bytes[at..end], offset + at as u64);
                         }
                         at = end;
                     }
@@ -97,24 +97,24 @@ impl Image {
     /// Changes a byte on the medium itself.
     pub fn corrupt(&mut self, offset: usize, mask: u8) {
         for image in [&mut self.live, &mut self.durable] {
-            if let Some(octet) = image.get_mut(offset) {
-                *octet ^= mask;
+            if let Some(byte) = image.get_mut(offset) {
+                *byte ^= mask;
             }
         }
     }
 }
 
-fn put(image: &mut Vec<u8>, octets: &[u8], offset: u64) {
-    let end = offset as usize + octets.len();
+fn put(image: &mut Vec<u8>, bytes: &[u8], offset: u64) {
+    let end = offset as usize + bytes.len();
     if image.len() < end {
         image.resize(end, 0);
     }
-    image[offset as usize..end].copy_from_slice(octets);
+    image[offset as usize..end].copy_from_slice(bytes);
 }
 
 /// Like `put`, but what lies beyond the image's size is lost.
-fn put_within(image: &mut [u8], octets: &[u8], offset: u64) {
+fn put_within(image: &mut [u8], bytes: &[u8], offset: u64) {
     let Some(room) = image.get_mut(offset as usize..) else { return };
-    let len = room.len().min(octets.len());
-    room[..len].copy_from_slice(&octets[..len]);
+    let len = room.len().min(bytes.len());
+    room[..len].copy_from_slice(&bytes[..len]);
 }

@@ -34,7 +34,7 @@ pub(crate) fn to_wire(number: Value) -> Result<Decimal> {
     let exponent = low_64_bits(exponent) as i64;
     let negative = (low_64_bits(sign) as i64) < 0;
     // SAFETY: no Ruby code runs while the digits are read.
-    let parsed = parse(unsafe { layout::octets(text) }, exponent);
+    let parsed = parse(unsafe { layout::bytes(text) }, exponent);
     let Some((digits, scale)) = parsed else { return Err(out_of_range()) };
     match (negative, i32::try_from(digits)) {
         (false, _) => Ok(Decimal { scale, digits }),
@@ -50,8 +50,8 @@ fn parse(text: &[u8], exponent: i64) -> Option<(u32, u8)> {
     }
     let places = i64::try_from(text.len()).ok()?.checked_sub(exponent)?;
     let mut digits = 0_u32;
-    for octet in text {
-        let digit = octet.is_ascii_digit().then(|| u32::from(octet - b'0'))?;
+    for byte in text {
+        let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
         digits = digits.checked_mul(10)?.checked_add(digit)?;
     }
     if places >= 0 {
@@ -75,9 +75,8 @@ pub(crate) fn from_wire(number: Decimal) -> Value {
     // At most three digits of scale, and ten of the number.
     let mut text = [0_u8; 24];
     let mut len = 0;
-    for octet in Digits::of(number.digits).chain(*b"E-").chain(Digits::of(u32::from(number.scale)))
-    {
-        text[len] = octet;
+    for byte in Digits::of(number.digits).chain(*b"E-").chain(Digits::of(u32::from(number.scale))) {
+        text[len] = byte;
         len += 1;
     }
     call(class_named(c"Kernel"), "BigDecimal", &[binary(&text[..len])])

@@ -125,7 +125,7 @@ fn check_depth(depth: usize) -> Result<()> {
 #[inline]
 pub(crate) fn value_at(value: Wire<'_>, source: Source, depth: usize) -> Result<Value> {
     Ok(match value {
-        Wire::LongStr(octets) | Wire::Bytes(octets) => string(octets, source.encoding),
+        Wire::LongStr(bytes) | Wire::Bytes(bytes) => string(bytes, source.encoding),
         Wire::I64(number) => integer(number),
         Wire::I32(number) => integer(number.into()),
         Wire::U32(number) => integer(number.into()),

@@ -34,10 +34,10 @@ fn put_other_short(out: &mut Out, value: Value) -> Result<()> {
     let len = short_len(string)?;
     out.reserve(1 + len);
     // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
-    let octets = unsafe { layout::octets(string) };
+    let bytes = unsafe { layout::bytes(string) };
     out.put_with(1 + len, |window| {
         window.put_u8(len as u8);
-        window.put(octets);
+        window.put(bytes);
     });
     Ok(())
 }
@@ -46,7 +46,7 @@ fn put_other_short(out: &mut Out, value: Value) -> Result<()> {
 #[inline(always)]
 fn short_len(string: Value) -> Result<usize> {
     // SAFETY: the length is taken at once.
-    let len = unsafe { layout::octets(string) }.len();
+    let len = unsafe { layout::bytes(string) }.len();
     if len > SHORT_MAX { Err(too_long(len)) } else { Ok(len) }
 }
 
@@ -54,7 +54,7 @@ fn short_len(string: Value) -> Result<usize> {
 #[inline(always)]
 fn long_len(string: Value) -> Result<(usize, u32)> {
     // SAFETY: the length is taken at once.
-    let len = unsafe { layout::octets(string) }.len();
+    let len = unsafe { layout::bytes(string) }.len();
     match u32::try_from(len) {
         Ok(wire_len) => Ok((len, wire_len)),
         Err(_) => Err(Raise::range("more than 4 GiB in a long string")),
@@ -73,10 +73,10 @@ pub(crate) fn put_long(out: &mut Out, value: Value) -> Result<()> {
     let (len, wire_len) = long_len(string)?;
     out.reserve(4 + len);
     // SAFETY: there is room, so no Ruby code runs until the bytes are copied.
-    let octets = unsafe { layout::octets(string) };
+    let bytes = unsafe { layout::bytes(string) };
     out.put_with(4 + len, |window| {
         window.put_u32(wire_len);
-        window.put(octets);
+        window.put(bytes);
     });
     Ok(())
 }
@@ -244,7 +244,7 @@ fn unsupported(value: Value) -> Raise {
     // SAFETY: any object has a class.
     let class = to_s(call(unsafe { api::rb_obj_class(value) }, "name", &[]));
     // SAFETY: no Ruby code runs until the texts are copied, and the copies are gone before anything is raised.
-    let (inspected, class) = unsafe { (layout::octets(inspected), layout::octets(class)) };
+    let (inspected, class) = unsafe { (layout::bytes(inspected), layout::bytes(class)) };
     let (inspected, class) = (String::from_utf8_lossy(inspected), String::from_utf8_lossy(class));
     Raise::argument(&format!("Unsupported value {inspected} of type {class}"))
 }

@@ -59,20 +59,20 @@ pub(crate) fn load() {
 
 /// A frozen string of these bytes.
 #[inline]
-pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
-    if octets.len() > LONGEST {
-        return interned(octets, encoding);
+pub(crate) fn key(bytes: &[u8], encoding: c_int) -> Value {
+    if bytes.len() > LONGEST {
+        return interned(bytes, encoding);
     }
-    let [place, other] = &CACHE[place(octets, encoding)];
+    let [place, other] = &CACHE[place(bytes, encoding)];
     let cached = place.load(Ordering::Relaxed);
-    if is(cached, octets, encoding) {
+    if is(cached, bytes, encoding) {
         return cached;
     }
     let second = other.load(Ordering::Relaxed);
-    if is(second, octets, encoding) {
+    if is(second, bytes, encoding) {
         return second;
     }
-    let key = interned(octets, encoding);
+    let key = interned(bytes, encoding);
     other.store(cached, Ordering::Relaxed);
     place.store(key, Ordering::Relaxed);
     key
@@ -80,17 +80,15 @@ pub(crate) fn key(octets: &[u8], encoding: c_int) -> Value {
 
 /// Whether what a word of the cache stands for is this key.
 #[inline(always)]
-fn is(cached: Value, octets: &[u8], encoding: c_int) -> bool {
+fn is(cached: Value, bytes: &[u8], encoding: c_int) -> bool {
     // SAFETY: every word in the cache but 0 is a live, frozen string.
-    cached != 0
-        && unsafe { layout::octets(cached) } == octets
-        && layout::encoding(cached) == encoding
+    cached != 0 && unsafe { layout::bytes(cached) } == bytes && layout::encoding(cached) == encoding
 }
 
 #[inline]
-fn place(octets: &[u8], encoding: c_int) -> usize {
-    let len = octets.len();
-    let (first, last) = ends(octets);
+fn place(bytes: &[u8], encoding: c_int) -> usize {
+    let len = bytes.len();
+    let (first, last) = ends(bytes);
     let mixed = (first ^ (len as u64) << 8 ^ encoding as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29 ^ last).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     // The upper bits: those that depend on all of both words.
@@ -99,25 +97,25 @@ fn place(octets: &[u8], encoding: c_int) -> usize {
 
 /// The first and the last bytes: of up to 16 all that there are, and without a loop.
 #[inline(always)]
-fn ends(octets: &[u8]) -> (u64, u64) {
-    if let (Some(first), Some(last)) = (octets.first_chunk(), octets.last_chunk()) {
+fn ends(bytes: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
     }
-    if let (Some(first), Some(last)) = (octets.first_chunk(), octets.last_chunk()) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
     }
-    match *octets {
-        [first, .., last] => (first.into(), u64::from(octets[1]) << 8 | u64::from(last)),
+    match *bytes {
+        [first, .., last] => (first.into(), u64::from(bytes[1]) << 8 | u64::from(last)),
         [only] => (only.into(), 0),
         [] => (0, 0),
     }
 }
 
 #[inline(never)]
-fn interned(octets: &[u8], encoding: c_int) -> Value {
+fn interned(bytes: &[u8], encoding: c_int) -> Value {
     // SAFETY: the bytes are there for the call.
     unsafe {
         let encoding = api::rb_enc_from_index(encoding);
-        api::rb_enc_interned_str(octets.as_ptr().cast(), octets.len() as c_long, encoding)
+        api::rb_enc_interned_str(bytes.as_ptr().cast(), bytes.len() as c_long, encoding)
     }
 }

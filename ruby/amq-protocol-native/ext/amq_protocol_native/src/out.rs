@@ -109,7 +109,7 @@ impl Out {
 
     /// Everything that was written. It is there until [`Out::keep`].
     #[inline(always)]
-    pub(crate) fn octets(&mut self) -> &[u8] {
+    pub(crate) fn bytes(&mut self) -> &[u8] {
         // SAFETY: so many bytes were written.
         unsafe { slice::from_raw_parts(self.start(), self.len) }
     }
@@ -138,17 +138,17 @@ impl Out {
     }
 
     /// Replaces bytes that were written before.
-    pub(crate) fn patch(&mut self, at: usize, octets: &[u8]) {
-        assert!(at + octets.len() <= self.len, "a patch lies within what was written");
+    pub(crate) fn patch(&mut self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.len, "a patch lies within what was written");
         // SAFETY: that was just checked.
-        unsafe { self.start().add(at).copy_from_nonoverlapping(octets.as_ptr(), octets.len()) };
+        unsafe { self.start().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
     /// The bytes as a new binary string. Nothing may be written afterwards.
     #[inline(always)]
     pub(crate) fn finish(&mut self) -> Value {
         if self.string == NIL {
-            return binary(self.octets());
+            return binary(self.bytes());
         }
         // SAFETY: the string is ours; from here on it is an ordinary one.
         unsafe {

@@ -29,7 +29,7 @@ const ADVANCE_MAX: usize = 1 << 20;
 unsafe extern "C-unwind" {
     fn rb_hash_delete(hash: Value, key: Value) -> Value;
     fn rb_str_buf_new(room: c_long) -> Value;
-    fn rb_str_cat(string: Value, octets: *const std::ffi::c_char, len: c_long) -> Value;
+    fn rb_str_cat(string: Value, bytes: *const std::ffi::c_char, len: c_long) -> Value;
     fn ruby_xfree(memory: *mut c_void);
     fn ruby_xrealloc(memory: *mut c_void, size: usize) -> *mut c_void;
 }
@@ -51,7 +51,7 @@ const NO_CONTENT: Content =
     Content { channel: 0, method: NIL, properties: NIL, body: NIL, size: 0 };
 
 struct Parser {
-    octets: *mut u8,
+    bytes: *mut u8,
     room: usize,
     len: usize,
     /// Bytes that were taken already.
@@ -88,7 +88,7 @@ unsafe extern "C-unwind" fn mark(parser: *mut c_void) {
 unsafe extern "C-unwind" fn free(parser: *mut c_void) {
     // SAFETY: Ruby passes a parser that is not used any more; both pieces of memory came from Ruby.
     unsafe {
-        ruby_xfree((*parser.cast::<Parser>()).octets.cast());
+        ruby_xfree((*parser.cast::<Parser>()).bytes.cast());
         ruby_xfree(parser);
     }
 }
@@ -103,7 +103,7 @@ unsafe extern "C-unwind" fn allocate(class: Value) -> Value {
     unsafe {
         let parser = api::ruby_xmalloc(size_of::<Parser>()).cast::<Parser>();
         parser.write(Parser {
-            octets: std::ptr::null_mut(),
+            bytes: std::ptr::null_mut(),
             room: 0,
             len: 0,
             start: 0,
@@ -128,32 +128,30 @@ unsafe fn parser_of<'a>(object: Value) -> &'a mut Parser {
 impl Parser {
     /// What was not taken yet.
     fn rest(&self) -> &'static [u8] {
-        if self.octets.is_null() {
+        if self.bytes.is_null() {
             return &[];
         }
         // SAFETY: so many bytes were written. They stay where they are until something is fed, which no caller does
         // while it holds the slice: what it calls meanwhile runs no Ruby code.
-        unsafe { slice::from_raw_parts(self.octets.add(self.start), self.len - self.start) }
+        unsafe { slice::from_raw_parts(self.bytes.add(self.start), self.len - self.start) }
     }
 
-    fn append(&mut self, octets: &[u8]) {
+    fn append(&mut self, bytes: &[u8]) {
         let rest = self.len - self.start;
-        if self.start > 0 && self.room - self.len < octets.len() {
+        if self.start > 0 && self.room - self.len < bytes.len() {
             // SAFETY: the rest lies within the memory, to whose front it is moved.
-            unsafe { self.octets.copy_from(self.octets.add(self.start), rest) };
+            unsafe { self.bytes.copy_from(self.bytes.add(self.start), rest) };
             (self.start, self.len) = (0, rest);
         }
-        if self.room - self.len < octets.len() {
-            let room = (self.len + octets.len()).max(2 * self.room).max(FIRST_ROOM);
+        if self.room - self.len < bytes.len() {
+            let room = (self.len + bytes.len()).max(2 * self.room).max(FIRST_ROOM);
             // SAFETY: the memory came from Ruby, or there is none yet.
-            self.octets = unsafe { ruby_xrealloc(self.octets.cast(), room) }.cast();
+            self.bytes = unsafe { ruby_xrealloc(self.bytes.cast(), room) }.cast();
             self.room = room;
         }
         // SAFETY: there is room for the bytes now.
-        unsafe {
-            self.octets.add(self.len).copy_from_nonoverlapping(octets.as_ptr(), octets.len())
-        };
-        self.len += octets.len();
+        unsafe { self.bytes.add(self.len).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.len += bytes.len();
     }
 
     /// Takes the next whole frame, if it is there.
@@ -236,7 +234,7 @@ impl Parser {
         let encoded = binary(header.properties.as_bytes());
         // SAFETY: the string is ours alone and is kept.
         let properties = properties::to_hash(
-            RawProperties::from_encoded(unsafe { layout::octets(encoded) })?,
+            RawProperties::from_encoded(unsafe { layout::bytes(encoded) })?,
             Source { encoding: BINARY, string: encoded },
         )?;
         keep(encoded);
@@ -253,7 +251,7 @@ impl Parser {
             0
         } else {
             // SAFETY: the length is taken at once.
-            unsafe { layout::octets(self.content.body) }.len() as u64
+            unsafe { layout::bytes(self.content.body) }.len() as u64
         };
         let after = before + payload.len() as u64;
         if after > self.content.size {
@@ -274,7 +272,7 @@ impl Parser {
                 return Ok(None);
             }
             let body = self.content.body;
-            if layout::octets(body).is_ascii() {
+            if layout::bytes(body).is_ascii() {
                 api::rb_enc_associate_index(body, UTF8);
             }
             Ok(Some(self.finish(body)))
@@ -314,7 +312,7 @@ ruby_method! {
     fn feed(arguments: 1..=1, object) {
         let data = expect_string(arguments[0]);
         // SAFETY: no Ruby code runs until the bytes are copied.
-        unsafe { parser_of(object).append(layout::octets(data)) };
+        unsafe { parser_of(object).append(layout::bytes(data)) };
         keep(data);
         Ok(object)
     }

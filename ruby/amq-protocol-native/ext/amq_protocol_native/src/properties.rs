@@ -123,8 +123,8 @@ unsafe extern "C-unwind" fn find(key: Value, value: Value, found: Value) -> c_in
 fn find_by_text(key: Value) -> Option<usize> {
     let text = to_s(key);
     // SAFETY: no Ruby code runs while the names are compared.
-    let octets = unsafe { layout::octets(text) };
-    PROPERTIES.iter().position(|(name, _)| name.as_bytes() == octets)
+    let bytes = unsafe { layout::bytes(text) };
+    PROPERTIES.iter().position(|(name, _)| name.as_bytes() == bytes)
 }
 
 #[inline(always)]
@@ -179,7 +179,7 @@ pub(crate) fn put_publish_header(out: &mut Out, body_size: u64, user_headers: Va
 fn call_missing(class: Value, key: Value) -> Value {
     let key = to_s(key);
     // SAFETY: the key is copied before Ruby code can run, and the copies are gone before anything is raised.
-    let name = text(&format!("encode_{}", String::from_utf8_lossy(unsafe { layout::octets(key) })));
+    let name = text(&format!("encode_{}", String::from_utf8_lossy(unsafe { layout::bytes(key) })));
     call(class, "__send__", &[name, NIL])
 }
 
@@ -247,9 +247,9 @@ pub(crate) fn to_hash(properties: RawProperties<'_>, source: Source) -> Result<V
     if let Some(table) = headers {
         put(2, decode::table(table, source)?);
     }
-    for (at, octet) in [(3, delivery_mode), (4, priority)] {
-        if let Some(octet) = octet {
-            put(at, small(octet.into()));
+    for (at, byte) in [(3, delivery_mode), (4, priority)] {
+        if let Some(byte) = byte {
+            put(at, small(byte.into()));
         }
     }
     for (at, value) in [(5, correlation_id), (6, reply_to), (7, expiration), (8, message_id)] {
@@ -274,8 +274,8 @@ ruby_method! {
     fn decode_properties(arguments: 1..=1, _class) {
         let data = expect_string(arguments[0]);
         // SAFETY: the string is kept below, and locked where Ruby code runs.
-        let (octets, source) = unsafe { source(data) };
-        let hash = to_hash(RawProperties::from_encoded(octets)?, source)?;
+        let (bytes, source) = unsafe { source(data) };
+        let hash = to_hash(RawProperties::from_encoded(bytes)?, source)?;
         keep(data);
         Ok(hash)
     }

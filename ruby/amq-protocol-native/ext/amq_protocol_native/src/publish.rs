@@ -37,7 +37,7 @@ fn piece_len(frame_size: Value) -> Result<usize> {
 /// Appends the frames of a body to an array. A body that fits into one frame is not copied.
 fn push_body(frames: Value, body: Value, channel: Value, piece_len: usize) {
     // SAFETY: the length is taken at once.
-    let len = unsafe { layout::octets(body) }.len();
+    let len = unsafe { layout::bytes(body) }.len();
     if len == 0 {
         return;
     }
@@ -66,7 +66,7 @@ ruby_method! {
         // SAFETY: makes an Array.
         let frames = unsafe { api::rb_ary_new_capa(1) };
         // SAFETY: the length is taken at once.
-        if !unsafe { layout::octets(body) }.is_empty() {
+        if !unsafe { layout::bytes(body) }.is_empty() {
             push_body(frames, body, arguments[1], piece_len(arguments[2])?);
         }
         Ok(frames)
@@ -96,7 +96,7 @@ impl Publish {
 
     fn body_len(&self) -> usize {
         // SAFETY: the length is taken at once.
-        unsafe { layout::octets(self.body) }.len()
+        unsafe { layout::bytes(self.body) }.len()
     }
 }
 
@@ -157,16 +157,16 @@ ruby_method! {
 /// What was written, and the frames of a body behind it, as one string.
 fn with_body(out: &mut Out, body: Value, channel: u16, piece_len: usize) -> Result<Value> {
     // SAFETY: the length is taken at once.
-    let len = unsafe { layout::octets(body) }.len();
+    let len = unsafe { layout::bytes(body) }.len();
     let header = frame_header(FrameKind::Body, channel, piece_len.min(len))?;
     let all = binary_room(out.len() + len + len.div_ceil(piece_len) * OVERHEAD);
     // SAFETY: the string was just made, with room for exactly this; no Ruby code runs until it is full.
     unsafe {
         let mut room = layout::room(all);
-        let written = out.octets();
+        let written = out.bytes();
         room.copy_from_nonoverlapping(written.as_ptr(), written.len());
         room = room.add(written.len());
-        for piece in layout::octets(body).chunks(piece_len) {
+        for piece in layout::bytes(body).chunks(piece_len) {
             room.copy_from_nonoverlapping(header.as_ptr(), HEADER_LEN);
             // The last piece may be shorter than what the header says.
             let len = (piece.len() as u32).to_be_bytes();

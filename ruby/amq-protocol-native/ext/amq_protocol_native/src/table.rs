@@ -18,8 +18,8 @@ use crate::ruby::value::{
 /// The slice ends before Ruby code runs that could change the string, and the caller keeps the string alive.
 pub(crate) unsafe fn source<'a>(data: Value) -> (&'a [u8], Source) {
     // SAFETY: passed on.
-    let octets = unsafe { layout::octets(data) };
-    (octets, Source { encoding: layout::encoding(data), string: data })
+    let bytes = unsafe { layout::bytes(data) };
+    (bytes, Source { encoding: layout::encoding(data), string: data })
 }
 
 ruby_method! {
@@ -52,8 +52,8 @@ ruby_method! {
     fn decode(arguments: 1..=1, _class) {
         let data = expect_string(arguments[0]);
         // SAFETY: the string is kept below, and locked where Ruby code runs.
-        let (octets, source) = unsafe { source(data) };
-        let (table, _) = Table::parse(octets)?;
+        let (bytes, source) = unsafe { source(data) };
+        let (table, _) = Table::parse(bytes)?;
         let hash = decode::table(table, source).map_err(|error| located(error, Wire::Table(table), LENGTH))?;
         keep(data);
         Ok(hash)
@@ -64,7 +64,7 @@ ruby_method! {
     fn length(arguments: 1..=1, _class) {
         let data = expect_string(arguments[0]);
         // SAFETY: no Ruby code runs meanwhile.
-        let Some(len) = unsafe { layout::octets(data) }.first_chunk() else {
+        let Some(len) = unsafe { layout::bytes(data) }.first_chunk() else {
             return Err(Raise::malformed("a table begins with four bytes of length"));
         };
         Ok(integer(u32::from_be_bytes(*len).into()))
@@ -120,8 +120,8 @@ unsafe fn data_at<'a>(arguments: &[Value]) -> Result<(&'a [u8], usize, Source)> 
     let data = expect_string(arguments[0]);
     let offset = offset(arguments[1])?;
     // SAFETY: passed on.
-    let (octets, source) = unsafe { source(data) };
-    match octets.get(offset..) {
+    let (bytes, source) = unsafe { source(data) };
+    match bytes.get(offset..) {
         Some(rest) => Ok((rest, offset, source)),
         None => Err(Raise::malformed("the offset lies behind the data")),
     }
@@ -190,10 +190,10 @@ ruby_method! {
     fn decode_byte(arguments: 2..=2, _class) {
         // SAFETY: no Ruby code runs while the byte is read.
         let (rest, offset, _) = unsafe { data_at(arguments) }?;
-        let Some(octet) = rest.first() else {
+        let Some(byte) = rest.first() else {
             return Err(Raise::malformed("the data ends where a byte should be"));
         };
-        Ok(pair(small((*octet).into()), offset + 1))
+        Ok(pair(small((*byte).into()), offset + 1))
     }
 }
 

@@ -79,7 +79,7 @@ ruby_method! {
     pub(super) fn payload_size(_arguments: 0..=0, object) {
         let payload = payload_of(object);
         // SAFETY: the length is taken at once.
-        Ok(unsigned(unsafe { layout::octets(payload) }.len() as u64))
+        Ok(unsigned(unsafe { layout::bytes(payload) }.len() as u64))
     }
 }
 
@@ -152,7 +152,7 @@ ruby_method! {
     pub(super) fn method_class(_arguments: 0..=0, object) {
         let payload = payload_of(object);
         // SAFETY: no Ruby code runs while the numbers are read.
-        Ok(method::of_payload(unsafe { layout::octets(payload) }).map_or(NIL, |(class, _)| class))
+        Ok(method::of_payload(unsafe { layout::bytes(payload) }).map_or(NIL, |(class, _)| class))
     }
 }
 
@@ -160,7 +160,7 @@ ruby_method! {
     pub(super) fn method_is_final(_arguments: 0..=0, object) {
         let payload = payload_of(object);
         // SAFETY: no Ruby code runs while the numbers are read.
-        match method::of_payload(unsafe { layout::octets(payload) }) {
+        match method::of_payload(unsafe { layout::bytes(payload) }) {
             Some((_, at)) => Ok(boolean(!METHODS[at].content)),
             None => Err(Raise::malformed("the payload names no method that is known")),
         }
@@ -171,7 +171,7 @@ ruby_method! {
     pub(super) fn decode_method_payload(_arguments: 0..=0, object) {
         let payload = payload_of(object);
         // SAFETY: the bytes are copied before Ruby code can run.
-        let decoded = method::decode_payload(unsafe { layout::octets(payload) }, layout::encoding(payload));
+        let decoded = method::decode_payload(unsafe { layout::bytes(payload) }, layout::encoding(payload));
         keep(payload);
         decoded
     }
@@ -183,9 +183,9 @@ ruby_method! {
 /// The slice ends before Ruby code runs that could change the payload.
 unsafe fn header_fields<'a>(payload: Value) -> Result<(u16, u16, u64, &'a [u8])> {
     // SAFETY: passed on.
-    let octets = unsafe { layout::octets(payload) };
+    let bytes = unsafe { layout::bytes(payload) };
     let Some((&[class0, class1, weight0, weight1, ref body_size @ ..], properties)) =
-        octets.split_first_chunk::<12>()
+        bytes.split_first_chunk::<12>()
     else {
         return Err(Raise::malformed("a content header has at least twelve bytes"));
     };
@@ -262,7 +262,7 @@ ruby_method! {
                 return Err(Raise::argument("the payload of a frame has to be a String"));
             }
             // SAFETY: the length is taken at once.
-            len += OVERHEAD + unsafe { layout::octets(payload) }.len();
+            len += OVERHEAD + unsafe { layout::bytes(payload) }.len();
         }
         let encoded = binary_room(len);
         let mut room = Window::over(
@@ -274,7 +274,7 @@ ruby_method! {
             unsafe {
                 let object = api::rb_ary_entry(frames, index as _);
                 let Frame { payload, channel, .. } = *frame_of(object);
-                let payload = layout::octets(payload);
+                let payload = layout::bytes(payload);
                 room.put(&frame_header(kind_of(object), channel_number(channel)?, payload.len())?);
                 room.put(payload);
                 room.put_u8(constants::FRAME_END);

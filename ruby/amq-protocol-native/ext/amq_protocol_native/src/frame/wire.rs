@@ -17,9 +17,7 @@ use crate::ruby::value::{
 /// The number of a frame type that is named by a symbol or is a number.
 fn find_kind(value: Value) -> Result<FrameKind> {
     let found = match layout::kind(value) {
-        Kind::SmallInteger => {
-            u8::try_from(small_number(value)).ok().and_then(FrameKind::from_byte)
-        }
+        Kind::SmallInteger => u8::try_from(small_number(value)).ok().and_then(FrameKind::from_byte),
         Kind::Symbol if value == classes::SYMBOL_METHOD.get() => Some(FrameKind::Method),
         Kind::Symbol if value == classes::SYMBOL_HEADERS.get() => Some(FrameKind::Header),
         Kind::Symbol if value == classes::SYMBOL_BODY.get() => Some(FrameKind::Body),
@@ -45,7 +43,7 @@ pub(crate) fn channel_number(value: Value) -> Result<u16> {
 fn bad_channel(value: Value) -> Raise {
     let inspected = to_s(call(value, "inspect", &[]));
     // SAFETY: the text is copied before Ruby code can run.
-    let inspected = String::from_utf8_lossy(unsafe { layout::octets(inspected) });
+    let inspected = String::from_utf8_lossy(unsafe { layout::bytes(inspected) });
     Raise::runtime(&format!(
         "Channel has to be 0 or an integer in range 1..65535 but was {inspected}"
     ))
@@ -67,15 +65,15 @@ pub(crate) fn frame_header(kind: FrameKind, channel: u16, len: usize) -> Result<
 pub(super) fn encode_frame(kind: FrameKind, payload: Value, channel: Value) -> Result<Value> {
     let channel = channel_number(channel)?;
     // SAFETY: the length is taken at once.
-    let len = unsafe { layout::octets(payload) }.len();
+    let len = unsafe { layout::bytes(payload) }.len();
     let header = frame_header(kind, channel, len)?;
     let encoded = binary_room(OVERHEAD + len);
     // SAFETY: the string was just made and has room for all; nothing runs between taking the payload and copying it.
     unsafe {
         let room = layout::room(encoded);
-        let octets = layout::octets(payload);
+        let bytes = layout::bytes(payload);
         room.copy_from_nonoverlapping(header.as_ptr(), HEADER_LEN);
-        room.add(HEADER_LEN).copy_from_nonoverlapping(octets.as_ptr(), len);
+        room.add(HEADER_LEN).copy_from_nonoverlapping(bytes.as_ptr(), len);
         room.add(HEADER_LEN + len).write(constants::FRAME_END);
     }
     Ok(encoded)
@@ -85,7 +83,7 @@ pub(super) fn encode_frame(kind: FrameKind, payload: Value, channel: Value) -> R
 pub(super) fn encode_parts(kind: FrameKind, payload: Value, channel: Value) -> Result<Value> {
     let channel = channel_number(channel)?;
     // SAFETY: the length is taken at once.
-    let header = frame_header(kind, channel, unsafe { layout::octets(payload) }.len())?;
+    let header = frame_header(kind, channel, unsafe { layout::bytes(payload) }.len())?;
     let parts = [binary(&header), binary_payload(payload), binary(&[constants::FRAME_END])];
     // SAFETY: there are three.
     Ok(unsafe { api::rb_ary_new_from_values(3, parts.as_ptr()) })
@@ -97,7 +95,7 @@ fn binary_payload(payload: Value) -> Value {
         return payload;
     }
     // SAFETY: the bytes are copied before anything can change them.
-    binary(unsafe { layout::octets(payload) })
+    binary(unsafe { layout::bytes(payload) })
 }
 
 /// The payload argument of `Frame.encode`.
@@ -173,10 +171,10 @@ ruby_method! {
         }
         let header = expect_string(arguments[0]);
         // SAFETY: no Ruby code runs while the header is read.
-        let octets = unsafe { layout::octets(header) };
-        let Some(&first) = octets.first() else { return Err(empty_response()) };
+        let bytes = unsafe { layout::bytes(header) };
+        let Some(&first) = bytes.first() else { return Err(empty_response()) };
         let Some(kind) = FrameKind::from_byte(first) else { return Err(unknown_type()) };
-        let Some(&[_, channel_high, channel_low, ref len @ ..]) = octets.first_chunk::<HEADER_LEN>() else {
+        let Some(&[_, channel_high, channel_low, ref len @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
             return Err(Raise::malformed("a frame's header has seven bytes"));
         };
         let symbol = match kind {

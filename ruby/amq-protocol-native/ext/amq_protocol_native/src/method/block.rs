@@ -20,7 +20,7 @@ pub(super) struct Block {
     attributes: u16,
     /// The encoding of the bytes.
     pub encoding: c_int,
-    octets: usize,
+    bytes: usize,
 }
 
 /// Up to this length, memory comes from a pool.
@@ -42,9 +42,9 @@ fn room(len: usize) -> *mut u8 {
 impl Block {
     /// A block for an instance of a method, with a copy of its bytes and no attribute read yet.
     #[inline(always)]
-    pub(super) fn new(at: usize, octets: &[u8], starts: &Starts, encoding: c_int) -> *mut Self {
+    pub(super) fn new(at: usize, bytes: &[u8], starts: &Starts, encoding: c_int) -> *mut Self {
         let count = SHAPES[at].attributes().len();
-        let len = Self::len(count, octets.len());
+        let len = Self::len(count, bytes.len());
         // SAFETY: there is room for all that is written.
         unsafe {
             let block = room(len).cast::<Self>();
@@ -52,7 +52,7 @@ impl Block {
                 at: at as u16,
                 attributes: count as u16,
                 encoding,
-                octets: octets.len(),
+                bytes: bytes.len(),
             });
             let words = block.add(1).cast::<Value>();
             for number in 0..count {
@@ -60,19 +60,19 @@ impl Block {
             }
             let places = words.add(count).cast::<u32>();
             places.copy_from_nonoverlapping(starts.as_ptr(), count);
-            places.add(count).cast::<u8>().copy_from_nonoverlapping(octets.as_ptr(), octets.len());
+            places.add(count).cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
             block
         }
     }
 
     #[inline(always)]
-    const fn len(attributes: usize, octets: usize) -> usize {
-        size_of::<Self>() + attributes * (size_of::<Value>() + size_of::<u32>()) + octets
+    const fn len(attributes: usize, bytes: usize) -> usize {
+        size_of::<Self>() + attributes * (size_of::<Value>() + size_of::<u32>()) + bytes
     }
 
     /// The bytes that the block takes.
     pub(super) const fn whole_len(&self) -> usize {
-        Self::len(self.attributes as usize, self.octets)
+        Self::len(self.attributes as usize, self.bytes)
     }
 
     /// The attributes.
@@ -90,13 +90,13 @@ impl Block {
     /// # Safety
     /// As for [`Block::attributes`]; there is an attribute of this number.
     #[inline(always)]
-    pub(super) unsafe fn octets<'a>(block: *const Self, number: usize) -> (&'a [u8], usize) {
+    pub(super) unsafe fn bytes<'a>(block: *const Self, number: usize) -> (&'a [u8], usize) {
         // SAFETY: this is how a block is laid out.
         unsafe {
             let count = usize::from((*block).attributes);
             let places = block.add(1).cast::<Value>().add(count).cast::<u32>();
-            let octets = slice::from_raw_parts(places.add(count).cast(), (*block).octets);
-            (octets, *places.add(number) as usize)
+            let bytes = slice::from_raw_parts(places.add(count).cast(), (*block).bytes);
+            (bytes, *places.add(number) as usize)
         }
     }
 }

@@ -49,25 +49,25 @@ unsafe extern "C-unwind" fn size(block: *const c_void) -> usize {
 
 /// An instance with a copy of these bytes, its attributes not read yet.
 #[inline]
-fn instance(class: Value, at: usize, octets: &[u8], starts: &Starts, encoding: c_int) -> Value {
-    let block = Block::new(at, octets, starts, encoding);
+fn instance(class: Value, at: usize, bytes: &[u8], starts: &Starts, encoding: c_int) -> Value {
+    let block = Block::new(at, bytes, starts, encoding);
     // SAFETY: the block is whole, and only this instance has it.
     unsafe { api::rb_data_typed_object_wrap(class, block.cast(), &INSTANCE) }
 }
 
 /// An instance of what the bytes say; they follow the numbers of class and method.
 #[inline]
-pub(super) fn decode_octets(
+pub(super) fn decode_bytes(
     class: Value,
     at: usize,
-    octets: &[u8],
+    bytes: &[u8],
     encoding: c_int,
 ) -> Result<Value> {
-    let starts = shape::check(at, octets)?;
+    let starts = shape::check(at, bytes)?;
     if class == CLASSES[at].get() {
-        return Ok(instance(class, at, octets, &starts, encoding));
+        return Ok(instance(class, at, bytes, &starts, encoding));
     }
-    let whole = instance(CLASSES[at].get(), at, octets, &starts, encoding);
+    let whole = instance(CLASSES[at].get(), at, bytes, &starts, encoding);
     of_subclass(class, whole, at)
 }
 
@@ -95,7 +95,7 @@ pub(super) unsafe extern "C-unwind" fn decode<const AT: usize>(
         let data = expect_string(arguments[0]);
         // SAFETY: the bytes are checked and copied before Ruby code can run.
         let decoded =
-            decode_octets(class, AT, unsafe { layout::octets(data) }, layout::encoding(data));
+            decode_bytes(class, AT, unsafe { layout::bytes(data) }, layout::encoding(data));
         keep(data);
         decoded
     })
@@ -162,11 +162,11 @@ fn read_attribute(block: *const Block, number: usize) -> Result<Value> {
     let (at, encoding) = unsafe { (usize::from((*block).at), (*block).encoding) };
     let Some(attribute) = SHAPES[at].attributes().get(number) else { return Ok(NIL) };
     // SAFETY: as above, and there is such an attribute.
-    let (octets, start) = unsafe { Block::octets(block, number) };
-    if octets.is_empty() {
+    let (bytes, start) = unsafe { Block::bytes(block, number) };
+    if bytes.is_empty() {
         return Ok(NIL);
     }
-    let mut reader = Reader::new(octets.get(start..).unwrap_or_default());
+    let mut reader = Reader::new(bytes.get(start..).unwrap_or_default());
     Ok(match attribute.wire {
         Wire::Bit => boolean(reader.u8()? >> attribute.bit & 1 != 0),
         Wire::Octet => small(reader.u8()?.into()),

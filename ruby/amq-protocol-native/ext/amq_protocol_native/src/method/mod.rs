@@ -234,5 +234,5 @@ pub(crate) fn decode_payload(payload: &[u8], encoding: c_int) -> Result<Value> {
         // What Ruby says of a method that is not there.
         return Ok(call(class, "decode", &[NIL]));
     }
-    instance::decode_octets(class, at, &payload[4..], encoding)
+    instance::decode_bytes(class, at, &payload[4..], encoding)
 }

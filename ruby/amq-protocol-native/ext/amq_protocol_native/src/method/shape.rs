@@ -102,12 +102,12 @@ impl Shape {
 
     /// Where the attributes begin; nothing if the bytes are not the fields of this method, and nothing else.
     #[inline(always)]
-    fn starts(&self, octets: &[u8]) -> Option<Starts> {
+    fn starts(&self, bytes: &[u8]) -> Option<Starts> {
         let mut starts = [0; ATTRIBUTES_MAX];
-        let (mut rest, mut number) = (octets, 0);
+        let (mut rest, mut number) = (bytes, 0);
         for step in &self.steps[..self.step_count] {
             if step.is_attribute {
-                *starts.get_mut(number)? = u32::try_from(octets.len() - rest.len()).ok()?;
+                *starts.get_mut(number)? = u32::try_from(bytes.len() - rest.len()).ok()?;
                 number += 1;
             }
             let (field, behind) = rest.split_at_checked(usize::from(step.len))?;
@@ -127,18 +127,18 @@ impl Shape {
 
 /// Checks that the bytes are the fields of a method, and nothing else. Gives where its attributes begin.
 #[inline(always)]
-pub(super) fn check(at: usize, octets: &[u8]) -> Result<Starts> {
-    match SHAPES[at].starts(octets) {
+pub(super) fn check(at: usize, bytes: &[u8]) -> Result<Starts> {
+    match SHAPES[at].starts(bytes) {
         Some(starts) => Ok(starts),
-        None => refuse(&METHODS[at], octets),
+        None => refuse(&METHODS[at], bytes),
     }
 }
 
 /// Finds out what is wrong with the bytes.
 #[cold]
 #[inline(never)]
-fn refuse(spec: &Spec, octets: &[u8]) -> Result<Starts> {
-    let mut reader = Reader::new(octets);
+fn refuse(spec: &Spec, bytes: &[u8]) -> Result<Starts> {
+    let mut reader = Reader::new(bytes);
     let mut fields = spec.fields.iter().peekable();
     while let Some(field) = fields.next() {
         let shares_byte =

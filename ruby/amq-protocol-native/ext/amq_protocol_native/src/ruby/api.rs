@@ -76,7 +76,7 @@ unsafe extern "C-unwind" {
     pub fn rb_enc_associate_index(object: Value, index: c_int) -> Value;
     pub fn rb_enc_from_index(index: c_int) -> *mut c_void;
     pub fn rb_enc_get_index(object: Value) -> c_int;
-    pub fn rb_enc_interned_str(octets: *const c_char, len: c_long, encoding: *mut c_void) -> Value;
+    pub fn rb_enc_interned_str(bytes: *const c_char, len: c_long, encoding: *mut c_void) -> Value;
     pub fn rb_error_arity(argc: c_int, min: c_int, max: c_int) -> !;
     pub fn rb_exc_new_str(class: Value, message: Value) -> Value;
     pub fn rb_exc_raise(exception: Value) -> !;
@@ -112,7 +112,7 @@ unsafe extern "C-unwind" {
     pub fn rb_obj_is_kind_of(object: Value, class: Value) -> Value;
     pub fn rb_path2class(path: *const c_char) -> Value;
     pub fn rb_require(feature: *const c_char) -> Value;
-    pub fn rb_str_new(octets: *const c_char, len: c_long) -> Value;
+    pub fn rb_str_new(bytes: *const c_char, len: c_long) -> Value;
     pub fn rb_str_subseq(string: Value, start: c_long, len: c_long) -> Value;
     pub fn rb_string_value(string: *mut Value) -> Value;
     pub fn rb_sym2str(symbol: Value) -> Value;
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" {
     pub fn rb_to_int(object: Value) -> Value;
     pub fn rb_ull2inum(number: u64) -> Value;
     pub fn rb_utf8_encindex() -> c_int;
-    pub fn rb_utf8_str_new(octets: *const c_char, len: c_long) -> Value;
+    pub fn rb_utf8_str_new(bytes: *const c_char, len: c_long) -> Value;
     pub fn ruby_xfree(memory: *mut c_void);
     pub fn ruby_xmalloc(size: usize) -> *mut c_void;
 }

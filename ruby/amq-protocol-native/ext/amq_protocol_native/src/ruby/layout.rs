@@ -71,7 +71,7 @@ struct Basic {
 struct Outside {
     basic: Basic,
     len: c_long,
-    octets: *const c_char,
+    bytes: *const c_char,
 }
 
 /// An object around memory of ours.
@@ -89,7 +89,7 @@ struct TypedData {
 struct Within {
     basic: Basic,
     len: c_long,
-    octets: [*const c_char; 1],
+    bytes: [*const c_char; 1],
 }
 
 #[cfg(all(ruby_3_2, not(ruby_3_3)))]
@@ -97,14 +97,14 @@ struct Within {
 struct Within {
     basic: Basic,
     len: c_long,
-    octets: [c_char; 1],
+    bytes: [c_char; 1],
 }
 
 #[cfg(not(ruby_3_2))]
 #[repr(C)]
 struct Within {
     basic: Basic,
-    octets: [c_char; 24],
+    bytes: [c_char; 24],
 }
 
 /// The word of flags of an object.
@@ -171,16 +171,16 @@ pub(crate) fn is_string(value: Value) -> bool {
 /// # Safety
 /// `string` is a String that lives as long as the slice is used, and nothing changes it meanwhile.
 #[inline(always)]
-pub(crate) unsafe fn octets<'a>(string: Value) -> &'a [u8] {
+pub(crate) unsafe fn bytes<'a>(string: Value) -> &'a [u8] {
     let flags = flags(string);
     // SAFETY: this is how a string of this Ruby lies in memory, and the caller answers for its life.
     unsafe {
         if flags & USER_1 != 0 {
             let outside = &*(string as *const Outside);
-            return slice::from_raw_parts(outside.octets.cast(), outside.len as usize);
+            return slice::from_raw_parts(outside.bytes.cast(), outside.len as usize);
         }
-        let (len, octets) = within(string);
-        slice::from_raw_parts(octets, len)
+        let (len, bytes) = within(string);
+        slice::from_raw_parts(bytes, len)
     }
 }
 
@@ -197,7 +197,7 @@ unsafe fn within(string: Value) -> (usize, *const u8) {
         let len = (*within).len as usize;
         #[cfg(not(ruby_3_2))]
         let len = flags(string) >> (USER_FLAGS_SHIFT + 2) & 0x1f;
-        (len, (&raw const (*within).octets).cast())
+        (len, (&raw const (*within).bytes).cast())
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) const WITHIN: usize = 24;
 /// A string within its object, of at most [`WITHIN`] bytes.
 pub(crate) struct Short {
     pub len: usize,
-    octets: *const [MaybeUninit<u8>; WITHIN],
+    bytes: *const [MaybeUninit<u8>; WITHIN],
 }
 
 impl Short {
@@ -221,7 +221,7 @@ impl Short {
     #[inline(always)]
     pub(crate) unsafe fn copy_to(&self, room: *mut u8) {
         // SAFETY: the object has all of them; nothing is assumed of those behind the string.
-        unsafe { room.cast::<[MaybeUninit<u8>; WITHIN]>().write(self.octets.read()) };
+        unsafe { room.cast::<[MaybeUninit<u8>; WITHIN]>().write(self.bytes.read()) };
     }
 }
 
@@ -235,19 +235,19 @@ pub(crate) fn short_string(value: Value) -> Option<Short> {
         return None;
     }
     // SAFETY: that was just checked.
-    let (len, octets) = unsafe { within(value) };
+    let (len, bytes) = unsafe { within(value) };
     // Objects have several sizes since Ruby 3.2.
-    (!cfg!(ruby_3_2) || len <= WITHIN).then_some(Short { len, octets: octets.cast() })
+    (!cfg!(ruby_3_2) || len <= WITHIN).then_some(Short { len, bytes: bytes.cast() })
 }
 
 /// The bytes of a string that was just made, to be filled.
 ///
 /// # Safety
-/// As [`octets`]; besides nothing else holds the string yet.
+/// As [`bytes`]; besides nothing else holds the string yet.
 #[inline(always)]
 pub(crate) unsafe fn room(string: Value) -> *mut u8 {
     // SAFETY: passed on to the caller.
-    unsafe { octets(string) }.as_ptr().cast_mut()
+    unsafe { bytes(string) }.as_ptr().cast_mut()
 }
 
 /// The number of a string's encoding. The few that do not fit into the flags are asked for.
@@ -322,7 +322,7 @@ pub(crate) fn check() -> Result<(), &'static str> {
         // SAFETY: a string of `len` bytes is made of as many, and kept alive by `string`.
         let (string, found) = unsafe {
             let string = api::rb_utf8_str_new(text.as_ptr().cast(), len as c_long);
-            (string, octets(string).len())
+            (string, bytes(string).len())
         };
         // SAFETY: any object may be asked.
         let utf8 = unsafe { api::rb_utf8_encindex() };

@@ -102,9 +102,9 @@ pub(crate) fn signed_64_bits(value: Value) -> Result<i64> {
 
 /// A new binary string of these bytes.
 #[inline(always)]
-pub(crate) fn binary(octets: &[u8]) -> Value {
+pub(crate) fn binary(bytes: &[u8]) -> Value {
     // SAFETY: the bytes are there for the call.
-    unsafe { api::rb_str_new(octets.as_ptr().cast(), octets.len() as c_long) }
+    unsafe { api::rb_str_new(bytes.as_ptr().cast(), bytes.len() as c_long) }
 }
 
 /// A new binary string of `len` bytes, which have no value yet.
@@ -116,13 +116,13 @@ pub(crate) fn binary_room(len: usize) -> Value {
 
 /// A new string of these bytes in an encoding.
 #[inline(always)]
-pub(crate) fn string(octets: &[u8], encoding: c_int) -> Value {
+pub(crate) fn string(bytes: &[u8], encoding: c_int) -> Value {
     // SAFETY: the bytes are there for the call.
     unsafe {
         match encoding {
-            BINARY => api::rb_str_new(octets.as_ptr().cast(), octets.len() as c_long),
-            UTF8 => api::rb_utf8_str_new(octets.as_ptr().cast(), octets.len() as c_long),
-            _ => api::rb_enc_associate_index(binary(octets), encoding),
+            BINARY => api::rb_str_new(bytes.as_ptr().cast(), bytes.len() as c_long),
+            UTF8 => api::rb_utf8_str_new(bytes.as_ptr().cast(), bytes.len() as c_long),
+            _ => api::rb_enc_associate_index(binary(bytes), encoding),
         }
     }
 }
