@@ -18,8 +18,12 @@ use crate::route::ConsumerKey;
 /// It ends with an error when channel or connection are closed by the server or break, or when the server cancels it;
 /// and without one when this side has cancelled it, or has closed channel or connection.
 ///
-/// What had come before can still be taken, but for one case: with the channel goes all that is to be acknowledged on it,
-/// which is back in its queue then. Dropping a consumer cancels it, and gives back to the queue what was not taken.
+/// What had come before can still be taken when this side cancels it, and always from one that does not acknowledge. When
+/// the server cancels it, or the channel ends, what was not taken is not handed out any more, and is back in its queue. A
+/// server that cancels may have taken back all that the consumer had (a message was unacknowledged for too long, the queue
+/// is gone): acknowledging what was taken has no effect then, and [`Delivery::ack`] gives no error.
+///
+/// Dropping a consumer cancels it, and gives back to the queue what was not taken.
 #[derive(Debug)]
 pub struct Consumer {
     channel: Channel,
@@ -52,6 +56,12 @@ impl Consumer {
     /// Why the consumer has ended; told once.
     pub async fn next(&mut self) -> Result<Option<Delivery>, Error> {
         poll_fn(|cx| self.poll(cx)).await.transpose()
+    }
+
+    /// Waits until the consumer has ended, by whatever cause; [`Consumer::next`] says why. A program that works on a
+    /// message for long learns by this that the server has taken the message back.
+    pub async fn ended(&mut self) {
+        poll_fn(|cx| self.mailbox.poll_ended(cx)).await;
     }
 
     /// Ends the consumer. What has come so far can still be taken.

@@ -239,6 +239,11 @@ impl<'a> Turn<'a> {
         {
             let consumer_tag = cancel.consumer_tag.to_string();
             let error = Error::ConsumerCancelled { consumer_tag };
+            // The server may have taken it back, or left it here. It counts for the channel's prefetch until it is settled.
+            if let Receiver::Stream { mailbox, auto_ack: false } = &consuming.receiver {
+                let left: Vec<u64> = mailbox.take_all().map(|left| left.delivery_tag).collect();
+                core.give_back(channel, &left);
+            }
             self.consumer_ended(core, channel, consuming.receiver, Some(error));
         }
         if !cancel.nowait {

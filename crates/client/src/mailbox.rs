@@ -119,6 +119,16 @@ impl<T> Mailbox<T> {
         }
     }
 
+    /// Waits until nothing more will come. It takes nothing; who waits for the next item meanwhile is forgotten.
+    pub fn poll_ended(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut inner = self.inner.lock();
+        if inner.end.is_some() {
+            return Poll::Ready(());
+        }
+        inner.taker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     /// Nothing more will come. What is there can still be taken, and does not hold up the connection any more.
     pub fn end(&self, error: Option<Error>) {
         let mut inner = self.inner.lock();
@@ -136,25 +146,22 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// Throws away what is there, as it is of no use any more.
-    pub fn clear(&self) {
-        drop(self.take_all(&mut self.inner.lock()));
-    }
-
     /// Nothing will be taken any more. Gives what is left.
     pub fn abandon(&self) -> impl Iterator<Item = T> + use<T> {
-        let mut inner = self.inner.lock();
-        inner.is_abandoned = true;
-        let items = self.take_all(&mut inner);
-        drop(inner);
-        items.into_iter().map(|(item, _)| item)
+        self.inner.lock().is_abandoned = true;
+        self.take_all()
     }
 
-    fn take_all(&self, inner: &mut Inner<T>) -> VecDeque<(T, usize)> {
+    /// Takes what is there.
+    pub fn take_all(&self) -> impl Iterator<Item = T> + use<T> {
+        let mut inner = self.inner.lock();
         inner.held_bytes = 0;
-        if std::mem::take(&mut inner.is_over) {
+        let items = std::mem::take(&mut inner.items);
+        let leaves = std::mem::take(&mut inner.is_over);
+        drop(inner);
+        if leaves {
             self.stall.leave();
         }
-        std::mem::take(&mut inner.items)
+        items.into_iter().map(|(item, _)| item)
     }
 }

@@ -165,7 +165,7 @@ impl Receiver {
     /// The channel is gone, and with it all that is not acknowledged: that is back in its queue.
     pub fn end_with_channel(&self, error: Option<Error>) {
         if let Self::Stream { mailbox, auto_ack: false } = self {
-            mailbox.clear();
+            drop(mailbox.take_all());
         }
         self.end(error);
     }

@@ -1,7 +1,8 @@
 //! PUSH: the messages of a queue go to peers.
 //!
 //! A message is acknowledged when the socket has taken it over; from there on it is at most once. While peers do not
-//! read, or there is none, the socket takes nothing, and the broker sends no more than the prefetch.
+//! read, or there is none, the socket takes nothing, and the broker sends no more than the prefetch. If the broker takes
+//! that back, because nothing of it is acknowledged for too long, none of it goes to a peer.
 
 use crate::link::{Link, LinkError};
 use crate::socket::has_peer;
@@ -32,7 +33,12 @@ async fn serve(link: &Link, socket: &Socket) -> Result<(), LinkError> {
     };
     let mut consumer = channel.consume(&queue, options).await?;
     while let Some(delivery) = consumer.next().await? {
-        hand_over(link, socket, &delivery).await?;
+        tokio::select! {
+            biased;
+            // The message is back in the queue, or will be, as the connection goes with the consumer.
+            () = consumer.ended() => {}
+            handed_over = hand_over(link, socket, &delivery) => handed_over?,
+        }
     }
     Err(LinkError::QueueGone)
 }

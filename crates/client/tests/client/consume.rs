@@ -103,6 +103,58 @@ async fn a_consumer_that_the_server_cancels_says_so() {
 }
 
 #[tokio::test]
+async fn what_a_consumer_has_that_the_server_cancels_goes_back_and_is_not_handed_out() {
+    let (_connection, channel, mut peer) = channel().await;
+    let consuming = beside({
+        let channel = channel.clone();
+        async move {
+            let acknowledging = channel.consume("q", ConsumeOptions::default()).await?;
+            let automatic = channel.consume("q", ConsumeOptions::auto_ack()).await?;
+            Ok::<_, Error>((acknowledging, automatic))
+        }
+    });
+    peer.accept_consumer().await;
+    peer.accept_consumer().await;
+    let (mut acknowledging, mut automatic) = consuming.await.unwrap().unwrap();
+    for number in 1..=2 {
+        peer.deliver(1, "c1", number, b"back in its queue").await;
+        peer.deliver(1, "c2", number + 2, b"nowhere else").await;
+    }
+    for tag in ["c1", "c2"] {
+        let consumer_tag = ShortStr::cut(tag);
+        peer.send(1, Method::BasicCancel(basic::Cancel { consumer_tag, nowait: true })).await;
+    }
+    assert_eq!(peer.requeued().await, 1);
+    assert_eq!(peer.requeued().await, 2);
+    assert!(matches!(acknowledging.next().await, Err(Error::ConsumerCancelled { .. })));
+    assert!(acknowledging.next().await.unwrap().is_none());
+    for _ in 0..2 {
+        assert_eq!(automatic.next().await.unwrap().unwrap().body(), b"nowhere else");
+    }
+    assert!(matches!(automatic.next().await, Err(Error::ConsumerCancelled { .. })));
+}
+
+#[tokio::test]
+async fn a_program_can_wait_for_the_end_of_a_consumer_with_a_message_in_hand() {
+    let (mut consumer, tag, mut peer) = consumer(ConsumeOptions::default(), 1 << 20).await;
+    peer.deliver(1, &tag, 1, b"in hand").await;
+    let _in_hand = consumer.next().await.unwrap().unwrap();
+    let waiting = beside(async move {
+        consumer.ended().await;
+        consumer
+    });
+    peer.deliver(1, &tag, 2, b"this is no end").await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!waiting.is_finished());
+    let consumer_tag = ShortStr::cut(&tag);
+    peer.send(1, Method::BasicCancel(basic::Cancel { consumer_tag, nowait: true })).await;
+    let mut consumer = waiting.await.unwrap();
+    assert!(matches!(consumer.next().await, Err(Error::ConsumerCancelled { .. })));
+    // It has ended before it is asked.
+    consumer.ended().await;
+}
+
+#[tokio::test]
 async fn a_consumer_whose_channel_fails_says_why() {
     let (mut consumer, _, mut peer) = consumer(ConsumeOptions::default(), 1 << 20).await;
     peer.channel_error(1, 406, "unknown delivery tag 99").await;

@@ -44,6 +44,8 @@ mod gateway;
 #[cfg(feature = "gateway")]
 mod gateway_peers;
 #[cfg(feature = "gateway")]
+mod gateway_push;
+#[cfg(feature = "gateway")]
 mod gateway_xpub;
 mod gather;
 mod inside;

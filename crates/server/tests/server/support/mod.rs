@@ -116,6 +116,22 @@ impl TestServer {
         TestServer { server, folder }
     }
 
+    /// The same, with a clock that is ahead of the machine's by so many milliseconds, which the test may change.
+    pub async fn restart_with_clock(
+        self,
+        ahead_ms: &Arc<AtomicI64>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
+        let TestServer { server, folder } = self;
+        server.stop().await.expect("a clean stop");
+        let mut config = config_in(&folder);
+        change(&mut config);
+        let clock = Clock::shifted(Arc::clone(ahead_ms));
+        let surroundings = Surroundings { clock, ..Surroundings::default() };
+        let server = Server::start_within(config, surroundings).await.expect("a broker");
+        TestServer { server, folder }
+    }
+
     /// The same, on a disk that the test may hold.
     pub async fn restart_on(self, disk: HeldDisk, change: impl FnOnce(&mut Config)) -> Self {
         let TestServer { server, folder } = self;
