@@ -23,9 +23,15 @@ module ZMQ
     #
     # @param secret_key [String] 40 characters of Z85
     # @return [String] 40 characters of Z85
+    # @raise [SocketError] EINVAL for what is no key
     def self.curve_public(secret_key)
       public_key = FFI::MemoryPointer.new(:char, Options::KEY_BYTES)
-      rc = LibZMQ.zmq_curve_public(public_key, FFI::MemoryPointer.from_string(secret_key))
+      # libzmq has room for one key on its stack, and does not look how long the text is that it decodes there.
+      rc = if secret_key.bytesize == Options::KEY_BYTES - 1 && !secret_key.b.include?("\0")
+             LibZMQ.zmq_curve_public(public_key, FFI::MemoryPointer.from_string(secret_key))
+           else
+             fail_with(EINVAL)
+           end
       error_check('zmq_curve_public', rc)
       public_key.read_string
     end
