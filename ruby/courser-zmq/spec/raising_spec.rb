@@ -103,6 +103,32 @@ RSpec.describe ZMQ::Socket::Raising do
       expect { second.receive_into(ZMQ::Message.new, timeout: 0.01) }.to raise_error(ZMQ::TimeoutError)
     end
 
+    it 'refuse a closed message, also behind a wait and where one was put aside' do
+      # In a process of its own: libzmq ends it where it gets no message at all.
+      result = run_ruby(<<~'RUBY')
+        require 'ffi-rzmq'
+        context = ZMQ::Context.new
+        first = context.open(:pair, bind: 'inproc://closed', linger: 0)
+        second = context.open(:pair, connect: 'inproc://closed', linger: 0)
+        closed = ZMQ::Message.new.tap(&:close)
+        refused = lambda do |**options|
+          second.receive_into(closed, **options)
+          'taken'
+        rescue ZMQ::SocketError => e
+          e.error_code == ZMQ::EFAULT
+        end
+        seen = [refused.call, refused.call(timeout: 1)]
+        worker = Thread.new { sleep(0.2) and first << 'late' }
+        seen << second.receive << refused.call
+        worker.join
+        first << 'aside'
+        second.send(:keep, ZMQ::ManagedMessage.new.tap { |message| second.receive_into(message) }.pointer)
+        seen << refused.call << refused.call(timeout: 1) << second.receive
+        print seen.inspect
+      RUBY
+      expect([result.output, result.errors[0, 100]]).to eq(['[true, true, "late", true, true, true, "aside"]', ''])
+    end
+
     it 'give what comes in time' do
       worker = Thread.new { sleep(0.2) and first << 'late' }
       expect(second.receive(timeout: Sockets::SOON)).to eq('late')

@@ -80,13 +80,14 @@ module ZMQ
 
       # Receives one part without copying it.
       #
-      # @param message [Message] what to receive into
+      # @param message [Message] what to receive into; a closed one is refused
       # @param timeout [Numeric, nil] seconds to wait; nil leaves it to {RCVTIMEO}
       # @return [Message] the same
       # @raise [TimeoutError, TerminatedError, SocketError]
       def receive_into(message, timeout: nil)
         deadline = timeout && Deadline.after(timeout)
-        uninterrupted('zmq_msg_recv') { fetch_within(message.address, deadline) }
+        pointer = message.address
+        uninterrupted('zmq_msg_recv') { pointer ? fetch_within(pointer, deadline) : Util.fail_with(EFAULT) }
         message
       end
 
