@@ -184,6 +184,52 @@ RSpec.describe ZMQ::Poller do
       expect([poller.poll(10), ZMQ::Util.errno]).to eq([-1, ZMQ::ENOTSOCK])
     end
 
+    context 'with an object that stands for a socket' do
+      let(:wrapper) do
+        Class.new do
+          attr_accessor :inner
+
+          def socket
+            inner.socket
+          end
+        end.new
+      end
+
+      before do
+        wrapper.inner = router
+        poller.register_readable(wrapper)
+      end
+
+      it 'does not ask libzmq about a socket that has been closed' do
+        router.close
+        expect(ZMQ::Native).not_to receive(:zmq_poll)
+        expect([poller.poll(10), ZMQ::Util.errno]).to eq([-1, ZMQ::ENOTSOCK])
+      end
+
+      it 'does not ask about the one before, where it has another socket since' do
+        wrapper.inner = dealer
+        router.close
+        expect(ZMQ::Native).not_to receive(:zmq_poll)
+        expect([poller.poll(10), ZMQ::Util.errno]).to eq([-1, ZMQ::ENOTSOCK])
+      end
+
+      it 'has the end of the socket wait until the poll has left it' do
+        worker = Thread.new { [poller.poll(60_000), ZMQ::Util.errno] }
+        eventually { router.handle.watcher == worker }
+        router.close
+        expect(worker.value).to eq([-1, ZMQ::ENOTSOCK])
+      end
+
+      it 'sees a message that was put aside' do
+        dealer.send_string('aside')
+        expect(poller.poll(60_000)).to eq(1)
+        message = ZMQ::ManagedMessage.new
+        2.times { router.recvmsg(message) }
+        router.send(:keep, message.pointer)
+        expect([poller.poll(0), poller.readables]).to eq([1, [wrapper]])
+      end
+    end
+
     it 'sees the end of the context' do
       worker = Thread.new do
         socket = context.socket(ZMQ::PULL)

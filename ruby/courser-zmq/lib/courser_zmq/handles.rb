@@ -73,6 +73,12 @@ module ZMQ
       start_termination if @dropped && @sockets.empty? && !Lifecycle::Finish.begun
     end
 
+    # @param address [Integer] of a native socket
+    # @return [Socket, nil] the one of this context that it belongs to
+    def socket_at(address)
+      @sockets[address]&.object
+    end
+
     # Terminates the context: closes those of its sockets that no thread can be using, then waits for the others to be
     # closed by the threads that use them, and for messages to leave. The wait can be interrupted and taken up again.
     #
@@ -191,6 +197,13 @@ module ZMQ
       @own_linger = linger_ms >= 0
       self.linger_ms = ZMQ.default_linger_ms unless @own_linger
       context.add(self)
+    end
+
+    # @return [Socket, nil] whose handle it is; nil once the garbage collector has that
+    def object
+      @socket.__getobj__
+    rescue WeakRef::RefError
+      nil
     end
 
     # @return [Boolean] whether it may be closed from this thread

@@ -63,6 +63,12 @@ module ZMQ
         @contexts[address]
       end
 
+      # @param pointer [FFI::Pointer]
+      # @return [Socket, nil] the live one that this is the native socket of
+      def socket_at(pointer)
+        contexts.lazy.filter_map { |context| context.socket_at(pointer.address) }.first
+      end
+
       # @param handle [ContextHandle]
       def register(handle)
         @contexts[handle.pointer.address] = handle

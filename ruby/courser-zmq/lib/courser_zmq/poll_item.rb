@@ -65,6 +65,7 @@ module ZMQ
 
     def socket=(pointer)
       @poll_item[:socket] = pointer
+      @behind = Lifecycle.socket_at(socket)
     end
 
     def fd
@@ -106,16 +107,22 @@ module ZMQ
       pollable.respond_to?(:posix_fileno) ? pollable : pollable.io
     end
 
+    # @return [Socket, nil] what libzmq is asked about, also where another object stands for it
+    # @api private
+    def watched
+      pollable.is_a?(Socket) ? pollable : @behind
+    end
+
     # @return [Boolean] whether it is a socket that is watched for messages and has put one aside
     # @api private
     def kept?
-      pollable.is_a?(Socket) && pollable.kept? && events.anybits?(POLLIN)
+      watched&.kept? && events.anybits?(POLLIN)
     end
 
-    # @return [Boolean] whether it was a socket that has been closed, whose memory is gone
+    # @return [Boolean, nil] whether it was a socket that has been closed, whose memory is gone
     # @api private
     def gone?
-      pollable.is_a?(Socket) && pollable.closed?
+      watched ? watched.closed? : !socket.null? && closed?
     end
   end
 end

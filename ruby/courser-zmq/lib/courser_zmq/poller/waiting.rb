@@ -29,7 +29,7 @@ module ZMQ
 
       # Says for as long as the block runs that this thread waits for the sockets, and is the one that uses them.
       def watching(items)
-        handles = items.map { |item| item.pollable.handle if item.pollable.is_a?(Socket) }.compact
+        handles = items.map { |item| item.watched&.handle }.compact
         handles.each { |handle| handle.owner = handle.watcher = Thread.current }
         yield
       ensure
