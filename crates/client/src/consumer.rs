@@ -3,8 +3,9 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use courser_codec::{Method, basic};
 use futures_core::Stream;
 
 use crate::channel::Channel;
@@ -73,12 +74,17 @@ impl Consumer {
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Poll<Option<Result<Delivery, Error>>> {
-        let next = self.mailbox.poll_next(cx);
-        next.map(|item| {
-            item.map(|item| {
-                item.map(|received| Delivery::new(self.channel.clone(), received, None))
-            })
-        })
+        loop {
+            let next = ready!(self.mailbox.poll_next(cx));
+            if let Some(Ok(received)) = &next
+                && !self.auto_ack
+                && self.channel.state().recovers.take_back(received.id)
+            {
+                continue;
+            }
+            let delivery = |received| Delivery::new(self.channel.clone(), received, None);
+            return Poll::Ready(next.map(|item| item.map(delivery)));
+        }
     }
 }
 
@@ -94,7 +100,7 @@ impl Drop for Consumer {
     fn drop(&mut self) {
         self.channel.forget_consumer(&self.key, || {
             let left = self.mailbox.abandon();
-            (!self.auto_ack).then(|| left.map(|received| received.delivery_tag).collect())
+            (!self.auto_ack).then(|| left.map(|received| received.id).collect())
         });
     }
 }
@@ -116,7 +122,7 @@ impl Delivery {
     /// The number to acknowledge it by, if not by the functions here.
     #[must_use]
     pub fn delivery_tag(&self) -> u64 {
-        self.received.delivery_tag
+        self.received.id.tag
     }
 
     /// Whether it was delivered before, to this client or another.
@@ -148,7 +154,8 @@ impl Delivery {
     /// # Errors
     /// When the channel is closed; then the message is back in its queue.
     pub fn ack(&self) -> Result<(), Error> {
-        self.channel.ack(self.delivery_tag(), false)
+        let ack = basic::Ack { delivery_tag: self.delivery_tag(), multiple: false };
+        self.channel.settle(self.received.id, &Method::BasicAck(ack))
     }
 
     /// Refuses it: back to its place in the queue, or dropped or dead-lettered.
@@ -156,7 +163,8 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::ack`].
     pub fn nack(&self, requeue: bool) -> Result<(), Error> {
-        self.channel.nack(self.delivery_tag(), false, requeue)
+        let nack = basic::Nack { delivery_tag: self.delivery_tag(), multiple: false, requeue };
+        self.channel.settle(self.received.id, &Method::BasicNack(nack))
     }
 }
 
@@ -171,7 +179,7 @@ impl std::ops::Deref for Delivery {
 impl std::fmt::Debug for Delivery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Delivery")
-            .field("delivery_tag", &self.received.delivery_tag)
+            .field("delivery_tag", &self.received.id.tag)
             .field("redelivered", &self.received.redelivered)
             .field("message", &self.received.message)
             .finish_non_exhaustive()

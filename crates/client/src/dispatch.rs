@@ -11,8 +11,8 @@ use courser_connection::client::{AssembledDelivery, Delivery as Incoming, Delive
 use crate::batch::{ConfirmSink, Confirmed, DeliverySink, RUN_MAX};
 use crate::confirm::Confirmation;
 use crate::error::Error;
-use crate::message::{Kept, keep_assembled, keep_incoming};
-use crate::route::{Purpose, Receiver, Reply, Route};
+use crate::message::{DeliveryId, Kept, keep_assembled, keep_incoming};
+use crate::route::{ChannelState, Purpose, Receiver, Reply, Route};
 use crate::shared::{Core, Shared};
 
 /// What is gathered under the lock and done after it.
@@ -116,7 +116,8 @@ impl<'a> Turn<'a> {
             if self.sink.is_some() {
                 return Err(Event::Delivery(incoming));
             }
-            self.keep(core, incoming.channel, ShortStr::EMPTY, keep_incoming(&incoming));
+            let kept = keep_incoming(&incoming, core.recovers(incoming.channel));
+            self.keep(core, incoming.channel, ShortStr::EMPTY, kept);
             return Ok(());
         };
         if self.sink.is_some() {
@@ -130,6 +131,7 @@ impl<'a> Turn<'a> {
             self.run.push(incoming);
             return Ok(());
         }
+        let recovers = core.recovers(incoming.channel);
         let route = core.route(incoming.channel);
         match route.and_then(|route| route.receiver(deliver.consumer_tag)) {
             Some(Receiver::Batches(sink)) => {
@@ -138,17 +140,22 @@ impl<'a> Turn<'a> {
                 self.run.push(incoming);
             }
             Some(Receiver::Stream { .. }) => {
-                self.keep(core, incoming.channel, deliver.consumer_tag, keep_incoming(&incoming));
+                let kept = keep_incoming(&incoming, recovers);
+                self.keep(core, incoming.channel, deliver.consumer_tag, kept);
             }
-            Some(Receiver::Gone { left: Some(left) }) => left.push(deliver.delivery_tag),
+            Some(Receiver::Gone { left: Some(left) }) => {
+                left.push(DeliveryId { tag: deliver.delivery_tag, recovers });
+            }
             Some(Receiver::Gone { left: None }) | None => {}
         }
         Ok(())
     }
 
     fn large_delivery(&mut self, core: &mut Core, assembled: Box<AssembledDelivery>) {
+        let recovers = core.recovers(assembled.channel);
         let DeliveryMethod::Deliver(deliver) = assembled.method() else {
-            self.keep(core, assembled.channel, ShortStr::EMPTY, keep_assembled(&assembled));
+            let kept = keep_assembled(&assembled, recovers);
+            self.keep(core, assembled.channel, ShortStr::EMPTY, kept);
             return;
         };
         let route = core.route(assembled.channel);
@@ -158,7 +165,8 @@ impl<'a> Turn<'a> {
                 self.large = Some(assembled);
             }
             _ => {
-                self.keep(core, assembled.channel, deliver.consumer_tag, keep_assembled(&assembled))
+                let kept = keep_assembled(&assembled, recovers);
+                self.keep(core, assembled.channel, deliver.consumer_tag, kept);
             }
         }
     }
@@ -175,7 +183,7 @@ impl<'a> Turn<'a> {
                         self.wakers.extend(waker);
                     }
                 }
-                Some(Receiver::Gone { left: Some(left) }) => left.push(received.delivery_tag),
+                Some(Receiver::Gone { left: Some(left) }) => left.push(received.id),
                 _ => {}
             },
             Kept::Got(received, left) => {
@@ -237,14 +245,15 @@ impl<'a> Turn<'a> {
         if let Some(route) = core.route(channel)
             && let Some(consuming) = route.consumers.remove(cancel.consumer_tag.as_bytes())
         {
+            let state = route.state.clone();
             let consumer_tag = cancel.consumer_tag.to_string();
             let error = Error::ConsumerCancelled { consumer_tag };
             // The server may have taken it back, or left it here. It counts for the channel's prefetch until it is settled.
             if let Receiver::Stream { mailbox, auto_ack: false } = &consuming.receiver {
-                let left: Vec<u64> = mailbox.take_all().map(|left| left.delivery_tag).collect();
-                core.give_back(channel, &left);
+                let left: Vec<_> = mailbox.take_all().map(|left| left.id).collect();
+                core.give_back(&state, &left);
             }
-            self.consumer_ended(core, channel, consuming.receiver, Some(error));
+            self.consumer_ended(core, &state, consuming.receiver, Some(error));
         }
         if !cancel.nowait {
             let ok = basic::CancelOk { consumer_tag: cancel.consumer_tag };
@@ -259,16 +268,21 @@ impl<'a> Turn<'a> {
         if waiting.expects != ids {
             return false;
         }
-        if let Purpose::Cancel(key) = &waiting.purpose
-            && let Some(receiver) = route.remove_consumer(key)
-        {
-            self.consumer_ended(core, channel, receiver, None);
+        let state = route.state.clone();
+        match &waiting.purpose {
+            Purpose::Cancel(key) => {
+                if let Some(receiver) = route.remove_consumer(key) {
+                    self.consumer_ended(core, &state, receiver, None);
+                }
+            }
+            Purpose::Recover => state.recovers.answer(),
+            Purpose::Get { .. } | Purpose::Other => {}
         }
         // A program that has given up waiting needs no answer, but a message shall not be lost with it.
         if let Err(Reply::Message(Some(got))) = waiting.answer.send(reply)
             && let Purpose::Get { gives_back: true } = waiting.purpose
         {
-            core.give_back(channel, &[got.0.delivery_tag]);
+            core.give_back(&state, &[got.0.id]);
         }
         true
     }
@@ -277,12 +291,12 @@ impl<'a> Turn<'a> {
     fn consumer_ended(
         &mut self,
         core: &mut Core,
-        channel: u16,
+        state: &ChannelState,
         receiver: Receiver,
         error: Option<Error>,
     ) {
         if let Receiver::Gone { left: Some(left) } = &receiver {
-            core.give_back(channel, left);
+            core.give_back(state, left);
         }
         self.cancelled.push((receiver, error));
     }

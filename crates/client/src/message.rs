@@ -151,10 +151,18 @@ pub struct Returned {
     pub message: Message,
 }
 
+/// What a delivery is settled by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeliveryId {
+    pub tag: u64,
+    /// How many recovers the server had answered on the channel when it came.
+    pub recovers: u64,
+}
+
 /// A message with what its method said, before it is bound to a channel.
 #[derive(Debug)]
 pub(crate) struct Received {
-    pub delivery_tag: u64,
+    pub id: DeliveryId,
     pub redelivered: bool,
     pub message: Message,
 }
@@ -168,27 +176,34 @@ pub(crate) enum Kept {
 }
 
 /// What the method says, with a message that was made one's own.
-fn keep(method: &DeliveryMethod<'_>, message: Message) -> Kept {
+fn keep(method: &DeliveryMethod<'_>, message: Message, recovers: u64) -> Kept {
     match *method {
-        DeliveryMethod::Deliver(basic::Deliver { delivery_tag, redelivered, .. }) => {
-            Kept::Delivery(Received { delivery_tag, redelivered, message })
+        DeliveryMethod::Deliver(basic::Deliver { delivery_tag: tag, redelivered, .. }) => {
+            Kept::Delivery(Received { id: DeliveryId { tag, recovers }, redelivered, message })
         }
         DeliveryMethod::GetOk(basic::GetOk {
-            delivery_tag, redelivered, message_count, ..
-        }) => Kept::Got(Received { delivery_tag, redelivered, message }, message_count),
+            delivery_tag: tag,
+            redelivered,
+            message_count,
+            ..
+        }) => {
+            let id = DeliveryId { tag, recovers };
+            Kept::Got(Received { id, redelivered, message }, message_count)
+        }
         DeliveryMethod::Return(basic::Return { reply_code, reply_text, .. }) => {
             Kept::Returned(Returned { reply_code, reply_text: reply_text.to_string(), message })
         }
     }
 }
 
-/// Copies what lies in a read.
-pub(crate) fn keep_incoming(incoming: &Incoming<'_>) -> Kept {
+/// Copies what lies in a read. The server has answered so many recovers on its channel.
+pub(crate) fn keep_incoming(incoming: &Incoming<'_>, recovers: u64) -> Kept {
     let (exchange, routing_key) = address(&incoming.method);
-    keep(&incoming.method, Message::copy(exchange, routing_key, incoming.header, incoming.body))
+    let message = Message::copy(exchange, routing_key, incoming.header, incoming.body);
+    keep(&incoming.method, message, recovers)
 }
 
 /// Takes over what was put together.
-pub(crate) fn keep_assembled(assembled: &AssembledDelivery) -> Kept {
-    keep(&assembled.method(), Message::assembled(assembled))
+pub(crate) fn keep_assembled(assembled: &AssembledDelivery, recovers: u64) -> Kept {
+    keep(&assembled.method(), Message::assembled(assembled), recovers)
 }

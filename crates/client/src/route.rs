@@ -1,6 +1,7 @@
 //! What a connection keeps of each of its channels: who waits for what.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use courser_codec::{Method, ShortStr, ShortString};
@@ -11,7 +12,7 @@ use crate::batch::{ConfirmSink, DeliverySink};
 use crate::confirm::Confirmation;
 use crate::error::Error;
 use crate::mailbox::Mailbox;
-use crate::message::{Received, Returned};
+use crate::message::{DeliveryId, Received, Returned};
 
 /// What a channel and everything made from it share.
 pub(crate) struct ChannelState {
@@ -22,6 +23,33 @@ pub(crate) struct ChannelState {
     pub settled: Notify,
     /// What the program has said of the prefetch of the channel's consumers to come.
     pub prefetch: Mutex<Prefetch>,
+    pub recovers: Recovers,
+}
+
+/// The recovers of a channel: with each, the server takes back all that it has delivered before its answer.
+#[derive(Default)]
+pub(crate) struct Recovers {
+    asked: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Recovers {
+    pub fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn answer(&self) {
+        self.answered.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    /// Whether the server does not know this delivery any more, or won't when it hears of it.
+    pub fn take_back(&self, id: DeliveryId) -> bool {
+        id.recovers < self.asked.load(Ordering::Acquire)
+    }
 }
 
 /// How many messages the next consumer of a channel may have unacknowledged.
@@ -42,6 +70,7 @@ impl ChannelState {
             closed: OnceLock::new(),
             settled: Notify::new(),
             prefetch: Mutex::new(Prefetch::Unset),
+            recovers: Recovers::default(),
         }
     }
 
@@ -95,6 +124,8 @@ pub(crate) enum Purpose {
     Get { gives_back: bool },
     /// A consumer ends.
     Cancel(ConsumerKey),
+    /// All that came before is back in its queue.
+    Recover,
 }
 
 /// Which consumer of a channel: its tag, which another one may have later, and a number, which none has again.
@@ -147,9 +178,9 @@ pub(crate) enum Receiver {
     Stream { mailbox: Arc<Mailbox<Received>>, auto_ack: bool },
     /// A handler of the batch interface.
     Batches(Arc<DeliverySink>),
-    /// None any more; these delivery tags are given back to the queue once the server sends no more, unless they count
-    /// as acknowledged.
-    Gone { left: Option<Vec<u64>> },
+    /// None any more; these deliveries are given back to the queue once the server sends no more, unless they count as
+    /// acknowledged.
+    Gone { left: Option<Vec<DeliveryId>> },
 }
 
 impl Receiver {

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use crate::error::Error;
 use crate::mailbox::Stall;
+use crate::message::DeliveryId;
 use crate::route::{ChannelState, Purpose, Reply, Route, Waiting};
 
 /// Publishers wait while more than this is to be sent, in bytes. So at most this, one batch or message of each
@@ -202,6 +203,11 @@ impl Core {
         self.routes.get_mut(usize::from(channel).checked_sub(1)?)?.as_deref_mut()
     }
 
+    /// How many recovers of the channel the server has answered.
+    pub fn recovers(&mut self, channel: u16) -> u64 {
+        self.route(channel).map_or(0, |route| route.state.recovers.answered())
+    }
+
     pub fn take_route(&mut self, channel: u16) -> Option<Box<Route>> {
         self.routes.get_mut(usize::from(channel).checked_sub(1)?)?.take()
     }
@@ -276,12 +282,22 @@ impl Core {
     }
 
     /// Gives messages back to their queues.
-    pub fn give_back(&mut self, channel: u16, delivery_tags: &[u64]) {
-        for &delivery_tag in delivery_tags {
-            let nack = basic::Nack { delivery_tag, multiple: false, requeue: true };
+    pub fn give_back(&mut self, state: &ChannelState, ids: &[DeliveryId]) {
+        for id in ids {
+            let nack = basic::Nack { delivery_tag: id.tag, multiple: false, requeue: true };
             // If the channel is closed by now, the message is back in its queue anyway.
-            let _ = self.machine.request(channel, &Method::BasicNack(nack));
+            let _ = self.settle(state, *id, &Method::BasicNack(nack));
         }
+    }
+
+    /// Acknowledges or refuses a message, unless it is back in its queue: the server would close the channel for its tag.
+    pub fn settle(
+        &mut self,
+        state: &ChannelState,
+        id: DeliveryId,
+        method: &Method<'_>,
+    ) -> Result<(), Error> {
+        if state.recovers.take_back(id) { state.check_open() } else { self.send(state, method) }
     }
 
     /// How many publishes the server has not answered, on all channels.

@@ -4,6 +4,7 @@ use super::Session;
 use crate::fault::{Fault, store_fault};
 use crate::outbox::{ChannelOut, Turn, Unacked};
 use crate::queue::{Queue, Settled};
+use courser_codec::basic;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -65,10 +66,28 @@ impl Session {
         self.settle(number, tag, multiple, Settlement::back(requeue, false))
     }
 
-    /// `basic.recover` with requeue: everything unacknowledged on the channel returns.
-    pub(super) fn recover(&mut self, number: u16) -> Result<(), Fault> {
+    /// `basic.recover`: everything unacknowledged on the channel returns. The answer parts what its client has had before, which
+    /// is taken back, from what comes (again) afterwards: nothing else may get between the two.
+    pub(super) fn recover(
+        &mut self,
+        number: u16,
+        requeue: bool,
+        is_answered: bool,
+    ) -> Result<(), Fault> {
+        if !requeue {
+            return Err(Fault::not_implemented("requeue=false"));
+        }
         self.settle_acknowledged();
-        let taken = self.take_unacked(number, 0, true)?;
+        let mut taken = Vec::new();
+        {
+            let mut outbox = self.outbox.lock();
+            let Some(channel) = outbox.channel(number) else { return Ok(()) };
+            channel.unacked.take_through(0, |tag, unacked| taken.push((tag, unacked)));
+            if is_answered {
+                let ok = basic::RecoverOk;
+                outbox.put(number, |wire| ok.write_frame(number, wire.bytes_mut()));
+            }
+        }
         self.apply(number, taken, Settlement::Requeue { counts: false })
     }
 

@@ -47,12 +47,8 @@ impl Session {
             Method::BasicCancel(cancel) => self.cancel(number, cancel),
             Method::BasicGet(get) => self.get(number, get),
             Method::BasicQos(qos) => self.qos(number, qos),
-            Method::BasicRecover(recover) => {
-                self.recover_requested(recover.requeue, number)?;
-                self.reply(number, Method::BasicRecoverOk(Default::default()));
-                Ok(())
-            }
-            Method::BasicRecoverAsync(recover) => self.recover_requested(recover.requeue, number),
+            Method::BasicRecover(recover) => self.recover(number, recover.requeue, true),
+            Method::BasicRecoverAsync(recover) => self.recover(number, recover.requeue, false),
             Method::ChannelFlow(flow) => {
                 self.flow(number, flow.active);
                 Ok(())
@@ -96,13 +92,6 @@ impl Session {
             Method::QueueDelete(delete) => self.delete_requested(number, delete),
             other => Err(Fault::not_implemented(format_args!("{} is not supported", other.name()))),
         }
-    }
-
-    fn recover_requested(&mut self, requeue: bool, number: u16) -> Result<(), Fault> {
-        if !requeue {
-            return Err(Fault::not_implemented("requeue=false"));
-        }
-        self.recover(number)
     }
 
     fn declare_exchange(

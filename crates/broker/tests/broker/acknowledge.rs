@@ -1,6 +1,6 @@
 //! `basic.ack`, `basic.nack`, `basic.reject` and `basic.recover`.
 
-use crate::support::{Client, Message, Step, World, short};
+use crate::support::{Client, Heard, Message, Step, World, short};
 use courser_codec::basic;
 
 fn unknown(tag: u64) -> String {
@@ -144,6 +144,18 @@ fn recover_brings_everything_unacknowledged_back_in_order() {
     assert_eq!(seen, [("a", 4, true), ("c", 5, true)]);
     client.tell(basic::RecoverAsync { requeue: true });
     assert_eq!(client.bodies(), ["a", "c"]);
+}
+
+#[test]
+fn what_recover_takes_back_comes_again_behind_its_answer() {
+    let world = World::new();
+    let mut client = holding(&world, &["a", "b"]);
+    client.tell(basic::Recover { requeue: true });
+    let heard = client.heard();
+    assert_eq!(heard[0], Heard::Done("basic.recover-ok"));
+    let again = |heard: &Heard| matches!(heard, Heard::Delivery(again) if again.redelivered);
+    assert!(heard[1..].iter().all(again), "{heard:?}");
+    assert_eq!(heard.len(), 3);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::batch::{BatchConsumer, Deliveries, DeliverySink};
 use crate::consumer::{Consumer, Delivery};
 use crate::error::Error;
 use crate::mailbox::Mailbox;
+use crate::message::DeliveryId;
 use crate::names::{queue_name, short};
 use crate::route::{ConsumerKey, Prefetch, Purpose, Receiver, Reply};
 use crate::shared::Core;
@@ -49,8 +50,8 @@ impl Drop for Getting<'_> {
         if let Ok(Reply::Message(Some(got))) = self.answer.try_recv()
             && self.gives_back
         {
-            // Should the channel be closed by now, the message is back in its queue.
-            let _ = self.channel.nack(got.0.delivery_tag, false, true);
+            let state = self.channel.state();
+            self.channel.shared().change(|core| core.give_back(state, &[got.0.id]));
         }
     }
 }
@@ -193,11 +194,11 @@ impl Channel {
 
     /// A consumer is not wanted any more: ends it without waiting. What it has not taken goes back to the queue once the
     /// server sends nothing more: before that, the server would send it again to this consumer. `take_left` is called
-    /// while nothing can come, and gives the tags of these messages, or none if they count as acknowledged.
+    /// while nothing can come, and gives these messages, or none if they count as acknowledged.
     pub(crate) fn forget_consumer(
         &self,
         key: &ConsumerKey,
-        take_left: impl FnOnce() -> Option<Vec<u64>>,
+        take_left: impl FnOnce() -> Option<Vec<DeliveryId>>,
     ) {
         let replaced = self.shared().change(|core| {
             let left = take_left();
@@ -213,7 +214,7 @@ impl Channel {
                     Some(replaced)
                 }
                 None => {
-                    core.give_back(self.number(), &left.unwrap_or_default());
+                    core.give_back(self.state(), &left.unwrap_or_default());
                     None
                 }
             }
@@ -274,12 +275,27 @@ impl Channel {
         self.tell(&Method::BasicReject(basic::Reject { delivery_tag, requeue }))
     }
 
+    /// Settles a delivery, unless it is back in its queue by a [`Channel::recover`].
+    pub(crate) fn settle(&self, id: DeliveryId, method: &Method<'_>) -> Result<(), Error> {
+        self.shared().change(|core| core.settle(self.state(), id, method))
+    }
+
     /// Puts all unacknowledged messages of the channel back into their queues.
+    ///
+    /// What a [`Consumer`] has by then is not handed out any more, and to acknowledge or refuse a [`Delivery`] of before
+    /// has no effect. A program that does so by tags, or in a handler of [`Channel::consume_batches`], has to forget
+    /// those that it has got before this returns: the server does not know them any more, and closes the channel (406).
     ///
     /// # Errors
     /// As for every request.
     pub async fn recover(&self) -> Result<(), Error> {
+        let recover = Method::BasicRecover(basic::Recover { requeue: true });
         let expects = (basic::CLASS_ID, basic::RecoverOk::METHOD_ID);
-        self.ask(&Method::BasicRecover(basic::Recover { requeue: true }), expects).await.map(drop)
+        let answer = self.shared().change(|core| {
+            let answer = core.ask_for(self.state(), &recover, expects, Purpose::Recover)?;
+            self.state().recovers.ask();
+            Ok::<_, Error>(answer)
+        })?;
+        answer.await.map(drop).map_err(|_| self.gone())
     }
 }

@@ -18,13 +18,17 @@ use crate::support::{Peer, Seen, beside, channel};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Begins something and gives it up at once.
-async fn begin_and_drop<F: Future>(future: F) {
+pub(crate) async fn begin_and_drop<F: Future>(future: F) {
     let mut future = pin!(future);
     let is_pending = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await;
     assert!(is_pending, "the server has not answered yet");
 }
 
-async fn consume(channel: &Channel, options: ConsumeOptions, peer: &mut Peer) -> Consumer {
+pub(crate) async fn consume(
+    channel: &Channel,
+    options: ConsumeOptions,
+    peer: &mut Peer,
+) -> Consumer {
     let consuming = beside({
         let channel = channel.clone();
         async move { channel.consume("q", options).await }
@@ -33,7 +37,7 @@ async fn consume(channel: &Channel, options: ConsumeOptions, peer: &mut Peer) ->
     consuming.await.unwrap().unwrap()
 }
 
-fn tagged(tag: &str) -> ConsumeOptions {
+pub(crate) fn tagged(tag: &str) -> ConsumeOptions {
     ConsumeOptions { consumer_tag: tag.into(), ..ConsumeOptions::default() }
 }
 

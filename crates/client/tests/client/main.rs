@@ -6,6 +6,7 @@ mod connection;
 mod consume;
 mod dropped;
 mod publish;
+mod recovered;
 mod request;
 mod support;
 mod uri;
