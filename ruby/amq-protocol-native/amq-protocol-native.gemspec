@@ -30,5 +30,7 @@ Gem::Specification.new do |spec|
     spec.extensions = ["ext/amq_protocol_native/extconf.rb"]
   end
   spec.require_paths = ["lib"]
+  # What a decimal is read as; no default gem any more since Ruby 3.4.
+  spec.add_dependency "bigdecimal"
   spec.metadata["rubygems_mfa_required"] = "true"
 end
