@@ -34,10 +34,10 @@ pub(crate) enum Due {
 }
 
 impl Timers {
-    /// No heartbeats yet.
+    /// No heartbeats yet, and no deadline where the time does not reach that far.
     pub fn new(now: Instant, deadline_in: Duration) -> Self {
         Self {
-            deadline: Some(now + deadline_in),
+            deadline: now.checked_add(deadline_in),
             now,
             interval: Duration::ZERO,
             last_received: now,

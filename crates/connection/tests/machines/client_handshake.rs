@@ -1,8 +1,11 @@
 //! The client's machine until its connection is open.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use courser_codec::*;
-use courser_connection::Credentials;
 use courser_connection::client::Config;
+use courser_connection::{Credentials, server};
 
 use crate::client::{Client, close, open_ok, start, tune};
 use crate::common::methods;
@@ -53,6 +56,22 @@ fn no_limit_on_one_side_is_the_limit_of_the_other() {
         let machine = &client.machine;
         assert_eq!((machine.channel_max(), machine.frame_max(), machine.heartbeat_s()), agreed);
     }
+}
+
+#[test]
+fn times_that_reach_beyond_the_clock_are_no_limits() {
+    let forever = Duration::MAX;
+    let config = Config { handshake_timeout: forever, close_timeout: forever, ..Config::default() };
+    let mut client = Client::new(config);
+    assert_eq!(client.machine.poll_timeout(), None);
+    client.feed(&[start("PLAIN"), tune(10, 8192, 0), open_ok()].concat());
+    assert!(client.machine.is_open());
+    client.machine.close(200, "the end", client.now);
+    assert_eq!(client.machine.poll_timeout(), None);
+
+    let config = server::Config { handshake_timeout: forever, ..server::Config::default() };
+    let server = server::Connection::new(Arc::new(config), client.now);
+    assert_eq!(server.poll_timeout(), None);
 }
 
 #[test]
