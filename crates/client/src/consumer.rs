@@ -24,7 +24,8 @@ use crate::route::ConsumerKey;
 /// server that cancels may have taken back all that the consumer had (a message was unacknowledged for too long, the queue
 /// is gone): acknowledging what was taken has no effect then, and [`Delivery::ack`] gives no error.
 ///
-/// Dropping a consumer cancels it, and gives back to the queue what was not taken.
+/// Dropping a consumer cancels it, and gives back to the queue what was not taken. On a
+/// [transactional](Channel::tx_select) channel that is a part of the transaction.
 #[derive(Debug)]
 pub struct Consumer {
     channel: Channel,

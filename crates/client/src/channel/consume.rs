@@ -225,8 +225,8 @@ impl Channel {
 
     /// Takes one message from a queue, if there is any.
     ///
-    /// Dropping the future before it is ready gives the message back to its queue; with `auto_ack` the server has
-    /// forgotten it by then, and it is lost.
+    /// Dropping the future before it is ready gives the message back to its queue, on a [transactional](Channel::tx_select)
+    /// channel as a part of the transaction; with `auto_ack` the server has forgotten it by then, and it is lost.
     ///
     /// # Errors
     /// 404 when the queue is missing.

@@ -8,6 +8,9 @@ use crate::error::Error;
 impl Channel {
     /// Makes the channel transactional: publishes and acknowledgements take effect when they are committed.
     ///
+    /// So does what gives back to a queue what a dropped consumer or [`get`](Channel::get) has not taken, which may come
+    /// behind the last commit: the messages stay with the channel until the next one, or until it is closed.
+    ///
     /// # Errors
     /// 406 on a channel in confirm mode.
     pub async fn tx_select(&self) -> Result<(), Error> {
