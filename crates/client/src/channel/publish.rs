@@ -62,7 +62,8 @@ impl Channel {
         .await
     }
 
-    /// Hands over all messages of a batch, which is empty then. Waits as [`Channel::publish`] does.
+    /// Hands over all messages of a batch, which is empty then. Waits as [`Channel::publish`] does, but that batches do not
+    /// count towards the confirms that may be outstanding: [`Channel::unconfirmed`] says how many are.
     ///
     /// # Errors
     /// When the channel is closed; the batch keeps its messages.

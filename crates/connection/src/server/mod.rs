@@ -5,10 +5,10 @@
 //! of the connection may go to the socket by another way, as long as no frame is torn apart.
 //!
 //! # Memory
-//! A connection takes a few hundred bytes, 32 more for each channel number up to the highest in use (above 2,047: for
-//! each one in use), and what it is assembling: messages in several frames, which grow as their bytes come, to at most
-//! [`Config::max_incomplete_bytes`] plus one message. What `next` leaves in the input is at most a frame or 33 KiB,
-//! whichever is more, as long as no answer to `Login` or `Open` is due.
+//! A connection takes a few hundred bytes, a few dozen more for each channel, and what it is assembling: messages in
+//! several frames, which grow as their bytes come, to at most [`Config::max_incomplete_bytes`] plus one message. What
+//! `next` leaves in the input is at most a frame or 33 KiB, whichever is more, as long as no answer to `Login` or `Open`
+//! is due.
 
 mod ack;
 mod channel;
