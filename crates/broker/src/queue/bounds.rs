@@ -108,17 +108,7 @@ impl Queue {
         for index in next..run.len() {
             let Some(message) = run.message(index) else { break };
             if refuses && bounds.exceeded_by(state.held_with(message.body.len())) {
-                run.refuse(index);
-                if bounds.overflow == Overflow::RejectPublishDlx {
-                    run.keep_from(index, store)?;
-                    if let Some(location) = run.location(index, store) {
-                        let dead = (state.ready.rank(Some(message)), location);
-                        self.bury(state, dead, Reason::MaxLen, settling, wakes);
-                    }
-                } else {
-                    run.held(index).into_iter().for_each(|location| state.leave(&location));
-                    settling.positions.extend(run.position(index));
-                }
+                self.refuse(bounds.overflow, state, (index, run), settling, store, wakes)?;
                 continue;
             }
             run.keep_from(index, store)?;
@@ -126,6 +116,35 @@ impl Queue {
                 let rank = state.ready.rank(Some(message));
                 state.ready.push(location, rank, message.body.len());
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses a message of `run`, which becomes a dead letter where that is asked for.
+    fn refuse(
+        self: &Arc<Self>,
+        overflow: Overflow,
+        state: &mut State,
+        (index, run): (usize, &mut PublishRun<'_>),
+        settling: &mut Settling,
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        run.refuse(index);
+        if overflow == Overflow::RejectPublishDlx {
+            run.keep_from(index, store)?;
+            if let Some(location) = run.location(index, store) {
+                let dead = (state.ready.rank(run.message(index)), location);
+                self.bury(state, dead, Reason::MaxLen, settling, wakes);
+            }
+        } else if let Some(position) = run.position(index) {
+            settling.positions.push(position);
+        } else if let Some(location) = run.held(index) {
+            state.leave(&location);
+        }
+        if let (Some(notes), Some(location)) = (&mut state.notes, run.held(index)) {
+            // Unless it has left: as a letter, or as the log does not have it.
+            notes.refuse(&location);
         }
         Ok(())
     }

@@ -52,14 +52,16 @@ struct Present {
     /// How many more there are of some: dead letters that a restart has found in the queue.
     more: FxHashMap<Key, usize>,
     by_place: FxHashMap<Place, Key>,
+    /// Those that the queue has refused, and of whose end the log has yet to be told: a few, each by a thread that does that next.
+    refused: Vec<(Place, Key)>,
 }
 
 impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
     pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Box<Self>> {
         let marker = Marker::of_what_is_present(arguments)?;
-        let (keys, more, by_place) = Default::default();
-        let present = Some(Present { marker, keys, more, by_place });
+        let (keys, more, by_place, refused) = Default::default();
+        let present = Some(Present { marker, keys, more, by_place, refused });
         Some(Box::new(MessageNotes { present, ..MessageNotes::counted_by(charge) }))
     }
 
@@ -99,6 +101,30 @@ impl MessageNotes {
     /// What identifies a message here, if anything does.
     fn key_in(&self, message: &MessageRef<'_>) -> Option<Key> {
         self.present.as_ref()?.marker.key_in(message.header)
+    }
+
+    /// The queue refuses a message that has come in, and tells the log of that next: until then, others like it are refused as well.
+    #[cold]
+    pub fn refuse(&mut self, location: &Location) {
+        let place = Place::of(location);
+        if let Some(key) = self.leave_place(place)
+            && let Some(present) = &mut self.present
+        {
+            present.refused.push((place, key));
+        }
+    }
+
+    /// A message comes in while the log has yet to be told that one of the same was refused: if it came in and the log was never told, a
+    /// restart would find both and drop it. Returns whether it is refused, then until the log has been told of it.
+    pub fn refuse_like(&mut self, keys: &mut HeaderKeys<'_>, location: &Location) -> bool {
+        let Some(present) = self.present.as_mut().filter(|one| !one.refused.is_empty()) else {
+            return false;
+        };
+        let key = present.marker.key(keys);
+        let same =
+            present.refused.iter().map(|(_, refused)| *refused).find(|one| key == Some(*one));
+        present.refused.extend(same.map(|key| (Place::of(location), key)));
+        same.is_some()
     }
 
     fn enter_as(&mut self, key: Option<Key>, location: &Location) -> bool {
@@ -172,7 +198,8 @@ impl MessageNotes {
         self.leave_place(Place::Log(position));
     }
 
-    fn leave_place(&mut self, place: Place) {
+    /// Returns what identified the message, if it was there.
+    fn leave_place(&mut self, place: Place) -> Option<Key> {
         self.counts.remove(&place);
         if self.unharmed.remove(&place).is_some()
             && self.unharmed.is_empty()
@@ -181,21 +208,21 @@ impl MessageNotes {
             self.unharmed.shrink_to(KEPT_PLACES);
             self.count_memory();
         }
-        if let Some(present) = &mut self.present
-            && let Some(key) = present.by_place.remove(&place)
-        {
-            match present.more.get_mut(&key) {
-                None => drop(present.keys.remove(&key)),
-                Some(1) => drop(present.more.remove(&key)),
-                Some(more) => *more -= 1,
-            }
-            if present.by_place.is_empty() && present.by_place.capacity() > KEPT_PLACES {
-                present.keys.shrink_to(KEPT_PLACES);
-                present.more.shrink_to(KEPT_PLACES);
-                present.by_place.shrink_to(KEPT_PLACES);
-                self.count_memory();
-            }
+        let present = self.present.as_mut()?;
+        present.refused.retain(|(refused, _)| *refused != place);
+        let key = present.by_place.remove(&place)?;
+        match present.more.get_mut(&key) {
+            None => drop(present.keys.remove(&key)),
+            Some(1) => drop(present.more.remove(&key)),
+            Some(more) => *more -= 1,
         }
+        if present.by_place.is_empty() && present.by_place.capacity() > KEPT_PLACES {
+            present.keys.shrink_to(KEPT_PLACES);
+            present.more.shrink_to(KEPT_PLACES);
+            present.by_place.shrink_to(KEPT_PLACES);
+            self.count_memory();
+        }
+        Some(key)
     }
 
     /// How often the message has come back, if that was noted here.
@@ -274,10 +301,18 @@ impl Queue {
             let keys = run.header_keys(index);
             let mut state = self.state.lock();
             if let (Some(notes), Some(keys), Some(location)) = (&mut state.notes, keys, one.held(0))
-                && !notes.enter(keys, &location)
             {
-                settling.positions.extend(one.position(0));
-                continue;
+                let position = one.position(0);
+                if one.is_refusable() && position.is_some() && notes.refuse_like(keys, &location) {
+                    self.count_published(&mut state, &one, wakes);
+                    run.refuse(index);
+                    settling.positions.extend(position);
+                    continue;
+                }
+                if !notes.enter(keys, &location) {
+                    settling.positions.extend(position);
+                    continue;
+                }
             }
             self.publish_locked::<true>(state, &mut one, store, wakes)?;
             if one.is_refused(0) {

@@ -364,3 +364,43 @@ fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_
     }
     assert_eq!(lost, [""; 0]);
 }
+
+#[test]
+fn what_comes_before_the_log_knows_that_the_same_is_refused_is_refused_as_well() {
+    for overflow in ["reject-publish", "reject-publish-dlx"] {
+        let mut world = WorldOnDisk::new();
+        let (mut client, mut other) = (world.connect(), world.connect());
+        let arguments = apart().with("x-max-length", 1).with("x-overflow", overflow);
+        declare_with(&mut client, "q", true, &arguments);
+        send(&mut client, "z", "in the way");
+        for each in [&mut client, &mut other] {
+            each.confirm_select();
+        }
+        world.flush();
+        let (tell, told) = channel();
+        // Another client makes room and publishes when the refused message is in the log, and its end is not.
+        let log = world.log();
+        before_append(world.store(), true, move || {
+            let publish = || {
+                let in_the_way = other.pop("q");
+                send(&mut other, "a", "new");
+                log.flush();
+                (in_the_way, other.heard())
+            };
+            let published = thread::scope(|scope| scope.spawn(publish).join());
+            tell.send(published.expect("no panic")).expect("it is waited for");
+        });
+        send(&mut client, "a", "old");
+        let (in_the_way, heard) = told.recv_timeout(STUCK).expect("the log is told");
+        assert_eq!(in_the_way.as_deref(), Some("in the way"));
+        world.flush();
+        assert_eq!(client.heard(), [Heard::Refused { channel: 1, tag: 1 }], "{overflow}");
+        assert_eq!(heard, [Heard::Refused { channel: 1, tag: 1 }], "{overflow}");
+        // It may come once that is settled.
+        send(&mut client, "a", "later");
+        world.flush();
+        drop(client);
+        world.lose_power();
+        assert_eq!(world.connect().pop_all("q"), ["later"], "{overflow}");
+    }
+}
