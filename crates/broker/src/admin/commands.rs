@@ -239,10 +239,7 @@ impl Admin {
         let _change = vhost.begin_change()?;
         let queue = vhost.queue_for(name, NO_CONNECTION)?;
         super::messages::refuse_streams("queue.purge", &vhost, &queue)?;
-        let purged = {
-            let _gate = vhost.shard().gate.read();
-            vhost.purge(&queue).map_err(store_fault)?
-        };
+        let purged = vhost.purge(&queue).map_err(store_fault)?;
         self.tell(EventKind::QueuePurged, &vhost.name, &queue.name);
         self.broker.check_alarms();
         Ok(purged)

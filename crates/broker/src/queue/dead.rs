@@ -89,12 +89,18 @@ impl Dying {
         &self.amounts
     }
 
-    /// Takes those that nothing posts now.
-    pub fn take_stranded(&mut self) -> impl ExactSizeIterator<Item = Location> + use<> {
-        let stranded = std::mem::take(&mut self.stranded);
-        stranded.values().for_each(|dead| self.amounts.sub(&dead.location));
+    /// Above the number of each that there is.
+    pub fn end(&self) -> u64 {
+        self.next_number
+    }
+
+    /// Takes the first of those that nothing posts now, if it has a number below `end`.
+    pub fn pop_stranded(&mut self, end: u64) -> Option<Location> {
+        let first = self.stranded.first_entry().filter(|first| *first.key() < end)?;
+        let Dead { location, .. } = first.remove();
+        self.amounts.sub(&location);
         self.count_memory();
-        stranded.into_values().map(|dead| dead.location)
+        Some(location)
     }
 
     pub fn locations(&self) -> impl Iterator<Item = &Location> {

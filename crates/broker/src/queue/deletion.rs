@@ -1,5 +1,6 @@
 //! The end of a queue, or of all that waits in it.
 
+use super::priority::Ends;
 use super::ready::Ready;
 use super::settle::Settling;
 use super::{Consumer, Queue, QueueStatus};
@@ -7,7 +8,7 @@ use crate::fault::Fault;
 use crate::memory::Use;
 use crate::persistence::gone::HoldsPlaces;
 use crate::timers::TimerKind;
-use courser_store::critical::{self, Work};
+use courser_store::critical;
 use courser_store::{Location, Position, Store, StoreError, Sync};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -29,23 +30,36 @@ pub(crate) struct Remains {
     pub left: Vec<Box<dyn HoldsPlaces>>,
 }
 
-/// Messages of a purge that are settled together: so many hold up others, and take memory, at the same time.
+/// Messages of a purge that leave the queue in one section: so many hold up others, and take memory, at the same time.
 const PURGED_AT_ONCE: usize = 1 << 14;
 
 /// A purge of more waits where the log is behind: it is known before to take long, so its thread is one that may.
 pub(crate) const PURGED_WITHOUT_WAITING: usize = 300_000;
-/// How often the log is asked, and how many times: a purge is in the gate meanwhile, where a checkpoint or a move waits for it.
+/// How often the log is asked, and how many times.
 const ASKED_EVERY: Duration = Duration::from_millis(1);
 const ASKED_MAX: u32 = 100;
 
-/// Waits for a while until the log takes more without holding up others that append.
-fn wait_for_log(store: &dyn Store) {
-    for _ in 0..ASKED_MAX {
-        if !store.is_behind() || store.failure().is_some() {
-            return;
+/// A purge under way: what waited when it began, as far as it still does.
+pub(crate) struct Purge {
+    ends: Ends,
+    /// Where the numbers of letters ended.
+    letters_end: u64,
+    may_wait: bool,
+    /// How many messages it has dropped.
+    pub messages: usize,
+}
+
+impl Purge {
+    /// If it is a long one, waits for a while until the log takes more without holding up others that append.
+    pub fn wait_for_log(&self, store: &dyn Store) {
+        critical::assert_outside("a purge waits for the log");
+        let asked = if self.may_wait { ASKED_MAX } else { 0 };
+        for _ in 0..asked {
+            if !store.is_behind() || store.failure().is_some() {
+                return;
+            }
+            std::thread::sleep(ASKED_EVERY);
         }
-        critical::check(Work::Room);
-        std::thread::sleep(ASKED_EVERY);
     }
 }
 
@@ -104,39 +118,64 @@ impl Queue {
         Ok(Remains { messages: count, consumers, left })
     }
 
-    /// Drops everything that waits, also for its dead-letter exchange to take it: a restart would find that
-    /// in the queue. Returns how much that was. A crash before that may leave a part of it.
-    pub(crate) fn purge(&self, store: &dyn Store) -> Result<usize, StoreError> {
+    /// Begins to drop everything that waits, also for its dead-letter exchange to take it: a restart would find that in the
+    /// queue. What comes from now on stays. [`Queue::purge_some`] follows, as long as there is more.
+    pub(crate) fn begin_purge(&self) -> Purge {
+        let state = self.state.lock();
+        let waiting = state.ready.len() + state.delayed.len();
+        let are_logged = [state.ready.amounts(), state.delayed.amounts()];
+        let are_logged = are_logged.iter().any(|amounts| amounts.has_logged());
+        Purge {
+            ends: state.ready.ends(),
+            letters_end: state.dying.end(),
+            may_wait: self.settings.survives() && are_logged && waiting > PURGED_WITHOUT_WAITING,
+            messages: 0,
+        }
+    }
+
+    /// Drops some of what is to be purged. Returns whether there is more. Called in a section of the gate, in which the log is
+    /// told of them: a checkpoint between two of these finds the others in the queue, and so does a restart.
+    pub(crate) fn purge_some(
+        &self,
+        purge: &mut Purge,
+        store: &dyn Store,
+    ) -> Result<bool, StoreError> {
+        let Purge { ends, letters_end, messages, .. } = purge;
+        let (mut some, mut count) = (Settling::default(), 0);
         let mut state = self.state.lock();
         state.return_passed_over();
-        let purged = state.ready.take_all();
-        let stranded = state.dying.take_stranded();
-        let delayed = state.delayed.take_all();
+        while count < PURGED_AT_ONCE
+            && let Some(location) = state.ready.pop_before(ends)
+        {
+            some.add(location);
+            count += 1;
+        }
+        while count < PURGED_AT_ONCE
+            && let Some(location) = state.dying.pop_stranded(*letters_end)
+        {
+            some.add(location);
+            count += 1;
+        }
+        state.delayed.take_before(ends, PURGED_AT_ONCE - count, &mut |location| {
+            some.add(location);
+            count += 1;
+        });
+        if state.ready.is_empty() {
+            // Gives back what it keeps for the next ones.
+            drop(state.ready.take_all());
+        }
+        // The next one is another, which may expire earlier.
+        if state.expiry.watching {
+            self.watch_head(&mut state);
+        }
         state.reader.close();
         self.finish(&mut state, Ok(()));
         drop(state);
-        let may_wait =
-            self.settings.survives() && purged.len() + delayed.len() > PURGED_WITHOUT_WAITING;
-        let messages = purged.len() + stranded.len() + delayed.len();
-        let (mut some, mut done) = (Settling::default(), Ok(()));
-        let mut drop_one = |location: Location| {
-            if some.positions.len() + some.locations.len() == PURGED_AT_ONCE {
-                let some = &mut std::mem::take(&mut some);
-                if done.is_ok() {
-                    if may_wait && !some.positions.is_empty() {
-                        wait_for_log(store);
-                    }
-                    done = self.settle_purged(some, Sync::Later, store);
-                }
-            }
-            some.add(location);
-        };
-        purged.for_each(&mut |location| drop_one(location.clone()));
-        stranded.for_each(&mut drop_one);
-        delayed.into_iter().for_each(|(_, location)| drop_one(location));
-        done?;
-        self.settle_purged(&mut some, Sync::Wanted, store)?;
-        Ok(messages)
+        *messages += count;
+        let goes_on = count == PURGED_AT_ONCE;
+        let sync = if goes_on { Sync::Later } else { Sync::Wanted };
+        self.settle_purged(&mut some, sync, store)?;
+        Ok(goes_on)
     }
 
     /// Settles purged messages, and forgets what was noted of them. What has come since and is the same as one of these may

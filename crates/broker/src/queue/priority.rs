@@ -52,6 +52,28 @@ pub(super) struct Levels {
     charge: Charge,
 }
 
+/// Where the lines of a queue ended at some moment: what has come since has higher numbers.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// The next number of each level that had messages then.
+    lines: Vec<(u8, u64)>,
+    /// A line that is begun later begins here, or above.
+    others: u64,
+}
+
+impl Ends {
+    /// Of a queue without priorities.
+    pub fn of_line(next: u64) -> Self {
+        Ends { lines: Vec::new(), others: next }
+    }
+
+    /// Whether the message with this number had come by then.
+    pub fn are_behind(&self, number: u64) -> bool {
+        let line = self.lines.iter().find(|(level, _)| *level == level_of(number));
+        sequence_of(number) < line.map_or(self.others, |(_, end)| *end)
+    }
+}
+
 impl Levels {
     pub fn new(ranks: Ranks, charge: Charge) -> Self {
         let (backlogs, counts_bytes) = (Vec::new(), false);
@@ -143,6 +165,24 @@ impl Levels {
         }
         self.len -= 1;
         Some((sequence, location))
+    }
+
+    pub fn ends(&self) -> Ends {
+        let next = |(level, backlog): &(u8, Backlog)| (*level, backlog.next_sequence());
+        Ends { lines: self.backlogs.iter().map(next).collect(), others: self.next_sequence }
+    }
+
+    /// Takes the message of those before `ends` whose turn it is.
+    pub fn pop_before(&mut self, ends: &Ends) -> Option<Location> {
+        let index = self.backlogs.iter().rposition(|(level, backlog)| {
+            backlog.front().is_some_and(|(at, _)| ends.are_behind(number(*level, at)))
+        })?;
+        let (_, location) = self.backlogs[index].1.pop()?;
+        if self.backlogs[index].1.is_empty() {
+            self.backlogs.remove(index);
+        }
+        self.len -= 1;
+        Some(location)
     }
 
     pub fn take_all(&mut self) -> Levels {

@@ -3,7 +3,7 @@
 use super::amounts::Amounts;
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
-use super::priority::{Levels, Ranks, level_of};
+use super::priority::{Ends, Levels, Ranks, level_of};
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
@@ -180,6 +180,27 @@ impl Ready {
             self.amounts.sub(location);
         }
         popped
+    }
+
+    /// Where in each line stands what comes from now on.
+    pub fn ends(&self) -> Ends {
+        match &self.levels {
+            None => Ends::of_line(self.backlog.next_sequence()),
+            Some(levels) => levels.ends(),
+        }
+    }
+
+    /// Takes the message of those before `ends` whose turn it is.
+    pub fn pop_before(&mut self, ends: &Ends) -> Option<Location> {
+        let location = match &mut self.levels {
+            None => {
+                let (number, _) = self.backlog.front()?;
+                ends.are_behind(number).then(|| self.backlog.pop())??.1
+            }
+            Some(levels) => levels.pop_before(ends)?,
+        };
+        self.amounts.sub(&location);
+        Some(location)
     }
 
     /// Takes everything. The caller drops it, better without the queue's lock.

@@ -6,6 +6,7 @@
 
 use super::amounts::Amounts;
 use super::logged::{Entry, logged};
+use super::priority::Ends;
 use super::returns::count_of;
 use super::{Queue, State};
 use crate::arguments::{MAX_EXPIRY_MS, QueueType};
@@ -181,6 +182,19 @@ impl Delayed {
     /// Takes the message that is due first, whenever that is.
     pub fn pop(&mut self) -> Option<(u64, Location)> {
         self.pop_due(u64::MAX)
+    }
+
+    /// Takes `most` at most of those that had come to the queue before `ends`, and calls `each` with them.
+    pub fn take_before(&mut self, ends: &Ends, most: usize, each: &mut dyn FnMut(Location)) {
+        let keys = self.waiting.keys().filter(|(_, number)| ends.are_behind(*number));
+        let keys: Vec<_> = keys.take(most).copied().collect();
+        for key in keys {
+            if let Some(location) = self.waiting.remove(&key) {
+                self.amounts.sub(&location);
+                each(location);
+            }
+        }
+        self.count_memory();
     }
 
     /// Takes all, by their times and numbers. The caller drops them, better without the queue's lock.

@@ -294,7 +294,6 @@ fn takes_effect_as_a_whole(method: &Method<'_>) -> bool {
             | Method::ExchangeDelete(_)
             | Method::ExchangeUnbind(_)
             | Method::QueueUnbind(_)
-            | Method::QueuePurge(_)
             | Method::QueueDelete(_)
     )
 }

@@ -176,13 +176,19 @@ impl Vhost {
         self.forget_policies()
     }
 
-    /// Drops everything that waits in a queue. Returns how much that was.
+    /// Drops everything that waits in a queue, in portions between which others get their turns: consumers may get what has
+    /// not been dropped yet. A crash before that is told may leave the rest. Returns how much was dropped.
     pub(crate) fn purge(&self, queue: &Queue) -> Result<usize, StoreError> {
         let store = &*self.shard.store;
         let removal = self.shard.is_copied().then(|| self.removals.begin());
-        let messages = queue.purge(store)?;
+        let (mut purge, mut goes_on) = (queue.begin_purge(), true);
+        while goes_on {
+            purge.wait_for_log(store);
+            let _gate = self.shard.gate.read();
+            goes_on = queue.purge_some(&mut purge, store)?;
+        }
         removal.into_iter().for_each(|removal| removal.told(store.end()));
-        Ok(messages)
+        Ok(purge.messages)
     }
 
     /// Removes all bindings that lead to a destination. Returns the auto-delete exchanges that have

@@ -2,7 +2,7 @@
 
 use crate::delayed::{delayed, with_exchange};
 use crate::support::{
-    Client, Heard, Message, Step, WorldOnDisk, allocated_bytes, declare_with, short,
+    Client, Heard, Message, Step, WorldOnDisk, allocated_bytes, declare_with, owned, short,
 };
 use courser_broker::admin::NewQueue;
 use courser_codec::{FieldTable, exchange};
@@ -205,8 +205,8 @@ fn a_long_purge_waits_while_the_log_is_behind() {
     let purged = purge_behind(&persistent("x"), MANY);
     assert_eq!(purged.settled, portions);
     assert!((50..1000).contains(&purged.looks_before), "{} looks", purged.looks_before);
-    // Where it is not behind any more, each portion but the last one has one look.
-    assert_eq!(purged.looks_behind - purged.looks_before, portions - 2);
+    // Where it is not behind any more, each portion has one look.
+    assert_eq!(purged.looks_behind - purged.looks_before, portions - 1);
 }
 
 #[test]
@@ -214,6 +214,93 @@ fn a_purge_of_what_the_log_does_not_have_waits_for_nothing() {
     const MANY: u64 = 310_000;
     let purged = purge_behind(&Message::new("", "q", "x"), MANY);
     assert_eq!((purged.settled, purged.looks_behind), (0, 0));
+}
+
+/// Messages of a purge that leave the queue together.
+const PORTION: usize = 1 << 14;
+
+#[test]
+fn a_checkpoint_is_made_between_the_portions_of_a_purge_and_has_the_rest() {
+    let (mut world, mut client) = world("classic", MESSAGES);
+    client.disconnect();
+    let ((begin, begun), (tell, told)) = (channel(), channel());
+    let portions = Arc::new(AtomicU64::new(0));
+    let (seen, mut is_made) = (Arc::clone(&portions), false);
+    // The purge ends at once when the checkpoint is made; in each portion before that, a thread that waits for the gate gets the
+    // time to come to that.
+    world.store().set_faults(move |call| {
+        if call != Call::Settle {
+            return None;
+        }
+        if seen.fetch_add(1, Ordering::Relaxed) == 0 {
+            begin.send(()).expect("it is waited for");
+        }
+        is_made |= told.recv_timeout(Duration::from_millis(500)).is_ok();
+        is_made.then(|| StoreError::Failed("on purpose".to_owned()))
+    });
+    let admin = world.broker.admin();
+    thread::scope(|scope| {
+        let purge = scope.spawn(|| admin.purge_queue("/", b"q"));
+        begun.recv_timeout(STUCK).expect("the purge begins");
+        world.checkpoint();
+        tell.send(()).unwrap_or_default();
+        let purged = purge.join().expect("no panic");
+        assert!(purged.is_err(), "the checkpoint has waited for the whole purge");
+    });
+    world.store().set_faults(|_| None);
+    let told = portions.load(Ordering::Relaxed) as usize - 1;
+    world.flush();
+    world.lose_power();
+    assert_eq!(world.counts("q").0, MESSAGES as usize - told * PORTION);
+}
+
+#[test]
+fn what_comes_while_a_purge_is_under_way_stays_and_expires_in_time() {
+    let retried = FieldTable::new()
+        .with("x-queue-type", "quorum")
+        .with("x-delayed-retry-type", "all")
+        .with("x-delayed-retry-min", 3_600_000);
+    let kinds = [FieldTable::new(), FieldTable::new().with("x-max-priority", 5), retried];
+    for arguments in kinds {
+        let world = WorldOnDisk::new();
+        let (mut client, mut other) = (world.connect(), world.connect());
+        declare_with(&mut client, "q", true, &arguments);
+        let of = |priority: u8, body: &str| {
+            persistent(body).with_properties(|properties| {
+                properties.delivery_mode = Some(2);
+                properties.priority = Some(priority);
+            })
+        };
+        for priority in [1, 3] {
+            fill(&world, &mut client, &of(priority, "old"), 20_000);
+        }
+        // In a queue where it waits for its next try, and with a priority that no other has.
+        client.send(of(5, "old"));
+        let tag = client.get("q").expect("a message").tag;
+        client.requeue(tag);
+        world.flush();
+        let (tell, told) = channel();
+        // Before the first portion is told, another client publishes.
+        world.store().before_next_append(move || {
+            let late = of(5, "late").with_properties(|properties| {
+                properties.delivery_mode = Some(2);
+                properties.priority = Some(5);
+                properties.expiration = Some(owned("1000"));
+            });
+            let new = (0..=5).map(|priority| of(priority, "new"));
+            let new = std::iter::once(late).chain(new).map(|message| Step::Publish(1, message));
+            let publish = || other.read(&new.collect::<Vec<_>>());
+            thread::scope(|scope| scope.spawn(publish).join()).expect("no panic");
+            tell.send(other).expect("it is waited for");
+        });
+        assert_eq!(client.purge("q"), Heard::Count(40_001), "{arguments:?}");
+        drop(told.recv_timeout(STUCK).expect("it has begun"));
+        assert_eq!(world.counts("q").0, 7, "{arguments:?}");
+        world.broker.tick(2000);
+        // What came first is at the head now, and its time is over.
+        assert_eq!(world.counts("q").0, 6, "{arguments:?}");
+        assert_eq!(client.pop_all("q"), ["new"; 6], "{arguments:?}");
+    }
 }
 
 #[test]
