@@ -40,11 +40,6 @@ fn take_difference(bytes: &mut &[u8], number: &mut u64) -> Option<()> {
     Some(())
 }
 
-/// The pairs of a run that a [`PairCoder`] like `coder` wrote; ends at what is malformed.
-pub fn pairs(mut coder: PairCoder, mut run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
-    std::iter::from_fn(move || coder.take(&mut run))
-}
-
 /// All pairs of a run; none if it is malformed.
 pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(Position, u64)>> {
     let (mut coder, mut pairs) = (PairCoder::default(), Vec::new());
@@ -54,9 +49,10 @@ pub fn checked_pairs(mut run: &[u8]) -> Option<Vec<(Position, u64)>> {
     Some(pairs)
 }
 
-/// The pairs of a whole run.
-fn decoded(run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
-    pairs(PairCoder::default(), run)
+/// The pairs of a whole run; ends at what is malformed.
+fn decoded(mut run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
+    let mut coder = PairCoder::default();
+    std::iter::from_fn(move || coder.take(&mut run))
 }
 
 /// Pairs in a run that is packed while a log is replayed.

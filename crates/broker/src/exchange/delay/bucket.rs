@@ -1,18 +1,22 @@
 //! Messages that are due within the same span of time, in the order in which they came.
 
-use courser_store::delayed::{PairCoder, pairs};
+use crate::queue::SPILLED;
+use courser_store::delayed::PairCoder;
 use courser_store::{Location, Position};
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bytes of a page.
+const PAGE_BYTES: usize = 4096;
+/// A pair has fewer: two varints.
+const PAIR_BYTES_MAX: usize = 20;
 
 /// Read at one end, written at the other. What is in the log, which is most of it, takes a few
 /// bytes a message; the rest is kept as it is.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
-    packed: Vec<u8>,
+    packed: Packed,
     writer: PairCoder,
-    reader: PairCoder,
-    /// Bytes of `packed` that have been read.
-    read: usize,
     /// Pairs that have been put into `packed`, and read from it.
     pairs_in: u64,
     pairs_out: u64,
@@ -28,11 +32,24 @@ struct Plain {
     location: Location,
 }
 
+/// The position, the time and the marks of a message in the log.
+pub(super) type Entry = (Position, u64, u16);
+
+/// Pairs of positions and times: full pages, which others may read meanwhile, and what follows on them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Packed {
+    pages: VecDeque<Arc<[u8]>>,
+    last: Vec<u8>,
+    /// Bytes of the first of these that have been read.
+    read: usize,
+    reader: PairCoder,
+}
+
 impl Bucket {
     pub fn push(&mut self, due_ms: u64, location: Location) {
         match location {
-            Location::Log { position, marks: 0, .. } => {
-                self.writer.put(&mut self.packed, position, due_ms);
+            Location::Log { position, marks: marks @ (0 | SPILLED), .. } => {
+                self.packed.put(&mut self.writer, (position, due_ms, marks));
                 self.pairs_in += 1;
             }
             location => {
@@ -44,7 +61,7 @@ impl Bucket {
 
     /// What it uses besides itself.
     pub fn heap_bytes(&self) -> usize {
-        self.packed.capacity() + self.plain.capacity() * size_of::<Plain>()
+        self.packed.heap_bytes() + self.plain.capacity() * size_of::<Plain>()
     }
 
     /// Takes out the message that came first, with the time at which it is due.
@@ -52,54 +69,52 @@ impl Bucket {
         if let Some(plain) = self.plain.pop_front_if(|plain| plain.pairs_before == self.pairs_out) {
             return Some((plain.due_ms, plain.location));
         }
-        let mut rest = &self.packed[self.read..];
-        let (position, due_ms) = self.reader.take(&mut rest)?;
-        self.read = self.packed.len() - rest.len();
+        let (position, due_ms, marks) = self.packed.next()?;
         self.pairs_out += 1;
-        Some((due_ms, Location::logged(position)))
+        let mut location = Location::logged(position);
+        *location.marks_mut() = marks;
+        Some((due_ms, location))
     }
 
-    /// Calls `each` with the position of every message that is in the log.
-    pub fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
-        let packed = pairs(self.reader, &self.packed[self.read..]);
-        let plain = self.plain.iter().filter_map(|plain| plain.location.position());
-        packed.map(|(position, _)| position).chain(plain).for_each(each);
-    }
-
-    /// What is in the log of it: packed as it is, and the position, time and marks of the others.
-    pub fn logged(&self, packed: &mut Vec<PackedPairs>, open: &mut Vec<(Position, u64, u16)>) {
-        let bytes = self.packed[self.read..].into();
-        packed.push(PackedPairs { bytes, read: 0, before: self.reader });
-        open.extend(self.plain.iter().filter_map(|plain| {
-            let position = plain.location.position()?;
-            Some((position, plain.due_ms, plain.location.marks()))
-        }));
+    /// What is in the log of it, in order. Only what is not in a full page is copied.
+    pub fn logged(&self) -> Packed {
+        self.packed.clone()
     }
 }
 
-/// Pairs of positions and times that follow on a pair read before.
-#[derive(Debug)]
-pub(super) struct PackedPairs {
-    bytes: Box<[u8]>,
-    /// Bytes that have been read.
-    read: usize,
-    before: PairCoder,
-}
+impl Packed {
+    fn put(&mut self, writer: &mut PairCoder, (position, due_ms, marks): Entry) {
+        let coded = Position(position.0 << 1 | u64::from(marks != 0));
+        writer.put(&mut self.last, coded, due_ms);
+        if self.last.len() > PAGE_BYTES - PAIR_BYTES_MAX {
+            self.pages.push_back(Arc::from(&self.last[..]));
+            self.last.clear();
+        }
+    }
 
-impl Iterator for PackedPairs {
-    type Item = (Position, u64);
-
-    fn next(&mut self) -> Option<(Position, u64)> {
-        let mut rest = &self.bytes[self.read..];
-        let pair = self.before.take(&mut rest)?;
-        self.read = self.bytes.len() - rest.len();
-        Some(pair)
+    fn heap_bytes(&self) -> usize {
+        // A page is full but for a pair.
+        self.pages.len() * PAGE_BYTES
+            + self.pages.capacity() * size_of::<Arc<[u8]>>()
+            + self.last.capacity()
     }
 }
 
-impl PackedPairs {
-    /// The position of each message, and when it is due.
-    pub fn iter(&self) -> impl Iterator<Item = (Position, u64)> {
-        pairs(self.before, &self.bytes[self.read..])
+impl Iterator for Packed {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        let first = self.pages.front().map_or(&self.last[..], |page| page);
+        let mut rest = &first[self.read..];
+        let (coded, due_ms) = self.reader.take(&mut rest)?;
+        self.read = first.len() - rest.len();
+        if rest.is_empty() {
+            self.read = 0;
+            if self.pages.pop_front().is_none() {
+                self.last.clear();
+            }
+        }
+        let marks = if coded.0 & 1 == 1 { SPILLED } else { 0 };
+        Some((Position(coded.0 >> 1), due_ms, marks))
     }
 }

@@ -163,7 +163,7 @@ impl Delay {
     /// are. Those that are due at the same time are in the order in which they will go.
     pub fn surviving(&self) -> (impl Iterator<Item = (Position, u64)> + Send + use<>, usize) {
         let state = self.state.lock();
-        let all = state.wheel.logged().into_pairs();
+        let all = state.wheel.logged().into_entries();
         let surviving = all.filter(|(.., marks)| marks & SPILLED == 0);
         (surviving.map(|(position, due_ms, _)| (position, due_ms)), state.wheel.len())
     }
@@ -173,7 +173,7 @@ impl Delay {
     pub fn for_each_run_below(&self, end: Lsn, only_surviving: bool, each: EachRun<'_>) {
         let logged = self.state.lock().wheel.logged();
         let mut run = Vec::with_capacity(PAIRS_PER_RUN);
-        for (position, due_ms, marks) in logged.iter() {
+        for (position, due_ms, marks) in logged.into_entries() {
             if position.is_before(end) && !(only_surviving && marks & SPILLED != 0) {
                 run.push((position, due_ms));
                 if run.len() == PAIRS_PER_RUN {

@@ -8,10 +8,11 @@
 //! Messages due at the same time leave in the order in which they came: a message joins a coarse
 //! bucket that covers its time, even if a finer one would do, as those before it may lie there.
 
-use super::bucket::{Bucket, PackedPairs};
+use super::bucket::{Bucket, Entry, Packed};
 use crate::memory::Charge;
 use crate::persistence::gone::HoldsPlaces;
 use courser_store::{Location, Position};
+use imbl::OrdMap;
 use std::collections::BTreeMap;
 
 /// The span of a bucket on each level, as a power of two of milliseconds.
@@ -19,8 +20,8 @@ const SPAN_BITS: [u32; 3] = [8, 16, 24];
 
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
-    /// Due before `open_until_ms`.
-    soon: BTreeMap<DueKey, Location>,
+    /// Due before `open_until_ms`. A checkpoint shares it.
+    soon: OrdMap<DueKey, Location>,
     open_until_ms: u64,
     next_number: u64,
     /// By the time at which they begin, in spans.
@@ -41,11 +42,11 @@ const SOON_BYTES: usize = 3 * size_of::<(DueKey, Location)>();
 /// Memory is counted anew when it has changed by so much.
 const COUNTED_BYTES: usize = 4096;
 
-/// What is in the log of all messages in a wheel.
-#[derive(Debug, Default)]
+/// What is in the log of all messages in a wheel, most of it shared with that.
+#[derive(Debug)]
 pub(super) struct Logged {
-    packed: Vec<PackedPairs>,
-    open: Vec<(Position, u64, u16)>,
+    soon: OrdMap<DueKey, Location>,
+    buckets: Vec<Packed>,
 }
 
 impl Wheel {
@@ -165,7 +166,7 @@ impl Wheel {
 
     /// When there is something to do: a message to go, or a bucket to pour out.
     pub fn next_ms(&self) -> Option<u64> {
-        let soon = self.soon.first_key_value().map(|((due_ms, _), _)| *due_ms);
+        let soon = self.soon.get_min().map(|((due_ms, _), _)| *due_ms);
         let buckets =
             self.levels.iter().zip(SPAN_BITS).filter_map(|(buckets, bits)| {
                 buckets.first_key_value().map(|(key, _)| *key << bits)
@@ -176,36 +177,23 @@ impl Wheel {
     /// What is in the log of all that waits. Those that are due at the same time are in the order in
     /// which they came: what came first lies where it is finest.
     pub fn logged(&self) -> Logged {
-        let soon = self.soon.iter().filter_map(|((due_ms, _), location)| {
-            Some((location.position()?, *due_ms, location.marks()))
-        });
-        let mut logged = Logged { open: soon.collect(), ..Logged::default() };
-        for bucket in self.levels.iter().flat_map(BTreeMap::values) {
-            bucket.logged(&mut logged.packed, &mut logged.open);
-        }
-        logged
+        let buckets = self.levels.iter().flat_map(BTreeMap::values).map(Bucket::logged);
+        Logged { soon: self.soon.clone(), buckets: buckets.collect() }
     }
 }
 
 impl HoldsPlaces for Wheel {
     fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
-        self.soon.values().filter_map(Location::position).for_each(&mut *each);
-        let buckets = self.levels.iter().flat_map(BTreeMap::values);
-        buckets.for_each(|bucket| bucket.for_each_position(each));
+        self.logged().into_entries().for_each(|(position, ..)| each(position));
     }
 }
 
 impl Logged {
-    /// The same as [`Logged::iter`].
-    pub fn into_pairs(self) -> impl Iterator<Item = (Position, u64, u16)> + Send {
-        let packed = self.packed.into_iter().flatten();
-        self.open.into_iter().chain(packed.map(|(position, due_ms)| (position, due_ms, 0)))
-    }
-
     /// The position, time and marks of every message.
-    pub fn iter(&self) -> impl Iterator<Item = (Position, u64, u16)> {
-        let packed = self.packed.iter().flat_map(PackedPairs::iter);
-        let packed = packed.map(|(position, due_ms)| (position, due_ms, 0));
-        self.open.iter().copied().chain(packed)
+    pub fn into_entries(self) -> impl Iterator<Item = Entry> + Send {
+        let soon = self.soon.into_iter().filter_map(|((due_ms, _), location)| {
+            Some((location.position()?, due_ms, location.marks()))
+        });
+        soon.chain(self.buckets.into_iter().flatten())
     }
 }
