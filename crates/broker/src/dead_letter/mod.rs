@@ -146,7 +146,12 @@ impl Shard {
                         continue;
                     }
                     Err(StoreError::TooLarge(_)) => {
-                        queue.strand_dead(&[letters[0].number]);
+                        let number = letters[0].number;
+                        match queue.has_room_to_keep(number) {
+                            true => queue.strand_dead(&[number]),
+                            // If the log can't be told, its owner ends the broker.
+                            false => drop(queue.forget_dead(&[number], false, &*self.store)),
+                        }
                         1
                     }
                     Err(_) => {

@@ -209,6 +209,16 @@ impl Queue {
         state.ready.put_back(sequence, location, bytes);
     }
 
+    /// Whether a dead letter that may never arrive is kept. Where the queue need not keep its letters, it keeps no more of those
+    /// than messages may wait in it: its consumers could make them more and more.
+    pub(crate) fn has_room_to_keep(&self, letter: u64) -> bool {
+        let state = self.state.lock();
+        let dead_letter = state.traits.as_ref().and_then(|traits| traits.dead_letter.as_ref());
+        dead_letter.is_some_and(|to| to.at_least_once)
+            || !Self::bounds(&state)
+                .is_some_and(|bounds| bounds.exceeded_by(state.dying.stranded_with(letter)))
+    }
+
     /// Whether a message with a body of so many bytes would be refused if it was published now.
     pub(crate) fn is_full(&self, body_bytes: usize) -> bool {
         let state = self.state.lock();

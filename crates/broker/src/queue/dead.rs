@@ -47,6 +47,8 @@ pub(super) struct Dying {
     under_way: BTreeMap<u64, Dead>,
     /// Those that could not be delivered: they are tried again when the timer fires, the first first.
     stranded: BTreeMap<u64, Dead>,
+    /// How large these are.
+    stranded_amounts: Amounts,
     /// Those that nothing posts yet, in the order in which they left.
     unposted: VecDeque<Letter>,
     next_number: u64,
@@ -96,11 +98,33 @@ impl Dying {
 
     /// Takes the first of those that nothing posts now, if it has a number below `end`.
     pub fn pop_stranded(&mut self, end: u64) -> Option<Location> {
-        let first = self.stranded.first_entry().filter(|first| *first.key() < end)?;
-        let Dead { location, .. } = first.remove();
+        self.stranded.first_key_value().filter(|(number, _)| **number < end)?;
+        let (_, Dead { location, .. }) = self.unstrand_first()?;
         self.amounts.sub(&location);
         self.count_memory();
         Some(location)
+    }
+
+    fn unstrand_first(&mut self) -> Option<(u64, Dead)> {
+        let (number, dead) = self.stranded.pop_first()?;
+        self.stranded_amounts.sub(&dead.location);
+        Some((number, dead))
+    }
+
+    /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these.
+    fn strand(&mut self, number: u64) {
+        if let Some(dead) = self.under_way.remove(&number) {
+            let last = self.next_number();
+            self.stranded_amounts.add(&dead.location);
+            self.stranded.insert(last, dead);
+        }
+    }
+
+    /// How many could not be delivered, and bytes of their bodies, with one that is under way.
+    pub fn stranded_with(&self, number: u64) -> (usize, u64) {
+        let mut amounts = self.stranded_amounts;
+        self.under_way.get(&number).into_iter().for_each(|dead| amounts.add(&dead.location));
+        (self.stranded.len() + 1, amounts.known_bytes())
     }
 
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
@@ -235,13 +259,7 @@ impl Queue {
     pub(crate) fn strand_dead(&self, numbers: &[u64]) {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
-        for number in numbers {
-            // Behind the others: there may be a way for these.
-            if let Some(dead) = dying.under_way.remove(number) {
-                let last = dying.next_number();
-                dying.stranded.insert(last, dead);
-            }
-        }
+        numbers.iter().for_each(|number| dying.strand(*number));
         self.retry_after(RETRY_MS, dying);
     }
 
@@ -266,19 +284,18 @@ impl Queue {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
         dying.retry.fired(fired_ms);
-        let Dying { under_way, stranded, unposted, .. } = &mut *dying;
-        if unposted.is_empty() {
+        if dying.unposted.is_empty() {
             for _ in 0..RETRIED_AT_ONCE {
-                let Some((number, dead)) = stranded.pop_first() else { break };
+                let Some((number, dead)) = dying.unstrand_first() else { break };
                 let (location, reason) = (dead.location.clone(), dead.reason);
-                unposted.push_back(Letter { number, location, reason });
-                under_way.insert(number, dead);
+                dying.unposted.push_back(Letter { number, location, reason });
+                dying.under_way.insert(number, dead);
             }
         }
-        if !unposted.is_empty() {
+        if !dying.unposted.is_empty() {
             wakes.push_lettered(self);
         }
-        if !stranded.is_empty() {
+        if !dying.stranded.is_empty() {
             self.retry_after(RETRY_MS, dying);
         }
     }

@@ -72,6 +72,41 @@ fn a_letter_that_is_too_large_alone_waits_and_holds_up_no_other() {
 }
 
 #[test]
+fn letters_that_are_too_large_are_kept_within_the_limits_of_their_queue() {
+    for (overflow, limit, most) in [
+        ("drop-head", "x-max-length", 3),
+        ("reject-publish", "x-max-length", 3),
+        ("drop-head", "x-max-length-bytes", 35),
+        ("reject-publish", "x-max-length-bytes", 35),
+    ] {
+        let world = WorldOnDisk::new();
+        world.broker.set_time(1_000_000);
+        let mut client = world.connect();
+        declare_with(&mut client, "dead", true, &FieldTable::new());
+        let arguments = FieldTable::new()
+            .with("x-dead-letter-exchange", "")
+            .with("x-dead-letter-routing-key", "dead")
+            .with("x-overflow", overflow)
+            .with(limit, most);
+        declare_with(&mut client, "q", true, &arguments);
+        client.consume("q");
+        for _ in 0..10 {
+            // The consumer gets it at once, whatever waits elsewhere.
+            client.send(persistent(10));
+            let delivery_tag = client.deliveries().remove(0).tag;
+            let too_large = StoreError::TooLarge(1 << 30);
+            world.store().set_faults(move |call| (call == Call::Append).then(|| too_large.clone()));
+            client.tell(basic::Reject { delivery_tag, requeue: false });
+            world.broker.tick(world.broker.now_ms() + 1000);
+            world.store().set_faults(|_| None);
+        }
+        assert_eq!(client.pop_all("dead").len(), 0, "{overflow} {limit}");
+        world.broker.tick(world.broker.now_ms() + 1000);
+        assert_eq!(client.pop_all("dead").len(), 3, "{overflow} {limit}");
+    }
+}
+
+#[test]
 fn a_letter_that_is_too_large_for_all_delays_on_its_way_waits_until_it_is_not() {
     let world = WorldOnDisk::new();
     world.broker.set_time(1_000_000);

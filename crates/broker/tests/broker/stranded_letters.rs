@@ -179,6 +179,24 @@ fn letters_that_are_not_kept_leave_room_for_what_a_consumer_takes() {
 }
 
 #[test]
+fn letters_that_are_not_kept_are_lost_where_their_queue_refuses_them() {
+    let world = World::new();
+    let mut client = world.connect();
+    let bounded = FieldTable::new().with("x-max-length", 2).with("x-overflow", "reject-publish");
+    declare_with(&mut client, "dead", false, &bounded);
+    let to_dead = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "q", false, &to_dead);
+    client.fill("q", &["1", "2", "3", "4", "5"]);
+    (0..5).for_each(|_| reject(&mut client));
+    assert_eq!(client.pop_all("dead"), ["1", "2"]);
+    world.broker.tick(1000);
+    assert_eq!(client.get("dead"), None);
+    assert_eq!(client.purge("q"), Heard::Count(0));
+}
+
+#[test]
 fn a_queue_that_refuses_nothing_keeps_no_letters() {
     for (overflow, kept) in [("drop-head", 2), ("reject-publish-dlx", 2), ("reject-publish", 3)] {
         let world = World::new();
