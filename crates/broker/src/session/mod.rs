@@ -19,6 +19,7 @@ mod permission;
 mod properties;
 mod publish;
 mod request;
+mod routes;
 mod slow_requests;
 mod streams;
 mod transaction;

@@ -4,17 +4,15 @@ use super::apart::Addressed;
 use super::properties::{is_persistent, malformed, need_no_check};
 use super::{Session, pace::Pace};
 use crate::counts::PublishTally;
-use crate::exchange::Envelope;
 use crate::fault::{Fault, store_fault};
 use crate::posting::PublishRun;
 use crate::queue::Queue;
-use crate::routing::cache::{LastRoute, RouteCache};
 use crate::routing::{Route, lock_streams};
 use crate::trace::Traced;
 use crate::vhost::clean_name;
 use crate::work::{self, Budget};
 use bytes::Bytes;
-use courser_codec::{ContentHeader, RawProperties, basic};
+use courser_codec::{ContentHeader, basic};
 use courser_store::record::SHARED_BODY_MIN_BYTES;
 use courser_store::{MessageRef, SharedBody, StoreError, Sync};
 use std::sync::Arc;
@@ -226,61 +224,6 @@ impl Session {
         if let Some(copy) = Traced::publish(&*self.vhost, &self.outbox, channel, message, route) {
             self.vhost.copies().push(copy, &mut self.wakes);
         }
-    }
-
-    pub(super) fn find_route(
-        &mut self,
-        inbound: &Inbound<'_>,
-        properties: RawProperties<'_>,
-    ) -> Result<Arc<Route>, Fault> {
-        let generation = self.vhost.generation();
-        let channel = self.channel(inbound.channel)?;
-        if let Some(last) = &channel.last_route
-            && last.generation == generation
-            && *last.address == *inbound.address
-        {
-            return Ok(Arc::clone(&last.route));
-        }
-        if self.routes.generation() != generation {
-            self.forget_routes(generation);
-        }
-        let route = match self.routes.get(inbound.address) {
-            Some(route) => Arc::clone(route),
-            None => self.make_route(inbound, properties)?,
-        };
-        if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
-            let channel = self.channel(inbound.channel)?;
-            let address = inbound.address.into();
-            channel.last_route = Some(LastRoute { address, generation, route: Arc::clone(&route) });
-        }
-        Ok(route)
-    }
-
-    /// Forgets all routes; the next ones are those of this generation.
-    #[cold]
-    pub(super) fn forget_routes(&mut self, generation: u64) {
-        self.routes.clear(generation);
-        self.channels.iter_mut().for_each(|(_, channel)| channel.last_route = None);
-    }
-
-    #[cold]
-    fn make_route(
-        &mut self,
-        inbound: &Inbound<'_>,
-        properties: RawProperties<'_>,
-    ) -> Result<Arc<Route>, Fault> {
-        let exchange = clean_name(inbound.publish.exchange);
-        let keys = [inbound.publish.routing_key.as_bytes()];
-        self.permit_publish(exchange.as_bytes(), &keys)?;
-        let envelope = Envelope { keys: &keys, properties };
-        let route = Arc::new(self.vhost.route(exchange.as_bytes(), &envelope, &[])?);
-        if route.by_key_alone && RouteCache::takes(inbound.address, &route) {
-            if !self.routes.has_room_for(inbound.address, &route) {
-                self.forget_routes(self.routes.generation());
-            }
-            self.routes.put(inbound.address, &route);
-        }
-        Ok(route)
     }
 
     /// Puts the collected run into its queues. Also where that fails, the batch has nothing of it
