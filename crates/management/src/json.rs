@@ -167,6 +167,28 @@ pub(crate) fn from_value(value: &FieldValue) -> Value {
     }
 }
 
+/// Whether a table is the same behind the way through JSON, but for the width of numbers: its keys and texts are UTF-8, and
+/// its numbers are finite.
+pub(crate) fn survives_json(table: &FieldTable) -> bool {
+    table.iter().all(|(key, value)| is_text(key) && value_survives_json(value))
+}
+
+fn value_survives_json(value: &FieldValue) -> bool {
+    match value {
+        FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => std::str::from_utf8(bytes).is_ok(),
+        FieldValue::F32(number) => number.is_finite(),
+        FieldValue::F64(number) => number.is_finite(),
+        FieldValue::Array(values) => values.iter().all(value_survives_json),
+        FieldValue::Table(table) => survives_json(table),
+        _ => true,
+    }
+}
+
+/// Whether a name is text.
+pub(crate) fn is_text(name: &ShortString) -> bool {
+    std::str::from_utf8(name.as_bytes()).is_ok()
+}
+
 /// Bytes as text, or in base64 if they are none; and whether they are text.
 pub(crate) fn text_or_base64(bytes: &[u8]) -> (String, bool) {
     match std::str::from_utf8(bytes) {
@@ -282,6 +304,21 @@ mod tests {
         assert_eq!(from_table(&table), object);
         assert_eq!(to_table(&json!([])), Some(FieldTable::new()));
         assert_eq!(to_table(&json!([1])), None);
+    }
+
+    #[test]
+    fn a_table_survives_json_if_it_has_texts_and_numbers_that_json_knows() {
+        let survives = |value: FieldValue| {
+            let inner = FieldTable::new().with("inner", FieldValue::Array(vec![value]));
+            survives_json(&FieldTable::new().with("outer", inner))
+        };
+        assert!(survives(FieldValue::LongStr("größe".into())) && survives(FieldValue::F64(1.5)));
+        assert!(survives(FieldValue::Void) && survives(FieldValue::Timestamp(1)));
+        assert!(!survives(FieldValue::LongStr(b"gr\xf6\xdfe".to_vec())));
+        assert!(!survives(FieldValue::Bytes(b"\xff".to_vec())));
+        assert!(!survives(FieldValue::F64(f64::NAN)) && !survives(FieldValue::F32(f32::INFINITY)));
+        let key = ShortString::new(b"\xff").expect("short");
+        assert!(!survives_json(&[(key, FieldValue::Void)].into_iter().collect()));
     }
 
     #[test]

@@ -55,14 +55,15 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// A text as one segment of a path.
-pub(crate) fn encode_segment(text: &str) -> String {
+/// A name as one segment of a path.
+pub(crate) fn encode_segment(name: impl AsRef<[u8]>) -> String {
+    let text = name.as_ref();
     encode(text, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte), false)
 }
 
 /// A text as forms write it: a plus for a space.
 pub(crate) fn encode_form(text: &str) -> String {
-    encode(text, |byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte), true)
+    encode(text.as_bytes(), |byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte), true)
 }
 
 /// What a text stands for that forms write so, if it is one.
@@ -70,10 +71,10 @@ pub(crate) fn decode_form(text: &str) -> Option<String> {
     String::from_utf8(decode(text.as_bytes(), true)?).ok()
 }
 
-fn encode(text: &str, is_plain: impl Fn(u8) -> bool, plus_is_space: bool) -> String {
+fn encode(text: &[u8], is_plain: impl Fn(u8) -> bool, plus_is_space: bool) -> String {
     let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
+    for byte in text {
+        match *byte {
             b' ' if plus_is_space => encoded.push('+'),
             byte if is_plain(byte) => encoded.push(char::from(byte)),
             byte => {

@@ -73,8 +73,8 @@ fn bind(call: &Call) -> Outcome {
         routing_key: binding.routing_key,
         arguments: binding.arguments,
     };
-    let destination = String::from_utf8_lossy(made.destination.as_bytes()).into_owned();
-    let (destination, key) = (encode_segment(&destination), encode_segment(&properties_key(&made)));
+    let (destination, key) =
+        (encode_segment(&made.destination), encode_segment(properties_key(&made)));
     let location = format!("{destination}/{key}");
     Ok(Reply::done().with_status(StatusCode::CREATED).with_header(LOCATION, &location))
 }

@@ -1,10 +1,13 @@
 //! Writing definitions.
 //!
 //! Left out is what a start makes by itself, and what belongs to a connection: predefined exchanges,
-//! the bindings by name, exclusive queues and those that the broker has named.
+//! the bindings by name, exclusive queues and those that the broker has named. What JSON can't
+//! carry is left out, too, and a warning names it: an import would make something else of it.
 
+use super::skipped::Rows;
 use crate::api::{name_of_cluster, vhost_limits};
-use crate::json::{from_table, kept_value, name};
+use crate::json::{from_table, is_text, kept_value, name, survives_json};
+use crate::path::encode_segment;
 use crate::refusal::Refusal;
 use crate::settings::NodeFacts;
 use crate::{API_VERSION, Api};
@@ -12,11 +15,16 @@ use courser_auth::{PasswordHash, UserRow};
 use courser_broker::admin::{
     Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
 };
+use courser_codec::{FieldTable, ShortString};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// How the names of queues begin that the broker has named, and those of exchanges that it has made.
 const RESERVED: &str = "amq.";
+
+/// The warning of what JSON can't carry.
+const NOT_EXPORTED: &str = "definitions not exported, as JSON can't carry them, and bindings of them: names, keys or \
+                            arguments that are not UTF-8, or numbers that are not finite";
 
 /// What lies in vhosts.
 #[derive(Default)]
@@ -26,6 +34,8 @@ struct Topology {
     bindings: Vec<Value>,
     policies: Vec<Value>,
     parameters: Vec<Value>,
+    /// What would be another one behind the way through JSON.
+    not_exported: Rows,
 }
 
 /// The global parameter with the hash of the definitions that the last start has imported.
@@ -109,8 +119,11 @@ pub(crate) fn leave_out_foreign_hashes(document: &mut Value) {
             "users without a password, as RabbitMQ can't read the hashes that they have: {names}"
         )
     };
-    let warnings: Vec<String> = (!without.is_empty()).then(warning).into_iter().collect();
-    document["warnings"] = json!(warnings);
+    let warnings = (!without.is_empty()).then(warning).map(Value::from);
+    match document["warnings"].as_array_mut() {
+        Some(others) => others.extend(warnings),
+        None => document["warnings"] = warnings.into_iter().collect(),
+    }
 }
 
 fn head(node: &NodeFacts, format: &str) -> Map<String, Value> {
@@ -149,26 +162,70 @@ fn vhost_row(vhost: &VhostView) -> Value {
 }
 
 impl Topology {
-    fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
-        let name = vhost.name.as_str();
-        let exchanges = admin.exchanges(Some(name))?;
-        let own = exchanges.iter().filter(|exchange| !exchange.predefined);
-        self.exchanges.extend(own.map(|exchange| exchange_row(&exchange)));
+    fn add_topology(&mut self, admin: &Admin, vhost: &str) -> Result<(), Refusal> {
+        // Whose bindings are left out, too: whether it is a queue, and the name.
         let mut left_out = BTreeSet::new();
-        for queue in admin.queues(Some(name))?.iter() {
-            let is_named = queue.name.as_bytes().starts_with(RESERVED.as_bytes());
-            if queue.exclusive_owner.is_some() || is_named {
-                left_out.insert(queue.name);
+        let exchanges = admin.exchanges(Some(vhost))?;
+        for exchange in exchanges.iter().filter(|exchange| !exchange.predefined) {
+            if self.can_export("exchange", vhost, &exchange.name, &exchange.arguments) {
+                self.exchanges.push(exchange_row(&exchange));
             } else {
-                self.queues.push(queue_row(&queue));
+                left_out.insert((false, exchange.name));
             }
         }
-        admin.for_each_binding(name, &mut |_| true, &mut |binding| {
-            let is_kept = !binding.to_queue || !left_out.contains(&binding.destination);
-            if is_kept && !binding.source.as_bytes().is_empty() {
+        for queue in admin.queues(Some(vhost))?.iter() {
+            let is_named = queue.name.as_bytes().starts_with(RESERVED.as_bytes());
+            let is_kept = queue.exclusive_owner.is_none() && !is_named;
+            if is_kept && self.can_export("queue", vhost, &queue.name, &queue.arguments) {
+                self.queues.push(queue_row(&queue));
+            } else {
+                left_out.insert((true, queue.name));
+            }
+        }
+        admin.for_each_binding(vhost, &mut |_| true, &mut |binding| {
+            let ends =
+                [(false, binding.source.clone()), (binding.to_queue, binding.destination.clone())];
+            let is_kept =
+                !binding.source.is_empty() && !ends.iter().any(|end| left_out.contains(end));
+            if is_kept && self.can_export_binding(&binding) {
                 self.bindings.push(binding_row(&binding));
             }
         })?;
+        Ok(())
+    }
+
+    /// Whether JSON carries all of an exchange or a queue. Notes it otherwise, with its name as a path has it.
+    fn can_export(
+        &mut self,
+        kind: &str,
+        vhost: &str,
+        name: &ShortString,
+        arguments: &FieldTable,
+    ) -> bool {
+        let can = is_text(name) && survives_json(arguments);
+        if !can {
+            self.not_exported.push(format!("{kind} '{}' in vhost '{vhost}'", encode_segment(name)));
+        }
+        can
+    }
+
+    fn can_export_binding(&mut self, binding: &BindingView) -> bool {
+        let can = is_text(&binding.routing_key) && survives_json(&binding.arguments);
+        if !can {
+            let BindingView { vhost, source, destination, to_queue, routing_key, .. } = binding;
+            let kind = if *to_queue { "queue" } else { "exchange" };
+            let [source, destination, key] = [source, destination, routing_key].map(encode_segment);
+            let row = format!(
+                "binding of {kind} '{destination}' to '{source}' with key '{key}' in vhost '{vhost}'"
+            );
+            self.not_exported.push(row);
+        }
+        can
+    }
+
+    fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
+        let name = vhost.name.as_str();
+        self.add_topology(admin, name)?;
         // Those from the configuration are no definitions: an import would make others of them that stay when these are gone.
         let policies = admin.kept_policies(name, PolicyKind::User)?;
         self.policies.extend(policies.iter().map(|policy| policy_row(name, policy)));
@@ -224,6 +281,11 @@ impl Topology {
             ("parameters", self.parameters),
         ];
         document.extend(lists.map(|(name, rows)| (name.to_owned(), Value::Array(rows))));
+        if !self.not_exported.is_empty() {
+            let warning = format!("{NOT_EXPORTED}: {}", self.not_exported.named());
+            tracing::warn!("{warning}");
+            document.insert("warnings".into(), json!([warning]));
+        }
     }
 }
 

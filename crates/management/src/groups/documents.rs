@@ -4,7 +4,7 @@ use super::parts::{Part, values};
 use crate::api::exported;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Lists of what is in vhosts, each in the order of vhosts.
 pub(super) const IN_VHOSTS: [&str; 5] =
@@ -26,6 +26,7 @@ pub(super) fn merged(documents: Vec<Value>) -> Result<Value, Refusal> {
                 all.append(more);
             }
         }
+        add_warnings(&mut all, &document);
     }
     for list in IN_VHOSTS {
         if let Some(rows) = all[list].as_array_mut() {
@@ -33,4 +34,15 @@ pub(super) fn merged(documents: Vec<Value>) -> Result<Value, Refusal> {
         }
     }
     Ok(all)
+}
+
+/// Adds the warnings of another group, but for those of what every group has.
+fn add_warnings(all: &mut Value, document: &Value) {
+    for warning in document["warnings"].as_array().into_iter().flatten() {
+        match all["warnings"].as_array_mut() {
+            Some(warnings) if warnings.contains(warning) => {}
+            Some(warnings) => warnings.push(warning.clone()),
+            None => all["warnings"] = json!([warning]),
+        }
+    }
 }

@@ -1,8 +1,11 @@
 //! What `courser ctl` says of messages, and what it answers to questions.
 
-use crate::support::Client;
 use crate::support::operated::Operated;
+use crate::support::{Client, Heard};
+use courser_codec::{FieldTable, FieldValue, ShortStr, Table, queue};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 /// A broker whose queue `orders` has three messages.
 async fn with_orders() -> (Operated, Client) {
@@ -300,4 +303,61 @@ fn an_export_for_rabbitmq_leaves_out_hashes_that_it_can_not_read() {
             .quiet(&["export_definitions", "-", "-p", "/", "--for-rabbitmq"])
             .contains("\"warnings\":[]")
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_names_what_json_can_not_carry_and_leaves_it_out() {
+    let broker = Operated::start();
+    let mut client = Client::connect(broker.broker.address).await;
+    client.open_channel().await;
+    let named = |name| ShortStr::new(name).expect("short");
+    let odd = FieldTable::new().with("x-note", FieldValue::LongStr(b"\xff".to_vec())).to_entries();
+    let odd = Table::from_entries(&odd);
+    for (name, arguments) in
+        [(&b"text"[..], Table::default()), (b"gr\xf6n", Table::default()), (b"argued", odd)]
+    {
+        let (queue, durable) = (named(name), true);
+        let declare = queue::Declare { queue, durable, arguments, ..Default::default() };
+        let answer = client.call(declare).await;
+        assert!(matches!(answer, Heard::DeclareOk { .. }), "{answer:?}");
+        for key in [&b"key"[..], b"k\xe9y"] {
+            let (exchange, routing_key) = (named(b"amq.direct"), named(key));
+            let bind = queue::Bind { queue, exchange, routing_key, ..Default::default() };
+            assert_eq!(client.call(bind).await, Heard::Reply("queue.bind-ok"));
+        }
+    }
+    let exported = broker.ctl(&["-q", "export_definitions", "all"]);
+    let text = std::fs::read(broker.folder.path().join("all")).expect("the file");
+    let document: Value = serde_json::from_slice(&text).expect("JSON");
+    let all = |list: &str, member: &str| -> Vec<Value> {
+        let rows = document[list].as_array().expect("a list").iter();
+        rows.map(|row| row[member].clone()).collect()
+    };
+    assert_eq!(
+        (all("queues", "name"), all("bindings", "routing_key")),
+        (vec![json!("text")], vec![json!("key")])
+    );
+    let left_out = "queue 'argued' in vhost '/', queue 'gr%F6n' in vhost '/', \
+                    binding of queue 'text' to 'amq.direct' with key 'k%E9y' in vhost '/'";
+    assert!(
+        exported.error.starts_with("Warning: ") && exported.error.trim_end().ends_with(left_out),
+        "{exported:?}"
+    );
+    // The name in the warning reaches it.
+    let url = broker.url();
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let delete = |path: &str| {
+        let mut stream = TcpStream::connect(address).expect("a connection");
+        let login = "authorization: Basic Z3Vlc3Q6Z3Vlc3Q=";
+        let request =
+            format!("DELETE {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n{login}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it is taken");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 204"), "{path}: {answer}");
+    };
+    delete("/api/queues/%2F/gr%F6n");
+    delete("/api/queues/%2F/argued");
+    delete("/api/bindings/%2F/e/amq.direct/q/text/k%25EF%25BF%25BDy");
+    broker.quiet(&["export_definitions", "all"]);
 }
