@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::notices::Notices;
 use crate::scrub::{Journals, Open, Readable};
 use crate::server::StartError;
-use courser_broker::{Broker, Limits};
+use courser_broker::{Broker, Limits, Restored};
 pub use courser_journal::Disk;
 use courser_journal::{JournalShards, JournalStore, Part, Pass, Repeated, Scrubbing};
 use courser_store::{
@@ -97,18 +97,18 @@ pub(crate) fn open_on(
     let home = open_shard(all, ShardId::HOME, Opening::MakeIfMissing)?;
     let broker = Broker::of_group(group, home.shard.store(), gauge, limits, seed);
     broker.set_time(now_ms);
-    let messages = broker.restore(home.recovered)?;
+    let restored = broker.restore(home.recovered)?;
     if !all.has_others() {
         broker.stay_at_home()?;
     }
-    tell(ShardId::HOME, messages, &home.report, started);
+    tell(ShardId::HOME, restored, &home.report, started);
     let mut shards = vec![(ShardId::HOME, home.shard)];
     for id in broker.shards_in_use() {
         let started = Instant::now();
         let opened = open_shard(all, id, Opening::Existing)?;
         if opened.shard.role() == Role::Leader {
-            let messages = broker.open_shard(id, opened.shard.store(), opened.recovered)?;
-            tell(id, messages, &opened.report, started);
+            let restored = broker.open_shard(id, opened.shard.store(), opened.recovered)?;
+            tell(id, restored, &opened.report, started);
         }
         shards.push((id, opened.shard));
     }
@@ -162,12 +162,20 @@ fn open_shard(all: &dyn Shards, id: ShardId, opening: Opening) -> Result<Opened,
     Ok(all.open(id, opening, &mut progress)?)
 }
 
-fn tell(id: ShardId, messages: usize, report: &OpenReport, started: Instant) {
+fn tell(id: ShardId, restored: Restored, report: &OpenReport, started: Instant) {
+    let Restored { messages, ownerless } = restored;
     if report.torn {
         tracing::warn!(
             shard = id.0,
             end = report.end.0,
             "the last write before the stop is not whole and is cut off: it was interrupted, and nothing in it was confirmed, or the disk has damaged it"
+        );
+    }
+    if ownerless > 0 {
+        tracing::warn!(
+            shard = id.0,
+            messages = ownerless,
+            "messages of queues without a definition are dropped: the broker ended while these were deleted, or the disk has damaged their definitions"
         );
     }
     let (elapsed_ms, replayed) = (started.elapsed().as_millis() as u64, report.records);

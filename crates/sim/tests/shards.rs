@@ -40,7 +40,7 @@ impl World {
         let opened = self.shards.open(OTHER, opening, &mut |_| {}).expect("a good journal");
         let store = opened.shard.store();
         let restored = self.broker.open_shard(OTHER, store, opened.recovered);
-        (opened.shard, restored.expect("what was written can be read"))
+        (opened.shard, restored.expect("what was written can be read").messages)
     }
 
     /// Closes the other shard, whose clients have gone.

@@ -1,8 +1,8 @@
 //! The shards of a broker: opened, closed, given vhosts and forgotten while the others run.
 
 use super::Broker;
-use crate::persistence::RestoreError;
 use crate::persistence::definition::{self, Definition};
+use crate::persistence::{RestoreError, Restored};
 use crate::shard::Shard;
 use crate::vhost::Vhost;
 use courser_store::{Recovered, ShardId, Store, StoreError};
@@ -53,8 +53,7 @@ impl Broker {
     }
 
     /// Takes a shard into use, with all vhosts on it, after [`Broker::restore`]. The others go on
-    /// meanwhile. `store` is what the shard is kept in, `recovered` what was found there. Returns how
-    /// many messages that is.
+    /// meanwhile. `store` is what the shard is kept in, `recovered` what was found there.
     ///
     /// # Errors
     /// When it is open, or holds what this version does not write. Nothing of it is served then.
@@ -63,7 +62,7 @@ impl Broker {
         id: ShardId,
         store: Arc<dyn Store>,
         recovered: Recovered,
-    ) -> Result<usize, ShardFault> {
+    ) -> Result<Restored, ShardFault> {
         let _write = self.shards_write.lock();
         if self.shard(id).is_some() {
             return Err(ShardFault::IsOpen(id));

@@ -12,4 +12,4 @@ pub(crate) mod scope;
 
 pub use checkpoint::StateOfShard;
 pub use group_definitions::GroupDefinitions;
-pub use restore::{RestoreError, names_in_log, shards_in_log};
+pub use restore::{RestoreError, Restored, names_in_log, shards_in_log};

@@ -5,6 +5,7 @@ use crate::exchange::Destination;
 use crate::exchange::delay::Delay;
 use crate::exchange::history::History;
 use crate::persistence::definition::{self, Definition};
+use crate::persistence::gone::{Gone, HoldsPlaces};
 use crate::persistence::moves::{self, KeptArrival};
 use crate::persistence::scope::{RESTORED, Scope, of_kind};
 use crate::policy::CompiledPolicy;
@@ -13,7 +14,7 @@ use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
 use courser_codec::ShortString;
 use courser_store::recovered::QueueIndex;
-use courser_store::{Location, Recovered, ShardId};
+use courser_store::{Location, Position, Recovered, ShardId};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -43,12 +44,29 @@ impl fmt::Display for RestoreError {
 
 impl std::error::Error for RestoreError {}
 
+/// How many messages a shard has taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Those that are there again.
+    pub messages: usize,
+    /// Those that are dropped, as their queue or exchange has no definition.
+    pub ownerless: usize,
+}
+
 /// What was found of a shard, by the numbers that the log knows it by.
 #[derive(Default)]
 struct Found {
     queues: HashMap<u64, Arc<Queue>>,
     delays: HashMap<u64, Arc<Delay>>,
     histories: HashMap<u64, Arc<History>>,
+}
+
+impl Found {
+    fn has(&self, id: u64) -> bool {
+        self.queues.contains_key(&id)
+            || self.delays.contains_key(&id)
+            || self.histories.contains_key(&id)
+    }
 }
 
 /// What the numbers are called under which the log keeps messages: queues, and exchanges that have some.
@@ -74,12 +92,11 @@ pub fn shards_in_log(recovered: &Recovered) -> BTreeSet<ShardId> {
 
 impl Broker {
     /// Takes back what was on the home shard before a restart: first what is defined for the whole
-    /// broker. Returns how many messages that is. Vhosts on other shards come with their shards; see
-    /// [`Broker::shards_in_use`].
+    /// broker. Vhosts on other shards come with their shards; see [`Broker::shards_in_use`].
     ///
     /// # Errors
     /// When it is not what this version writes.
-    pub fn restore(&self, recovered: Recovered) -> Result<usize, RestoreError> {
+    pub fn restore(&self, recovered: Recovered) -> Result<Restored, RestoreError> {
         let home = self.home();
         let restored = self.restore_shard(&home, recovered)?;
         // The place in it of the last change of a definition is not known any more.
@@ -91,8 +108,8 @@ impl Broker {
     pub(crate) fn restore_shard(
         &self,
         shard: &Arc<Shard>,
-        recovered: Recovered,
-    ) -> Result<usize, RestoreError> {
+        mut recovered: Recovered,
+    ) -> Result<Restored, RestoreError> {
         reserve_ids(shard, &recovered);
         let definitions = &recovered.definitions;
         let known = |key: &&Vec<u8>| RESTORED.iter().any(|(kind, _)| key.first() == Some(kind));
@@ -123,10 +140,10 @@ impl Broker {
         restored.for_each(|vhost| vhost.follow_restored_policies());
         // The log is told of what is found and was to have gone.
         let gate = shard.gate.read();
+        let ownerless = drop_ownerless(shard, &found, &mut recovered);
         restore_histories(shard, &found, &recovered.queues);
         let mut messages = 0;
         for (id, index) in recovered.queues {
-            // Those of a queue or an exchange that was deleted belong to none.
             if let Some(queue) = found.queues.get(&id) {
                 messages += queue.restore(&index, &*shard.store);
             }
@@ -144,7 +161,7 @@ impl Broker {
         if shard.id == ShardId::HOME {
             self.forget_halves();
         }
-        Ok(messages)
+        Ok(Restored { messages, ownerless })
     }
 
     /// Calls `each` with the vhost and the name of each exchange whose history had no room for all that it remembered before a
@@ -239,6 +256,34 @@ impl Broker {
             }
         }
         Ok(())
+    }
+}
+
+/// Drops the messages of queues and exchanges that have no definition: a crash may have come between the deletion of a queue
+/// and the end of what was published to it meanwhile, or between two parts of a large deletion. The log is told, as it and its
+/// copies on other machines would keep them otherwise. Returns how many those are.
+fn drop_ownerless(shard: &Shard, found: &Found, recovered: &mut Recovered) -> usize {
+    let ownerless = Recovered {
+        queues: recovered.queues.extract_if(|id, _| !found.has(*id)).collect(),
+        delayed: recovered.delayed.extract_if(|id, _| !found.has(*id)).collect(),
+        streams: recovered.streams.extract_if(|id, _| !found.has(*id)).collect(),
+        ..Recovered::default()
+    };
+    let Recovered { queues, delayed, streams, .. } = &ownerless;
+    let queues = queues.keys().chain(delayed.keys()).chain(streams.keys()).copied().collect();
+    let mut count = 0;
+    ownerless.for_each_position(&mut |_| count += 1);
+    let gone = Gone { queues, left: vec![Box::new(ownerless)], ..Gone::default() };
+    if !gone.queues.is_empty() {
+        // If the store has failed, they are found once more at the next start.
+        drop(shard.forget(gone));
+    }
+    count
+}
+
+impl HoldsPlaces for Recovered {
+    fn for_each_position(&self, each: &mut dyn FnMut(Position)) {
+        Recovered::for_each_position(self, each);
     }
 }
 

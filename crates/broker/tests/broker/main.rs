@@ -78,6 +78,7 @@ mod nothing_ignored;
 mod outbox;
 mod outbox_memory;
 mod overflow;
+mod ownerless;
 mod permission_changes;
 mod permissions;
 mod permissions_asked_elsewhere;

@@ -1,7 +1,7 @@
 //! A broker with a journal on a disk of its own, which can be stopped and started again.
 
 use super::World;
-use courser_broker::{Broker, Limits};
+use courser_broker::{Broker, Limits, Restored};
 use courser_cluster::testing::{LogOfGroup, LogOnDisk};
 use courser_journal::testing::{FakeDisk, Faults, WatchedStore};
 use courser_journal::{JournalStore, Options};
@@ -29,6 +29,8 @@ pub struct WorldOnDisk {
     forgets_sizes: bool,
     /// So many bytes of messages stay in memory.
     spill_bytes: u64,
+    /// What the last start has found.
+    pub restored: Restored,
 }
 
 impl WorldOnDisk {
@@ -75,6 +77,7 @@ impl WorldOnDisk {
             watched: None,
             forgets_sizes: false,
             spill_bytes: u64::MAX,
+            restored: Restored::default(),
         }
     }
 
@@ -311,7 +314,7 @@ impl WorldOnDisk {
         let watched = Arc::new(WatchedStore::new(log.store()));
         let shared = Arc::clone(&watched) as Arc<dyn Store>;
         let broker = Broker::of_group(self.group, shared, gauge, self.limits.clone(), 7);
-        broker.restore(recovered).expect("what was written can be read");
+        self.restored = broker.restore(recovered).expect("what was written can be read");
         let world = World { broker, log: Some(Arc::clone(&log)) };
         self.running = Some((world, log));
         self.watched = Some(watched);
