@@ -113,6 +113,13 @@ impl Admin {
         Ok(ConnectionView::view(&(), &self.known_connection(name)?))
     }
 
+    /// The open connection that has this number.
+    pub fn connection_of_id(&self, id: ConnectionId) -> Option<ConnectionView> {
+        let connections = self.broker.monitor.registry.snapshot();
+        let found = connections.starting_at(0).find(|one| one.connection.id == id);
+        found.map(|one| ConnectionView::view(&(), one))
+    }
+
     /// The channels of a connection, by number.
     ///
     /// # Errors

@@ -70,9 +70,8 @@ fn queue(call: &Call) -> Outcome {
         .put_some("exclusive_consumer_tag", exclusive)
         .put("consumer_details", details);
     if let Some(owner) = queue.exclusive_owner {
-        let all = call.admin().connections(Some(vhost))?;
         let caller = call.caller()?;
-        let owner = all.iter().find(|connection| connection.id == owner);
+        let owner = call.admin().connection_of_id(owner);
         let owner = owner.filter(|owner| caller.sees_connections_of(owner.user.as_bytes()));
         fields.put_some(
             "owner_pid_details",

@@ -229,6 +229,23 @@ fn the_consumers_of_a_channel_are_found_without_a_look_at_those_of_others() {
 }
 
 #[test]
+fn a_connection_is_found_by_its_number_without_a_view_of_others() {
+    let world = World::new();
+    let said = FieldTable::new().with("product", "x".repeat(200).as_str());
+    let _others: Vec<_> =
+        (0..300).map(|nth| connect(&world, &format!("a{nth}"), "guest", said.clone())).collect();
+    let _wanted = connect(&world, "wanted", "guest", FieldTable::new());
+    let admin = world.broker.admin();
+    let wanted = admin.connection("wanted").expect("it is open");
+    let before = taken_bytes();
+    let found = admin.connection_of_id(wanted.id).expect("it is open");
+    let taken = taken_bytes() - before;
+    assert_eq!((found.name, found.id), (wanted.name, wanted.id));
+    assert!(taken < 10_000, "{taken} bytes beside 300 others");
+    assert_eq!(admin.connection_of_id(u64::MAX), None);
+}
+
+#[test]
 fn the_connections_of_a_user_in_a_vhost_can_be_asked_for() {
     let world = World::new();
     let _one = connect(&world, "one", "anna", FieldTable::new());
