@@ -66,7 +66,7 @@ pub struct RouteStep {
 pub struct RoutedBinding {
     /// The binding; of several that lead to the same place, all are shown.
     pub binding: BindingView,
-    /// The message has been where it leads already.
+    /// It leads back to an exchange that the message has come through to get here.
     pub is_loop: bool,
 }
 
@@ -129,6 +129,14 @@ impl RoutedQueue {
     }
 }
 
+/// What comes next on the way.
+enum Pending {
+    /// An exchange, and the one that it is the alternate of.
+    Exchange(Arc<Exchange>, Option<ShortString>),
+    /// All behind the exchange with this number has been followed.
+    End(u64),
+}
+
 struct Tracing<'a> {
     vhost: &'a Vhost,
     envelope: Envelope<'a>,
@@ -143,14 +151,23 @@ struct Tracing<'a> {
 
 impl Tracing<'_> {
     fn follow(&mut self, first: Arc<Exchange>) {
-        let mut seen = FxHashSet::default();
-        let mut pending = vec![(first, None)];
-        while let Some((exchange, alternate_of)) = pending.pop() {
+        let (mut seen, mut on_the_way) = (FxHashSet::default(), FxHashSet::default());
+        let mut pending = vec![Pending::Exchange(first, None)];
+        while let Some(next) = pending.pop() {
             if self.steps.is_over() {
                 break;
             }
+            let (exchange, alternate_of) = match next {
+                Pending::Exchange(exchange, alternate_of) => (exchange, alternate_of),
+                Pending::End(id) => {
+                    on_the_way.remove(&id);
+                    continue;
+                }
+            };
             if seen.insert(exchange.id) {
-                let step = self.step(&exchange, alternate_of, &seen, &mut pending);
+                on_the_way.insert(exchange.id);
+                pending.push(Pending::End(exchange.id));
+                let step = self.step(&exchange, alternate_of, &on_the_way, &mut pending);
                 self.trace.is_delayed |= step.delayed_ms.is_some();
                 self.trace.step_count += 1;
                 if self.trace.steps.len() < SHOWN_STEPS_MAX {
@@ -164,8 +181,8 @@ impl Tracing<'_> {
         &mut self,
         exchange: &Arc<Exchange>,
         alternate_of: Option<ShortString>,
-        seen: &FxHashSet<u64>,
-        pending: &mut Vec<(Arc<Exchange>, Option<ShortString>)>,
+        on_the_way: &FxHashSet<u64>,
+        pending: &mut Vec<Pending>,
     ) -> RouteStep {
         let mut step = RouteStep {
             exchange: exchange.name.clone(),
@@ -187,12 +204,11 @@ impl Tracing<'_> {
         let found = self.destinations(exchange);
         step.destinations = found.len();
         for destination in found {
-            let is_loop = seen.contains(&destination.id());
+            let is_loop = on_the_way.contains(&destination.id());
             self.add_bindings(exchange, &destination, is_loop, &mut step.bindings);
             match destination {
                 Destination::Queue(queue) => self.queues.push(queue),
-                Destination::Exchange(next) if !is_loop => pending.push((next, None)),
-                Destination::Exchange(_) => {}
+                Destination::Exchange(next) => pending.push(Pending::Exchange(next, None)),
             }
         }
         if step.destinations == 0
@@ -200,7 +216,8 @@ impl Tracing<'_> {
         {
             let next = self.vhost.exchange(alternate.as_bytes());
             step.alternate_is_missing = next.is_none();
-            pending.extend(next.map(|next| (next, Some(exchange.name.clone()))));
+            let alternate_of = Some(exchange.name.clone());
+            pending.extend(next.map(|next| Pending::Exchange(next, alternate_of)));
         }
         step
     }

@@ -92,6 +92,31 @@ fn a_trace_says_which_binding_let_it_through_and_what_came_of_nothing() {
 }
 
 #[test]
+fn only_a_binding_that_leads_back_is_a_loop() {
+    let world = World::new();
+    for name in ["first", "left", "right", "last", "round"] {
+        exchange(&world, name, "fanout", FieldTable::new());
+    }
+    let ways = [("first", "left"), ("first", "right"), ("left", "last"), ("right", "last")];
+    ways.iter().for_each(|(from, to)| bind(&world, from, to, false, ""));
+    let loops = || -> Vec<String> {
+        let trace = world.broker.admin().trace_route("/", &message("first", "")).expect("a way");
+        let bindings = trace.steps.iter().flat_map(|step| &step.bindings);
+        let loops = bindings.filter(|one| one.is_loop);
+        loops.map(|one| format!("{} {}", one.binding.source, one.binding.destination)).collect()
+    };
+    assert_eq!(loops(), [""; 0], "two ways lead to the last one, and none from it");
+    bind(&world, "last", "right", false, "");
+    assert_eq!(loops().len(), 1, "right and last lead to each other");
+    bind(&world, "left", "left", false, "");
+    assert!(loops().contains(&"left left".to_owned()));
+    bind(&world, "last", "round", false, "");
+    bind(&world, "round", "first", false, "");
+    assert!(loops().contains(&"round first".to_owned()));
+    assert_eq!(loops().len(), 3);
+}
+
+#[test]
 fn the_way_of_a_message_whose_keys_take_too_long_to_route_is_not_told() {
     let world = World::new();
     let mut client = world.connect();
