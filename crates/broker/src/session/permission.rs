@@ -22,9 +22,9 @@ impl Session {
     }
 
     /// Takes note of other rights that the user has from now on: routes are remembered together with the permission
-    /// to take them.
-    pub fn rights_changed(&self) {
-        self.vhost.routes_changed();
+    /// to take them. Those of other connections stay.
+    pub fn rights_changed(&mut self) {
+        self.forget_routes(self.routes.generation());
     }
 
     /// What knows the user's rights. It may have to ask another program, which takes its time.

@@ -1,7 +1,7 @@
 //! Permissions that another program is asked for, which may take its time: only the client that needs the
 //! answer waits for it.
 
-use crate::support::{Heard, Message, World, short};
+use crate::support::{Client, Heard, Message, World, short};
 use courser_auth::{Authority, PasswordHash, Resource, Right, User};
 use courser_broker::Broker;
 use courser_codec::{FieldTable, FieldValue, Method, Table, basic, exchange, queue, tx};
@@ -45,13 +45,34 @@ impl Authority for Elsewhere {
     }
 }
 
-#[test]
-fn a_checkpoint_can_begin_while_a_permission_is_asked_for() {
-    let world = World::new();
+/// A client of a user whose permissions are asked for, and who counts how often they are.
+fn connect(world: &World) -> (Client, Arc<Elsewhere>) {
     let user = Arc::new(User::new("elsewhere", PasswordHash::none()));
     let broker = Arc::downgrade(&world.broker);
     let authority = Arc::new(Elsewhere { user, broker, questions: AtomicUsize::new(0) });
-    let mut client = world.connect_granted(Arc::clone(&authority) as Arc<dyn Authority>);
+    (world.connect_granted(Arc::clone(&authority) as Arc<dyn Authority>), authority)
+}
+
+#[test]
+fn other_rights_of_one_client_have_no_other_asked_for_anew() {
+    let world = World::new();
+    let ((mut client, own), (mut other, others)) = (connect(&world), connect(&world));
+    let asked = |one: &Elsewhere| one.questions.load(Ordering::Relaxed);
+    for one in [&mut client, &mut other] {
+        one.publish("amq.direct", "k", "m");
+    }
+    let before = (asked(&own), asked(&others));
+    client.session().rights_changed();
+    for one in [&mut client, &mut other] {
+        one.publish("amq.direct", "k", "m");
+    }
+    assert_eq!((asked(&own), asked(&others)), (before.0 + 1, before.1));
+}
+
+#[test]
+fn a_checkpoint_can_begin_while_a_permission_is_asked_for() {
+    let world = World::new();
+    let (mut client, authority) = connect(&world);
     let alternate = FieldTable::new().with("alternate-exchange", "amq.fanout").to_entries();
     let dead = FieldTable::new().with("x-dead-letter-exchange", "amq.fanout").to_entries();
     let (x, y, q, key) = (short("x"), short("y"), short("q"), short("key"));

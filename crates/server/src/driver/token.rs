@@ -36,7 +36,7 @@ impl<S: ClientStream> Driver<S> {
         let now = clock::now();
         match decided {
             Ok(()) => {
-                if let Some(session) = &self.session {
+                if let Some(session) = &mut self.session {
                     session.rights_changed();
                 }
                 self.look_for_expiry(now);
