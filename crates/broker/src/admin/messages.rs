@@ -7,7 +7,7 @@ use crate::memory::Charge;
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Queue, Seen, Settled, Taking};
+use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Poller, Queue, Seen, Settled, Taking};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -90,7 +90,7 @@ impl Admin {
         let mut shown = Shown::new(body_bytes_max).with_room(bytes_max);
         let mut ends_early = false;
         let (mut taken, failed) =
-            self.take(&vhost, &queue, count.min(MESSAGES_MAX), &mut |peeked| {
+            self.take(&vhost, &queue, true, count.min(MESSAGES_MAX), &mut |peeked| {
                 ends_early = peeked.held_back;
                 !ends_early && shown.add(peeked)
             });
@@ -188,7 +188,7 @@ impl Admin {
         }
         let route = Arc::new(Route::to(target));
         let (mut publishes, mut bytes, now_ms) = (Vec::new(), 0, self.broker.now_ms());
-        let (taken, failed) = self.take(vhost, source, at_once.min(most), &mut |peeked| {
+        let (taken, failed) = self.take(vhost, source, true, at_once.min(most), &mut |peeked| {
             publishes.push(InternalPublish::to(&peeked.message, Arc::clone(&route), now_ms));
             bytes += peeked.message.body.len();
             bytes < MOVED_BYTES_AT_ONCE
@@ -210,13 +210,13 @@ impl Admin {
         let mut purged = 0;
         while purged < most {
             let at_once = MOVED_AT_ONCE.min(most - purged);
-            let (taken, failed) = self.take(&vhost, &queue, at_once, &mut |_| true);
+            let (taken, failed) = self.take(&vhost, &queue, false, at_once, &mut |_| true);
             let some = taken.len();
             let mut wakes = Wakes::default();
             let dropped = {
                 let shard = vhost.shard();
                 let _gate = shard.gate.read();
-                let dropped = queue.acknowledge(&taken, false, &*shard.store, &mut wakes);
+                let dropped = queue.drop_taken(&taken, &*shard.store, &mut wakes);
                 shard.post_dead_letters(&mut wakes);
                 dropped
             };
@@ -232,22 +232,24 @@ impl Admin {
     }
 
     /// Takes messages from the front of a queue until `each` has enough. Returns what has been taken,
-    /// which has to be settled, and why there is no more if the store has failed.
+    /// which has to be settled, and why there is no more if the store has failed. It counts as got if something `gets` it.
     pub(super) fn take(
         &self,
         vhost: &Arc<Vhost>,
         queue: &Arc<Queue>,
+        gets: bool,
         most: usize,
         each: &mut dyn FnMut(Peeked<'_>) -> bool,
     ) -> (Vec<Settled>, Option<StoreError>) {
         let shard = vhost.shard();
         let store = &*shard.store;
         let holder = self.holder(vhost);
+        let poller = Poller { outbox: &holder, channel: 0, gets };
         let (mut taken, mut wakes, mut failed) = (Vec::new(), Wakes::default(), None);
         let mut wants_more = true;
         while wants_more && taken.len() < most && failed.is_none() {
             let _gate = shard.gate.read();
-            let polled = queue.poll((&holder, 0), store, &mut wakes, &mut |sequence, polled| {
+            let polled = queue.poll(poller, store, &mut wakes, &mut |sequence, polled| {
                 let Polled { message, redelivered, sent_at, .. } = polled;
                 let held_back = sent_at != Lsn::default();
                 wants_more = each(Peeked { number: sequence, message, redelivered, held_back });

@@ -73,6 +73,21 @@ impl Queue {
         self.tally(wakes).deliveries(self.counted_as).acknowledged += count;
     }
 
+    /// Counts a `basic.get` that found a message.
+    pub(super) fn count_got(
+        &self,
+        state: &mut State,
+        no_ack: bool,
+        redelivered: bool,
+        bytes: usize,
+        wakes: &mut Wakes,
+    ) {
+        self.consumed.fetch_add(1, Ordering::Relaxed);
+        let mut got = DeliveryCounts::default();
+        got.add_got(no_ack, redelivered, bytes);
+        self.count_deliveries(&mut state.counts, &got, wakes);
+    }
+
     /// Counts a `basic.get` that found no message.
     pub(super) fn count_got_empty(&self, state: &mut State, wakes: &mut Wakes) {
         let more = DeliveryCounts { got_empty: 1, ..DeliveryCounts::default() };

@@ -58,7 +58,7 @@ pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use logged::{Entries, Entry};
 pub(crate) use peek::{Peeked, Seen};
-pub(crate) use poll::{Poll, Polled, Taking};
+pub(crate) use poll::{Poll, Polled, Poller, Taking};
 pub(crate) use priority::Ranks;
 pub use retry::{DelayedRetry, DelayedStatus, Retried};
 pub(crate) use settle::{Freed, Settled};

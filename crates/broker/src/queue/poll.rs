@@ -6,12 +6,10 @@ use super::handed_out::Receiver;
 use super::returns::put_counts;
 use super::settle::Settling;
 use super::{Queue, State};
-use crate::counts::DeliveryCounts;
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use courser_store::{BodySize, Lsn, MessageRef, Store, StoreError, Sync};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The oldest message, and what `basic.get-ok` says of it.
 pub(crate) struct Polled<'a> {
@@ -21,6 +19,21 @@ pub(crate) struct Polled<'a> {
     pub left: usize,
     /// How far the log has to be durable until it may be sent.
     pub sent_at: Lsn,
+}
+
+/// Who polls.
+#[derive(Clone, Copy)]
+pub(crate) struct Poller<'a> {
+    pub outbox: &'a Arc<Outbox>,
+    pub channel: u16,
+    /// It gets what it polls, which is counted and traced. What is purged is got by none.
+    pub gets: bool,
+}
+
+impl<'a> Poller<'a> {
+    fn receiver(self) -> Receiver<'a> {
+        Receiver::polling((self.outbox, self.channel))
+    }
 }
 
 /// What becomes of a message offered.
@@ -44,14 +57,13 @@ pub(crate) enum Poll {
 }
 
 impl Queue {
-    /// Offers the oldest message, for a `basic.get` by `holder`, to `with`, which says what becomes of
-    /// it.
+    /// Offers the oldest message to `with`, which says what becomes of it.
     ///
     /// # Errors
     /// When it can't be read; it stays where it is.
     pub(crate) fn poll(
         self: &Arc<Self>,
-        holder: (&Arc<Outbox>, u16),
+        poller: Poller<'_>,
         store: &dyn Store,
         wakes: &mut Wakes,
         with: &mut dyn FnMut(u64, Polled<'_>) -> Taking,
@@ -59,8 +71,8 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
-        state.offer_aside(holder.0);
-        let polled = self.poll_locked(&mut state, &mut settling, holder, store, wakes, with);
+        state.offer_aside(poller.outbox);
+        let polled = self.poll_locked(&mut state, &mut settling, poller, store, wakes, with);
         self.finish(&mut state, polled.clone().map(drop));
         drop(state);
         self.settle(settling, Sync::Later, store)?;
@@ -71,7 +83,7 @@ impl Queue {
         self: &Arc<Self>,
         state: &mut State,
         settling: &mut Settling,
-        holder: (&Arc<Outbox>, u16),
+        poller: Poller<'_>,
         store: &dyn Store,
         wakes: &mut Wakes,
         with: &mut dyn FnMut(u64, Polled<'_>) -> Taking,
@@ -79,10 +91,12 @@ impl Queue {
         if self.expire(state, settling, store, wakes)? || self.drop_lost(state, settling, store)? {
             return Ok(Poll::Again);
         }
-        let popped = self.pop_for(holder.0, state, settling, store)?;
+        let popped = self.pop_for(poller.outbox, state, settling, store)?;
         let Some((sequence, mut location, bytes)) = popped else {
             state.reader.close();
-            self.count_got_empty(state, wakes);
+            if poller.gets {
+                self.count_got_empty(state, wakes);
+            }
             return Ok(Poll::Empty);
         };
         // What is behind it and has expired is not left.
@@ -106,12 +120,12 @@ impl Queue {
         let commits = self.commits(store);
         let sent_at = commits.map_or(Lsn::default(), |at| at.awaited_by(location.position()));
         let taking = with(sequence, Polled { message, redelivered, left, sent_at });
-        if taking != Taking::Nothing && self.is_traced() {
-            self.trace(holder.0, holder.1, &message, redelivered, wakes);
+        if poller.gets && taking != Taking::Nothing && self.is_traced() {
+            self.trace(poller.outbox, poller.channel, &message, redelivered, wakes);
         }
         location.set_body_size(BodySize::of(size_bytes));
         match taking {
-            Taking::UntilAcked => unacked.insert(sequence, location, &Receiver::polling(holder)),
+            Taking::UntilAcked => unacked.insert(sequence, location, &poller.receiver()),
             Taking::ForGood => {
                 if let Some(notes) = notes {
                     notes.leave_to_settle(&location);
@@ -120,14 +134,11 @@ impl Queue {
             }
             Taking::Nothing => ready.put_back(sequence, location, bytes),
         }
-        if taking != Taking::Nothing {
-            self.consumed.fetch_add(1, Ordering::Relaxed);
-            let mut got = DeliveryCounts::default();
-            got.add_got(taking == Taking::ForGood, redelivered, size_bytes);
-            self.count_deliveries(&mut state.counts, &got, wakes);
-            if left == 0 {
-                state.reader.close();
-            }
+        if poller.gets && taking != Taking::Nothing {
+            self.count_got(state, taking == Taking::ForGood, redelivered, size_bytes, wakes);
+        }
+        if taking != Taking::Nothing && left == 0 {
+            state.reader.close();
         }
         // It may return, or has not gone.
         state.expiry.watching |= watching && taking != Taking::ForGood;

@@ -109,7 +109,7 @@ impl Queue {
         wakes: &mut Wakes,
     ) {
         match outcome {
-            Outcome::Acknowledged { .. } => settling.add(location),
+            Outcome::Acknowledged { .. } | Outcome::Purged => settling.add(location),
             Outcome::Untouched => Self::put_into_place(state, sequence, location),
             Outcome::Requeued { counts: false } => {
                 self.put_back_unharmed(state, (sequence, location), settling);

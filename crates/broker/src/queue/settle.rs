@@ -35,6 +35,7 @@ pub(crate) enum Freed {
 #[derive(Clone, Copy)]
 pub(super) enum Outcome {
     Acknowledged { in_log: bool },
+    Purged,
     Untouched,
     Requeued { counts: bool },
     Rejected { counts: bool },
@@ -161,6 +162,16 @@ impl Queue {
         self.take_back(&[(settled, Outcome::Acknowledged { in_log })], store, wakes)
     }
 
+    /// Drops what an operator has taken out of the queue.
+    pub(crate) fn drop_taken(
+        self: &Arc<Self>,
+        taken: &[Settled],
+        store: &dyn Store,
+        wakes: &mut Wakes,
+    ) -> Result<(), StoreError> {
+        self.take_back(&[(taken, Outcome::Purged)], store, wakes)
+    }
+
     /// Puts deliveries back to their original places. Whether it counts says if the message may have been at
     /// fault.
     pub(crate) fn requeue(
@@ -221,6 +232,7 @@ impl Queue {
         let mut in_log = false;
         let mut state = self.state.lock();
         for (settled, outcome) in lots {
+            let is_done = matches!(outcome, Outcome::Acknowledged { .. } | Outcome::Purged);
             let mut acknowledges = 0;
             if let Outcome::Acknowledged { in_log: known } = outcome {
                 (acknowledges, in_log) = (settled.len(), *known);
@@ -229,7 +241,7 @@ impl Queue {
             work::count(settled.len());
             for (index, one) in settled.iter().enumerate() {
                 match state.unacked.remove(one.sequence) {
-                    Some(location) if acknowledges > 0 => {
+                    Some(location) if is_done => {
                         acknowledged.add_first_of(settled.len() - index, location);
                     }
                     Some(location) => {

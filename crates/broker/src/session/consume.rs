@@ -4,7 +4,7 @@ use super::Session;
 use crate::arguments::{QueueType, check_consumer, consumer_priority, consumer_timeout_ms};
 use crate::direct_reply::REPLY_TO;
 use crate::fault::Fault;
-use crate::queue::{NewConsumer, Poll, Polled, Queue, Taking};
+use crate::queue::{NewConsumer, Poll, Polled, Poller, Queue, Taking};
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString, basic, channel};
 use courser_store::Lsn;
@@ -147,8 +147,8 @@ impl Session {
             }
             // Each part of what has expired takes effect by itself: others come through in between.
             let _gate = shard.gate.read();
-            let holder = (&self.outbox, number);
-            let polled = queue.poll(holder, &*shard.store, &mut self.wakes, &mut with);
+            let poller = Poller { outbox: &self.outbox, channel: number, gets: true };
+            let polled = queue.poll(poller, &*shard.store, &mut self.wakes, &mut with);
             shard.post_dead_letters(&mut self.wakes);
             if !matches!(polled, Ok(Poll::Again)) {
                 break polled;

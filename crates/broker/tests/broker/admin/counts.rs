@@ -191,6 +191,18 @@ fn gets_are_counted_by_the_way_they_are_acknowledged_and_in_vain() {
 }
 
 #[test]
+fn what_an_operator_purges_is_neither_got_nor_acknowledged() {
+    let world = World::new();
+    let mut client = client_with_messages(&world, &["1", "22", "333"]);
+    let admin = world.broker.admin();
+    assert_eq!(admin.purge_some("/", b"q", 2), Ok(2));
+    assert_deliveries(&world, "q", "classic", DeliveryCounts::default());
+    assert_eq!(admin.purge_some("/", b"q", 2), Ok(1));
+    assert_deliveries(&world, "q", "classic", DeliveryCounts::default());
+    assert_eq!((client.get("q"), world.counts("q")), (None, (0, 0, 0)));
+}
+
+#[test]
 fn what_comes_again_is_counted_as_delivered_and_redelivered() {
     let world = World::new();
     let mut client = client_with_messages(&world, &["1"]);
