@@ -12,7 +12,7 @@ use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::scrub::ScrubThread;
-use crate::service::{self, Around, Service};
+use crate::service::{self, Around, Reloads, Service};
 use crate::storage::{self, Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, TlsError};
 use courser_auth::AccountError;
@@ -157,6 +157,7 @@ pub struct Server {
     /// Before the journals that it reads.
     scrub: Option<ScrubThread>,
     service: Service,
+    reloads: Reloads,
     _socket: Option<SocketFile>,
     _data_dir: DataDir,
 }
@@ -238,22 +239,24 @@ impl Server {
         doors.open(&service, &stopping)?;
         let operators = Operators::Api(Arc::clone(&service.api));
         let _socket = socket.map(|socket| socket.serve(operators, stopping));
-        let addresses = around.addresses;
+        let (addresses, reloads) = (around.addresses, Reloads::default());
         let _data_dir = data_dir;
-        Ok(Server { addresses, certificates, notices, scrub, service, _socket, _data_dir })
+        Ok(Server { addresses, certificates, notices, scrub, service, reloads, _socket, _data_dir })
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
     /// anything is wrong, no policy is changed. Certificates are read again.
     ///
-    /// With many names and patterns it takes long. It goes on if the future is dropped, and no stop waits for it.
+    /// With many names and patterns it takes long. It goes on if the future is dropped, and no stop waits for it. A reload
+    /// that is asked for meanwhile follows when it is done, so that the last settings hold.
     ///
     /// # Errors
     /// What is wrong with the settings; what is wrong with certificates goes to the log.
     pub async fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.certificates.reload();
         config.check_values()?;
-        service::set_up_again(vec![Arc::clone(&self.service.shared.broker)], config).await
+        let turn = Arc::clone(&self.reloads).lock_owned().await;
+        service::set_up_again(turn, vec![Arc::clone(&self.service.shared.broker)], config).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -29,7 +29,7 @@ use courser_management::{Api, Cluster, Exporter, Ledger};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use std::{io, thread};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot, watch};
 
 /// What is around a broker, and may outlive it.
 pub(crate) struct Around {
@@ -254,12 +254,17 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
     broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
+/// Has reloads of the settings take effect one after the other, in the order in which they are asked for.
+pub(crate) type Reloads = Arc<Mutex<()>>;
+
 /// As [`set_up`] while brokers serve, on a thread of its own: changes of policies come one after the other, all names are
-/// matched with those of the configuration, and the log may have no room. No stop waits for that.
+/// matched with those of the configuration, and the log may have no room. No stop waits for that. The `turn` ends with it,
+/// also if the future is dropped.
 ///
 /// # Errors
 /// The first that can't be had.
 pub(crate) async fn set_up_again(
+    turn: OwnedMutexGuard<()>,
     brokers: Vec<Arc<Broker>>,
     config: &Config,
 ) -> Result<(), StartError> {
@@ -268,6 +273,7 @@ pub(crate) async fn set_up_again(
     let thread = thread::Builder::new().name("reload".into());
     let thread = thread.spawn(move || {
         let done = brokers.iter().try_for_each(|broker| set_up(broker, &config));
+        drop(turn);
         // The broker stops if none waits for it any more.
         let _ = tell.send(done);
     });

@@ -19,7 +19,7 @@ use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::scrub::ScrubThread;
 use crate::server::{StartError, Surroundings};
-use crate::service::{self, Around};
+use crate::service::{self, Around, Reloads};
 use crate::storage::{Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, FromFiles};
 use crate::{VERSION, management};
@@ -46,6 +46,7 @@ pub struct Node {
     certificates: Arc<Certificates>,
     notices: Arc<Notices>,
     pub(super) inner: Arc<Inner>,
+    reloads: Reloads,
     /// Before what it reads.
     scrub: Option<ScrubThread>,
     running: JoinHandle<()>,
@@ -181,6 +182,7 @@ impl Node {
             certificates,
             notices,
             inner,
+            reloads: Reloads::default(),
             scrub,
             running,
             listening,
@@ -232,6 +234,7 @@ impl Node {
         self.certificates.reload();
         config.check_values()?;
         definitions::check(&config.management)?;
+        let turn = Arc::clone(&self.reloads).lock_owned().await;
         if let Serves::Here(service) = self.inner.groups.home().serves() {
             let broker = &service.shared.broker;
             config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
@@ -241,7 +244,7 @@ impl Node {
             Serves::Here(service) => Some(Arc::clone(&service.shared.broker)),
             _ => None,
         });
-        service::set_up_again(served.collect(), config).await
+        service::set_up_again(turn, served.collect(), config).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

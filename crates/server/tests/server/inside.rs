@@ -1,8 +1,9 @@
 //! Clients in the same program, without a socket.
 
 use courser::{Config, HttpListen, Management, Metrics, NoPlace, Server, StartError};
-use courser_broker::admin::PageRequest;
+use courser_broker::admin::{PageRequest, PolicyKind};
 use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
+use serde_json::json;
 use std::path::Path;
 
 /// Settings of a broker that can be reached from within only.
@@ -106,5 +107,28 @@ async fn settings_that_no_broker_could_run_with_are_refused() {
     config.amqp.channel_max = 0;
     let error = server.reload(&config).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Config(_)), "{error:?}");
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn of_two_reloads_at_once_the_later_one_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 10).await;
+    let with = |vhosts: usize, policy: &str| {
+        let vhosts = (0..vhosts).map(|nth| json!({ "name": format!("v{nth}") })).collect();
+        let policies =
+            json!([{ "name": policy, "pattern": "^q", "definition": { "max-length": 1 } }]);
+        let mut config = config_in(folder.path());
+        config.vhosts = serde_json::from_value(vhosts).expect("vhosts");
+        config.policies = serde_json::from_value(policies).expect("policies");
+        config
+    };
+    // The earlier one takes much longer.
+    let (earlier, later) = (with(300, "earlier"), with(0, "later"));
+    let (one, other) = tokio::join!(server.reload(&earlier), server.reload(&later));
+    one.and(other).expect("good settings");
+    let policies = server.admin().policies("/", PolicyKind::User).expect("the vhost");
+    let names: Vec<_> = policies.iter().map(|policy| policy.name.as_str()).collect();
+    assert_eq!(names, ["later"]);
     server.stop().await.expect("a clean stop");
 }
