@@ -26,6 +26,8 @@ pub(crate) struct Notices {
     all: Mutex<BTreeMap<&'static str, Notice>>,
     /// Groups of the cluster that this node leads and that can't follow home.
     behind: Mutex<BTreeSet<u16>>,
+    /// Groups that this node serves without some of its settings.
+    without_settings: Mutex<BTreeSet<u16>>,
     /// Groups and their shards whose last checkpoint could not be made.
     without_checkpoint: Mutex<BTreeSet<(u16, ShardId)>>,
 }
@@ -80,6 +82,20 @@ impl Notices {
             behind.remove(&group);
         }
         self.set("group_behind_home", (!behind.is_empty()).then_some(failed));
+    }
+
+    /// Says whether all of this node's settings are applied to a group that it serves, or that it does not serve it.
+    pub fn settings_applied(&self, group: u16, is_whole: bool) {
+        let failed = "The node that leads could not apply some of its settings, and serves without them: of a file of \
+                      definitions (management.load_definitions), nothing behind the first mistake. The node's log says what \
+                      is wrong; mend it and restart the node";
+        let mut without = self.without_settings.lock();
+        if is_whole {
+            without.remove(&group);
+        } else {
+            without.insert(group);
+        }
+        self.set("settings_not_applied", (!without.is_empty()).then_some(failed));
     }
 
     /// Says whether the last checkpoint that was tried of a shard of a group could be made.
@@ -155,6 +171,21 @@ mod tests {
         assert_eq!(kinds(&notices), ["group_behind_home"]);
         notices.group_is_behind(2, false);
         assert!(kinds(&notices).is_empty());
+    }
+
+    #[test]
+    fn settings_that_a_group_is_served_without_are_told_until_none_is() {
+        let notices = Notices::default();
+        for (group, is_whole, told) in [
+            (0, true, false),
+            (0, false, true),
+            (1, false, true),
+            (0, true, true),
+            (1, true, false),
+        ] {
+            notices.settings_applied(group, is_whole);
+            assert_eq!(kinds(&notices) == ["settings_not_applied"], told, "{group}");
+        }
     }
 
     #[test]

@@ -67,6 +67,14 @@ async fn a_node_that_comes_to_lead_serves_without_what_it_cannot_apply_of_its_se
     let (_, queue) = get(three.node(leader).addresses().http[0], "/api/queues/%2F/q").await;
     let queue: Value = serde_json::from_str(&queue).expect("JSON");
     assert_eq!(queue["policy"], "kept", "{queue}");
+    let needs_attention = async |node: &Node| {
+        let findings = list(node, "/api/attention").await;
+        findings.iter().any(|one| one["kind"] == "settings_not_applied")
+    };
+    assert!(needs_attention(three.node(leader)).await, "a row of the file can't be made");
+    fs::write(&file, "{}").expect("a file");
+    let leader = move_lead(&mut three).await;
+    assert!(!needs_attention(three.node(leader)).await, "all is in order");
 
     three.stop().await;
 }

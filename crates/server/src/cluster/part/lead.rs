@@ -41,6 +41,7 @@ impl Inner {
         let opened = self.open_while_leading(group, member, term, &config, leads).await?;
         let started_service = match opened {
             Ok((broker, storage, wrong)) if leads() => {
+                self.around.notices.settings_applied(number, wrong.is_empty());
                 for error in wrong {
                     tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
                 }
@@ -169,6 +170,7 @@ impl Inner {
         group.set_serves(serves);
         let Serves::Here(service) = before else { return };
         let number = group.number.0;
+        self.around.notices.settings_applied(number, true);
         tracing::info!(
             group = number,
             "this node serves the group no more: closing its clients' connections"
