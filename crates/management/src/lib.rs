@@ -106,6 +106,9 @@ const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed, and those of one user; who asks for one more is refused.
 const FOLLOWERS_MAX: usize = 64;
 const USER_FOLLOWERS_MAX: usize = 16;
+/// As many more are let in of administrators, and of one of them: no others keep all of them out.
+const ADMINISTRATORS_MORE: usize = 16;
+const ADMINISTRATOR_MORE: usize = 4;
 /// Bytes of requests that are read or answered at the same time, and those of one user; others wait.
 const BODIES_BYTES_MAX: usize = 64 << 20;
 const USER_BODIES_BYTES_MAX: usize = 32 << 20;
@@ -141,6 +144,8 @@ pub struct Api {
     /// Of these, for users whom another program knows.
     pub(crate) asking_gathers: Shares,
     pub(crate) followers: Shares,
+    /// For administrators who find no place among these.
+    pub(crate) more_followers: Shares,
     /// For logins at the provider of tokens.
     pub(crate) exchanges: Semaphore,
     /// For what the log is told of moves, and of parameters that nothing comes of.
@@ -179,6 +184,7 @@ impl Api {
             gathers: Shares::new(GATHERS_MAX, USER_GATHERS_MAX),
             asking_gathers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
             followers: Shares::new(FOLLOWERS_MAX, USER_FOLLOWERS_MAX),
+            more_followers: Shares::new(ADMINISTRATORS_MORE, ADMINISTRATOR_MORE),
             exchanges: Semaphore::new(EXCHANGES_MAX),
             moves_log: LogThrottle::default(),
             parameters_log: LogThrottle::default(),

@@ -84,3 +84,27 @@ async fn one_who_follows_much_leaves_places_to_others() {
     assert_eq!(broker.get("/api/events?seconds=0").await.status, 200);
     broker.stop().await;
 }
+
+#[tokio::test]
+async fn those_who_follow_much_together_leave_places_to_administrators() {
+    let broker = Broker::start().await;
+    let mut followed = Vec::new();
+    for (user, places) in [("a", 16), ("b", 16), ("c", 16), ("d", 16), ("guest", 4)] {
+        if user != "guest" {
+            broker.add_user(user, "monitoring", &["/"]);
+        }
+        for _ in 0..places {
+            let mut one = follow(&broker, user, "/api/events", &[]).await;
+            let heard = until(&mut one, "\r\n\r\n").await;
+            assert!(heard.starts_with("HTTP/1.1 200"), "{user}: {heard}");
+            followed.push(one);
+        }
+    }
+    broker.add_user("late", "monitoring", &["/"]);
+    broker.add_user("other", "administrator", &["/"]);
+    for (user, status) in [("late", 503), ("guest", 503), ("other", 200)] {
+        let answer = broker.call("GET", "/api/events?seconds=0", Some(user), "").await;
+        assert_eq!(answer.status, status, "{user}: {answer:?}");
+    }
+    broker.stop().await;
+}
