@@ -66,7 +66,15 @@ pub enum OpenError {
 impl OpenError {
     /// Whether it may be opened when there is room on the disk.
     pub fn lacks_room(&self) -> bool {
-        matches!(self, OpenError::Io { error, .. } if is_full(error))
+        self.refusal().is_some_and(is_full)
+    }
+
+    /// What the operating system said, if it has refused something.
+    pub fn refusal(&self) -> Option<&io::Error> {
+        match self {
+            OpenError::Io { error, .. } => Some(error),
+            _ => None,
+        }
     }
 
     /// What is wrong, without what a repair would do about it, where none is made.

@@ -45,7 +45,7 @@ mod waiters;
 pub use batch::{Appended, Batch};
 pub use checkpoint::CheckpointReader;
 pub use courser_store::{Lsn, Progress};
-pub use disk::{Disk, DiskFile, FileEntry, GroupDisk, OpenMode, RealDisk};
+pub use disk::{Disk, DiskFile, FileEntry, GroupDisk, OpenMode, RealDisk, is_bad_sector};
 pub use error::{
     AppendError, CheckpointError, Damage, Failure, OpenError, ReadError, ReplayError, Survived,
 };

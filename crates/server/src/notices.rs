@@ -28,6 +28,8 @@ pub(crate) struct Notices {
     behind: Mutex<BTreeSet<u16>>,
     /// Groups that this node serves without some of its settings.
     without_settings: Mutex<BTreeSet<u16>>,
+    /// Groups of the cluster in which this node can't take part yet.
+    waiting: Mutex<BTreeSet<u16>>,
     /// Groups and their shards whose last checkpoint could not be made.
     without_checkpoint: Mutex<BTreeSet<(u16, ShardId)>>,
 }
@@ -75,13 +77,14 @@ impl Notices {
         let failed = "A group of the cluster can't get the definitions of home: what has been changed of users, permissions, vhosts \
                       and global parameters, revocations included, has no effect there. The log of the node that leads the \
                       group says why";
-        let mut behind = self.behind.lock();
-        if is_behind {
-            behind.insert(group);
-        } else {
-            behind.remove(&group);
-        }
-        self.set("group_behind_home", (!behind.is_empty()).then_some(failed));
+        self.set_of(&self.behind, group, is_behind, "group_behind_home", failed);
+    }
+
+    /// Says whether this node can't take part in a group yet.
+    pub fn group_waits(&self, group: u16, waits: bool) {
+        let waiting = "This node can't take part in a group of the cluster: its disk has no room for the group or does not give what it \
+                       has, or the system has no thread. It is tried again; the node's log says what is in the way";
+        self.set_of(&self.waiting, group, waits, "group_waits", waiting);
     }
 
     /// Says whether all of this node's settings are applied to a group that it serves, or that it does not serve it.
@@ -89,26 +92,15 @@ impl Notices {
         let failed = "The node that leads could not apply some of its settings, and serves without them: of a file of \
                       definitions (management.load_definitions), nothing behind the first mistake. The node's log says what \
                       is wrong; mend it and restart the node";
-        let mut without = self.without_settings.lock();
-        if is_whole {
-            without.remove(&group);
-        } else {
-            without.insert(group);
-        }
-        self.set("settings_not_applied", (!without.is_empty()).then_some(failed));
+        self.set_of(&self.without_settings, group, !is_whole, "settings_not_applied", failed);
     }
 
     /// Says whether the last checkpoint that was tried of a shard of a group could be made.
     pub fn checkpoint_tried(&self, group: u16, shard: ShardId, is_made: bool) {
         let failed = "No checkpoint of the journal can be made: it only grows, and the next start takes longer. It is tried \
                       again; the broker's log says what is in the way";
-        let mut without = self.without_checkpoint.lock();
-        if is_made {
-            without.remove(&(group, shard));
-        } else {
-            without.insert((group, shard));
-        }
-        self.set("checkpoint_failed", (!without.is_empty()).then_some(failed));
+        let one = (group, shard);
+        self.set_of(&self.without_checkpoint, one, !is_made, "checkpoint_failed", failed);
     }
 
     /// Says whether the disk has damaged a part of the journal that nothing has repaired.
@@ -123,6 +115,23 @@ impl Notices {
         let damaged = "The disks of other nodes of the cluster have damaged parts of the journal there: look after the disks. The \
                        log of the node names them (courser ctl journal status NODE), and docs/durability.md says what becomes of them";
         self.set("journal_damaged_elsewhere", is_damaged.then_some(damaged));
+    }
+
+    /// Says whether something is so of one of several: it is told until it is so of none.
+    fn set_of<T: Ord>(
+        &self,
+        all: &Mutex<BTreeSet<T>>,
+        one: T,
+        is_so: bool,
+        kind: &'static str,
+        text: &'static str,
+    ) {
+        let mut all = all.lock();
+        match is_so {
+            true => all.insert(one),
+            false => all.remove(&one),
+        };
+        self.set(kind, (!all.is_empty()).then_some(text));
     }
 
     fn set(&self, kind: &'static str, text: Option<&'static str>) {

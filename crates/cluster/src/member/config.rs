@@ -5,7 +5,7 @@ use super::inbox::Inbox;
 use super::{Peers, Shared};
 use crate::{Group, GroupError, JournalLog, Members, NodeId, Options};
 use courser_journal::replica::{Events, Identity, Replica, ReplicaError, Vote};
-use courser_journal::{Disk, Failure, OpenError};
+use courser_journal::{Disk, Failure, OpenError, is_bad_sector};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,6 +98,29 @@ impl MemberError {
         match self {
             MemberError::Create(error) | MemberError::Open(ReplicaError::Open(error)) => {
                 error.lacks_room()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the node can go on when the system has another thread for it.
+    pub fn lacks_thread(&self) -> bool {
+        let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        match self {
+            MemberError::Thread(error) => is_refused(error),
+            // No file is refused so.
+            MemberError::Create(error) | MemberError::Open(ReplicaError::Open(error)) => {
+                error.refusal().is_some_and(is_refused)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the disk did not give what is there. It may do so later: its connection can be lost for a moment.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            MemberError::Create(error) | MemberError::Open(ReplicaError::Open(error)) => {
+                error.refusal().is_some_and(is_bad_sector)
             }
             _ => false,
         }

@@ -80,7 +80,7 @@ pub trait DiskFile: Send + Sync {
 pub(crate) const SECTOR_IS_BAD: i32 = 5;
 
 /// Whether an error says that a disk can't read what it has: that is lost, as what it has changed is.
-pub(crate) fn is_bad_sector(error: &io::Error) -> bool {
+pub fn is_bad_sector(error: &io::Error) -> bool {
     error.raw_os_error() == Some(SECTOR_IS_BAD)
 }
 

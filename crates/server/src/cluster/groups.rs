@@ -2,9 +2,12 @@
 
 use super::front::Serves;
 use super::group::Group;
+use super::roster::Roster;
 use courser_cluster::GroupNumber;
+use courser_cluster::transport::Endpoint;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 /// Groups that a cluster may have.
@@ -14,12 +17,37 @@ pub(crate) const GROUPS_MAX: u16 = 64;
 pub(crate) struct Groups {
     home: Arc<Group>,
     others: RwLock<BTreeMap<GroupNumber, Arc<Group>>>,
+    /// The system has no thread for another one while this is set.
+    #[cfg(test)]
+    pub(super) has_no_threads: std::sync::atomic::AtomicBool,
 }
 
 impl Groups {
     /// The home group alone.
     pub fn new(home: Arc<Group>) -> Arc<Self> {
-        Arc::new(Groups { home, others: RwLock::default() })
+        Arc::new(Groups {
+            home,
+            others: RwLock::default(),
+            #[cfg(test)]
+            has_no_threads: Default::default(),
+        })
+    }
+
+    /// Another one, in which this node has no part yet.
+    ///
+    /// # Errors
+    /// As [`Group::start`].
+    pub(super) fn start(
+        &self,
+        number: GroupNumber,
+        endpoint: &Arc<Endpoint>,
+        roster: &Arc<Roster>,
+    ) -> io::Result<Arc<Group>> {
+        #[cfg(test)]
+        if self.has_no_threads.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Group::start(number, endpoint, roster)
     }
 
     /// The group that every cluster has.

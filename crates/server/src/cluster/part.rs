@@ -22,6 +22,7 @@ use courser_cluster::{
     Peers, Status,
 };
 use courser_store::MemoryGauge;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::mem;
 use std::sync::Arc;
@@ -33,8 +34,10 @@ use tokio::task::{JoinHandle, JoinSet};
 const TICK: Duration = Duration::from_millis(50);
 /// How long clients have to take note that the node does not lead any more.
 const DEMOTION_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long to wait before a log is opened again for which there was no room.
+/// How long to wait before something is tried again for which there was no room, or no thread.
 const ROOM_INTERVAL: Duration = Duration::from_secs(5);
+/// How long the disk may not give a log that it has, before this node ends: what is there is not made anew meanwhile.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// What the election timeouts of a node are drawn from is not the same in all groups: one node would lead all of them.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// How often members are looked for that are not connected, and for those that have caught up.
@@ -73,39 +76,24 @@ impl Inner {
         let (formation, origin) = self.formation().await?;
         let home = Arc::clone(self.groups.home());
         parts.spawn(Arc::clone(self).take_part(home, formation, origin));
+        let mut begun = BTreeSet::new();
         for (number, formation) in self.folder.groups() {
-            self.begin_part(parts, number, formation, Origin::Existing)?;
+            begun.insert(number);
+            parts.spawn(Arc::clone(self).begin_part(number, formation, Origin::Existing));
         }
         let mut founded = self.founded.lock().await;
         loop {
             tokio::select! {
-                Some((number, formation)) = founded.recv() => {
+                // One that waits for its thread is told of again, and may have a copy of the log.
+                Some((number, formation)) = founded.recv() => if begun.insert(number) {
                     let origin = self.origin_of(&formation);
-                    self.begin_part(parts, number, formation, origin)?;
-                }
+                    parts.spawn(Arc::clone(self).begin_part(number, formation, origin));
+                },
                 Some(ended) = parts.join_next() => {
                     return ended.map_err(|error| error.to_string())?;
                 }
             }
         }
-    }
-
-    /// Begins to take part in a group besides home, unless this node does.
-    fn begin_part(
-        self: &Arc<Self>,
-        parts: &mut JoinSet<Result<Infallible, String>>,
-        number: GroupNumber,
-        formation: Formation,
-        origin: Origin,
-    ) -> Result<(), String> {
-        if self.groups.get(number).is_some() {
-            return Ok(());
-        }
-        let group = Group::start(number, &self.endpoint, &self.roster);
-        let group = group.map_err(|error| format!("group {number} has no thread: {error}"))?;
-        self.groups.add(Arc::clone(&group));
-        parts.spawn(Arc::clone(self).take_part(group, formation, origin));
-        Ok(())
     }
 
     /// Takes part in a group, until it has ended for good: returns why.
@@ -115,12 +103,13 @@ impl Inner {
         formation: Formation,
         mut origin: Origin,
     ) -> Result<Infallible, String> {
-        let (mut had_log, mut is_told) = (false, false);
+        let (mut had_log, mut is_told, mut unread_since) = (false, false, None);
         loop {
             let opened = self.open(&group, &formation, origin.clone()).await?;
             let (lacks, since) = match opened {
                 Ok(member) => {
                     (origin, had_log, is_told) = (Origin::Existing, true, false);
+                    unread_since = None;
                     self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&group, &member) => ended?,
@@ -146,9 +135,8 @@ impl Inner {
                     }
                     (None, error.members_index())
                 }
-                Err(error) if error.lacks_room() => {
-                    tracing::warn!(%error, group = group.number.0, "no room for the group's log; it is tried until there is");
-                    tokio::time::sleep(ROOM_INTERVAL).await;
+                Err(error) if may_pass(&error, &mut unread_since) => {
+                    self.try_later(group.number, &error).await;
                     continue;
                 }
                 Err(error) if error.is_locked() && had_log => {
@@ -334,6 +322,15 @@ impl Inner {
             }
         }
     }
+}
+
+/// Whether a group's log may be opened when that is tried again. `unread_since` is since when the disk has not given it.
+fn may_pass(error: &MemberError, unread_since: &mut Option<Instant>) -> bool {
+    if !error.is_unread() {
+        *unread_since = None;
+        return error.lacks_room() || error.lacks_thread();
+    }
+    unread_since.get_or_insert_with(Instant::now).elapsed() < UNREAD_TIMEOUT
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use super::watched::Watched;
 use crate::driver::{self, ClientStream, Shared};
 use crate::places::Place;
 use crate::service::Service;
-use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node};
+use crate::storage::Disk;
+use crate::{Cluster, Config, HttpListen, Inherited, Management, Metrics, Node, Surroundings};
 use courser_broker::admin::Admin;
 use courser_cluster::{GroupNumber, NodeId};
 use ports::free_addresses;
@@ -94,12 +95,24 @@ impl Three {
 
     /// Starts another node named "d", which is to be added.
     pub async fn start_fourth(&self) -> (Node, TempDir) {
+        self.start_fourth_within(Surroundings::default()).await
+    }
+
+    /// The same, on a disk of its own.
+    pub async fn start_fourth_on(&self, disk: Arc<dyn Disk>) -> (Node, TempDir) {
+        let disk = Some(disk);
+        self.start_fourth_within(Surroundings { disk, ..Surroundings::default() }).await
+    }
+
+    async fn start_fourth_within(&self, surroundings: Surroundings) -> (Node, TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
         let listen = free_addresses(1)[0];
         let join: Vec<SocketAddr> =
             self.nodes.iter().map(|node| node.address().parse().expect("an address")).collect();
         let config = config_in(&folder, "d", listen, &join);
-        let node = Node::start_on(config, Inherited::default()).await.expect("a node");
+        // What is not on the disk goes there.
+        std::fs::create_dir(&config.data_dir).expect("a folder");
+        let node = Node::start_within(config, surroundings).await.expect("a node");
         node.inner.members.spread.is_off.store(true, Ordering::Relaxed);
         (node, folder)
     }

@@ -99,6 +99,7 @@ impl Inner {
                         group = number.0,
                         "no room for a copy of the log; it is asked for until there is"
                     );
+                    self.around.notices.group_waits(number.0, true);
                     // Another node's is as large.
                     pause = ROOM_INTERVAL;
                     break;

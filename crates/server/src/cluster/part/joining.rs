@@ -1,7 +1,8 @@
 //! A node comes to belong to a cluster and its groups, and remembers that.
 
 use super::*;
-use courser_cluster::forming::{Verdict, form};
+use courser_cluster::forming::{Folder, FolderError, Verdict, form};
+use std::error::Error;
 
 impl Inner {
     /// What this node belongs to, as soon as it belongs to something, and where its copy of the log comes from.
@@ -43,22 +44,13 @@ impl Inner {
         formation: &Formation,
         member: &Arc<Member>,
     ) -> Result<(), String> {
-        let number = group.number;
-        loop {
-            let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-            let keep = move || match number {
-                GroupNumber::HOME => folder.set_formation(&kept),
-                other => folder.set_group(other, &kept),
-            };
-            match self.blocking(keep).await? {
-                Ok(()) => break,
-                Err(error) if error.lacks_room() => {
-                    tracing::warn!(%error, group = number.0, "no room to keep the group; it is tried until there is");
-                    tokio::time::sleep(ROOM_INTERVAL).await;
-                }
-                Err(error) => return Err(error.to_string()),
-            }
-        }
+        let (number, kept) = (group.number, formation.clone());
+        self.keep(number, move |folder| match number {
+            GroupNumber::HOME => folder.set_formation(&kept),
+            other => folder.set_group(other, &kept),
+        })
+        .await?;
+        self.around.notices.group_waits(number.0, false);
         group.set_member(Some(Arc::clone(member)));
         if !group.is_home() {
             tracing::info!(group = number.0, "this node has its part in the group");
@@ -74,9 +66,53 @@ impl Inner {
 
     /// Remembers that this node was taken in: stopped before it has its copy, it goes on with that.
     pub(super) async fn keep_joining(&self, formation: &Formation) -> Result<(), String> {
-        let (folder, kept) = (Arc::clone(&self.folder), formation.clone());
-        let keeping = self.blocking(move || folder.set_joining(&kept));
-        keeping.await?.map_err(|error| error.to_string())
+        let kept = formation.clone();
+        self.keep(GroupNumber::HOME, move |folder| folder.set_joining(&kept)).await
+    }
+
+    /// Keeps something in the node's folder for a group, as soon as there is room for it.
+    async fn keep(
+        &self,
+        number: GroupNumber,
+        keep: impl Fn(&Folder) -> Result<(), FolderError> + Send + Sync + 'static,
+    ) -> Result<(), String> {
+        let keep = Arc::new(keep);
+        loop {
+            let (folder, keep) = (Arc::clone(&self.folder), Arc::clone(&keep));
+            match self.blocking(move || keep(&folder)).await? {
+                Ok(()) => return Ok(()),
+                Err(error) if error.lacks_room() => self.try_later(number, &error).await,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    /// Says that a group can't go on here yet, and waits until it is to be tried again.
+    pub(super) async fn try_later(&self, number: GroupNumber, error: &(dyn Error + Send + Sync)) {
+        tracing::warn!(
+            error = error.to_string(),
+            group = number.0,
+            "this node can't take part in the group yet: it tries again"
+        );
+        self.around.notices.group_waits(number.0, true);
+        tokio::time::sleep(ROOM_INTERVAL).await;
+    }
+
+    /// Takes part in a group besides home, as soon as there is a thread for it, until that has ended for good: returns why.
+    pub(super) async fn begin_part(
+        self: Arc<Self>,
+        number: GroupNumber,
+        formation: Formation,
+        origin: Origin,
+    ) -> Result<Infallible, String> {
+        let group = loop {
+            match self.groups.start(number, &self.endpoint, &self.roster) {
+                Ok(group) => break group,
+                Err(error) => self.try_later(number, &error).await,
+            }
+        };
+        self.groups.add(Arc::clone(&group));
+        self.take_part(group, formation, origin).await
     }
 }
 

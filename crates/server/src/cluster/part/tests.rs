@@ -1,6 +1,7 @@
 //! A node whose disk stands still when it does not lead any more, or when it comes to lead; one that needs a copy of the log
-//! while it does something with its own; one whose disk is full while it sends a copy.
+//! while it does something with its own; one whose disk is full while it sends a copy, or while it joins.
 
+mod beginning;
 mod ending;
 mod letting_go;
 mod opening;

@@ -1,0 +1,122 @@
+//! A node that comes to take part in a group for which it has no room on its disk, or no thread, or whose log its disk does not
+//! give.
+
+use super::*;
+use crate::Node;
+use courser_cluster::transport::Formation;
+use courser_journal::testing::{FailsOnce, Faults};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A group besides those of the cluster.
+const ANOTHER: GroupNumber = GroupNumber(2);
+
+/// Whether operators are told that a group of this node waits.
+fn tells(node: &Node) -> bool {
+    node.inner.around.notices.all().iter().any(|notice| notice.kind == "group_waits")
+}
+
+/// Tells a node of a group that it founds alone.
+fn tell_of_another(node: &Node, segment_bytes: u64) {
+    let founders = vec![node.inner.folder.node()];
+    let formation = Formation { group: 7, segment_bytes, founders, recovery: None };
+    node.inner.members.take_groups(vec![(ANOTHER, formation)]).expect("it is taken");
+}
+
+fn takes_part(node: &Node, number: GroupNumber) -> bool {
+    node.inner.groups.get(number).is_some_and(|group| group.member().is_some())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_added_with_a_full_disk_joins_when_there_is_room() {
+    let three = Three::start().await;
+    let (leader, disk) = (three.leader(HOME).await, FakeDisk::new(1));
+    let (node, _folder) = three.start_fourth_on(Arc::new(disk.clone())).await;
+    disk.set_capacity(0);
+    three.nodes[leader].add(&node.address()).await.expect("it is taken in");
+    wait_until("it is told", async || tells(&node)).await;
+    assert!(!takes_part(&node, HOME), "there is no room");
+
+    disk.set_capacity(u64::MAX);
+    let all = [HOME, ONE];
+    wait_until("it joins", async || all.iter().all(|group| takes_part(&node, *group))).await;
+    wait_until("it is not told any more", async || !tells(&node)).await;
+
+    disk.set_capacity(0);
+    tell_of_another(&node, 1 << 20);
+    wait_until("it is told", async || tells(&node)).await;
+    assert!(!takes_part(&node, ANOTHER), "there is no room");
+    disk.set_capacity(u64::MAX);
+    wait_until("it takes part", async || takes_part(&node, ANOTHER)).await;
+    wait_until("it is not told any more", async || !tells(&node)).await;
+    node.stop().await.expect("a clean stop");
+    three.stop().await;
+}
+
+/// Has a node that is alone in a group lead it for the first time.
+fn lead_once(node: &Node, disk: &FakeDisk) {
+    let dir = node.inner.folder.copy_dir(ANOTHER).expect("a good disk");
+    let own = node.inner.folder.node();
+    let (origin, options) = (Origin::Founders(vec![own]), GroupOptions::new(own));
+    let config = MemberConfig { dir, origin, options, ..alone_on(disk) };
+    let (member, _) = Member::idle(config, Arc::new(Alone)).expect("an empty folder");
+    member.close().expect("a good disk");
+}
+
+/// A node on a disk of its own that is in the cluster, and has what it once had of a group besides.
+async fn start_with_another(three: &Three, disk: &FakeDisk) -> (Node, tempfile::TempDir) {
+    let leader = three.leader(HOME).await;
+    let (node, folder) = three.start_fourth_on(Arc::new(disk.clone())).await;
+    three.nodes[leader].add(&node.address()).await.expect("it is taken in");
+    wait_until("it joins", async || takes_part(&node, HOME) && takes_part(&node, ONE)).await;
+    lead_once(&node, disk);
+    (node, folder)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_disk_refuses_a_log_once_opens_it_again() {
+    let (three, disk) = (Three::start().await, FakeDisk::new(1));
+    let (node, _folder) = start_with_another(&three, &disk).await;
+    let fail_look = Some(FailsOnce { after: 0, os_error: 5 });
+    disk.set_faults(Faults { fail_look, ..Faults::default() });
+    tell_of_another(&node, SEGMENT_BYTES);
+    wait_until("it is told", async || tells(&node)).await;
+    wait_until("it takes part", async || takes_part(&node, ANOTHER)).await;
+    wait_until("it is not told any more", async || !tells(&node)).await;
+    node.stop().await.expect("a clean stop");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_no_other_brings_a_copy_of_a_log_opens_its_own_when_the_disk_gives_it() {
+    let (three, disk) = (Three::start().await, FakeDisk::new(1));
+    let (node, _folder) = start_with_another(&three, &disk).await;
+    // Behind what is in other files.
+    let bad = 20_000;
+    disk.set_faults(Faults { bad_spot: bad..bad + 1, ..Faults::default() });
+    tell_of_another(&node, SEGMENT_BYTES);
+    wait_until("it begins", async || node.inner.groups.get(ANOTHER).is_some()).await;
+    // Long enough to try a few times.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!takes_part(&node, ANOTHER), "it can't be read");
+    disk.set_faults(Faults::default());
+    wait_until("it takes part", async || takes_part(&node, ANOTHER)).await;
+    node.stop().await.expect("a clean stop");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_a_thread_for_a_group_takes_part_when_it_has_one() {
+    let three = Three::start().await;
+    let node = &three.nodes[0];
+    node.inner.groups.has_no_threads.store(true, Relaxed);
+    tell_of_another(node, 1 << 20);
+    wait_until("it is told", async || tells(node)).await;
+    // Home tells of its groups again and again: what was heard first counts.
+    tell_of_another(node, 2 << 20);
+    assert!(node.inner.groups.get(ANOTHER).is_none(), "there is no thread");
+    node.inner.groups.has_no_threads.store(false, Relaxed);
+    wait_until("it takes part", async || takes_part(node, ANOTHER)).await;
+    wait_until("it is not told any more", async || !tells(node)).await;
+    assert_eq!(node.inner.folder.groups()[&ANOTHER].segment_bytes, 1 << 20);
+    three.stop().await;
+}
