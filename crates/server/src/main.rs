@@ -159,13 +159,19 @@ async fn serve(config: Config, arguments: &Arguments) -> anyhow::Result<()> {
     // A broker whose banner can't be written serves all the same.
     let _ = writeln!(io::stdout(), "{}", server.banner(&config));
     tell_system(&[NotifyState::Ready]);
-    tokio::select! {
-        signal = stops.first() => tracing::info!(signal, "stopping: telling clients"),
+    let failed = tokio::select! {
+        signal = stops.first() => {
+            tracing::info!(signal, "stopping: telling clients");
+            None
+        }
         never = reload_on_hangup(hangups, &server, config, arguments) => match never {},
         never = count_on_usr1(user1s, &server) => match never {},
-        reason = server.failed() => {
-            anyhow::bail!(reason);
-        }
+        reason = server.failed() => Some(reason),
+    };
+    if let Some(reason) = failed {
+        // Its threads may wait for the disk for good: they are not waited for longer than all that is still done then.
+        drop(tokio::task::spawn_blocking(move || drop(server)));
+        anyhow::bail!(reason);
     }
     tell_system(&[NotifyState::Stopping]);
     Ok(server.stop().await?)

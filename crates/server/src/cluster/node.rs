@@ -38,7 +38,7 @@ use tokio::task::{JoinHandle, JoinSet};
 /// How long a node that stops waits for another one to lead.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long it waits for what it was doing with its log.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A broker that is a node of a cluster. Dropping it ends it without ceremony.
 pub struct Node {

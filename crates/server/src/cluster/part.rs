@@ -10,7 +10,7 @@ use super::front::Serves;
 use super::group::Group;
 use super::incoming::Outgoing;
 use super::mending;
-use super::node::Inner;
+use super::node::{BUSY_TIMEOUT, Inner};
 use crate::config::Config;
 use crate::server::StartError;
 use crate::service::{self, Service, stopped};
@@ -60,12 +60,17 @@ impl Inner {
         for group in &groups {
             self.stop_serving(group).await;
         }
-        for group in &groups {
-            group.ended().await;
+        let all_ended = async {
+            for group in &groups {
+                group.ended().await;
+            }
+        };
+        let Err(reason) = ended else { return all_ended.await };
+        // The disk that has failed may never answer: the process ends without what waits for it.
+        if tokio::time::timeout(BUSY_TIMEOUT, all_ended).await.is_err() {
+            tracing::warn!("the node ends while its disk is still waited for");
         }
-        if let Err(reason) = ended {
-            self.ended.send_replace(Some(reason));
-        }
+        self.ended.send_replace(Some(reason));
     }
 
     /// Takes part in all groups, and in those that come, until one has ended for good: returns why.

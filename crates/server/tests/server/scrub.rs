@@ -1,12 +1,13 @@
 //! Reading the journal for damage while the broker runs.
 
 use crate::support::operated::Operated;
-use crate::support::{Client, Heard, short};
+use crate::support::{Client, Heard, short, wait_until};
+use courser_client::{Connection, Outgoing, QueueOptions};
 use courser_codec::{confirm, queue};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -93,4 +94,41 @@ async fn what_the_disk_has_changed_is_found_and_told_before_it_is_needed() {
     assert!(!attention().contains("journal_damaged"));
     client.consume("q", true).await;
     assert_eq!(client.bodies(1).await, [BODY]);
+}
+
+/// Replaces what a broker reads next of its journal, which never comes to an end.
+fn make_unreadable(journal: &Path) {
+    let entries = fs::read_dir(journal).expect("a folder").map(|entry| entry.expect("one").path());
+    let log = entries.filter(|path| path.extension() == Some("log".as_ref())).min();
+    let log = log.expect("a log");
+    fs::rename(&log, log.with_extension("kept")).expect("renamed");
+    assert!(Command::new("mkfifo").arg(&log).status().expect("it runs").success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_whose_disk_has_failed_ends_though_it_waits_for_what_it_reads_of_it() {
+    let mut broker = Operated::start_with(|command| {
+        command.env("COURSER_JOURNAL_SEGMENT_BYTES", "1048576").stderr(Stdio::null());
+    });
+    let journal = broker.folder.path().join("data/journal");
+    make_unreadable(&journal);
+    let mut scrub = broker.command();
+    let scrub = scrub.args(["--data-dir", "data", "journal", "scrub"]);
+    let mut scrub = scrub.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let status = || broker.quiet(&["journal", "status"]);
+    wait_until("it is read", async || status().contains("so far")).await;
+
+    let uri = format!("amqp://guest:guest@{}", broker.broker.address);
+    let connection = Connection::open(&uri).await.expect("a connection");
+    let channel = connection.open_channel().await.expect("a channel");
+    channel.queue_declare("q", QueueOptions::durable()).await.expect("a queue");
+    fs::rename(&journal, journal.with_extension("gone")).expect("renamed");
+    // By the next segment the disk has failed, and the broker may have ended.
+    for _ in 0..16 {
+        let message = Outgoing::new(&[0; 256 << 10]).persistent();
+        let _ = channel.publish("", "q", message).await;
+    }
+    let ended = tokio::task::spawn_blocking(move || broker.broker.wait());
+    assert_eq!(ended.await.expect("it ends").code(), Some(1));
+    scrub.wait().expect("it has ended with the broker");
 }

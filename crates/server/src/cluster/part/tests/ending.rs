@@ -42,3 +42,20 @@ async fn a_node_one_of_whose_groups_ends_hands_the_others_over_before_it_ends() 
     drop((one, home));
     three.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_one_of_whose_groups_ends_does_not_wait_for_a_disk_that_never_answers() {
+    let three = Three::start().await;
+    let leader = three.leader(ONE).await;
+    let node = &three.nodes[leader];
+    // What it does with its disk is not done while this is held.
+    let disk = Arc::clone(&node.inner.busy).write_owned().await;
+    let (own, other) =
+        (node.inner.folder.node(), three.nodes[(leader + 1) % 3].inner.folder.node());
+    let one = member(&three, leader);
+    one.receive(contradiction(other, own, one.status().term + 1));
+    let ended = tokio::time::timeout(PATIENCE, node.failed()).await.expect("it says that it ends");
+    assert!(ended.reason.contains("consensus failed"), "{}", ended.reason);
+    drop((disk, one));
+    three.stop().await;
+}
