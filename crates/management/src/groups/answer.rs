@@ -3,6 +3,7 @@
 use super::link::{PART_TIMEOUT, Question};
 use super::scopes::{self, Scope};
 use super::{Groups, HOME, events, imports, parts, rows};
+use crate::api::changes_policies;
 use crate::api::live::EVENT_STREAM;
 use crate::api::vhost_limits::COMPONENT;
 use crate::call::{Call, object};
@@ -112,6 +113,9 @@ pub(super) fn all(call: &Call) -> Vec<u16> {
 /// Has a group answer in the place of home, which has a look at who asks before.
 async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Outgoing>, Refusal> {
     let needs = answer.route.needs;
+    if changes_policies(&answer.route) {
+        return pass_on_in_turn(call, answer, group).await;
+    }
     let checking = tokio::task::spawn_blocking(move || (check_vhost(&call, needs), call));
     let Ok((checked, call)) = checking.await else { return Ok(interrupted()) };
     checked?;
@@ -136,6 +140,26 @@ async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Out
         Some(listener) => events::passed_on(listener, answered),
         None => relayed(answered),
     })
+}
+
+/// The same with a change that has its turn, which is here: the group, where it might wait too, can't ask another program whether
+/// its sender still may make it.
+async fn pass_on_in_turn(
+    call: Call,
+    answer: &Answer,
+    group: u16,
+) -> Result<Response<Outgoing>, Refusal> {
+    let (call, turn) = answer.at_its_turn(call).await?;
+    let asking = tokio::spawn(async move {
+        let answered = call.api.links.ask(&call, group, &Question::of(&call)).await;
+        // Not before: the next one has its turn when this one is done, even if its client has gone.
+        drop(turn);
+        answered
+    });
+    match asking.await {
+        Ok(answered) => answered.map(relayed),
+        Err(_) => Ok(interrupted()),
+    }
 }
 
 /// What a group answers, as it is.

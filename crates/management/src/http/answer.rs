@@ -6,7 +6,7 @@
 use super::body::Outgoing;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
-use super::turns::Ready;
+use super::turns::{Ready, Turn, at_its_end};
 use crate::api::only_asks;
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
@@ -69,6 +69,24 @@ impl Answer {
             Some(made) => hearer.send(made),
             None => interrupted(),
         }
+    }
+
+    /// Waits for the turn of a change that another group makes, and asks again whether its sender may make it. The turn lasts
+    /// until what is returned with the request is dropped.
+    pub async fn at_its_turn(&self, call: Call) -> Result<(Call, Turn), Refusal> {
+        let Ready { mut call, asking, place, turn } = Ready::wait(&self.route, call).await?;
+        let needs = self.route.needs;
+        let looking = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            match ask_again(&mut call, needs).and_then(|()| check_vhost(&call, needs)) {
+                Err(_) if has_given_up(&call) => Err(Refusal::unavailable(NO_ANSWER)),
+                let_in => let_in.map(|()| (call.unlimited(), turn)),
+            }
+        });
+        let looked = looking.await;
+        // Not before: it is given up when the client has gone.
+        drop(asking);
+        looked.unwrap_or_else(|_| Err(at_its_end()))
     }
 
     async fn made(self, ready: Ready, user: &str) -> Option<Made> {

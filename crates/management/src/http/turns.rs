@@ -14,14 +14,16 @@ use crate::routes::{Needs, Route, check_vhost};
 use crate::shares::Share;
 use std::sync::Arc;
 
+/// The turn of a change of policies: the vhost's, and the one of its user there.
+pub(crate) type Turn = Option<(Share, Share)>;
+
 /// A request that can be answered.
 pub(super) struct Ready {
     pub call: Call,
     /// Dropped when all is asked, or when the client has gone.
     pub asking: Option<GiveUp>,
     pub place: Share,
-    /// The vhost's, and the one of its user there.
-    pub turn: Option<(Share, Share)>,
+    pub turn: Turn,
 }
 
 /// Of the places for requests, one of all, and where another program knows the user, one of those who ask.
@@ -76,7 +78,7 @@ impl Places {
         Some(Places(api.answers.try_take(user, 1)?, budget))
     }
 
-    fn given(self, mut call: Call, turn: Option<(Share, Share)>) -> Ready {
+    fn given(self, mut call: Call, turn: Turn) -> Ready {
         let Places(place, budget) = self;
         let caller = call.caller.as_mut();
         let asking = caller.zip(budget).map(|(caller, budget)| caller.limit(budget));
@@ -112,6 +114,6 @@ async fn budget(call: &Call) -> Result<Budget, Refusal> {
     budget.ok_or_else(|| Refusal::unavailable(NO_ANSWER))
 }
 
-fn at_its_end() -> Refusal {
+pub(super) fn at_its_end() -> Refusal {
     Refusal::internal("the request could not be finished")
 }

@@ -5,8 +5,8 @@ use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags
 use courser_broker::admin::Admin;
 use courser_management::{Groups, HOME};
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -110,6 +110,39 @@ async fn a_group_goes_on_when_it_learns_of_the_hash_that_a_login_has_replaced() 
         admin.change_user("guest", change).expect("it is there");
     };
     assert_eq!(moved(rehash, |_| {}).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_policies_in_a_group_is_not_made_if_its_user_is_let_in_no_more_at_its_turn() {
+    const POLICY: &str = r#"{"pattern":"^q","definition":{"expires":1000}}"#;
+    let world = World::start().await;
+    let ((begun, begins), (leave, left)) = (mpsc::channel(), mpsc::channel::<()>());
+    let at_clock = Arc::clone(&world.known.at_clock);
+    // The first look at the clock lets it in; it has its turn at the second one.
+    *world.known.at_clock.lock() = Some(Box::new(move || {
+        *at_clock.lock() = Some(Box::new(move || {
+            begun.send(()).expect("the test listens");
+            _ = left.recv();
+        }));
+    }));
+    let world = Arc::new(world);
+    let put = |name: &str, user: &'static str| {
+        let (world, path) = (Arc::clone(&world), format!("/api/policies/b/{name}"));
+        let putting =
+            async move { world.call(&world.home, "PUT", &path, user, &[], POLICY).await.status };
+        tokio::spawn(putting)
+    };
+    let first = put("first", "guest");
+    let coming = tokio::task::spawn_blocking(move || begins.recv_timeout(Duration::from_secs(60)));
+    coming.await.expect("no panic").expect("it has its turn");
+    let second = put("second", OF_ROOT_TOKEN);
+    // Long enough to be let in, and to wait.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    world.is_out.store(true, Ordering::Relaxed);
+    drop(leave);
+    assert_eq!(first.await.expect("no panic"), 201);
+    assert_eq!(second.await.expect("no panic"), 401);
+    assert_eq!(put("third", "guest").await.expect("no panic"), 201);
 }
 
 #[tokio::test]
