@@ -4,7 +4,7 @@ use crate::broker::Broker;
 use crate::fault::Fault;
 use crate::persistence::gone::Gone;
 use crate::shard::Shard;
-use crate::vhost::Admission;
+use crate::vhost::{Admission, Vhost};
 use courser_auth::{
     Access, AccountError, Accounts, Directory, Grant, Login, Record as AccountRecord, User,
 };
@@ -102,20 +102,26 @@ impl Broker {
         vhost: &str,
         mut access: Access,
     ) -> Result<Admission, Fault> {
-        let found = match self.vhost(vhost) {
-            Some(found) if self.serves(&found) => found,
+        // What is not there is said first.
+        self.served(vhost)?;
+        critical::assert_outside("a permission is asked for");
+        // It counts when it is let in: another program may take its time, and the vhost may be gone by then.
+        access.enter().map_err(Fault::not_allowed)?;
+        let admission = self.served(vhost)?.admit(user)?;
+        let member = self.members.join(user, account, self.limits_of(user))?;
+        Ok(admission.of_member(member, access))
+    }
+
+    /// The vhost that clients are let into by this name.
+    fn served(&self, vhost: &str) -> Result<Arc<Vhost>, Fault> {
+        match self.vhost(vhost) {
+            Some(found) if self.serves(&found) => Ok(found),
             None if self.group == 0 => {
-                return Err(Fault::not_allowed(format_args!("vhost {vhost} not found")));
+                Err(Fault::not_allowed(format_args!("vhost {vhost} not found")))
             }
             // Home has let the client pass, or it was on its way here: that vhost has just moved.
-            _ => return Err(moves(vhost)),
-        };
-        let admission = found.admit(user)?;
-        let limits = self.limits_of(user);
-        let member = self.members.join(user, account, limits)?;
-        critical::assert_outside("a permission is asked for");
-        access.enter().map_err(Fault::not_allowed)?;
-        Ok(admission.of_member(member, access))
+            _ => Err(moves(vhost)),
+        }
     }
 
     /// The limits of a user; one that is gone has none, as it may do nothing anyway.

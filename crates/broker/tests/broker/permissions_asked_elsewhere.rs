@@ -2,12 +2,12 @@
 //! answer waits for it.
 
 use crate::support::{Client, Heard, Message, World, short};
-use courser_auth::{Authority, PasswordHash, Resource, Right, User};
-use courser_broker::Broker;
+use courser_auth::{Authority, Grant, PasswordHash, Resource, Right, User};
+use courser_broker::{Broker, VhostLimits};
 use courser_codec::{FieldTable, FieldValue, Method, Table, basic, exchange, queue, tx};
 use courser_store::{ShardId, ShardState};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak, mpsc};
 
 /// Permits everything, after a while in which others want a checkpoint.
 #[derive(Debug)]
@@ -113,4 +113,69 @@ fn a_checkpoint_can_begin_while_a_permission_is_asked_for() {
     client.send(Message::new("x", "k", "m").headers(FieldTable::new().with("CC", cc)));
     client.publish("x", "another", "m");
     client.commit();
+}
+
+/// Says who may enter when it has been let go on, and says that it is asked.
+#[derive(Debug)]
+struct Waits {
+    user: Arc<User>,
+    asked: mpsc::Sender<()>,
+    left: Mutex<mpsc::Receiver<bool>>,
+}
+
+impl Authority for Waits {
+    fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    fn permits_vhost(&self, _: &str) -> bool {
+        self.asked.send(()).expect("the test listens");
+        self.left.lock().expect("no panic").recv().expect("it is let go on")
+    }
+
+    fn permits(&self, _: &str, _: Right, _: Resource<'_>) -> bool {
+        true
+    }
+
+    fn permits_topic(&self, _: &str, _: Right, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// Has a user be asked for elsewhere, and does something meanwhile. Returns what it hears when it is let in there.
+fn admitted_when(broker: &Arc<Broker>, vhost: &str, meanwhile: impl FnOnce()) -> Option<String> {
+    let ((asked, is_asked), (leave, left)) = (mpsc::channel(), mpsc::channel());
+    let user = Arc::new(User::new("elsewhere", PasswordHash::none()));
+    let grant = Grant::new(Arc::new(Waits { user, asked, left: Mutex::new(left) }));
+    std::thread::scope(|scope| {
+        // It goes on however this ends.
+        let leave = leave;
+        let admitting = scope.spawn(|| broker.admit_granted(&grant, vhost).err());
+        is_asked.recv().expect("it is asked");
+        meanwhile();
+        leave.send(true).expect("it waits");
+        admitting.join().expect("no panic").map(|fault| fault.to_string())
+    })
+}
+
+#[test]
+fn a_user_who_is_asked_for_elsewhere_takes_no_other_users_connection_meanwhile() {
+    let world = World::new();
+    let limits = VhostLimits { connections_max: Some(1), queues_max: None };
+    let vhost = world.broker.define_vhost("small", limits).expect("a vhost");
+    let heard = admitted_when(&world.broker, "small", || {
+        drop(vhost.admit("another").expect("there is room"));
+    });
+    assert_eq!(heard, None);
+}
+
+#[test]
+fn a_user_who_is_asked_for_elsewhere_is_not_let_into_a_vhost_that_is_gone_by_then() {
+    let world = World::new();
+    world.broker.define_vhost("brief", VhostLimits::default()).expect("a vhost");
+    let admin = world.broker.admin();
+    let heard = admitted_when(&world.broker, "brief", || {
+        admin.delete_vhost("brief").expect("it is there");
+    });
+    assert_eq!(heard.as_deref(), Some("530 NOT_ALLOWED - vhost brief not found"));
 }
