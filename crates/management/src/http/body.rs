@@ -177,6 +177,11 @@ impl Outgoing {
     pub fn keeps(&mut self, kept: Option<Kept>) {
         self.kept = kept;
     }
+
+    /// The user whom the connection keeps its place for.
+    pub fn kept_for(&self) -> Option<&str> {
+        self.kept.as_ref().map(Kept::user)
+    }
 }
 
 impl Body for Outgoing {

@@ -111,7 +111,7 @@ mod tests {
     async fn written_for_an_hour() -> Option<io::Result<()>> {
         let (mut client, stream) = tokio::io::duplex(64);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let place = Arc::<Places>::default().take(peer).expect("a place");
+        let place = Arc::<Places>::default().take(peer);
         let (_stop, stopping) = watch::channel(false);
         let (sender, upgraded) = tokio::sync::oneshot::channel();
         let sender = std::sync::Mutex::new(Some(sender));
@@ -144,7 +144,7 @@ mod tests {
     async fn an_answer_that_goes_on_ends_soon_after_the_broker() {
         let (mut client, stream) = tokio::io::duplex(1 << 10);
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-        let place = Arc::<Places>::default().take(peer).expect("a place");
+        let place = Arc::<Places>::default().take(peer);
         let (stop, stopping) = watch::channel(false);
         let (pieces, receiver) = tokio::sync::mpsc::channel(1);
         let receiver = std::sync::Mutex::new(Some(receiver));

@@ -59,7 +59,7 @@ const REFERENCES: [&str; 4] = ["/api", "/cli", "/stats", "/doc/stats.html"];
 
 impl Api {
     /// Answers the requests of one connection until its end, or until `stopping` says so. Where too
-    /// many are open, one that waits is closed, or this one if none does.
+    /// many are open, one that waits is closed.
     pub async fn serve<S>(
         self: Arc<Self>,
         stream: S,
@@ -70,8 +70,23 @@ impl Api {
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (is_operator, is_inside) = (false, false);
-        let connected = Connected { address: peer, local, tls, is_operator, is_inside };
+        let connected = Connected { tls, ..Connected::new(peer, local) };
+        self.serve_as(stream, connected, stopping).await;
+    }
+
+    /// As [`Api::serve`], for a client whose requests a [`crate::Relay`] passes on: it is told for which user it keeps the
+    /// client's place.
+    pub async fn serve_relayed<S>(
+        self: Arc<Self>,
+        stream: S,
+        peer: SocketAddr,
+        local: SocketAddr,
+        tls: Option<Arc<ClientTls>>,
+        stopping: watch::Receiver<bool>,
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let connected = Connected { tls, is_relayed: true, ..Connected::new(peer, local) };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -82,9 +97,8 @@ impl Api {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
-        let (is_operator, is_inside) = (true, false);
-        let connected = Connected { address, local, tls: None, is_operator, is_inside };
+        let here = Connected::new(OPERATOR_ADDRESS, OPERATOR_ADDRESS);
+        let connected = Connected { is_operator: true, ..here };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -94,9 +108,8 @@ impl Api {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (address, local) = (OPERATOR_ADDRESS, OPERATOR_ADDRESS);
-        let (is_operator, is_inside) = (false, true);
-        let connected = Connected { address, local, tls: None, is_operator, is_inside };
+        let here = Connected::new(OPERATOR_ADDRESS, OPERATOR_ADDRESS);
+        let connected = Connected { is_inside: true, ..here };
         self.serve_as(stream, connected, stopping).await;
     }
 
@@ -114,10 +127,7 @@ impl Api {
             (_, true) => &self.operators,
             _ => &self.places,
         };
-        let Some(place) = places.take(peer) else {
-            tracing::debug!(%peer, "HTTP connection refused: too many");
-            return;
-        };
+        let place = places.take(peer);
         let respond = |request| {
             let (connected, stopping) = (connected.clone(), stopping.clone());
             let peer = Peer { connected, keeper: place.keeper(), stopping };
@@ -132,6 +142,7 @@ impl Api {
 async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Response<Outgoing> {
     let asked = Asked::new(request.method(), request.headers(), peer.connected.tls.is_some());
     let mut noting = Noting::new(&api, &peer.connected, &request);
+    let is_relayed = peer.connected.is_relayed;
     let is_inside = peer.connected.is_inside || peer.connected.is_operator;
     let checked = if is_inside { Ok(()) } else { check_host(&request, &api) };
     let (answer, access) = match checked {
@@ -139,7 +150,11 @@ async fn respond(api: Arc<Api>, peer: Peer, request: Request<Incoming>) -> Respo
         Err(refused) => (answer::refusal(&refused), Access::NONE),
     };
     noting.end(&answer).await;
-    asked.finish(answer, access, &api.settings.web)
+    let mut answer = asked.finish(answer, access, &api.settings.web);
+    if is_relayed {
+        relay::say_user(&mut answer);
+    }
+    answer
 }
 
 /// Refuses a request that does not name one host, as HTTP/1.1 wants it (with two, others may read another one than this), and

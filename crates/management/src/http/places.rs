@@ -1,10 +1,10 @@
 //! How many connections there may be, and which one goes when there are too many.
 //!
 //! A connection that is being answered for a user who has logged in keeps its place, unless that user keeps many
-//! already. All others wait: for the head of a request, for a body, for credentials that are checked. When all places are
-//! taken, a newcomer gets that of the one that waits longest, of those at the address that has most of them. So clients
-//! that connect and say nothing, or half of what they have to say, keep no others out, and no more do those of one user
-//! that take their answers slowly.
+//! already, or all users together do. All others wait: for the head of a request, for a body, for credentials that are
+//! checked. When all places are taken, a newcomer gets that of the one that waits longest, of those at the address that
+//! has most of them. So clients that connect and say nothing, or half of what
+//! they have to say, keep no others out, and no more do those of users that take their answers slowly.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 
 /// Connections at the same time.
 pub(super) const CONNECTIONS_MAX: usize = 512;
-/// As many more are let in from this machine.
-const LOOPBACK_MORE: usize = 32;
-/// Places that are kept for one user.
-const KEPT_MAX: usize = 128;
+/// Places that are kept at the same time. The others are there for newcomers, such as those that ask for the node's health.
+const KEPT_MAX: usize = CONNECTIONS_MAX - 64;
+/// Of these, those of one user.
+const USER_KEPT_MAX: usize = 128;
 
 /// The places for connections.
 #[derive(Debug, Default)]
@@ -32,6 +32,7 @@ struct Taken {
     next: u64,
     /// How many are kept, by user.
     kept: HashMap<String, usize>,
+    kept_count: usize,
 }
 
 #[derive(Debug)]
@@ -61,38 +62,37 @@ pub(crate) struct Kept {
 }
 
 impl Places {
-    /// A place for a connection from `peer`; none if all are taken by those who keep theirs.
-    pub fn take(self: &Arc<Self>, peer: SocketAddr) -> Option<Place> {
+    /// A place for a connection from `peer`, which may be that of another one.
+    pub fn take(self: &Arc<Self>, peer: SocketAddr) -> Place {
         let address = peer.ip().to_canonical();
-        let most = CONNECTIONS_MAX + if address.is_loopback() { LOOPBACK_MORE } else { 0 };
         let mut taken = self.taken.lock();
-        if taken.connections.len() >= most {
-            taken.evict()?;
+        if taken.connections.len() >= CONNECTIONS_MAX {
+            taken.evict();
         }
         let (number, evicted) = (taken.next, Arc::new(Notify::new()));
         taken.next += 1;
         let connection =
             Connection { address, waits_since: number, kept: 0, evicted: evicted.clone() };
         taken.connections.insert(number, connection);
-        Some(Place { places: Arc::clone(self), number, evicted })
+        Place { places: Arc::clone(self), number, evicted }
     }
 }
 
 impl Taken {
-    /// Ends the connection that has to go first.
-    fn evict(&mut self) -> Option<()> {
+    /// Ends the connection that has to go first. There is one: not all are kept.
+    fn evict(&mut self) {
         let waiting = || self.connections.iter().filter(|(_, one)| one.kept == 0);
         let mut at: HashMap<IpAddr, usize> = HashMap::new();
         for (_, connection) in waiting() {
             *at.entry(connection.address).or_default() += 1;
         }
-        let (number, _) = waiting()
-            .max_by_key(|(_, one)| (at.get(&one.address), std::cmp::Reverse(one.waits_since)))?;
-        let number = *number;
-        let connection = self.connections.remove(&number)?;
-        tracing::debug!(address = %connection.address, "HTTP connection closed: too many");
-        connection.evicted.notify_one();
-        Some(())
+        let first = waiting()
+            .max_by_key(|(_, one)| (at.get(&one.address), std::cmp::Reverse(one.waits_since)));
+        let number = first.map(|(number, _)| *number);
+        if let Some(connection) = number.and_then(|number| self.connections.remove(&number)) {
+            tracing::debug!(address = %connection.address, "HTTP connection closed: too many");
+            connection.evicted.notify_one();
+        }
     }
 }
 
@@ -116,20 +116,28 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the place from now on, for a user who has not as many as one may have.
+    /// Keeps the place from now on, for a user, if neither that one nor all have as many as they may have.
     pub fn keep(&self, user: &str) -> Option<Kept> {
         let mut taken = self.places.taken.lock();
-        let Taken { connections, kept, .. } = &mut *taken;
-        let of_user = kept.entry(user.to_owned()).or_default();
-        if *of_user >= KEPT_MAX {
+        let Taken { connections, kept, kept_count, .. } = &mut *taken;
+        let of_user = kept.get(user).copied().unwrap_or_default();
+        if *kept_count >= KEPT_MAX || of_user >= USER_KEPT_MAX {
             return None;
         }
-        *of_user += 1;
+        *kept_count += 1;
+        kept.insert(user.to_owned(), of_user + 1);
         if let Some(connection) = connections.get_mut(&self.number) {
             connection.kept += 1;
         }
         let (places, number, user) = (Arc::clone(&self.places), self.number, user.to_owned());
         Some(Kept { places, number, user })
+    }
+}
+
+impl Kept {
+    /// Whom the answer is for.
+    pub fn user(&self) -> &str {
+        &self.user
     }
 }
 
@@ -142,6 +150,7 @@ impl Drop for Kept {
             connection.kept -= 1;
             connection.waits_since = now;
         }
+        taken.kept_count -= 1;
         if let Entry::Occupied(mut of_user) = taken.kept.entry(std::mem::take(&mut self.user)) {
             *of_user.get_mut() -= 1;
             if *of_user.get() == 0 {
@@ -174,7 +183,7 @@ mod tests {
     }
 
     fn full(places: &Arc<Places>, last: u8) -> Vec<Place> {
-        (0..CONNECTIONS_MAX).map(|_| places.take(peer(last)).expect("a place")).collect()
+        (0..CONNECTIONS_MAX).map(|_| places.take(peer(last))).collect()
     }
 
     #[test]
@@ -182,7 +191,7 @@ mod tests {
         let places = Arc::new(Places::default());
         let held = full(&places, 1);
         let _kept = held[0].keeper().keep("user").expect("it has none yet");
-        let _new = places.take(peer(2)).expect("a place");
+        let _new = places.take(peer(2));
         let lost: Vec<bool> = held.iter().map(is_lost).collect();
         assert_eq!((lost[0], lost[1]), (false, true), "who is answered keeps its place");
         assert_eq!(lost.iter().filter(|lost| **lost).count(), 1);
@@ -191,27 +200,26 @@ mod tests {
     #[test]
     fn who_floods_loses_its_own_places() {
         let places = Arc::new(Places::default());
-        let single = places.take(peer(1)).expect("a place");
-        let many: Vec<Place> =
-            (0..CONNECTIONS_MAX * 2).map(|_| places.take(peer(2)).expect("a place")).collect();
+        let single = places.take(peer(1));
+        let many: Vec<Place> = (0..CONNECTIONS_MAX * 2).map(|_| places.take(peer(2))).collect();
         assert!(!is_lost(&single));
         let lost = many.iter().filter(|place| is_lost(place)).count();
         assert_eq!(lost, CONNECTIONS_MAX + 1);
     }
 
     #[test]
-    fn this_machine_gets_in_when_all_others_are_answered() {
+    fn a_newcomer_gets_in_where_as_many_are_kept_as_may_be() {
         let places = Arc::new(Places::default());
         let held = full(&places, 1);
         let keep =
-            |(nth, place): (usize, &Place)| place.keeper().keep(&(nth / KEPT_MAX).to_string());
-        let kept: Vec<_> = held.iter().enumerate().map(keep).collect();
-        assert!(kept.iter().all(Option::is_some));
-        assert!(places.take(peer(2)).is_none());
-        let probe = SocketAddr::from(([127, 0, 0, 1], 1));
-        assert!(places.take(probe).is_some());
+            |(nth, place): (usize, &Place)| place.keeper().keep(&(nth / USER_KEPT_MAX).to_string());
+        let kept: Vec<_> = held.iter().enumerate().filter_map(keep).collect();
+        assert_eq!(kept.len(), KEPT_MAX);
+        let new = places.take(peer(2));
+        assert!(is_lost(&held[KEPT_MAX]) && !held[..KEPT_MAX].iter().any(is_lost));
+        assert!(new.keeper().keep("other").is_none());
         drop(kept);
-        assert!(places.take(peer(2)).is_some());
+        assert!(new.keeper().keep("other").is_some(), "what was given back may be had again");
     }
 
     #[test]
@@ -220,9 +228,9 @@ mod tests {
         let held = full(&places, 1);
         let keep = |place: &Place| place.keeper().keep("slow");
         let kept: Vec<_> = held.iter().filter_map(keep).collect();
-        assert_eq!(kept.len(), KEPT_MAX);
-        let new = places.take(peer(2)).expect("a place");
-        assert!(is_lost(&held[KEPT_MAX]) && !is_lost(&held[0]), "those that are kept stay");
+        assert_eq!(kept.len(), USER_KEPT_MAX);
+        let new = places.take(peer(2));
+        assert!(is_lost(&held[USER_KEPT_MAX]) && !is_lost(&held[0]), "those that are kept stay");
         assert!(new.keeper().keep("other").is_some());
         assert!(new.keeper().keep("slow").is_none());
         drop(kept);
@@ -234,7 +242,7 @@ mod tests {
         let places = Arc::new(Places::default());
         drop(full(&places, 1));
         assert!(places.taken.lock().connections.is_empty());
-        let place = places.take(peer(1)).expect("a place");
+        let place = places.take(peer(1));
         drop((place.keeper().keep("user"), place.keeper().keep("user")));
         assert!(places.taken.lock().kept.is_empty());
     }

@@ -5,11 +5,14 @@ use super::answer::{empty, refusal};
 use super::body::Outgoing;
 use super::connection::{self, Limits};
 use super::places::Places;
+use crate::path;
 use crate::refusal::Refusal;
 use crate::settings::Upgraded;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue,
+};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
@@ -19,6 +22,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, watch};
+
+/// Says to a relay which user an answer is for, who has logged in: only the other process knows that. No client sees it.
+const USER: HeaderName = HeaderName::from_static("x-courser-user");
+/// For whom the connections of the operator of this machine keep their places. No user's name is percent-encoded so.
+const OPERATOR: &str = "";
 
 /// A connection to who answers.
 pub type RelayStream = Box<dyn RelayIo>;
@@ -90,20 +98,15 @@ impl Relay {
         F: Future<Output = io::Result<RelayStream>>,
     {
         let places = if is_operator { &self.operators } else { &self.places };
-        let Some(place) = places.take(peer) else {
-            tracing::debug!(%peer, "HTTP connection refused: too many");
-            return;
-        };
+        let place = places.take(peer);
         // Requests of a connection come one after the other.
         let other: Mutex<Option<SendRequest<Incoming>>> = Mutex::new(None);
-        // Who logs in is known to the other process only, which has places of its own.
-        let client = peer.ip().to_canonical().to_string();
         let respond = |mut request| {
-            let (other, connect, keeper, client) = (&other, &connect, place.keeper(), &client);
+            let (other, connect, keeper) = (&other, &connect, place.keeper());
             let upgrade = hyper::upgrade::on(&mut request);
             let carry = carry.clone();
             async move {
-                match self.own_answer(&request, is_operator) {
+                let mut answer = match self.own_answer(&request, is_operator) {
                     Some((answer, None)) => answer,
                     Some((answer, Some(page))) => match ask(connect, request, page).await {
                         passed if passed.status() == StatusCode::OK => answer,
@@ -112,18 +115,18 @@ impl Relay {
                     None if !self.passes_on => empty(StatusCode::METHOD_NOT_ALLOWED),
                     None => {
                         let mut answer = pass_on(other, connect, request).await;
-                        match answer.status() {
-                            StatusCode::UNAUTHORIZED => {}
-                            StatusCode::SWITCHING_PROTOCOLS => {
-                                let other = hyper::upgrade::on(&mut answer);
-                                tokio::spawn(upgraded(upgrade, other, carry));
-                                *answer.body_mut() = Outgoing::empty();
-                            }
-                            _ => answer.body_mut().keeps(keeper.keep(client)),
+                        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                            let other = hyper::upgrade::on(&mut answer);
+                            tokio::spawn(upgraded(upgrade, other, carry));
+                            *answer.body_mut() = Outgoing::empty();
                         }
                         answer
                     }
-                }
+                };
+                let user = take_user(&mut answer);
+                let user = if is_operator { Some(OPERATOR.to_owned()) } else { user };
+                answer.body_mut().keeps(user.and_then(|user| keeper.keep(&user)));
+                answer
             }
         };
         connection::serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
@@ -152,6 +155,19 @@ impl fmt::Debug for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Relay").finish_non_exhaustive()
     }
+}
+
+/// Says in an answer for which user its connection keeps a place, if it does.
+pub(super) fn say_user(answer: &mut Response<Outgoing>) {
+    let user = answer.body().kept_for().map(path::encode_segment);
+    if let Some(user) = user.and_then(|user| HeaderValue::try_from(user).ok()) {
+        answer.headers_mut().insert(USER, user);
+    }
+}
+
+/// Takes that out of an answer.
+fn take_user(answer: &mut Response<Outgoing>) -> Option<String> {
+    Some(answer.headers_mut().remove(USER)?.to_str().ok()?.to_owned())
 }
 
 /// What the other process answers to the client of this request, asked for this page instead.

@@ -35,8 +35,18 @@ pub(super) struct Connected {
     pub tls: Option<Arc<ClientTls>>,
     /// The system says that it belongs to the user whom the broker runs as, or to root.
     pub is_operator: bool,
+    /// It comes from a relay, which keeps a place for the client too.
+    pub is_relayed: bool,
     /// It comes from the API of home, which says on whose behalf.
     pub is_inside: bool,
+}
+
+impl Connected {
+    /// The ends of a connection that is a client's own.
+    pub fn new(address: SocketAddr, local: SocketAddr) -> Self {
+        let (is_operator, is_relayed, is_inside) = (false, false, false);
+        Connected { address, local, tls: None, is_operator, is_relayed, is_inside }
+    }
 }
 
 /// Where a request comes from.

@@ -57,10 +57,7 @@ impl Exporter {
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Some(place) = self.places.take(peer) else {
-            tracing::debug!(%peer, "HTTP connection for metrics refused: too many");
-            return;
-        };
+        let place = self.places.take(peer);
         let respond = |request| {
             let exporters = Exporters::new(all());
             let keeper = place.keeper();

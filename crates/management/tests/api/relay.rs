@@ -1,7 +1,8 @@
 //! Requests that a node passes on to another one, over connections that are used again.
 
+use crate::direct::{Asked, Direct, ELSEWHERE, HERE, head};
 use crate::support::PATIENCE;
-use courser_management::{Relay, RelayStream, Upgraded};
+use courser_management::{OwnAnswer, Relay, RelayStream, Upgraded};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -24,6 +25,15 @@ fn relayed(
     relay: Arc<Relay>,
     stream: impl Fn(DuplexStream) -> RelayStream + Send + Sync + 'static,
 ) -> (DuplexStream, mpsc::UnboundedReceiver<DuplexStream>) {
+    relayed_from(HERE, relay, stream)
+}
+
+/// The same for a client at this address.
+fn relayed_from(
+    from: [u8; 4],
+    relay: Arc<Relay>,
+    stream: impl Fn(DuplexStream) -> RelayStream + Send + Sync + 'static,
+) -> (DuplexStream, mpsc::UnboundedReceiver<DuplexStream>) {
     let (client, own) = duplex(PIPE_BYTES);
     let (sender, connections) = mpsc::unbounded_channel();
     let (stop, stopping) = watch::channel(false);
@@ -34,7 +44,7 @@ fn relayed(
             let stream = is_taken.map(|()| stream(ours));
             async { stream }
         };
-        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let peer = SocketAddr::from((from, 1));
         let carry = |_: Upgraded, _: Upgraded| {};
         relay.serve(own, peer, false, connect, carry, stopping).await;
         drop(stop);
@@ -162,4 +172,106 @@ async fn a_request_waits_for_its_connection_to_be_done_with_the_answer_before() 
     assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
     answering.await.expect("no panic");
     assert!(connections.try_recv().is_err(), "another connection is of no use");
+}
+
+/// Places for connections, and those that are kept for one user.
+const PLACES: usize = 512;
+const KEPT: usize = 128;
+/// Bytes of an answer that a client does not take at once.
+const LONG_BYTES: usize = 1 << 20;
+
+/// Answers all requests over the connections that a relay makes, and has more to say than anything on the way takes.
+async fn answer_all_long(mut connections: mpsc::UnboundedReceiver<DuplexStream>) {
+    while let Some(mut connection) = connections.recv().await {
+        tokio::spawn(async move {
+            read(&mut connection, b"\r\n\r\n").await;
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {LONG_BYTES}\r\n\r\n");
+            // It may be gone before all is sent.
+            let _ = connection.write_all(head.as_bytes()).await;
+            let _ = connection.write_all(&[b' '; LONG_BYTES]).await;
+        });
+    }
+}
+
+/// Sends a request, and reads the beginning of its answer only.
+async fn begin(client: &mut DuplexStream, request: &[u8]) -> String {
+    client.write_all(request).await.expect("it is taken");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let reading = tokio::time::timeout(PATIENCE, client.read_u8()).await;
+        head.push(reading.expect("in time").expect("an answer"));
+    }
+    String::from_utf8(head).expect("text")
+}
+
+/// A client at this address, and the beginning of an answer which it does not take.
+async fn stranger(relay: &Arc<Relay>, from: [u8; 4], request: &[u8]) -> (DuplexStream, String) {
+    let (mut client, connections) = relayed_from(from, Arc::clone(relay), |pipe| Box::new(pipe));
+    tokio::spawn(answer_all_long(connections));
+    let answered = begin(&mut client, request).await;
+    (client, answered)
+}
+
+// No client is given up for taking nothing: time passes only where nothing else is to be done.
+#[tokio::test(start_paused = true)]
+async fn answers_that_strangers_do_not_read_keep_no_other_client_out() {
+    let relay = Relay::new(|path, _| {
+        let (status, body, page) = (200, "{}".to_owned(), None);
+        let answer = OwnAnswer { status, content_type: "application/json", body, page };
+        (path == "/health/live").then_some(answer)
+    });
+    let mut held = Vec::new();
+    for number in 0..PLACES {
+        let from = [192, 0, 2, (number / KEPT) as u8];
+        let (client, answered) = stranger(&relay, from, REQUEST).await;
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+        held.push(client);
+    }
+    for request in [REQUEST, &b"GET /health/live HTTP/1.1\r\nhost: broker\r\n\r\n"[..]] {
+        let (_client, answered) = stranger(&relay, [192, 0, 2, 9], request).await;
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    }
+    drop(held);
+}
+
+/// Answers all requests over the connections that a relay makes for a client as a broker does.
+async fn answer_all(broker: Arc<Direct>, mut connections: mpsc::UnboundedReceiver<DuplexStream>) {
+    let (peer, local) = (SocketAddr::from((ELSEWHERE, 1)), SocketAddr::from((HERE, 2)));
+    let stop = watch::Sender::new(false);
+    while let Some(connection) = connections.recv().await {
+        let api = Arc::clone(&broker.api);
+        tokio::spawn(api.serve_relayed(connection, peer, local, None, stop.subscribe()));
+    }
+}
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn an_answer_for_a_user_keeps_its_place_among_those_for_strangers() {
+    let broker = Arc::new(Direct::new());
+    broker.add_user("alice", "administrator");
+    for row in 0..8 {
+        let value = format!("\"{}\"", "x".repeat(60_000));
+        let set = broker.broker.admin().set_global_parameter(&row.to_string(), &value);
+        set.expect("a parameter");
+    }
+    let relay = Relay::new(|_, _| None);
+    let mut held = Vec::new();
+    for _ in 0..KEPT {
+        held.push(stranger(&relay, ELSEWHERE, REQUEST).await.0);
+    }
+    let (mut alice, connections) =
+        relayed_from(ELSEWHERE, Arc::clone(&relay), |pipe| Box::new(pipe));
+    tokio::spawn(answer_all(Arc::clone(&broker), connections));
+    let asked = head(&Asked::new("GET", "/api/global-parameters").by("alice"), 0);
+    let answered = begin(&mut alice, asked.as_bytes()).await;
+    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    assert!(!answered.contains("alice"), "who it is for is between the nodes: {answered}");
+    for _ in 0..PLACES {
+        held.push(stranger(&relay, ELSEWHERE, REQUEST).await.0);
+    }
+    let mut rest = Vec::new();
+    held[0].read_to_end(&mut rest).await.expect("what was sent");
+    assert!(rest.len() < LONG_BYTES, "its place is another one's");
+    let rest = read(&mut alice, b"\r\n0\r\n\r\n").await;
+    assert!(rest.len() > 8 * 60_000, "{} bytes", rest.len());
 }

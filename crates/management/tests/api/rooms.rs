@@ -333,7 +333,7 @@ async fn a_request_that_waited_for_its_turn_is_refused_if_its_user_may_not_enter
 }
 
 #[tokio::test]
-async fn the_operator_gets_in_when_all_places_are_kept() {
+async fn newcomers_get_in_when_as_many_places_are_kept_as_may_be() {
     let users = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let direct = world(&users);
     // An answer that its client does not take ends after a while, and all of them are to be there at once.
@@ -343,7 +343,7 @@ async fn the_operator_gets_in_when_all_places_are_kept() {
         bind(&direct, "amq.topic", "q", &row.to_string(), 30_000);
     }
     let mut kept = Vec::new();
-    for nth in 0..544 {
+    for nth in 0..512 {
         let user = users[nth % users.len()];
         let (stream, status) = ask_and_wait(&direct, user, "/api/bindings").await;
         assert_eq!(status, 200);
@@ -360,7 +360,7 @@ async fn the_operator_gets_in_when_all_places_are_kept() {
             reading.expect("in time").map(|_| answer).unwrap_or_default()
         }
     };
-    assert!(asked(direct.connect(HERE)).await.is_empty(), "there is no place left");
+    assert!(asked(direct.connect(ELSEWHERE)).await.starts_with(b"HTTP/1.1 200"));
     assert!(asked(direct.connect_operator()).await.starts_with(b"HTTP/1.1 200"));
 }
 

@@ -190,7 +190,7 @@ pub(super) async fn serve_note_http<S: ByteStream + 'static>(
         What::Inside => api.serve_inside(stream, stopping).await,
         _ => {
             let local = note.local.unwrap_or(note.peer);
-            api.serve(stream, note.peer, local, note.peer().tls, stopping).await;
+            api.serve_relayed(stream, note.peer, local, note.peer().tls, stopping).await;
         }
     }
 }
