@@ -93,11 +93,13 @@ pub(crate) struct Reply {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// No cache may keep it, not even to ask whether it is still good.
     pub no_store: bool,
+    /// What it tells of waits for no disk: nothing was changed, or it is known to be durable.
+    pub is_settled: bool,
 }
 
 impl Reply {
     fn new(status: StatusCode, body: Body) -> Self {
-        Reply { status, body, headers: Vec::new(), no_store: false }
+        Reply { status, body, headers: Vec::new(), no_store: false, is_settled: false }
     }
 
     /// 200 with a value.
@@ -156,6 +158,12 @@ impl Reply {
     pub fn put(is_new: bool) -> Self {
         let status = if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
         Reply::new(status, Body::Empty)
+    }
+
+    /// Says that what it tells of waits for no disk.
+    pub fn settled(mut self) -> Self {
+        self.is_settled = true;
+        self
     }
 
     /// Another status.

@@ -30,6 +30,17 @@ pub(crate) enum Needs {
     Administrator,
 }
 
+/// What a route may change. Each request says whether it has been done; what is in the log has to be durable before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// Nothing: it asks.
+    Nothing,
+    /// What no restart keeps, such as sessions and connections, or which node leads.
+    Memory,
+    /// What the log keeps.
+    Log,
+}
+
 /// What answers a request. Runs on a thread that may be blocked.
 pub(crate) type Handler = fn(&Call) -> Outcome;
 
@@ -40,6 +51,7 @@ pub(crate) struct Route {
     /// Segments behind slashes; `{name}` stands for any one.
     pub pattern: &'static str,
     pub needs: Needs,
+    pub changes: Changes,
     pub handler: Handler,
     /// One sentence for the description of the API.
     pub doc: &'static str,
@@ -224,5 +236,65 @@ fn vhost_is_there(call: &Call, caller: &Caller) -> Result<(), Refusal> {
     match call.method {
         Method::GET | Method::HEAD => Err(Refusal::not_found()),
         _ => Err(Refusal::missing("vhost_not_found")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verb::{Delete, Get, Post, Put};
+    use super::*;
+    use crate::api::TABLE;
+
+    /// What asks, though it sends a body.
+    const QUESTIONS: [(Verb, &str); 4] = [
+        (Post, "/api/access/check"),
+        (Post, "/api/exchanges/{vhost}/{exchange}/route"),
+        (Post, "/api/operator-policy-preview/{vhost}"),
+        (Post, "/api/policy-preview/{vhost}"),
+    ];
+    /// What is done though no log gets on.
+    const OF_MEMORY: [(Verb, &str); 24] = [
+        (Delete, "/api/auth/attempts/{node}"),
+        (Delete, "/api/auth/attempts/{node}/source"),
+        (Delete, "/api/channels/{name}"),
+        (Delete, "/api/cluster/drain/{node}"),
+        (Put, "/api/cluster/drain/{node}"),
+        (Put, "/api/cluster/leader"),
+        (Delete, "/api/connections/username/{user}"),
+        (Delete, "/api/connections/{name}"),
+        (Put, "/api/feature-flags/{name}/enable"),
+        (Delete, "/api/login"),
+        (Post, "/api/login"),
+        (Put, "/api/nodes/{node}/listeners/resume"),
+        (Put, "/api/nodes/{node}/listeners/suspend"),
+        (Put, "/api/nodes/{node}/scrub"),
+        (Post, "/api/oauth/login"),
+        (Post, "/api/oauth/session"),
+        (Post, "/api/queues/quorum/replicas/on/{node}/grow"),
+        (Delete, "/api/queues/quorum/replicas/on/{node}/shrink"),
+        (Post, "/api/queues/quorum/{vhost}/{queue}/replicas/add"),
+        (Delete, "/api/queues/quorum/{vhost}/{queue}/replicas/delete"),
+        (Post, "/api/queues/{vhost}/{queue}/actions"),
+        (Post, "/api/rebalance/queues"),
+        (Delete, "/api/reset"),
+        (Delete, "/api/reset/{node}"),
+    ];
+
+    #[test]
+    fn each_route_changes_nothing_or_memory_or_the_log() {
+        let (mut questions, mut of_memory) = (0, 0);
+        for route in TABLE.iter().copied().flatten() {
+            let named = (route.method, route.pattern);
+            let expected = match named {
+                (Get, _) => Changes::Nothing,
+                _ if QUESTIONS.contains(&named) => Changes::Nothing,
+                _ if OF_MEMORY.contains(&named) => Changes::Memory,
+                _ => Changes::Log,
+            };
+            assert_eq!(route.changes, expected, "{route:?}");
+            questions += usize::from(QUESTIONS.contains(&named));
+            of_memory += usize::from(OF_MEMORY.contains(&named));
+        }
+        assert_eq!((questions, of_memory), (QUESTIONS.len(), OF_MEMORY.len()), "all are served");
     }
 }

@@ -7,13 +7,14 @@ use crate::cluster::ClusterRole;
 use crate::list::{Items, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Handler, Needs, Route, Verb};
+use crate::routes::{Changes, Handler, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 use serde_json::json;
 
 const fn refused(method: Verb, pattern: &'static str, handler: Handler) -> Route {
     let doc = "Refused: every node of a cluster has a replica of every durable queue.";
-    Route { method, pattern, needs: Needs::Administrator, handler, doc }
+    let (needs, changes) = (Needs::Administrator, Changes::Memory);
+    Route { method, pattern, needs, changes, handler, doc }
 }
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -42,6 +43,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/queues/{vhost}/{queue}/actions",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: action,
         doc: "Refused: no action is known.",
     },

@@ -1,9 +1,10 @@
 //! Making and changing users and permissions.
 
+use super::get;
 use crate::call::{Call, Members, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Handler, Needs, Route, Verb};
+use crate::routes::{Changes, Handler, Needs, Route, Verb};
 use courser_auth::{
     AccountError, PasswordHash, Permission, TAGS_MAX, Tags, TopicPermission, UserLimits,
 };
@@ -14,7 +15,8 @@ use serde_json::{Map, Value, json};
 
 /// All of them are for administrators.
 const fn route(method: Verb, pattern: &'static str, handler: Handler, doc: &'static str) -> Route {
-    Route { method, pattern, needs: Needs::Administrator, handler, doc }
+    let (needs, changes) = (Needs::Administrator, Changes::Log);
+    Route { method, pattern, needs, changes, handler, doc }
 }
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -66,9 +68,9 @@ pub(crate) const ROUTES: &[Route] = &[
     ),
     route(Verb::Put, "/api/user-limits/{user}/{name}", put_limit, "Sets a limit of a user."),
     route(Verb::Delete, "/api/user-limits/{user}/{name}", delete_limit, "Lifts a limit of a user."),
-    route(
-        Verb::Get,
+    get(
         "/api/auth/hash_password/{password}",
+        Needs::Administrator,
         hash_password,
         "The hash of a password, as RabbitMQ keeps it.",
     ),

@@ -6,7 +6,7 @@ use crate::call::{Call, Outcome};
 use crate::path::encode_segment;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 use courser_broker::admin::{BindingView, Fault, NewBinding};
 use courser_codec::ShortString;
@@ -19,6 +19,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/bindings/{vhost}/e/{exchange}/q/{queue}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: bind,
         doc: "Binds a queue to an exchange.",
     },
@@ -26,6 +27,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/bindings/{vhost}/e/{exchange}/e/{destination}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: bind,
         doc: "Binds an exchange to another one.",
     },
@@ -33,6 +35,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/bindings/{vhost}/e/{exchange}/q/{queue}/{props}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: unbind,
         doc: "Removes a binding of a queue.",
     },
@@ -40,6 +43,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/bindings/{vhost}/e/{exchange}/e/{destination}/{props}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: unbind,
         doc: "Removes a binding between exchanges.",
     },

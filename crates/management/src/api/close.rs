@@ -4,7 +4,7 @@ use super::nodes::is_this;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_broker::admin::DEFAULT_CLOSE_REASON;
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -12,6 +12,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/connections/{name}",
         needs: Needs::Login,
+        changes: Changes::Memory,
         handler: close,
         doc: "Closes a connection; the header X-Reason says why.",
     },
@@ -19,6 +20,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/connections/username/{user}",
         needs: Needs::Login,
+        changes: Changes::Memory,
         handler: close_all_of_user,
         doc: "Closes all connections of a user.",
     },
@@ -26,6 +28,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/channels/{name}",
         needs: Needs::Login,
+        changes: Changes::Memory,
         handler: close_channel,
         doc: "Closes a channel; its connection stays. The header X-Reason says why.",
     },
@@ -33,6 +36,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/reset",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: reset,
         doc: "Forgets what rates are made from.",
     },
@@ -40,6 +44,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/reset/{node}",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: reset,
         doc: "The same, for a node.",
     },
@@ -47,6 +52,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/rebalance/queues",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: rebalance,
         doc: "Spreads queues over the nodes: with one there is nothing to do.",
     },

@@ -5,7 +5,7 @@ use crate::call::{Call, Members, Outcome};
 use crate::cluster::{Cluster, ClusterError, Drained, VhostMove};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Handler, Needs, Route, Verb};
+use crate::routes::{Changes, Handler, Needs, Route, Verb};
 use hyper::StatusCode;
 use serde_json::json;
 
@@ -13,15 +13,15 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/api/cluster", Needs::Monitoring, status, "The members of the cluster, and who leads."),
     change(Verb::Post, "/api/cluster/nodes", add, "Takes a node in, by its address."),
     change(Verb::Delete, "/api/cluster/nodes/{node}", remove, "Removes a member."),
-    change(
+    step_in(
         Verb::Put,
         "/api/cluster/drain/{node}",
         drain,
         "Has a node give up its clients, group by group.",
     ),
     get("/api/cluster/drain/{node}", Needs::Monitoring, drained, "How far a node's drain is."),
-    change(Verb::Delete, "/api/cluster/drain/{node}", resume, "Has it take clients again."),
-    change(
+    step_in(Verb::Delete, "/api/cluster/drain/{node}", resume, "Has it take clients again."),
+    step_in(
         Verb::Put,
         "/api/cluster/leader",
         transfer,
@@ -36,7 +36,18 @@ const GROUP: u64 = 100;
 const PAUSE_MS: u64 = 1000;
 
 const fn change(method: Verb, pattern: &'static str, handler: Handler, doc: &'static str) -> Route {
-    Route { method, pattern, needs: Needs::Administrator, handler, doc }
+    let (needs, changes) = (Needs::Administrator, Changes::Log);
+    Route { method, pattern, needs, changes, handler, doc }
+}
+
+/// Of what no log says: which node leads, and whether one takes clients. It is done where no log gets on, too.
+const fn step_in(
+    method: Verb,
+    pattern: &'static str,
+    handler: Handler,
+    doc: &'static str,
+) -> Route {
+    Route { changes: Changes::Memory, ..change(method, pattern, handler, doc) }
 }
 
 fn cluster(call: &Call) -> Result<&dyn Cluster, Refusal> {

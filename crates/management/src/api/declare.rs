@@ -4,7 +4,7 @@ use crate::call::{Call, Members, Outcome};
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 use courser_broker::admin::{ExchangeKind, ExchangeSettings, NewQueue};
 use courser_codec::FieldTable;
@@ -15,6 +15,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/queues/{vhost}/{queue}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: put_queue,
         doc: "Declares a queue.",
     },
@@ -22,6 +23,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/queues/{vhost}/{queue}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: delete_queue,
         doc: "Deletes a queue (if-unused, if-empty).",
     },
@@ -29,6 +31,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/queues/{vhost}/{queue}/contents",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: purge,
         doc: "Drops the messages that wait in a queue: all, or the first `count`.",
     },
@@ -36,6 +39,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/exchanges/{vhost}/{exchange}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: put_exchange,
         doc: "Declares an exchange.",
     },
@@ -43,6 +47,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/exchanges/{vhost}/{exchange}",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: delete_exchange,
         doc: "Deletes an exchange (if-unused).",
     },

@@ -8,7 +8,7 @@ use crate::definitions::{
 use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::StatusCode;
@@ -28,6 +28,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/definitions",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: import_all,
         doc: "Makes what a file describes; with dry_run says what that would change.",
     },
@@ -35,6 +36,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/definitions/{vhost}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: import_vhost,
         doc: "Makes what a file describes, in a vhost; with dry_run says what that would change.",
     },
@@ -106,7 +108,8 @@ pub(crate) fn definitions_file(call: &Call) -> Result<&[u8], Refusal> {
 /// Says what an import would change where there is this now.
 pub(crate) fn tell_plan(call: &Call, now: &Value) -> Outcome {
     let plan = compare(now, definitions_file(call)?, groups::count(call));
-    Ok(Reply::json(&plan.map_err(|error| Refusal::bad_request(error.to_string()))?))
+    let plan = plan.map_err(|error| Refusal::bad_request(error.to_string()))?;
+    Ok(Reply::json(&plan).settled())
 }
 
 fn imported(call: &Call, vhost: Option<&str>) -> Outcome {

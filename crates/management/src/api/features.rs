@@ -6,7 +6,7 @@ use crate::LoginCounts;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use serde_json::{Value, json};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -15,6 +15,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/feature-flags/{name}/enable",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: enable,
         doc: "Enables a feature flag.",
     },
@@ -36,6 +37,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/auth/attempts/{node}",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: forget,
         doc: "Begins to count logins anew, those over AMQP too.",
     },
@@ -43,6 +45,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/auth/attempts/{node}/source",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: forget,
         doc: "Begins to count logins anew, those over AMQP too.",
     },

@@ -4,7 +4,7 @@ use super::nodes::is_this;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use crate::settings::ListenerFacts;
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -12,6 +12,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/nodes/{node}/listeners/suspend",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: suspend,
         doc: "Suspends the listeners for clients: no new connections are taken until they are resumed.",
     },
@@ -19,6 +20,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/nodes/{node}/listeners/resume",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: resume,
         doc: "Has the listeners for clients take connections again.",
     },

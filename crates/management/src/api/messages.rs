@@ -5,7 +5,7 @@ use crate::call::{Call, Members, Outcome};
 use crate::json::{Fields, from_table, name, text_or_base64, to_table};
 use crate::refusal::Refusal;
 use crate::reply::{Reply, Work};
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -22,6 +22,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/exchanges/{vhost}/{exchange}/publish",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: publish,
         doc: "Publishes a message.",
     },
@@ -29,6 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/queues/{vhost}/{queue}/get",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: get,
         doc: "Takes messages from a queue.",
     },

@@ -51,13 +51,12 @@ pub(crate) use diagnosis::QUEUES_MAX;
 pub(crate) use health::reply_alarms;
 pub(crate) use nodes::{NODE_COUNTERS, memory_parts};
 pub(crate) use parameters::{check_parameter, is_component, name_of_cluster};
-pub(crate) use questions::only_asks;
 pub(crate) use refused::RefusedPermissions;
 pub(crate) use settings::policy;
 pub(crate) use settings::{changes_policies, turn};
 pub(crate) use vhost_changes::{Said, change_placed};
 
-use crate::routes::{Handler, Needs, Route, Verb};
+use crate::routes::{Changes, Handler, Needs, Route, Verb};
 
 /// Everything that is served.
 pub(crate) const TABLE: &[&[Route]] = &[
@@ -103,5 +102,5 @@ pub(crate) const TABLE: &[&[Route]] = &[
 ];
 
 const fn get(pattern: &'static str, needs: Needs, handler: Handler, doc: &'static str) -> Route {
-    Route { method: Verb::Get, pattern, needs, handler, doc }
+    Route { method: Verb::Get, pattern, needs, changes: Changes::Nothing, handler, doc }
 }

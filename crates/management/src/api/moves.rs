@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::{Reply, Work};
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 use courser_broker::admin::{Fault, MoveTo, Relocation, Selection, WriteTarget};
 use serde_json::{Map, Value, json};
@@ -17,6 +17,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     method: Verb::Post,
     pattern: "/api/queues/{vhost}/{queue}/move",
     needs: Needs::Vhost,
+    changes: Changes::Log,
     handler: move_messages,
     doc: "Moves messages: `to` is queue, exchange or origin; numbers, count, contains, header, offset, dry_run.",
 }];
@@ -117,7 +118,7 @@ impl Work for Moving {
             let (user, to, moved) = (caller.name(), shown(&self.to), done.moved);
             tracing::info!(user, vhost, %queue, to, moved, suppressed, "messages moved");
         }
-        Ok(Some(Reply::json(&json!({
+        let reply = Reply::json(&json!({
             "moved": done.moved,
             "without_place": done.without_place,
             "forbidden": done.forbidden,
@@ -125,7 +126,8 @@ impl Work for Moving {
             "partial": done.is_partial,
             "next": done.is_partial.then_some(done.next),
             "dry_run": self.is_trial,
-        }))))
+        }));
+        Ok(Some(if self.is_trial { reply.settled() } else { reply }))
     }
 }
 

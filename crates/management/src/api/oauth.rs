@@ -3,7 +3,7 @@
 use super::session::begun;
 use crate::call::{Call, Outcome};
 use crate::oauth::flow::{PENDING, begin};
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use hyper::header::SET_COOKIE;
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -11,6 +11,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/oauth/login",
         needs: Needs::Nothing,
+        changes: Changes::Memory,
         handler: begin,
         doc: "Begins a login at the provider of tokens, which sends the browser back to `page`: the `location` where it goes first, and the `state` with which it comes back.",
     },
@@ -18,6 +19,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/oauth/session",
         needs: Needs::Code,
+        changes: Changes::Memory,
         handler: finish,
         doc: "Begins a session with what the provider has sent the browser back with: `code` and `state`, and the same `page`.",
     },

@@ -9,7 +9,7 @@ use crate::json::{Fields, kept_value};
 use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_broker::admin::{
     Admin, CLUSTER_NAME, Fault, GlobalParameter, Parameter, VhostLimits, VhostSettings, VhostView,
 };
@@ -40,6 +40,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/parameters/{component}/{vhost}/{name}",
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: put_parameter,
         doc: "Sets a parameter.",
     },
@@ -47,6 +48,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/parameters/{component}/{vhost}/{name}",
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: delete_parameter,
         doc: "Removes a parameter.",
     },
@@ -61,6 +63,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/global-parameters/{name}",
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: put_global_parameter,
         doc: "Sets a global parameter; those of the broker itself need an administrator.",
     },
@@ -68,6 +71,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/global-parameters/{name}",
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: delete_global_parameter,
         doc: "Removes a global parameter; those of the broker itself need an administrator.",
     },
@@ -76,6 +80,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/cluster-name",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: put_cluster_name,
         doc: "Names the cluster.",
     },

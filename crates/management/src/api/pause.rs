@@ -3,7 +3,7 @@
 use super::declare::check;
 use crate::call::{Call, Outcome};
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_auth::{Resource, Right};
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -11,6 +11,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/queues/{vhost}/{queue}/pause",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: pause,
         doc: "Pauses a queue: it takes messages, and clients get none, until it is resumed.",
     },
@@ -18,6 +19,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/queues/{vhost}/{queue}/resume",
         needs: Needs::Vhost,
+        changes: Changes::Log,
         handler: resume,
         doc: "Ends the pause of a queue.",
     },

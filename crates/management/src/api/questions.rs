@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::json::name;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_auth::{Access, Resource, Right};
 use courser_broker::admin::{NewMessage, PolicyKind, RouteStep, RouteTrace, RoutedQueue};
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/exchanges/{vhost}/{exchange}/route",
         needs: Needs::Vhost,
+        changes: Changes::Nothing,
         handler: route,
         doc: "Where a message would go, and why (routing_key, properties).",
     },
@@ -25,6 +26,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/policy-preview/{vhost}",
         needs: Needs::Policymaker,
+        changes: Changes::Nothing,
         handler: preview,
         doc: "What a policy would change (name, pattern, definition, apply-to, priority).",
     },
@@ -32,6 +34,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/operator-policy-preview/{vhost}",
         needs: Needs::Administrator,
+        changes: Changes::Nothing,
         handler: preview_operator,
         doc: "What an operator policy would change.",
     },
@@ -39,15 +42,11 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/access/check",
         needs: Needs::Login,
+        changes: Changes::Nothing,
         handler: check_access,
         doc: "Whether a user may do something (user, vhost, right, resource, name, routing_key).",
     },
 ];
-
-/// Whether a route is one of these.
-pub(crate) fn only_asks(route: &Route) -> bool {
-    ROUTES.iter().any(|one| one.method == route.method && one.pattern == route.pattern)
-}
 
 /// Bytes of a question where a message would go, whose headers no client could send if they were larger; and of one what a user may
 /// do, in which there are names only.

@@ -6,7 +6,7 @@ use crate::ScrubState;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use hyper::StatusCode;
 
 pub(crate) const ROUTES: &[Route] = &[
@@ -14,6 +14,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/nodes/{node}/scrub",
         needs: Needs::Administrator,
+        changes: Changes::Memory,
         handler: start,
         doc: "Has a node read all of its journal for damage, as fast as it may.",
     },

@@ -5,7 +5,7 @@ use super::get;
 use crate::call::{Call, Outcome};
 use crate::cookies::Kept;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use crate::sessions::{CHANGE_HEADER, SESSION};
 use courser_auth::Origin;
 use hyper::header::SET_COOKIE;
@@ -17,6 +17,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/login",
         needs: Needs::Credentials,
+        changes: Changes::Memory,
         handler: begun,
         doc: "Begins a session, which a cookie stands for: `username` and `password` as a form or as JSON.",
     },
@@ -24,6 +25,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/login",
         needs: Needs::Login,
+        changes: Changes::Memory,
         handler: log_out,
         doc: "Ends the session; if it was begun at a provider of tokens, says where to log out there (`end_session`).",
     },

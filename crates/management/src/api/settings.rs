@@ -5,7 +5,7 @@ use crate::call::{Call, Members, Outcome};
 use crate::json::to_table;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_broker::admin::{ApplyTo, Policy, PolicyError, PolicyKind, VhostLimits, VhostSettings};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/vhost-limits/{vhost}/{name}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: put_limit,
         doc: "Sets a limit of a vhost.",
     },
@@ -24,6 +25,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/vhost-limits/{vhost}/{name}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: delete_limit,
         doc: "Lifts a limit of a vhost.",
     },
@@ -31,6 +33,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: POLICY,
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: put_policy,
         doc: "Sets a policy.",
     },
@@ -38,6 +41,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: POLICY,
         needs: Needs::Policymaker,
+        changes: Changes::Log,
         handler: delete_policy,
         doc: "Removes a policy.",
     },
@@ -45,6 +49,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: OPERATOR_POLICY,
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: put_operator_policy,
         doc: "Sets an operator policy.",
     },
@@ -52,6 +57,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: OPERATOR_POLICY,
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: delete_operator_policy,
         doc: "Removes an operator policy.",
     },

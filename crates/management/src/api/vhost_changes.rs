@@ -4,7 +4,7 @@ use crate::call::{Call, Members, Outcome};
 use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::routes::{Needs, Route, Verb};
+use crate::routes::{Changes, Needs, Route, Verb};
 use courser_broker::admin::{Fault, VhostSettings};
 use hyper::StatusCode;
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Put,
         pattern: "/api/vhosts/{vhost}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: put,
         doc: "Makes a vhost, which the caller may then enter, or changes what is said of one; `group` says which group of the cluster a new one goes to.",
     },
@@ -21,6 +22,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/vhosts/{vhost}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: delete,
         doc: "Deletes a vhost with everything in it.",
     },
@@ -28,6 +30,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/vhosts/{vhost}/deletion/protection",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: protect,
         doc: "Keeps a vhost from being deleted.",
     },
@@ -35,6 +38,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Delete,
         pattern: "/api/vhosts/{vhost}/deletion/protection",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: unprotect,
         doc: "Lets a vhost be deleted again.",
     },
@@ -42,6 +46,7 @@ pub(crate) const ROUTES: &[Route] = &[
         method: Verb::Post,
         pattern: "/api/vhosts/{vhost}/start/{node}",
         needs: Needs::Administrator,
+        changes: Changes::Log,
         handler: start,
         doc: "Starts a vhost on a node: all vhosts run.",
     },

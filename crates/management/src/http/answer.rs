@@ -7,14 +7,13 @@ use super::body::Outgoing;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
 use super::turns::{Ready, Turn, at_its_end};
-use crate::api::only_asks;
 use crate::call::{Call, Outcome};
 use crate::caller::{Caller, NO_ANSWER};
 use crate::fetches::Fetch;
 use crate::portions::portions;
 use crate::refusal::Refusal;
 use crate::reply::{Awaited, Body, Reply, Work};
-use crate::routes::{Needs, Route, Verb, check_tags, check_vhost};
+use crate::routes::{Changes, Needs, Route, check_tags, check_vhost};
 use bytes::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
@@ -105,7 +104,7 @@ impl Answer {
                 Ok(Reply { body: Body::Awaited(outcome), .. }) => {
                     Handled::Waiting(call.unlimited(), outcome)
                 }
-                done if is_question(&self.route) => {
+                done if self.route.changes != Changes::Log => {
                     Handled::Made(self.hand_out(done).within_room(&call, &self.route, None))
                 }
                 done => Handled::Changed(call.unlimited(), done),
@@ -117,14 +116,17 @@ impl Answer {
         let (call, done, fetch) = match handling.await.ok()? {
             Handled::Made(made) => return Some(made),
             Handled::Changed(call, done) => (call, done, None),
-            Handled::Waiting(call, outcome) => (call, outcome.await, None),
+            // Those that decide have told when that is durable which has to be.
+            Handled::Waiting(call, outcome) => (call, outcome.await.map(Reply::settled), None),
             // A move goes on asking.
             Handled::Working(call, work) => self.work(call, work, user).await?,
         };
         drop(asking);
         let done = match done {
             // It is answered when it would survive a crash. No thread waits for that.
-            Ok(reply) if !is_question(&self.route) => durable(&call).await.map(|()| reply),
+            Ok(reply) if self.route.changes == Changes::Log && !reply.is_settled => {
+                durable(&call).await.map(|()| reply)
+            }
             done => done,
         };
         if matches!(&done, Ok(reply) if !matches!(reply.body, Body::Empty)) {
@@ -276,7 +278,7 @@ pub(super) fn has_given_up(call: &Call) -> bool {
 
 /// Whether nothing is changed by what a route does.
 pub(crate) fn is_question(route: &Route) -> bool {
-    route.method == Verb::Get || only_asks(route)
+    route.changes == Changes::Nothing
 }
 
 /// Waits until what has been changed so far is durable.

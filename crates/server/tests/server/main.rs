@@ -5,6 +5,7 @@ mod support;
 mod accounts;
 mod admin;
 mod auth_http;
+mod changes_of_memory;
 mod cluster;
 mod cluster_certificates;
 mod cluster_clients;

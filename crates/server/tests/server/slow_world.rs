@@ -32,7 +32,8 @@ pub(crate) async fn status_of(server: &TestServer, method: &str, path: &str, use
 pub(crate) async fn answered(server: &TestServer, asked: &str, user: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(server.http_addresses()[0]).await.expect("a connection");
     let head = format!("{asked} HTTP/1.1\r\nhost: x\r\nauthorization: Basic {user}\r\n");
-    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let of_body = format!("content-type: application/json\r\ncontent-length: {}", body.len());
+    let request = format!("{head}{of_body}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut said = [0; 12];
     let reading = stream.read_exact(&mut said);
