@@ -20,10 +20,16 @@ use hyper::{Method, Response};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Lists of what home has, and the others a copy of.
 const SHARED: [&str; 5] =
     ["users", "vhosts", "permissions", "topic_permissions", "global_parameters"];
+
+/// How long an import waits for groups to have what is at home by then: where that is much, they get it one after the other.
+const HELD_TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where a group takes its part of definitions.
 const PART: &str = "/api/definitions";
@@ -82,8 +88,7 @@ async fn imported(
     });
     let (document, shared) = reading.await?;
     let warnings = at_home(call, shared).await?;
-    groups.changed().await;
-    match in_vhosts(call, document, warnings).await.map_err(Refusal::partial)? {
+    match in_vhosts(call, groups, document, warnings).await.map_err(Refusal::partial)? {
         Sent::Done(warnings) => Ok(answer.send(call, Ok(imported_with(call, &warnings)))),
         Sent::Refused(mut refused) => {
             set_partial(&mut refused);
@@ -92,9 +97,10 @@ async fn imported(
     }
 }
 
-/// Imports what is in vhosts, behind what gave these warnings.
+/// Imports what is in vhosts, behind what gave these warnings, once all groups that get a part know of the vhosts.
 async fn in_vhosts(
     call: &Arc<Call>,
+    groups: &dyn Groups,
     document: Map<String, Value>,
     mut warnings: Vec<String>,
 ) -> Result<Sent, Refusal> {
@@ -104,7 +110,9 @@ async fn in_vhosts(
         let texts = by_group.map(|(group, rows)| (group, Value::Object(rows).to_string()));
         Ok(texts.collect::<Vec<(u16, String)>>())
     });
-    for (group, rows) in dividing.await? {
+    let parts = dividing.await?;
+    until_held(groups, |group| parts.iter().any(|(of, _)| *of == group)).await?;
+    for (group, rows) in parts {
         if group == HOME {
             warnings.extend(at_home(call, rows).await?);
         } else if known.contains(&group) {
@@ -116,6 +124,23 @@ async fn in_vhosts(
         }
     }
     Ok(Sent::Done(warnings))
+}
+
+/// Waits until the groups that get a part have what home has.
+async fn until_held(groups: &dyn Groups, gets_part: impl Fn(u16) -> bool) -> Result<(), Refusal> {
+    let until = Instant::now() + HELD_TIMEOUT;
+    loop {
+        let Some(group) = groups.changed().await.into_iter().find(|group| gets_part(*group)) else {
+            return Ok(());
+        };
+        if Instant::now() >= until {
+            let reason = format!(
+                "group {group} does not know the users and vhosts of the file yet: import it again later"
+            );
+            return Err(Refusal::unavailable(&reason));
+        }
+        tokio::time::sleep(RETRY_INTERVAL).await;
+    }
 }
 
 /// Imports definitions at home, as long as who asks may. Returns the warnings once they are durable.

@@ -62,7 +62,8 @@ pub trait Groups: Send + Sync {
     fn settled(&self) -> Later<Settled>;
 
     /// Has the other groups get what was changed of what they have a copy of, and waits until they have it, for 2 s at most.
-    fn changed(&self) -> Later<()>;
+    /// Returns those that are not known to have it.
+    fn changed(&self) -> Later<Vec<u16>>;
 }
 
 /// How many groups there are, home included.

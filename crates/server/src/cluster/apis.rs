@@ -50,11 +50,12 @@ impl Groups for Apis {
         Box::pin(async move { front?.moves.settled().await })
     }
 
-    fn changed(&self) -> Later<()> {
+    fn changed(&self) -> Later<Vec<u16>> {
         let front = self.0.upgrade();
         Box::pin(async move {
-            if let Some(front) = front {
-                front.spread_definitions().await;
+            match front {
+                Some(front) => front.spread_definitions().await,
+                None => Vec::new(),
             }
         })
     }

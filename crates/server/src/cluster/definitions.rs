@@ -289,19 +289,20 @@ impl Front {
         }
     }
 
-    /// Waits, for 2 s at most, until all groups that are served have what has been changed at home so far, if this node leads
-    /// home. A group without a leader gets it before it serves again.
-    pub(crate) async fn spread_definitions(self: &Arc<Self>) {
-        let Serves::Here(service) = self.serves() else { return };
+    /// Waits, for 2 s at most, until all groups have what has been changed at home so far, if this node leads home. Returns those
+    /// that are not known to have it; one without a leader gets it before it serves again.
+    pub(crate) async fn spread_definitions(self: &Arc<Self>) -> Vec<u16> {
+        let others = self.groups.all().into_iter().filter(|group| !group.is_home());
+        let Serves::Here(service) = self.serves() else {
+            return others.map(|group| group.number.0).collect();
+        };
         let version = service.shared.broker.admin().definitions_version();
         drop(service);
-        if !self.groups.are_several()
-            || self.spreading.held_by_all.load(Ordering::Acquire) >= version.0
-        {
-            return;
+        if self.spreading.held_by_all.load(Ordering::Acquire) >= version.0 {
+            return Vec::new();
         }
         let mut waiting = JoinSet::new();
-        for group in self.groups.all().into_iter().filter(|group| !group.is_home()) {
+        for group in others {
             let front = Arc::clone(self);
             waiting.spawn(async move {
                 let until = Instant::now() + HELD_TIMEOUT;
@@ -311,12 +312,15 @@ impl Front {
                     let (group, version) = (group.number.0, version.0);
                     tracing::debug!(group, version, "a group does not have home's definitions yet");
                 }
-                has
+                (group.number.0, has)
             });
         }
-        if waiting.join_all().await.into_iter().all(|has| has) {
+        let lacking = waiting.join_all().await.into_iter().filter(|(_, has)| !has);
+        let lacking: Vec<u16> = lacking.map(|(group, _)| group).collect();
+        if lacking.is_empty() {
             self.spreading.held_by_all.fetch_max(version.0, Ordering::AcqRel);
         }
+        lacking
     }
 
     /// Has the leader of a group adopt a version of home's definitions. Returns whether it has; it has not if there is no leader.

@@ -99,6 +99,35 @@ async fn the_part_that_a_group_makes_is_the_last_one_for_who_is_deleted_meanwhil
     assert_eq!([queues(&world, "a"), queues(&world, "b")], [1, 0]);
 }
 
+/// Definitions of a new vhost of a group, with a queue in it, and of vhosts that the groups know.
+const OF_NEW_VHOST: &str = r#"{
+    "vhosts": [{ "name": "new", "group": 1, "default_queue_type": "quorum" }],
+    "permissions": [
+        { "user": "guest", "vhost": "new", "configure": ".*", "write": ".*", "read": ".*" }
+    ],
+    "queues": [{ "name": "q", "vhost": "new", "durable": true }, { "name": "q", "vhost": "a" }]
+}"#;
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn an_import_waits_until_groups_know_of_its_vhosts() {
+    let world = World::start().await;
+    world.known.lags.store(5, Ordering::Relaxed);
+    assert_eq!(import(&world, OF_NEW_VHOST).await, 204);
+    assert_eq!([queues(&world, "new"), queues(&world, "a")], [1, 1]);
+}
+
+// Likewise.
+#[tokio::test(start_paused = true)]
+async fn an_import_sends_nothing_to_a_group_that_does_not_know_of_its_vhosts() {
+    let world = World::start().await;
+    world.known.lags.store(usize::MAX, Ordering::Relaxed);
+    assert_eq!(import(&world, OF_NEW_VHOST).await, 503);
+    assert_eq!(queues(&world, "a"), 0);
+    world.known.lags.store(0, Ordering::Relaxed);
+    assert_eq!(import(&world, OF_NEW_VHOST).await, 204);
+}
+
 /// An administrator whom the authority lets in a few times more.
 pub const OF_FEW: &str = "of-few";
 const FEW: usize = 10;

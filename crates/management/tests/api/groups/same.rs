@@ -1,7 +1,9 @@
 //! Whether two answers say the same.
 
+use crate::support::Answer;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::io::Read;
 
 /// Where two values are first not the same, and how.
 pub fn difference(at: &str, found: &Value, expected: &Value) -> Option<String> {
@@ -48,4 +50,14 @@ pub fn same(mut value: Value) -> Value {
         _ => {}
     }
     value
+}
+
+/// The body of an answer.
+pub fn unpacked(answer: &Answer) -> Vec<u8> {
+    if answer.headers.get("content-encoding").map(String::as_str) != Some("gzip") {
+        return answer.body.clone();
+    }
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut text).expect("it is packed");
+    text
 }

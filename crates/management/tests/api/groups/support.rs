@@ -2,7 +2,7 @@
 
 use super::cut_short::{Few, OF_FEW};
 use super::late;
-use super::same::{difference, same};
+use super::same::{difference, same, unpacked};
 use super::told::{OF_BRIEF_TOKEN, OF_ROOT_TOKEN, OF_SILENT, OF_TOKEN, Silent, Told};
 use crate::support::{Answer, exchange_over};
 use base64::Engine as _;
@@ -16,7 +16,7 @@ use courser_management::{
 };
 use courser_store::{Lsn, MemoryGauge, MemoryStore};
 use parking_lot::Mutex;
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
@@ -44,6 +44,8 @@ pub struct Known {
     pub changes: Arc<RwLock<()>>,
     /// Of what the groups were given last; one copy is made after the other.
     version: Mutex<u64>,
+    /// How often more the others are asked to have what home has, and have it not yet.
+    pub lags: AtomicUsize,
     /// What is done at home when the others next learn what it has.
     pub meanwhile: Mutex<Option<fn(&Admin)>>,
     /// What is done when a group besides home next looks at the clock.
@@ -80,12 +82,16 @@ impl Groups for Known {
         Box::pin(async move { Ok(if by.is_zero() { Box::new(ours) } else { late::by(by, ours) }) })
     }
 
-    fn changed(&self) -> Later<()> {
+    fn changed(&self) -> Later<Vec<u16>> {
         if let Some(meanwhile) = self.meanwhile.lock().take() {
             meanwhile(&self.brokers[usize::from(HOME)].admin());
         }
+        let fewer = |left: usize| left.checked_sub(1);
+        if self.lags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).is_ok() {
+            return Box::pin(async { (1..GROUPS).collect() });
+        }
         self.copy();
-        Box::pin(async {})
+        Box::pin(async { Vec::new() })
     }
 }
 
@@ -235,6 +241,7 @@ impl World {
             connections: AtomicUsize::new(0),
             changes: Arc::default(),
             version: Mutex::default(),
+            lags: AtomicUsize::new(0),
             meanwhile: Mutex::default(),
             at_clock: Arc::default(),
             stop: Mutex::new(watch::Sender::new(false)),
@@ -386,13 +393,4 @@ impl World {
         let asking = exchange_over(ours, request.into_bytes(), is_head);
         tokio::time::timeout(PATIENCE, asking).await.expect("an answer")
     }
-}
-
-fn unpacked(answer: &Answer) -> Vec<u8> {
-    if answer.headers.get("content-encoding").map(String::as_str) != Some("gzip") {
-        return answer.body.clone();
-    }
-    let mut text = Vec::new();
-    flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut text).expect("it is packed");
-    text
 }
