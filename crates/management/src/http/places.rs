@@ -3,9 +3,10 @@
 //! A connection that is being answered for a user who has logged in keeps its place, unless that user keeps many
 //! already, or all users together do. All others wait: for the head of a request, for a body, for credentials that are
 //! checked. When all places are taken, a newcomer gets that of the one that waits longest, of those at the address that
-//! has most of them. So clients that connect and say nothing, or half of what
+//! has most of them; a network of IPv6 counts as one address. So clients that connect and say nothing, or half of what
 //! they have to say, keep no others out, and no more do those of users that take their answers slowly.
 
+use courser_auth::network;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -37,7 +38,7 @@ struct Taken {
 
 #[derive(Debug)]
 struct Connection {
-    address: IpAddr,
+    network: IpAddr,
     /// Grows with time.
     waits_since: u64,
     /// It is kept so many times: an answer may end after the next one has begun.
@@ -64,7 +65,7 @@ pub(crate) struct Kept {
 impl Places {
     /// A place for a connection from `peer`, which may be that of another one.
     pub fn take(self: &Arc<Self>, peer: SocketAddr) -> Place {
-        let address = peer.ip().to_canonical();
+        let network = network(peer.ip());
         let mut taken = self.taken.lock();
         if taken.connections.len() >= CONNECTIONS_MAX {
             taken.evict();
@@ -72,7 +73,7 @@ impl Places {
         let (number, evicted) = (taken.next, Arc::new(Notify::new()));
         taken.next += 1;
         let connection =
-            Connection { address, waits_since: number, kept: 0, evicted: evicted.clone() };
+            Connection { network, waits_since: number, kept: 0, evicted: evicted.clone() };
         taken.connections.insert(number, connection);
         Place { places: Arc::clone(self), number, evicted }
     }
@@ -82,15 +83,15 @@ impl Taken {
     /// Ends the connection that has to go first. There is one: not all are kept.
     fn evict(&mut self) {
         let waiting = || self.connections.iter().filter(|(_, one)| one.kept == 0);
-        let mut at: HashMap<IpAddr, usize> = HashMap::new();
+        let mut of: HashMap<IpAddr, usize> = HashMap::new();
         for (_, connection) in waiting() {
-            *at.entry(connection.address).or_default() += 1;
+            *of.entry(connection.network).or_default() += 1;
         }
         let first = waiting()
-            .max_by_key(|(_, one)| (at.get(&one.address), std::cmp::Reverse(one.waits_since)));
+            .max_by_key(|(_, one)| (of.get(&one.network), std::cmp::Reverse(one.waits_since)));
         let number = first.map(|(number, _)| *number);
         if let Some(connection) = number.and_then(|number| self.connections.remove(&number)) {
-            tracing::debug!(address = %connection.address, "HTTP connection closed: too many");
+            tracing::debug!(network = %connection.network, "HTTP connection closed: too many");
             connection.evicted.notify_one();
         }
     }
@@ -199,12 +200,19 @@ mod tests {
 
     #[test]
     fn who_floods_loses_its_own_places() {
-        let places = Arc::new(Places::default());
-        let single = places.take(peer(1));
-        let many: Vec<Place> = (0..CONNECTIONS_MAX * 2).map(|_| places.take(peer(2))).collect();
-        assert!(!is_lost(&single));
-        let lost = many.iter().filter(|place| is_lost(place)).count();
-        assert_eq!(lost, CONNECTIONS_MAX + 1);
+        let of_one = |_: u16| peer(2);
+        // Each from an address of its own in one network.
+        let of_network = |nth: u16| SocketAddr::from(([0x2001, 0xdb8, 0, 2, 0, 0, 0, nth + 1], 1));
+        let flooding: [&dyn Fn(u16) -> SocketAddr; 2] = [&of_one, &of_network];
+        for flooding in flooding {
+            let places = Arc::new(Places::default());
+            let browser = [places.take(peer(1)), places.take(peer(1))];
+            let many: Vec<Place> =
+                (0..CONNECTIONS_MAX * 2).map(|nth| places.take(flooding(nth as u16))).collect();
+            assert!(!browser.iter().any(is_lost));
+            let lost = many.iter().filter(|place| is_lost(place)).count();
+            assert_eq!(lost, CONNECTIONS_MAX + 2);
+        }
     }
 
     #[test]
