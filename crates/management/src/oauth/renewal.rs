@@ -106,6 +106,8 @@ async fn renew(
     asked.at_ms = Some(now_ms);
     asked.failure = Some(ProviderError::Unreachable("The question was given up.".to_owned()));
     let renewed = ask(api, grant, renewal, peer).await;
+    // From its end on: requests that waited for a slow one do not ask again, one behind the other.
+    asked.at_ms = Some(api.now_ms());
     if let Err(why) = &renewed {
         let authority = grant.authority();
         let user = authority.user().name.as_str();

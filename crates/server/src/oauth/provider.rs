@@ -138,8 +138,10 @@ impl Provider {
         if is_too_soon && let Some(failure) = &found.failure {
             return self.old().ok_or_else(|| failure.clone());
         }
+        let asked = self.ask().await;
+        // From its end on: those that waited for a slow one do not ask again, one behind the other.
         found.at = Some(Instant::now());
-        match self.ask().await {
+        match asked {
             Ok(places) => {
                 found.failure = None;
                 *self.known.lock() = Some((places.clone(), Instant::now()));
@@ -267,4 +269,41 @@ fn takes_secrets_in_forms_only(about: &Value) -> bool {
 fn plain(text: &str) -> String {
     let shown = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     shown.take(SAID_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn logins_that_wait_for_a_silent_provider_wait_for_one_question() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let questions = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&questions);
+        tokio::spawn(async move {
+            let mut unanswered = Vec::new();
+            while let Ok(connection) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                unanswered.push(connection);
+            }
+        });
+        let settings = OAuth {
+            issuer: format!("https://{address}"),
+            client_id: "page".to_owned(),
+            timeout_ms: 5_000,
+            keys_retry_seconds: 4,
+            ..OAuth::default()
+        };
+        let client = client(&settings).expect("good settings").expect("a client");
+        let asking = || client.provider.endpoints();
+        let (one, two, three) = tokio::join!(asking(), asking(), asking());
+        for asked in [one, two, three] {
+            let failure = asked.expect_err("no endpoints").to_string();
+            assert!(failure.contains("no answer within 5000 ms"), "{failure}");
+        }
+        assert_eq!(questions.load(Ordering::Relaxed), 1);
+    }
 }

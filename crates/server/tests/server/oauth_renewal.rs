@@ -65,3 +65,21 @@ async fn a_session_outlives_a_moment_in_which_the_keys_of_its_provider_can_not_b
     .await;
     page.server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_of_a_session_that_wait_for_a_silent_provider_wait_for_one_question() {
+    let signer = Signer::new("one");
+    let issuer = Issuer::start(&[&signer]).await;
+    // Longer than the pause between two questions.
+    let page = Page::start(&issuer, |config| config.oauth.timeout_ms = 7_000).await;
+    let cookie = session_whose_token_is_over(&page, &issuer, &signer).await;
+    let headers = [("cookie", &*cookie)];
+    issuer.answers(Answers::Never);
+    let ask = || page.ask("GET", "/api/whoami", &headers, "");
+    let (one, two, three) = tokio::join!(ask(), ask(), ask());
+    for answer in [one, two, three] {
+        assert_eq!(answer.status(), 503, "{}", answer.body);
+    }
+    assert_eq!(issuer.asked_to_renew(), 1);
+    page.server.stop().await;
+}

@@ -173,6 +173,12 @@ impl Issuer {
         self.state.lock().asked.iter().filter(|path| *path == "/keys").count()
     }
 
+    /// How often it was asked to renew a token.
+    pub fn asked_to_renew(&self) -> usize {
+        let is_renewal = |brought: &&String| brought.contains("grant_type=refresh_token");
+        self.state.lock().brought.iter().filter(is_renewal).count()
+    }
+
     pub fn address(&self) -> String {
         format!("https://localhost:{}", self.port)
     }
