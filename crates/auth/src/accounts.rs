@@ -277,7 +277,10 @@ impl Accounts {
             Ok(())
         };
         let record = directory.change_user(&login.user.name, change).ok()?;
-        self.rehashed.lock().note(directory, login, hash);
+        let has = |name: &str, hash: &PasswordHash| {
+            directory.user(name).is_some_and(|user| user.password == *hash)
+        };
+        self.rehashed.lock().note(login, hash, has);
         Some(record)
     }
 
