@@ -51,7 +51,7 @@ pub(crate) enum Skips<'a> {
     LastOf(&'a str),
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped. What is refused because of what
+/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped; `before` that, if it is not. What is refused because of what
 /// is there is left out, and counts as made: it is told, and no reason to make the rest anew.
 ///
 /// # Errors
@@ -62,6 +62,7 @@ pub(crate) fn load(
     skips: Skips<'_>,
     hashing: Hashing,
     groups: u16,
+    before: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<(), StartError> {
     let texts = texts(path)?;
     if texts.is_empty() {
@@ -73,6 +74,7 @@ pub(crate) fn load(
         tracing::info!(path = %path.display(), "definitions are unchanged, and not imported again");
         return made.note_of(skips).map_err(|error| wrong(path, error));
     }
+    before()?;
     let mut left_out = Rows::default();
     for (file, text) in texts {
         let done = courser_management::import(admin, &text, hashing, groups)
@@ -211,6 +213,7 @@ fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
     use crate::testing::start;
+    use std::cell::Cell;
 
     #[tokio::test]
     async fn nodes_whose_files_differ_do_not_undo_what_was_changed_since() {
@@ -220,7 +223,7 @@ mod tests {
             let file = folder.path().join(format!("{node}.json"));
             let text = format!(r#"{{"vhosts":[{{"name":"both"}},{{"name":"{vhost}"}}]}}"#);
             std::fs::write(&file, text).expect("a file");
-            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1)
+            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1, || Ok(()))
                 .expect("definitions");
         };
         lead("a", "of-a");
@@ -254,7 +257,7 @@ mod tests {
         std::fs::write(&file, text).expect("a file");
         let noted = "\"in vhost '/': permission of user 'gone': user 'gone' does not exist\"";
         let lead = |node: &str| {
-            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1)
+            load(&admin, &file, Skips::LastOf(node), Hashing::RabbitSha256, 1, || Ok(()))
                 .expect("no reason to stop");
             assert_eq!(admin.global_parameter(LEFT_OUT).as_deref(), Some(noted), "{node}");
         };
@@ -265,8 +268,30 @@ mod tests {
         lead("a");
         assert!(admin.accounts().user("late").is_none() && admin.queue("/", b"q").is_err());
         // As soon as nothing is left out, or nothing is to be imported at a start.
-        load(&admin, Path::new(""), Skips::LastOf("a"), Hashing::RabbitSha256, 1).expect("nothing");
+        let none = Path::new("");
+        load(&admin, none, Skips::LastOf("a"), Hashing::RabbitSha256, 1, || Ok(()))
+            .expect("nothing");
         assert_eq!(admin.global_parameter(LEFT_OUT), None);
         server.stop().await.expect("a clean stop");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_done_before_definitions_that_are_skipped() {
+        let (server, folder) = start().await;
+        let (admin, file, done) = (server.admin(), folder.path().join("d.json"), Cell::new(0));
+        let load_once_more = || {
+            let before = || {
+                done.set(done.get() + 1);
+                Ok(())
+            };
+            load(&admin, &file, Skips::Last, Hashing::RabbitSha256, 1, before).expect("good ones");
+        };
+        std::fs::write(&file, r#"{"vhosts":[{"name":"one"}]}"#).expect("a file");
+        load_once_more();
+        load_once_more();
+        assert_eq!(done.get(), 1);
+        std::fs::write(&file, r#"{"vhosts":[{"name":"two"}]}"#).expect("a file");
+        load_once_more();
+        assert_eq!(done.get(), 2);
     }
 }

@@ -81,9 +81,8 @@ impl Drop for Counted {
 /// # Errors
 /// What can't be had.
 pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
-    follow_before_definitions(broker, config)?;
     // Before the users that a broker without any would make.
-    load_definitions(broker, config)?;
+    load_definitions(broker, config, || follow_before_definitions(broker, config))?;
     set_up_accounts(broker, config)?;
     set_up(broker, config)
 }
@@ -91,9 +90,12 @@ pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), Start
 /// The same as far as it goes, for a node that comes to lead: all nodes may have the same mistake in their settings, and one after
 /// the other would end of it. Returns what can't be had.
 pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<StartError> {
-    // What is wrong with them is told below.
-    drop(follow_before_definitions(broker, &config));
-    let loaded = load_definitions(broker, &config);
+    let follow = || {
+        // What is wrong with them is told below.
+        drop(follow_before_definitions(broker, &config));
+        Ok(())
+    };
+    let loaded = load_definitions(broker, &config, follow);
     // Users that the definitions could not bring are no reason to let `guest` in.
     let set_up_users = if loaded.is_ok() { set_up_accounts } else { accounts::set_up_in_group };
     let has_users = set_up_users(broker, &config);
@@ -106,17 +108,18 @@ pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<Start
 /// Has what is there follow the policies of the configuration before definitions change those that are set: it may keep what these
 /// would drop. Policies of vhosts that are not there yet come with the others.
 fn follow_before_definitions(broker: &Broker, config: &Config) -> Result<(), StartError> {
-    if config.management.load_definitions.as_os_str().is_empty() {
-        return Ok(());
-    }
     let mut policies = config.all_policies()?;
     policies.retain(|(vhost, ..)| broker.vhost(vhost).is_some());
     broker.configure_policies(policies).map_err(StartError::Policy)
 }
 
 /// Makes the definitions that the configuration names. In a cluster, the log has what was made of them when the lead moves, and
-/// what was changed since then.
-fn load_definitions(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
+/// what was changed since then. `before` is done before anything is made, if anything is.
+fn load_definitions(
+    broker: &Arc<Broker>,
+    config: &Config,
+    before: impl FnOnce() -> Result<(), StartError>,
+) -> Result<(), StartError> {
     if broker.group() != 0 {
         // It has the users and vhosts that home gives it.
         return Ok(());
@@ -131,7 +134,7 @@ fn load_definitions(broker: &Arc<Broker>, config: &Config) -> Result<(), StartEr
         false => (known, Skips::Nothing),
     };
     let path = &config.management.load_definitions;
-    definitions::load(&admin, path, skips, config.auth.hashing(), groups)
+    definitions::load(&admin, path, skips, config.auth.hashing(), groups, before)
 }
 
 fn set_up_accounts(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
