@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// An AMQP 0-9-1 broker. Without options it serves on 127.0.0.1:5672 for user guest, password
 /// guest, from this machine only.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(
     name = "courser",
     version,
@@ -91,7 +91,7 @@ impl Arguments {
     }
 }
 
-#[derive(Debug, clap::Subcommand)]
+#[derive(Clone, Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Inspect, verify or repair the journal of a stopped broker
     #[command(subcommand)]

@@ -195,7 +195,10 @@ async fn reload_on_hangup(
             std::future::pending::<()>().await;
         }
         let reload = async {
-            let config = arguments.settings()?;
+            let read = arguments.clone();
+            // Elsewhere: a disk that hangs keeps no signal from being heard.
+            let reading = tokio::task::spawn_blocking(move || read.settings());
+            let config = reading.await??;
             server.reload(&config, arguments.config.as_deref()).await?;
             Ok::<_, anyhow::Error>(config)
         };

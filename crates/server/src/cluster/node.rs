@@ -233,8 +233,10 @@ impl Node {
     pub async fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.certificates.reload();
         config.check_values()?;
-        definitions::check(&config.management)?;
         let turn = Arc::clone(&self.reloads).lock_owned().await;
+        let management = config.management.clone();
+        let checking = tokio::task::spawn_blocking(move || definitions::check(&management));
+        checking.await.map_err(|error| StartError::Reload(error.into()))??;
         if let Serves::Here(service) = self.inner.groups.home().serves() {
             let broker = &service.shared.broker;
             config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;

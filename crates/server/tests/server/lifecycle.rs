@@ -7,6 +7,7 @@ use crate::support::{
 use courser::{HttpListen, Node, Surroundings};
 use std::fs;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -203,14 +204,53 @@ fn a_broker_that_stops_does_not_wait_for_a_file_whose_end_does_not_come() {
     let mut command = Process::command();
     command.arg("--config").arg(&settings);
     let mut broker = Process::start_with(command);
-    fs::remove_file(&key).expect("it is there");
-    assert!(Command::new("mkfifo").arg(&key).status().expect("mkfifo runs").success());
+    stop_while_reading(&mut broker, key);
+}
+
+/// Stops a broker while it reads this file again, whose end does not come.
+fn stop_while_reading(broker: &mut Process, file: PathBuf) {
+    fs::remove_file(&file).expect("it is there");
+    assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo runs").success());
     broker.signal("HUP");
     let (sender, opened) = mpsc::channel();
     // That waits for who reads it.
-    std::thread::spawn(move || sender.send(fs::OpenOptions::new().write(true).open(&key)));
+    std::thread::spawn(move || sender.send(fs::OpenOptions::new().write(true).open(&file)));
     let pipe = opened.recv_timeout(PATIENCE).expect("it is read").expect("a pipe");
     broker.signal("TERM");
     assert!(broker.wait().success());
     drop(pipe);
+}
+
+#[test]
+fn a_broker_that_is_told_to_stop_does_not_wait_for_its_settings_to_be_read() {
+    let files = tempfile::tempdir().expect("a folder");
+    let settings = files.path().join("courser.yaml");
+    let data = files.path().join("data");
+    let text = format!("listen: '127.0.0.1:0'\ndata_dir: '{}'\n", data.display());
+    fs::write(&settings, text).expect("a file");
+    let mut command = Process::command();
+    command.arg("--config").arg(&settings);
+    let mut broker = Process::start_with(command);
+    stop_while_reading(&mut broker, settings);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_told_to_stop_does_not_wait_for_its_definitions_to_be_read() {
+    let files = tempfile::tempdir().expect("a folder");
+    let (settings, definitions) = (files.path().join("courser.yaml"), files.path().join("d.json"));
+    let (data, address) = (files.path().join("data"), free_addresses(1)[0]);
+    let text = format!(
+        "listen: '127.0.0.1:0'\ndata_dir: '{}'\nmanagement: {{load_definitions: '{}'}}\n\
+         cluster: {{node_name: one, listen: '{address}'}}\n",
+        data.display(),
+        definitions.display()
+    );
+    fs::write(&definitions, "{}").expect("a file");
+    fs::write(&settings, text).expect("a file");
+    let mut command = Process::command();
+    command.arg("--config").arg(&settings);
+    let mut broker = Process::start_with(command);
+    // It leads, and has read them.
+    drop(Client::connect(broker.address).await);
+    stop_while_reading(&mut broker, definitions);
 }
