@@ -24,7 +24,6 @@ use courser_cluster::{
 use courser_store::MemoryGauge;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -108,13 +107,12 @@ impl Inner {
         formation: Formation,
         mut origin: Origin,
     ) -> Result<Infallible, String> {
-        let (mut had_log, mut is_told, mut unread_since) = (false, false, None);
+        let (mut had_log, mut unread_since) = (false, None);
+        let mut opened = self.open(&group, &formation, origin.clone()).await?;
         loop {
-            let opened = self.open(&group, &formation, origin.clone()).await?;
             let (lacks, since) = match opened {
                 Ok(member) => {
-                    (origin, had_log, is_told) = (Origin::Existing, true, false);
-                    unread_since = None;
+                    (origin, had_log, unread_since) = (Origin::Existing, true, None);
                     self.enter(&group, &formation, &member).await?;
                     let lacks = tokio::select! {
                         ended = self.follow_lead(&group, &member) => ended?,
@@ -132,35 +130,33 @@ impl Inner {
                     (Some(lacks), Some(since))
                 }
                 Err(error) if error.needs_copy() => {
-                    if !mem::replace(&mut is_told, true) {
-                        tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
-                        if group.is_home() && matches!(origin, Origin::Joining) {
-                            self.keep_joining(&formation).await?;
-                        }
+                    tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
+                    if group.is_home() && matches!(origin, Origin::Joining) {
+                        self.keep_joining(&formation).await?;
                     }
                     (None, error.members_index())
                 }
                 Err(error) if may_pass(&error, &mut unread_since) => {
                     self.try_later(group.number, &error).await;
+                    opened = self.open(&group, &formation, origin.clone()).await?;
                     continue;
                 }
                 Err(error) if error.is_locked() && had_log => {
                     tracing::info!(%error, group = group.number.0, "this node still has the log that is to be replaced");
                     tokio::time::sleep(LOOK_INTERVAL).await;
+                    opened = self.open(&group, &formation, origin.clone()).await?;
                     continue;
                 }
                 Err(error) => return Err(error.to_string()),
             };
-            let is_copied = tokio::select! {
-                is_copied = self.fetch_copy(&group, &formation, &origin, lacks) => is_copied,
+            // However often the log is tried again, these go on: what they wait for takes longer than one round.
+            opened = tokio::select! {
+                opened = self.copy_or_open(&group, &formation, &mut origin, lacks) => opened?,
                 () = self.removed_meanwhile(&group, since) => {
                     return Err(self.removed(None).await);
                 }
                 why = self.left_behind(&group, None) => return Err(why),
             };
-            if is_copied {
-                origin = Origin::Existing;
-            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::super::node::Inner;
 use super::super::questions::Question;
 use super::{LOOK_INTERVAL, ROOM_INTERVAL};
 use courser_cluster::transport::{Formation, Node};
-use courser_cluster::{GroupNumber, Leadership, Member, NodeId, Origin};
+use courser_cluster::{GroupNumber, Leadership, Member, MemberError, NodeId, Origin};
 use std::cmp::Reverse;
 use std::mem;
 use std::sync::Arc;
@@ -65,6 +65,25 @@ impl Inner {
         let answer = |id| answers.iter().find(|(node, _)| node.id == id).map(|(_, said)| *said);
         others.sort_by_key(|node| (Some(node.id) != offered_by, Reverse(answer(node.id))));
         others
+    }
+
+    /// Takes a copy of the log, and opens it. Where there is none, the log is tried again as it is, and so on, until it needs no copy.
+    pub(super) async fn copy_or_open(
+        &self,
+        group: &Group,
+        formation: &Formation,
+        origin: &mut Origin,
+        mut offered_by: Option<NodeId>,
+    ) -> Result<Result<Arc<Member>, MemberError>, String> {
+        loop {
+            if self.fetch_copy(group, formation, origin, offered_by.take()).await {
+                *origin = Origin::Existing;
+            }
+            let opened = self.open(group, formation, origin.clone()).await?;
+            if !opened.as_ref().is_err_and(MemberError::needs_copy) {
+                return Ok(opened);
+            }
+        }
     }
 
     /// Takes a copy of the log from the node that leads, and asks each of the others once for that. Returns whether there is one.

@@ -5,7 +5,7 @@ use super::super::super::testing::start_waiting;
 use super::*;
 use crate::testing::endpoint;
 use courser_cluster::transport::{
-    About, Answer, Formation, Incoming, Node as Known, Stream, listen,
+    About, Answer, Formation, Incoming, Node as Known, Recovery, Stream, listen,
 };
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -127,6 +127,32 @@ impl Incoming for Other {
     }
 
     fn tunnel(&self, _from: About, _note: String, _stream: Stream) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_a_copy_ends_that_a_recovery_has_left_behind() {
+    let (node, _folder) = start_waiting().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let of_before = Formation {
+        group: 7,
+        segment_bytes: SEGMENT_BYTES,
+        founders: vec![NodeId(1)],
+        recovery: None,
+    };
+    let recovery = Some(Recovery { times: 1, number: 5 });
+    let recovered = endpoint(NodeId(1), "recovered", &address);
+    recovered.change(|about| about.formation = Some(Formation { recovery, ..of_before.clone() }));
+    node.inner.endpoint.change(|about| about.formation = Some(of_before.clone()));
+    node.inner.roster.learn(&recovered.about().node(), true).expect("kept");
+    let other = Other { id: NodeId(1), takes_part: true, asked: Arc::default() };
+    tokio::spawn(listen(listener, recovered, Arc::new(other)));
+    let group = Arc::clone(node.inner.groups.home());
+    let part = Arc::clone(&node.inner).take_part(group, of_before, Origin::Joining);
+    let ended = tokio::time::timeout(PATIENCE, part).await.expect("it ends");
+    let why = ended.expect_err("a reason");
+    assert!(why.contains("was recovered without node 'a'"), "{why}");
+    node.stop().await.expect("a clean stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]
