@@ -97,7 +97,7 @@ impl Core {
     /// Makes spare files of the segments that nothing needs any more, or removes them.
     fn free_segments(&self) -> Result<(), Failed> {
         let _only_one = self.upkeeping.lock();
-        let free = self.free_list();
+        let free = self.free_list(|lsn| self.is_released_for_good(lsn));
         if free.is_empty() {
             return Ok(());
         }
@@ -131,8 +131,9 @@ impl Core {
     }
 
     /// Segments that a start from neither of the two checkpoints would replay, with nothing live in
-    /// them, all of whose releases are durable.
-    fn free_list(&self) -> Vec<Arc<Segment>> {
+    /// them, all of whose releases are durable, which is asked for each.
+    fn free_list(&self, is_durable: impl Fn(Lsn) -> bool) -> Vec<Arc<Segment>> {
+        let epoch = self.epoch();
         let written = self.written();
         // First the number: what has been released meanwhile waits for a later one.
         let done = self.latest.unlogged.done_before();
@@ -145,10 +146,10 @@ impl Core {
             if segment.end() >= written.min(self.durable()) {
                 return false;
             }
-            let free = segment.free_from().is_some_and(|lsn| self.is_released_for_good(lsn));
-            free && segment.is_settled(done)
+            segment.free_from().is_some_and(&is_durable) && segment.is_settled(done)
         });
-        before
+        // What was released by a lead that has ended meanwhile may be cut off: what is durable there is of another leader.
+        if self.epoch() == epoch && self.may_free() { before } else { Vec::new() }
     }
 
     fn spares_wanted(&self) -> usize {
@@ -263,3 +264,6 @@ pub fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,6 +98,11 @@ impl Core {
         self.replica.as_ref().is_none_or(|replica| is_free(replica))
     }
 
+    /// Who appends: another number in each lead.
+    pub fn epoch(&self) -> u64 {
+        self.replica.as_ref().map_or(ALONE, |replica| replica.epoch())
+    }
+
     /// Whether a release that was made when the log ended at `lsn` can't be undone by a crash. Waits for
     /// the log thread, but not for other machines.
     pub fn is_released_for_good(&self, lsn: Lsn) -> bool {
