@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::mem;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ struct State {
     newest: HashMap<GroupNumber, oneshot::Sender<Infallible>>,
     /// What more than one piece is needed for, until the last of them is asked for or the group asks anew.
     begun: Option<Begun>,
+    /// A task looks after what is begun.
+    forgets: bool,
 }
 
 /// Definitions are taken, and on their way if they are many, for the group that has this.
@@ -106,14 +109,17 @@ struct Begun {
     _turn: Option<Turn>,
 }
 
-/// Forgets what was begun when nothing has been asked of it for long.
+/// Forgets what is begun when nothing has been asked of it for long, also what is begun later, and ends then.
 async fn forget(state: Arc<Mutex<State>>, mut asked: Instant) {
     loop {
         tokio::time::sleep_until(asked + KEPT_TIMEOUT).await;
-        let begun = &mut state.lock().begun;
-        match begun {
+        let mut state = state.lock();
+        match &state.begun {
             Some(one) if one.asked > asked => asked = one.asked,
-            _ => return *begun = None,
+            _ => {
+                (state.begun, state.forgets) = (None, false);
+                return;
+            }
         }
     }
 }
@@ -173,7 +179,9 @@ impl Pieces {
             return Err(anew());
         }
         state.begun = Some(Begun { group, have, version, encoded, asked: asked_at, _turn: turn });
-        tokio::spawn(forget(Arc::clone(&self.state), asked_at));
+        if !mem::replace(&mut state.forgets, true) {
+            tokio::spawn(forget(Arc::clone(&self.state), asked_at));
+        }
         Ok(piece)
     }
 

@@ -13,6 +13,8 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -176,6 +178,22 @@ async fn what_a_group_asks_another_node_for_is_not_kept_although_none_waits() {
     }
     sleep(KEPT_TIMEOUT + NEXT_TIMEOUT).await;
     assert!(pieces.next(ONE, Lsn(0), part).is_err(), "nothing is kept for it");
+    assert!(pieces.turn().now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_asks_again_and_again_leaves_no_tasks() {
+    let pieces = Pieces::of(PIECE_BYTES);
+    let all = definitions(ONE, 30);
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for _ in 0..200 {
+        first(&pieces, ONE, &all).await.expect("a piece");
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(tasks() <= before + 1, "{} tasks", tasks() - before);
+    sleep(KEPT_TIMEOUT * 2).await;
+    assert_eq!(tasks(), before, "nothing is left to be forgotten");
     assert!(pieces.turn().now_or_never().is_some());
 }
 
