@@ -224,24 +224,18 @@ impl Members {
     }
 
     /// Takes note of whether others have found damage that nothing has repaired. Blocks.
-    fn hear_of_damage(&self, others: &[Node]) {
+    pub(super) fn hear_of_damage(&self, others: &[Node]) {
         let Some(scrub) = self.scrub.get() else { return };
-        let states: Vec<_> =
-            others.iter().map(|node| self.runtime.block_on(self.scrub_of(node))).collect();
+        let asking = self.ask_each(others.to_vec(), &Question::Scrub { start: false });
+        let answers: Vec<(_, String)> = self.runtime.block_on(asking);
+        let states = answers.iter().map(|(_, answer)| serde_json::from_str(answer));
+        let states: Vec<ScrubState> = states.filter_map(Result::ok).collect();
         // What was said by a node that does not answer now counts until it does.
-        if states.iter().flatten().any(|state| state.unrepaired > 0) {
+        if states.iter().any(|state| state.unrepaired > 0) {
             scrub.is_damaged_elsewhere(true);
-        } else if states.iter().all(Option::is_some) {
+        } else if states.len() == others.len() {
             scrub.is_damaged_elsewhere(false);
         }
-    }
-
-    /// How far another node is with reading its logs, if it answers.
-    async fn scrub_of(&self, node: &Node) -> Option<ScrubState> {
-        let question = serde_json::to_string(&Question::Scrub { start: false }).ok()?;
-        let asked = self.endpoint.ask(&node.address, &question);
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;
-        serde_json::from_str(&answer).ok()
     }
 
     /// A piece of the log, as another node has it.

@@ -74,6 +74,21 @@ async fn those_that_are_silent_are_asked_at_once_whether_a_node_was_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn those_that_are_silent_are_asked_at_once_how_their_disks_are() {
+    let (node, _folder, silent) = start_among_silent().await;
+    let others = node.inner.roster.others();
+    assert!(node.inner.members.scrub.get().is_some(), "it reads its own");
+    wait_until("all are asked at once", async || {
+        let (members, others) = (Arc::clone(&node.inner.members), others.clone());
+        let asking = tokio::task::spawn_blocking(move || members.hear_of_damage(&others));
+        asking.await.expect("no panic");
+        silent.were_asked_at_once()
+    })
+    .await;
+    node.stop().await.expect("a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn those_that_are_silent_are_met_at_once_by_a_node_without_a_leader() {
     let (node, _folder, silent) = start_among_silent().await;
     let meeting = wait_until("all are met at once", async || silent.were_asked_at_once());
