@@ -41,7 +41,10 @@ pub(super) struct Load {
 /// What was seen of the groups' work.
 #[derive(Default)]
 pub(super) struct Spread {
+    /// Locked during a look, also while other nodes are asked.
     seen: Mutex<Seen>,
+    /// When the leads have moved that stay for a while.
+    moved: Mutex<BTreeMap<GroupNumber, Instant>>,
     /// What the members lacked of each group when it was looked last.
     lags: Mutex<BTreeMap<GroupNumber, BTreeMap<NodeId, u64>>>,
     /// Leads stay where a test has put them.
@@ -54,7 +57,6 @@ struct Seen {
     at: Option<Instant>,
     /// Who led which group, and what it had done.
     groups: BTreeMap<GroupNumber, (NodeId, u64)>,
-    moved: BTreeMap<GroupNumber, Instant>,
 }
 
 impl Spread {
@@ -63,9 +65,9 @@ impl Spread {
         self.lags.lock().get(&group).cloned()
     }
 
-    /// Leaves the lead of a group where an operator has just put it, for a while.
+    /// Leaves the lead of a group where it has just been put, for a while.
     pub fn rests(&self, group: GroupNumber) {
-        self.seen.lock().moved.insert(group, Instant::now());
+        self.moved.lock().insert(group, Instant::now());
     }
 }
 
@@ -103,6 +105,7 @@ impl Members {
         let mut seen = self.spread.seen.lock();
         if !is_home_here || !self.groups.are_several() {
             *seen = Seen::default();
+            self.spread.moved.lock().clear();
             self.spread.lags.lock().clear();
             return;
         }
@@ -120,7 +123,7 @@ impl Members {
                     to = self.name(to),
                     "the lead of the group moves, so that leads are spread"
                 );
-                seen.moved.insert(group, Instant::now());
+                self.spread.rests(group);
             }
             Err(error) => {
                 tracing::debug!(%error, group = group.0, "the lead of a group can't be moved now")
@@ -135,17 +138,21 @@ impl Members {
         loads: &BTreeMap<NodeId, Vec<Load>>,
     ) -> Option<(GroupNumber, NodeId)> {
         let leads = self.leads(seen, loads)?;
-        seen.moved.retain(|_, since| since.elapsed() < REST);
+        let moved = {
+            let mut moved = self.spread.moved.lock();
+            moved.retain(|_, since| since.elapsed() < REST);
+            moved.clone()
+        };
         let may_move = |group: GroupNumber, to: NodeId| {
             let lag = loads.values().flatten().find(|load| load.group == group)?.lags.get(&to);
-            let rests = group == GroupNumber::HOME || seen.moved.contains_key(&group);
+            let rests = group == GroupNumber::HOME || moved.contains_key(&group);
             // One that has to catch up first can't take the lead in time, and meanwhile the group takes nothing.
             lag.filter(|lag| !rests && **lag <= LAG_MAX)
         };
         let (group, to) = better(&leads, |group, to| may_move(group, to).is_some())?;
         if !self.would_take(group, to) {
             // Others may move meanwhile.
-            seen.moved.insert(group, Instant::now());
+            self.spread.rests(group);
             return None;
         }
         let Serves::Here(home) = self.groups.home().serves() else { return None };
@@ -154,8 +161,8 @@ impl Members {
 
     /// Whether a node would lead this group: it would not with a damaged log, and hand the lead on. Blocks.
     fn would_take(&self, group: GroupNumber, to: NodeId) -> bool {
-        let Some(node) = self.roster.node(to) else { return false };
-        self.ask(&node, &Question::Lead { group: Some(group) }).is_ok_and(|said| said == "true")
+        let question = Question::Lead { group: Some(group) };
+        self.first_of(vec![to], &question, |said| said == "true").is_some()
     }
 
     /// What each node that would lead says of the groups that it leads. One that is drained or away is not among them.

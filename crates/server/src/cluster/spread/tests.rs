@@ -1,11 +1,16 @@
 //! Leads that move, and that stay.
 
-use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
+use super::super::testing::{HOME, ONE, PATIENCE, Three, start_waiting, wait_until};
 use super::*;
 use crate::scrub::Piece;
+use crate::testing::endpoint;
+use courser_cluster::Packet;
+use courser_cluster::transport::{About, Answer, Incoming, Stream, listen};
 use courser_store::Lsn;
+use std::future::pending;
 use std::sync::mpsc;
-use tokio::runtime::Builder;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle};
 use tokio::time::timeout;
 
 fn leads(of: &[&[f64]]) -> Leads {
@@ -148,6 +153,68 @@ async fn a_leader_of_home_that_may_have_lost_its_lead_moves_none() {
     assert_eq!(next(&members, &loads), None);
     drop(held);
     three.stop().await;
+}
+
+/// A node that takes questions and answers none.
+struct Silent;
+
+impl Incoming for Silent {
+    fn thread(&self, _group: GroupNumber) -> Option<Handle> {
+        None
+    }
+
+    fn takes_part(&self, _group: GroupNumber) -> bool {
+        false
+    }
+
+    fn packet(&self, _group: GroupNumber, _from: NodeId, _packet: Packet) {}
+
+    fn met(&self, _other: &About) {}
+
+    fn copy(&self, _group: GroupNumber, _from: About, _note: String, _stream: Stream) {}
+
+    fn ask(&self, _from: About, _question: String) -> Answer {
+        Box::pin(pending())
+    }
+
+    fn tunnel(&self, _from: About, _note: String, _stream: Stream) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_the_leads_ends_soon_that_asks_a_silent_node() {
+    let (three, [home, ..]) = with_one_leader().await;
+    let members = Arc::clone(&three.nodes[home].inner.members);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let silent = endpoint(NodeId(77), "silent", &address);
+    members.roster.learn(&silent.about().node(), true).expect("kept");
+    let accepting = tokio::spawn(listen(listener, silent, Arc::new(Silent)));
+    let loads = idle(members.endpoint.about().node, NodeId(77), Some(0));
+    let of = Arc::clone(&members);
+    let looking = tokio::task::spawn_blocking(move || next(&of, &loads));
+    // Half of what a question may take that has no limit of its own.
+    let next = timeout(Duration::from_secs(15), looking).await.expect("it ends").expect("no panic");
+    assert_eq!(next, None);
+    accepting.abort();
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lead_that_an_operator_has_moved_waits_for_no_look() {
+    let (node, _folder) = start_waiting().await;
+    let spread = || &node.inner.members.spread;
+    // As while other nodes are asked.
+    let looking = spread().seen.lock();
+    let members = Arc::clone(&node.inner.members);
+    let rests = std::thread::spawn(move || members.spread.rests(ONE));
+    let until = Instant::now() + PATIENCE;
+    while !rests.is_finished() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let is_done = rests.is_finished();
+    drop(looking);
+    assert!(is_done, "it waits for the look");
+    node.stop().await.expect("a clean stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]
