@@ -344,6 +344,11 @@ impl World {
         brokers.map(|led| led.shared.places.taken()).sum::<usize>() + self.follower.places.taken()
     }
 
+    /// Whether a broker that leads holds publishers back.
+    pub fn has_alarm(&self) -> bool {
+        self.brokers().iter().any(|shared| shared.broker.alarm().is_some())
+    }
+
     /// What is left of connections when all are over.
     pub fn left(&self) -> Option<String> {
         let mut counts = vec![
