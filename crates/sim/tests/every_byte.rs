@@ -1,5 +1,5 @@
-//! Each byte of a small data folder is flipped in turn, each file cut short and removed, and files are
-//! put under wrong names: nothing is lost but what was hit, and it is always told.
+//! Each byte of a small data folder is flipped in turn, each page refused, each file cut short and removed,
+//! and files are put under wrong names: nothing is lost but what was hit, and it is always told.
 //!
 //! After each, on copies: what `verify` says, what a start finds, what `repair` does, and what a start
 //! finds after it. By default as much of it as some seconds allow; `COURSER_SIM_STRIDE=1` is all of it.
@@ -27,7 +27,9 @@ fn check(sample: &Sample, harm: &Harm, allowed: usize) {
         assert_eq!(repaired, Some((false, false)), "{context}");
     }
     if let Found::Started { missing, extra, told } = started.clone() {
-        assert!(missing <= allowed && extra == 0, "{context}");
+        // Behind a message that can't be read, others wait: it is not known to be lost.
+        let waits = matches!(harm, Harm::Refuse { .. });
+        assert!((waits || missing <= allowed) && extra == 0, "{context}");
         // What can't be read is noted when it should be delivered; the rest is said at the start.
         assert!(missing == 0 || !sound, "{context}");
         assert!(
@@ -75,6 +77,16 @@ fn flip_bytes(sample: &Sample, default_stride: usize) {
 #[test]
 fn a_flipped_byte_costs_what_it_is_in_and_is_told() {
     flip_bytes(&Sample::new(), 211);
+}
+
+#[test]
+fn a_page_that_cannot_be_read_costs_what_is_in_it_and_is_told() {
+    let sample = Sample::new();
+    for (file, contents) in sample.files.iter().enumerate() {
+        for offset in (0..contents.1.len()).step_by(4096) {
+            check(&sample, &Harm::Refuse { file, offset }, 6 * sample.batch_max);
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{
     ToolError,
     open::{End, Opened},
     survey::{Survey, survey},
+    unreadable::ZeroFilled,
 };
 use crate::{
     Disk, Lsn,
@@ -21,6 +22,8 @@ use std::{
 /// Says what is in the files of the journal in `dir`, one line for each.
 pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(), ToolError> {
     let lock = lock(&*disk, dir)?;
+    let zero_filled = ZeroFilled::new(disk);
+    let disk: Arc<dyn Disk> = Arc::clone(&zero_filled) as _;
     let mut files = list(&*disk, dir)?;
     files.sort_by(|one, other| one.name.cmp(&other.name));
     for file in &files {
@@ -49,15 +52,17 @@ pub fn inspect(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<(
         }
     }
     match Opened::open(dir, disk, lock) {
-        Ok(opened) => say_end(&opened, out),
-        Err(error) => Ok(writeln!(out, "{error}")?),
+        Ok(opened) => say_end(&opened, out)?,
+        Err(error) => writeln!(out, "{error}")?,
     }
+    zero_filled.say(out)?;
+    Ok(())
 }
 
 /// Checks every sum in the journal in `dir`, and says what is wrong. Returns whether it is sound:
 /// a torn tail is, as it holds nothing that was durable.
 pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bool, ToolError> {
-    let sound = verify_files(dir, disk, true, out)?;
+    let sound = verify_files(dir, &ZeroFilled::new(disk), true, out)?;
     if sound {
         writeln!(out, "the journal is sound")?;
     }
@@ -68,12 +73,24 @@ pub fn verify(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<bo
 /// what there `is_needed`.
 pub fn verify_files(
     dir: &Path,
-    disk: Arc<dyn Disk>,
+    disk: &Arc<ZeroFilled>,
     is_needed: bool,
     out: &mut dyn Write,
 ) -> Result<bool, ToolError> {
-    let lock = lock(&*disk, dir)?;
-    let opened = match Opened::open(dir, Arc::clone(&disk), lock) {
+    let sound = verify_what_is_read(dir, disk, is_needed, out)?;
+    // To a start it matters wherever it is.
+    Ok(!disk.say(out)? && sound)
+}
+
+/// As [`verify_files`], where what can't be read is zeros.
+fn verify_what_is_read(
+    dir: &Path,
+    disk: &Arc<ZeroFilled>,
+    is_needed: bool,
+    out: &mut dyn Write,
+) -> Result<bool, ToolError> {
+    let lock = lock(&**disk, dir)?;
+    let opened = match Opened::open(dir, Arc::clone(disk) as _, lock) {
         Ok(opened) => opened,
         Err(error) if error.is_damage() => {
             writeln!(out, "{error}")?;
@@ -82,6 +99,10 @@ pub fn verify_files(
         Err(error) => return Err(error),
     };
     let recovery = opened.recovery();
+    for (segment, _) in &recovery.chain {
+        // A replay reads neither what is in front of its start, nor what is behind the end of a segment that has a next one.
+        disk.read_all(&segment.path(&recovery.dir))?;
+    }
     let mut sound = true;
     for survived in recovery.survived() {
         writeln!(out, "{survived}; {}", opened.who_mends())?;
@@ -92,9 +113,9 @@ pub fn verify_files(
             continue;
         }
         let path = segment.path(&recovery.dir);
-        let header = read_segment_header(&*disk, &path, segment.start, segment.capacity)?;
+        let header = read_segment_header(&**disk, &path, segment.start, segment.capacity)?;
         let holes = segment.holes.lock().clone();
-        for bad in survey_segment(&*disk, dir, &header)?.bad {
+        for bad in survey_segment(&**disk, dir, &header)?.bad {
             let offset = bad.start.0 - segment.start.0;
             let end = bad.end.0 - segment.start.0;
             let punched = holes

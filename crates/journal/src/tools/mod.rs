@@ -12,6 +12,7 @@ mod put_back;
 mod repair;
 mod state;
 mod survey;
+mod unreadable;
 
 pub use data_folder::{Meaning, inspect_all, repair_all, verify_all};
 pub use inspect::{inspect, verify};

@@ -1,8 +1,14 @@
 //! Making a damaged journal one that starts again.
 
-use super::{ToolError, mend::Mender, open::end_of_log, put_back::put_back};
+use super::{
+    ToolError,
+    mend::Mender,
+    open::end_of_log,
+    put_back::put_back,
+    unreadable::{Unreadable, ZeroFilled},
+};
 use crate::{
-    Disk, OpenError, Options,
+    Disk, OpenError, Options, Recovery, Replayed,
     recovery::{lock, open_locked},
     replica::is_copy,
 };
@@ -23,11 +29,11 @@ pub struct Repaired {
 /// Mends the journal in `dir`, one damaged place after the other, and says what it did. Does
 /// nothing to a journal that is sound.
 ///
-/// What can be rebuilt from what is left is rebuilt. What the damaged places held besides is lost to
-/// the owner, who may find references to it; what follows them is kept.
+/// Pages of segments that can't be read become zeros first. What can be rebuilt from what is left is rebuilt. What the damaged
+/// places held besides is lost to the owner, who may find references to it; what follows them is kept.
 ///
 /// # Errors
-/// When files can't be read or written, are of another version, or are damaged in a way that can't be
+/// When files can't be opened or written, are of another version, or are damaged in a way that can't be
 /// mended. When it is a member's copy of a replicated log, which is left as it is.
 pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Repaired, ToolError> {
     let _lock = lock(&*disk, dir)?;
@@ -35,6 +41,13 @@ pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Re
         return Err(ToolError::CopyNotRepaired);
     }
     let mut repaired = Repaired::default();
+    let disk = ZeroFilled::new(disk);
+    let unreadable = disk.overwrite(dir)?;
+    for one in &unreadable {
+        repaired.changed = true;
+        writeln!(out, "{one}: wrote zeros there")?;
+    }
+    let disk: Arc<dyn Disk> = disk;
     for done in put_back(&*disk, dir)? {
         repaired.changed = true;
         writeln!(out, "{done}")?;
@@ -55,6 +68,10 @@ pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Re
                     writeln!(out, "there are two sound checkpoints again")?;
                 }
                 writeln!(out, "the log is sound up to its end at {}", end.end)?;
+                if may_have_gone_on(&recovery, &end, &unreadable) {
+                    repaired.lost = true;
+                    writeln!(out, "what could not be read there may have been a part of it")?;
+                }
                 return Ok(repaired);
             }
             Err(OpenError::Damaged { path, offset, damage }) => (path, offset, damage),
@@ -70,4 +87,11 @@ pub fn repair(dir: &Path, disk: Arc<dyn Disk>, out: &mut dyn Write) -> Result<Re
         writeln!(out, "{}: {}", path.display(), done.text)?;
     }
     Err(ToolError::Endless(REPAIRS_MAX))
+}
+
+/// Whether there may have been more of the log where its last segment could not be read.
+fn may_have_gone_on(recovery: &Recovery, end: &Replayed, unreadable: &[Unreadable]) -> bool {
+    let Some((last, _)) = recovery.chain.last().filter(|_| !end.clean) else { return false };
+    let (path, end) = (last.path(&recovery.dir), end.end.0 - last.start.0);
+    unreadable.iter().any(|one| one.path == path && one.range.end > end)
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Repaired, ToolError, inspect::verify_files, mend::Mender, open::Opened, repair::repair,
+    unreadable::ZeroFilled,
 };
 use crate::{
     AppendMode, Batch, Disk, DiskFile, Lsn, OpenMode, Options,
@@ -30,7 +31,8 @@ pub fn verify_store(
     names: Names<'_>,
     out: &mut dyn Write,
 ) -> Result<bool, ToolError> {
-    let sound = verify_files(dir, Arc::clone(&disk), false, out)?;
+    let disk = ZeroFilled::new(disk);
+    let sound = verify_files(dir, &disk, false, out)?;
     let lock = lock(&*disk, dir)?;
     let Ok(opened) = Opened::open(dir, disk, lock) else { return Ok(false) };
     let recovery = opened.recovery();

@@ -2,12 +2,19 @@
 
 use courser_journal::{
     AppendMode, Batch, Journal, Lsn, OpenError, Options, Recovery, ReplayError,
-    testing::FakeDisk,
+    testing::{FakeDisk, Faults},
     tools::{ToolError, inspect, repair, verify},
 };
-use std::{collections::BTreeMap, io::Read, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 const DIR: &str = "journal";
+const PAGE_BYTES: u64 = 4096;
 const SYNC: AppendMode = AppendMode { sync: true, reserve: false };
 
 /// One way to harm a file. Files are counted in the order of their names, all numbers wrap around.
@@ -36,6 +43,8 @@ pub struct Sample {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// All that was ever appended.
     records: BTreeMap<Lsn, Vec<u8>>,
+    /// From where to where each batch goes.
+    batches: Vec<Range<Lsn>>,
     /// What a replay of the unharmed journal finds.
     replayed: Vec<Lsn>,
     state: Vec<u8>,
@@ -57,7 +66,7 @@ impl Sample {
         let journal = open(&disk).and_then(|recovery| recovery.start()).unwrap();
         let mut batch = Batch::new();
         let mut records = BTreeMap::new();
-        let mut live = Vec::new();
+        let (mut batches, mut live) = (Vec::new(), Vec::new());
         let state = vec![42; 100_000];
         let mut checkpoint = Lsn(0);
         for round in 0..120_u32 {
@@ -67,6 +76,7 @@ impl Sample {
             }
             let count = batch.len();
             let appended = journal.append(&mut batch, SYNC).unwrap();
+            batches.push(appended.start()..appended.end());
             for index in 0..count {
                 let position = appended.position(index);
                 let len = ((round * 37 + index as u32 * 411) % 1500) as usize;
@@ -93,7 +103,7 @@ impl Sample {
         let contents = |path: PathBuf| disk.contents(&path).map(|contents| (path, contents));
         let files = disk.names().into_iter().filter_map(contents).collect();
         let replayed = records.keys().copied().filter(|at| *at >= checkpoint).collect();
-        Sample { files, records, replayed, state }
+        Sample { files, records, batches, replayed, state }
     }
 
     /// Harms a copy of the journal, and checks what the journal and its tools make of it.
@@ -164,6 +174,48 @@ impl Sample {
         }
     }
 
+    /// Makes each page of each file in turn one that can't be read. `verify` names it, and a start after a repair has all but what
+    /// has bytes in it.
+    pub fn check_each_bad_page(&self) {
+        let is_read = |path: &Path| path.extension().is_some_and(|end| end != "spare");
+        for (path, contents) in self.files.iter().filter(|(path, _)| is_read(path)) {
+            for offset in (0..contents.len() as u64).step_by(PAGE_BYTES as usize) {
+                println!("{} at {offset}", path.display());
+                self.check_bad_page(path, offset);
+            }
+        }
+    }
+
+    fn check_bad_page(&self, path: &Path, offset: u64) {
+        let disk = self.harmed(&[]);
+        let (bad_file, bad_spot) = (Some(path.to_owned()), offset..offset + 1);
+        disk.set_faults(Faults { bad_file, bad_spot, ..Faults::default() });
+        let dir = PathBuf::from(DIR);
+        let mut report = Vec::new();
+        let sound = verify(&dir, Arc::new(disk.clone()), &mut report).unwrap();
+        let report = String::from_utf8(report).unwrap();
+        let is_named =
+            report.contains(&path.display().to_string()) && report.contains("can't be read");
+        assert!(is_named && !sound, "{report}");
+        inspect(&dir, Arc::new(disk.clone()), &mut Vec::new()).unwrap();
+        let mut report = Vec::new();
+        let repaired = repair(&dir, Arc::new(disk.clone()), &mut report).unwrap();
+        let report = String::from_utf8(report).unwrap();
+        assert!(repaired.changed, "{report}");
+        let (outcome, found) = self.found(&disk).unwrap();
+        assert!(repaired.lost || outcome == Outcome::Whole, "{report}");
+        let start = path.file_stem().and_then(|stem| u64::from_str_radix(stem.to_str()?, 16).ok());
+        let page = start.filter(|_| path.extension().is_some_and(|end| end == "log"));
+        let page = page.map(|start| Lsn(start + offset)..Lsn(start + offset + PAGE_BYTES));
+        for at in self.replayed.iter().filter(|at| !found.contains(at)) {
+            let batch = self.batches.iter().find(|batch| batch.contains(at)).unwrap();
+            let is_hit =
+                page.as_ref().is_some_and(|page| batch.start < page.end && page.start < batch.end);
+            assert!(is_hit, "{at} is lost: {report}");
+        }
+        self.go_on(&disk);
+    }
+
     /// The places of all files of a kind, in the order of their names.
     pub fn files(&self, kind: &str) -> Vec<u8> {
         let files = self.files.iter().enumerate();
@@ -174,6 +226,11 @@ impl Sample {
 
     /// Opens and replays. Whatever is found was appended, where it was appended.
     fn read(&self, disk: &FakeDisk) -> Result<Outcome, OpenError> {
+        self.found(disk).map(|(outcome, _)| outcome)
+    }
+
+    /// As [`Sample::read`], with where the records are that are found.
+    fn found(&self, disk: &FakeDisk) -> Result<(Outcome, Vec<Lsn>), OpenError> {
         let recovery = open(disk)?;
         let mut checkpoint_is_whole = false;
         if let Some(mut reader) = recovery.checkpoint()? {
@@ -195,8 +252,10 @@ impl Sample {
             &mut |_| {},
         );
         match result {
-            Ok(_) if found.ends_with(&self.replayed) || !checkpoint_is_whole => Ok(Outcome::Whole),
-            Ok(_) => Ok(Outcome::Shorter),
+            Ok(_) if found.ends_with(&self.replayed) || !checkpoint_is_whole => {
+                Ok((Outcome::Whole, found))
+            }
+            Ok(_) => Ok((Outcome::Shorter, found)),
             Err(ReplayError::Journal(error)) => Err(error),
             Err(ReplayError::Owner(error)) => panic!("{error}"),
         }

@@ -89,6 +89,11 @@ fn a_repair_writes_nothing_over_what_an_earlier_one_has_set_aside() {
 }
 
 #[test]
+fn a_page_that_cannot_be_read_costs_what_is_in_it_and_is_repaired() {
+    Sample::new().check_each_bad_page();
+}
+
+#[test]
 fn no_flipped_bit_makes_a_record_disappear_in_silence() {
     let sample = Sample::new();
     let mut rng = Rng::new(number("COURSER_JOURNAL_SEED").unwrap_or(1));

@@ -2,7 +2,7 @@
 
 use courser_broker::{Broker, Limits, names_in_log};
 use courser_codec::FieldTable;
-use courser_journal::testing::FakeDisk;
+use courser_journal::testing::{FakeDisk, Faults};
 use courser_journal::{JournalStore, Options, Survived, tools};
 use courser_sim::{Client, PLAIN, Start, checkpoint};
 use courser_store::{MemoryGauge, Store};
@@ -16,11 +16,30 @@ const QUEUES: [&str; 3] = ["kept", "worked", "dead"];
 /// One thing that happens to a file; files are counted in the order of their names.
 #[derive(Clone, Debug)]
 pub enum Harm {
-    Flip { file: usize, offset: usize },
-    Cut { file: usize, len: usize },
-    Remove { file: usize },
-    Swap { one: usize, other: usize },
-    Stray { start: u64, contents: Vec<u8> },
+    Flip {
+        file: usize,
+        offset: usize,
+    },
+    /// A page can't be read.
+    Refuse {
+        file: usize,
+        offset: usize,
+    },
+    Cut {
+        file: usize,
+        len: usize,
+    },
+    Remove {
+        file: usize,
+    },
+    Swap {
+        one: usize,
+        other: usize,
+    },
+    Stray {
+        start: u64,
+        contents: Vec<u8>,
+    },
 }
 
 /// What a start says of what is wrong.
@@ -97,9 +116,10 @@ impl Sample {
     /// Whether one of the two checkpoints is hit, and nothing else: the other one is enough.
     pub fn hits_a_checkpoint(&self, harm: &Harm) -> bool {
         match harm {
-            Harm::Flip { file, .. } | Harm::Cut { file, .. } | Harm::Remove { file } => {
-                self.messages_in(*file) == 0
-            }
+            Harm::Flip { file, .. }
+            | Harm::Refuse { file, .. }
+            | Harm::Cut { file, .. }
+            | Harm::Remove { file } => self.messages_in(*file) == 0,
             Harm::Swap { .. } | Harm::Stray { .. } => false,
         }
     }
@@ -127,6 +147,7 @@ impl Sample {
         let mut files = self.files.clone();
         match harm {
             Harm::Flip { file, offset } => files[*file].1[*offset] ^= 0x10,
+            Harm::Refuse { .. } => {}
             Harm::Cut { file, len } => files[*file].1.truncate(*len),
             Harm::Remove { file } => drop(files.remove(*file)),
             Harm::Swap { one, other } => {
@@ -138,7 +159,13 @@ impl Sample {
                 files.push((Path::new(DIR).join(name), contents.clone()));
             }
         }
-        self.put(&files)
+        let disk = self.put(&files);
+        if let Harm::Refuse { file, offset } = *harm {
+            let (bad_file, bad_spot) =
+                (Some(files[file].0.clone()), offset as u64..offset as u64 + 1);
+            disk.set_faults(Faults { bad_file, bad_spot, ..Faults::default() });
+        }
+        disk
     }
 
     /// Whether the tool says that all is well.

@@ -1,6 +1,12 @@
 //! What goes wrong with a disk.
 
-use std::{collections::BTreeSet, io, ops::Range, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    ops::Range,
+    path::PathBuf,
+    time::Duration,
+};
 
 /// What goes wrong. Counts are of operations from now on; `None` is never.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +29,8 @@ pub struct Faults {
     /// write of a part of such a page fails as well: the system reads the rest of it first. One of all of it is good, and so is
     /// the page from then on, as the disk puts it elsewhere.
     pub bad_spot: Range<u64>,
+    /// The only file with that bad spot; `None` is all of them.
+    pub bad_file: Option<PathBuf>,
     /// This operation fails, once, of those that change anything: what `power_off_after` counts.
     pub fail_change: Option<FailsOnce>,
     /// This operation fails, once, of those that only look: a list, a lock, an opening, a size, a read.
@@ -32,15 +40,29 @@ pub struct Faults {
 /// Bytes that the system reads at once at least.
 const PAGE_BYTES: u64 = 4096;
 
-/// Pages of files that were bad, and were written again since.
+/// Pages of files that are bad.
 #[derive(Default)]
-pub(super) struct WrittenAgain(BTreeSet<(u64, u64)>);
+pub(super) struct BadPages {
+    /// The only file that has some.
+    only: Option<u64>,
+    /// Those that were written again since.
+    written_again: BTreeSet<(u64, u64)>,
+}
 
-impl WrittenAgain {
+impl BadPages {
+    /// Those that `faults` say, where files have these names.
+    pub fn of(faults: &Faults, names: &BTreeMap<PathBuf, u64>) -> Self {
+        let file = |path| names.get(path).copied().unwrap_or(u64::MAX);
+        BadPages { only: faults.bad_file.as_ref().map(file), written_again: BTreeSet::new() }
+    }
+
     /// The first page of a file among these bytes that can't be read, as offsets.
     pub fn first_bad(&self, bad: &Range<u64>, file: u64, bytes: Range<u64>) -> Option<Range<u64>> {
+        if self.only.is_some_and(|only| only != file) {
+            return None;
+        }
         let pages = bad.start / PAGE_BYTES..bad.end.div_ceil(PAGE_BYTES);
-        let mut pages = pages.filter(|page| !self.0.contains(&(file, *page)));
+        let mut pages = pages.filter(|page| !self.written_again.contains(&(file, *page)));
         let page = pages.find(|page| (page + 1) * PAGE_BYTES > bytes.start)?;
         let page = page * PAGE_BYTES..(page + 1) * PAGE_BYTES;
         (page.start < bytes.end && !bad.is_empty()).then_some(page)
@@ -52,7 +74,7 @@ impl WrittenAgain {
             if page.start < bytes.start || page.end > bytes.end {
                 return page.start.saturating_sub(bytes.start);
             }
-            self.0.insert((file, page.start / PAGE_BYTES));
+            self.written_again.insert((file, page.start / PAGE_BYTES));
         }
         bytes.end - bytes.start
     }

@@ -36,7 +36,7 @@ struct State {
     /// Files that were opened before a crash are of no use after it.
     boot: u64,
     faults: Faults,
-    written_again: faults::WrittenAgain,
+    bad: faults::BadPages,
     holds: Holds,
     capacity_bytes: u64,
     files_max: usize,
@@ -65,7 +65,7 @@ impl FakeDisk {
             locks: BTreeSet::new(),
             boot: 0,
             faults: Faults::default(),
-            written_again: Default::default(),
+            bad: Default::default(),
             holds: Holds::default(),
             capacity_bytes: u64::MAX,
             files_max: usize::MAX,
@@ -78,7 +78,7 @@ impl FakeDisk {
     /// Says what goes wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         let state = &mut *self.0.lock();
-        (state.faults, state.written_again) = (faults, Default::default());
+        (state.bad, state.faults) = (faults::BadPages::of(&faults, &state.live_names), faults);
     }
 
     /// What goes wrong from now on.

@@ -52,7 +52,7 @@ impl DiskFile for FakeFile {
         self.with(|state, file| {
             state.look()?;
             let (faults, bytes) = (&state.faults, offset..offset + out.len() as u64);
-            let bad = state.written_again.first_bad(&faults.bad_spot, file, bytes);
+            let bad = state.bad.first_bad(&faults.bad_spot, file, bytes);
             if faults.fail_reads {
                 return Err(io::Error::other("the disk does not give this"));
             }
@@ -84,7 +84,7 @@ impl DiskFile for FakeFile {
                 bytes = &bytes[..1 + state.rng.below(bytes.len() as u64 - 1) as usize];
             }
             let written = offset..offset + bytes.len() as u64;
-            let len = state.written_again.writable(&state.faults.bad_spot, file, written);
+            let len = state.bad.writable(&state.faults.bad_spot, file, written);
             if len == 0 && !bytes.is_empty() {
                 return Err(io::Error::other("the disk does not give the rest of the page"));
             }
