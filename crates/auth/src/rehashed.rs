@@ -10,14 +10,14 @@ struct Replaced {
     now: PasswordHash,
 }
 
-/// Users below which it is not looked for those who have another password by now.
+/// While fewer users are noted, those who have another password by now stay noted.
 const SWEPT_FROM: usize = 64;
 
 /// Hashes that were replaced since this process was started, by user.
 #[derive(Default)]
 pub(crate) struct Rehashed {
     by_user: HashMap<String, Replaced>,
-    /// Users at which it is looked next.
+    /// How many users are noted when all are looked at again.
     sweep_at: usize,
 }
 

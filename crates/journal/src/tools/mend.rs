@@ -1,8 +1,10 @@
 //! Mending one damaged place.
 
+mod stand_in;
+
 use crate::{
     Damage, Disk, DiskFile, Lsn, OpenMode,
-    checkpoint::{CheckpointReader, CheckpointWriter, Header, SegmentEntry, Table},
+    checkpoint::{CheckpointReader, CheckpointWriter, Header, Table},
     disk::{aside, read_up_to, write_all},
     format::{
         FRAME_ALIGN, FRAME_HEADER_LEN, FrameHeader, FrameKind, SEGMENT_HEADER_LEN, SegmentHeader,
@@ -19,8 +21,8 @@ use std::{
     sync::Arc,
 };
 
-/// A segment that stands in for missing ones is not larger than this.
-const STAND_IN_BYTES_MAX: u64 = 1 << 30;
+/// A segment whose size nothing says is not larger than this.
+const CAPACITY_MAX: u64 = 1 << 30;
 /// Bytes that are copied at once.
 const COPY_BYTES: u64 = 1 << 20;
 
@@ -158,9 +160,13 @@ impl<'a> Mender<'a> {
         };
         let index = self.segments.partition_point(|(other, _)| *other < start);
         let size_bytes = self.segments.get(index).map_or(0, |(_, size_bytes)| *size_bytes);
-        let capacity = match self.next(start) {
-            Some(next) => size_bytes.min(next.0 - start.0),
-            None => size_bytes,
+        // The file may have been cut short as well, which is seen next.
+        let listed = self.listed(start).filter(|entry| entry.start == start);
+        let capacity = match (listed, self.next(start)) {
+            (Some(entry), _) => entry.capacity,
+            // It reaches to the next one.
+            (None, Some(next)) => (next.0 - start.0).min(size_bytes.max(CAPACITY_MAX)),
+            (None, None) => size_bytes,
         };
         if capacity <= SEGMENT_HEADER_LEN {
             return self.set_aside(path, "it has nothing but a damaged header");
@@ -258,71 +264,6 @@ impl<'a> Mender<'a> {
         copy.sync_data()
     }
 
-    /// What the last checkpoint says about the segment that has `position` in it.
-    fn listed(&self, position: Lsn) -> Option<&SegmentEntry> {
-        let mut listed = self.checkpoint.iter().flat_map(|table| &table.segments);
-        listed.find(|entry| entry.start <= position && position < entry.start.plus(entry.capacity))
-    }
-
-    /// Where a missing segment that should have `position` in it began; where nothing says that, not further before than it has to.
-    fn missing_start(&self, position: Lsn) -> Lsn {
-        if let Some(entry) = self.listed(position) {
-            return entry.start;
-        }
-        let before = self.headers.iter().rev().find(|header| header.start < position);
-        let before_end = before.map_or(Lsn(0), SegmentHeader::end);
-        let with_header = Lsn(position.0.saturating_sub(SEGMENT_HEADER_LEN) & !4095);
-        before_end.max(with_header).min(position)
-    }
-
-    /// Puts segments with nothing in them where some are missing, of which one should have `position` in it.
-    fn stand_in(&self, position: Lsn) -> io::Result<Mended> {
-        if self.segments.iter().any(|(other, _)| *other == position) {
-            return Err(io::Error::other("there is a segment where one should be missing"));
-        }
-        let id = self.id()?;
-        let mut start = self.missing_start(position);
-        let before = self.segments.iter().rev().map(|(other, _)| *other).find(|o| *o < start);
-        let next = self.next(start);
-        let mut previous_end = before.map_or(Ok(start), |before| self.frames_end(id, before))?;
-        let durable = self.durable().unwrap_or_default();
-        // Behind the last segment a stand-in needs room for a gap up to what was durable.
-        let end = next.unwrap_or(durable.max(start).plus(2 * SEGMENT_HEADER_LEN));
-        while start < end {
-            let capacity = STAND_IN_BYTES_MAX.min(end.0 - start.0);
-            let header = SegmentHeader { id, start, capacity, previous_end };
-            self.make_stand_in(&header, next, durable)?;
-            previous_end = header.end();
-            start = header.end();
-        }
-        Ok(Mended::less("put an empty segment in the place of a missing one: what it said is lost"))
-    }
-
-    /// Puts an empty segment in the place of one that should have `position` in it, but is not
-    /// replayed.
-    pub fn stand_in_for(&self, position: Lsn) -> io::Result<String> {
-        let id = self.id()?;
-        let (start, end) = match self.listed(position) {
-            Some(entry) => (entry.start, entry.start.plus(entry.capacity)),
-            None => {
-                let next = self.next(position).ok_or_else(|| io::Error::other("it is beyond"))?;
-                (self.missing_start(position), next)
-            }
-        };
-        // As far as a segment can reach, around the position.
-        let start = start.max(Lsn(position.0.saturating_sub(STAND_IN_BYTES_MAX / 2) & !4095));
-        let capacity = STAND_IN_BYTES_MAX.min(end.0 - start.0);
-        let header = SegmentHeader { id, start, capacity, previous_end: start };
-        self.make_stand_in(&header, Some(start), Lsn(0))?;
-        let name = names::segment(start);
-        Ok(format!("{name}: is missing; put an empty one in its place, what it said is lost"))
-    }
-
-    /// Whether there is a segment that has `position` in it.
-    pub fn has_segment_for(&self, position: Lsn) -> bool {
-        self.headers.iter().any(|header| header.start <= position && position < header.end())
-    }
-
     /// Marks the record at `position` as lost.
     pub fn mark_lost(&self, position: Lsn, id: u64) -> io::Result<()> {
         let mut headers = self.headers.iter().filter(|header| header.start <= position);
@@ -331,26 +272,6 @@ impl<'a> Mender<'a> {
         let file = self.disk.open(&path, OpenMode::Write)?;
         write_all(&*file, &lost_record(position, id), position.0 - header.start.0)?;
         file.sync_data()
-    }
-
-    fn make_stand_in(
-        &self,
-        header: &SegmentHeader,
-        next: Option<Lsn>,
-        durable: Lsn,
-    ) -> io::Result<()> {
-        let gap_end = match next {
-            None => durable.min(header.end()),
-            Some(next) if next > header.end() => header.end(),
-            Some(next) => self.previous_end(next).map_or(header.end(), |end| end.min(header.end())),
-        };
-        let path = self.dir.join(names::segment(header.start));
-        let file = self.disk.open(&path, OpenMode::Create)?;
-        write_all(&*file, &[0], header.capacity - 1)?;
-        if gap_end > header.first_frame() {
-            write_gap(&*file, header.id, header.start, header.first_frame()..gap_end)?;
-        }
-        write_segment_header(&*file, header)
     }
 
     /// The checkpoints are lost: the replay starts with the oldest record that there is.

@@ -1,7 +1,7 @@
 //! Damage anywhere in the files: nothing panics, nothing is invented, and a repair makes the
 //! journal start again.
 //!
-//! `COURSER_JOURNAL_SECONDS` says for how long (default 8), `COURSER_JOURNAL_SEED` runs one seed.
+//! `COURSER_JOURNAL_SECONDS` goes on through seeds for so long, `COURSER_JOURNAL_SEED` runs one seed.
 
 mod harness;
 
@@ -11,6 +11,9 @@ use std::{
     env,
     time::{Duration, Instant},
 };
+
+/// Seeds that are tried without these.
+const SEEDS: u64 = 400;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -41,10 +44,10 @@ fn harm(rng: &mut Rng) -> Harm {
 fn damage_anywhere_invents_nothing_and_can_be_repaired() {
     let sample = Sample::new();
     let only = number("COURSER_JOURNAL_SEED");
-    let until =
-        Instant::now() + Duration::from_secs(number("COURSER_JOURNAL_SECONDS").unwrap_or(8));
+    let seconds = number("COURSER_JOURNAL_SECONDS").map(Duration::from_secs);
+    let begun = Instant::now();
     let (mut seed, mut damaged) = (only.unwrap_or(0), 0);
-    while Instant::now() < until {
+    while seconds.map_or(seed < SEEDS, |seconds| begun.elapsed() < seconds) || only.is_some() {
         let mut rng = Rng::new(seed);
         let harms: Vec<Harm> = (0..=rng.below(3)).map(|_| harm(&mut rng)).collect();
         println!("COURSER_JOURNAL_SEED={seed}: {harms:?}");
@@ -72,6 +75,11 @@ fn a_journal_that_lacks_any_two_of_its_files_can_be_repaired() {
             assert_ne!(sample.check(&harms), Outcome::Shorter);
         }
     }
+}
+
+#[test]
+fn a_segment_without_its_header_and_its_end_keeps_what_is_left() {
+    Sample::new().check_each_without_header_and_end();
 }
 
 #[test]
