@@ -151,7 +151,7 @@ impl Inner {
             };
             // However often the log is tried again, these go on: what they wait for takes longer than one round.
             opened = tokio::select! {
-                opened = self.copy_or_open(&group, &formation, &mut origin, lacks) => opened?,
+                opened = self.copy_or_open(&group, &formation, &mut origin, lacks, since) => opened?,
                 () = self.removed_meanwhile(&group, since) => {
                     return Err(self.removed(None).await);
                 }

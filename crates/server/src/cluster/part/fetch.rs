@@ -67,20 +67,25 @@ impl Inner {
         others
     }
 
-    /// Takes a copy of the log, and opens it. Where there is none, the log is tried again as it is, and so on, until it needs no copy.
+    /// Takes a copy of the log, and opens it. Where there is none, the log is tried again as it is, and so on, until it needs no copy,
+    /// or half of one says which change of members was the last: without that `since`, this node can't ask whether it was removed.
     pub(super) async fn copy_or_open(
         &self,
         group: &Group,
         formation: &Formation,
         origin: &mut Origin,
         mut offered_by: Option<NodeId>,
+        since: Option<u64>,
     ) -> Result<Result<Arc<Member>, MemberError>, String> {
+        let tries_on = |error: &MemberError| {
+            error.needs_copy() && (since.is_some() || error.members_index().is_none())
+        };
         loop {
             if self.fetch_copy(group, formation, origin, offered_by.take()).await {
                 *origin = Origin::Existing;
             }
             let opened = self.open(group, formation, origin.clone()).await?;
-            if !opened.as_ref().is_err_and(MemberError::needs_copy) {
+            if !opened.as_ref().is_err_and(tries_on) {
                 return Ok(opened);
             }
         }

@@ -4,11 +4,13 @@ use super::super::super::questions::Question;
 use super::super::super::testing::start_waiting;
 use super::*;
 use crate::testing::endpoint;
+use bytes::Bytes;
 use courser_cluster::transport::{
     About, Answer, Formation, Incoming, Node as Known, Recovery, Stream, listen,
 };
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
 /// How many are silent.
@@ -111,11 +113,14 @@ async fn a_node_with_a_leader_does_not_go_after_others() {
     node.stop().await.expect("a clean stop");
 }
 
-/// A node that takes part or not, and writes down that it was asked for a copy, which it does not give.
+/// A node that takes part or not, and writes down that it was asked for a copy, of which it gives the beginning at most.
+#[derive(Default)]
 struct Other {
     id: NodeId,
     takes_part: bool,
     asked: Arc<Mutex<Vec<NodeId>>>,
+    /// The first chunk of a copy. Once it was given, the node that has it was removed.
+    head: Option<Bytes>,
 }
 
 impl Incoming for Other {
@@ -131,13 +136,22 @@ impl Incoming for Other {
 
     fn met(&self, _other: &About) {}
 
-    fn copy(&self, _group: GroupNumber, _from: About, _note: String, _stream: Stream) {
+    fn copy(&self, _group: GroupNumber, _from: About, _note: String, mut stream: Stream) {
         self.asked.lock().push(self.id);
+        if let Some(head) = self.head.clone() {
+            tokio::spawn(async move {
+                stream.write_u32_le(head.len() as u32).await.expect("it is taken");
+                stream.write_all(&head).await.expect("it is taken");
+            });
+        }
     }
 
     fn ask(&self, _from: About, question: String) -> Answer {
-        assert!(matches!(serde_json::from_str(&question), Ok(Question::TakesPart { .. })));
-        let answer = self.takes_part.to_string();
+        let answer = match serde_json::from_str(&question) {
+            Ok(Question::TakesPart { .. }) => self.takes_part.to_string(),
+            Ok(Question::Removed { .. }) if self.head.is_some() => "removed".to_owned(),
+            asked => panic!("{asked:?}"),
+        };
         Box::pin(async move { Ok(answer) })
     }
 
@@ -160,13 +174,40 @@ async fn a_node_without_a_copy_ends_that_a_recovery_has_left_behind() {
     recovered.change(|about| about.formation = Some(Formation { recovery, ..of_before.clone() }));
     node.inner.endpoint.change(|about| about.formation = Some(of_before.clone()));
     node.inner.roster.learn(&recovered.about().node(), true).expect("kept");
-    let other = Other { id: NodeId(1), takes_part: true, asked: Arc::default() };
+    let other = Other { id: NodeId(1), takes_part: true, ..Other::default() };
     tokio::spawn(listen(listener, recovered, Arc::new(other)));
     let group = Arc::clone(node.inner.groups.home());
     let part = Arc::clone(&node.inner).take_part(group, of_before, Origin::Joining);
     let ended = tokio::time::timeout(PATIENCE, part).await.expect("it ends");
     let why = ended.expect_err("a reason");
     assert!(why.contains("was recovered without node 'a'"), "{why}");
+    node.stop().await.expect("a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_added_ends_when_it_is_removed_with_half_a_copy() {
+    let (node, _folder) = start_waiting().await;
+    let (_group, giver, _) = leading(&node.inner, ONE, &FakeDisk::new(1)).await;
+    let head = giver.copy(None).expect("it leads").next_chunk().expect("a good disk");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let end = endpoint(NodeId(1), "other", &address);
+    let founders = vec![NodeId(1)];
+    let formation = Formation { group: 7, segment_bytes: SEGMENT_BYTES, founders, recovery: None };
+    for about in [&end, &node.inner.endpoint] {
+        about.change(|about| about.formation = Some(formation.clone()));
+    }
+    node.inner.roster.learn(&end.about().node(), true).expect("kept");
+    let asked = Arc::<Mutex<Vec<NodeId>>>::default();
+    let (id, takes_part) = (NodeId(1), true);
+    let other = Other { id, takes_part, asked: Arc::clone(&asked), head };
+    tokio::spawn(listen(listener, end, Arc::new(other)));
+    let home = Arc::clone(node.inner.groups.home());
+    let part = Arc::clone(&node.inner).take_part(home, formation, Origin::Joining);
+    let ended = tokio::time::timeout(PATIENCE, part).await.expect("it ends");
+    let why = ended.expect_err("a reason");
+    assert!(why.contains("was removed from cluster"), "{why}");
+    assert!(!asked.lock().is_empty(), "it had no copy before");
     node.stop().await.expect("a clean stop");
 }
 
@@ -180,7 +221,7 @@ async fn a_copy_is_asked_for_first_where_the_group_runs() {
         let address = listener.local_addr().expect("an address").to_string();
         let end = endpoint(id, "other", &address);
         node.inner.roster.learn(&end.about().node(), true).expect("kept");
-        let other = Other { id, takes_part: id == runs, asked: Arc::clone(&asked) };
+        let other = Other { id, takes_part: id == runs, asked: Arc::clone(&asked), head: None };
         tokio::spawn(listen(listener, end, Arc::new(other)));
     }
     let group = Group::start(ONE, &node.inner.endpoint, &node.inner.roster).expect("a thread");
