@@ -99,10 +99,14 @@ pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<Start
     // Users that the definitions could not bring are no reason to let `guest` in.
     let set_up_users = if loaded.is_ok() { set_up_accounts } else { accounts::set_up_in_group };
     let has_users = set_up_users(broker, &config);
-    let is_home = broker.group() == 0;
-    let is_there = |vhost: &str| !is_home || broker.vhost(vhost).is_some();
-    let is_set_up = set_up(broker, &config.without_policies_of_no_vhost(is_there));
+    let is_set_up = set_up(broker, &of_known_vhosts(broker, config));
     [loaded, has_users, is_set_up].into_iter().filter_map(Result::err).collect()
+}
+
+/// These settings without policies that [`set_up`] would refuse, as there is no vhost for them.
+pub(crate) fn of_known_vhosts(broker: &Broker, config: Config) -> Config {
+    let is_home = broker.group() == 0;
+    config.without_policies_of_no_vhost(|vhost| !is_home || broker.vhost(vhost).is_some())
 }
 
 /// Has what is there follow the policies of the configuration before definitions change those that are set: it may keep what these

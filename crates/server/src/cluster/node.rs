@@ -46,7 +46,6 @@ pub struct Node {
     certificates: Arc<Certificates>,
     notices: Arc<Notices>,
     pub(super) inner: Arc<Inner>,
-    reloads: Reloads,
     /// Before what it reads.
     scrub: Option<ScrubThread>,
     running: JoinHandle<()>,
@@ -61,6 +60,7 @@ pub struct Node {
 /// What the tasks of a node share.
 pub(super) struct Inner {
     pub(super) config: Mutex<Config>,
+    pub(super) reloads: Reloads,
     /// Where its data folder is.
     pub(super) disk: Arc<dyn Disk>,
     pub(super) around: Around,
@@ -155,6 +155,7 @@ impl Node {
         };
         let inner = Inner {
             config: Mutex::new(config),
+            reloads: Reloads::default(),
             disk,
             around,
             folder,
@@ -182,7 +183,6 @@ impl Node {
             certificates,
             notices,
             inner,
-            reloads: Reloads::default(),
             scrub,
             running,
             listening,
@@ -233,7 +233,7 @@ impl Node {
     pub async fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.certificates.reload();
         config.check_values()?;
-        let turn = Arc::clone(&self.reloads).lock_owned().await;
+        let turn = Arc::clone(&self.inner.reloads).lock_owned().await;
         let management = config.management.clone();
         let checking = tokio::task::spawn_blocking(move || definitions::check(&management));
         checking.await.map_err(|error| StartError::Reload(error.into()))??;

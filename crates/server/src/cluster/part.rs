@@ -163,7 +163,7 @@ impl Inner {
     /// Serves while this node leads; returns when it needs a copy, which this other node offers, or with the reason why the
     /// group has ended.
     async fn follow_lead(
-        &self,
+        self: &Arc<Self>,
         group: &Arc<Group>,
         member: &Arc<Member>,
     ) -> Result<NodeId, String> {

@@ -17,8 +17,7 @@ type OpenBroker = (Arc<Broker>, Storage, Vec<StartError>);
 
 impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
-    fn config_of_group(&self) -> Config {
-        let mut config = self.config();
+    fn config_of_group(&self, mut config: Config) -> Config {
         let known = self.groups.all().len() as u64;
         let groups = known.max(config.cluster.groups.into());
         if groups > 1 {
@@ -29,14 +28,15 @@ impl Inner {
 
     /// Opens the broker on the group's log and serves, if this node still leads then.
     pub(super) async fn promote(
-        &self,
+        self: &Arc<Self>,
         group: &Arc<Group>,
         member: &Arc<Member>,
         term: u64,
     ) -> Result<bool, String> {
         let number = group.number.0;
         tracing::info!(term, group = number, "this node leads the group");
-        let (config, started) = (self.config_of_group(), Instant::now());
+        let (settings, started) = (self.config(), Instant::now());
+        let config = self.config_of_group(settings.clone());
         let leads = || *member.leadership().borrow() == Leadership::Serving { term };
         let opened = self.open_while_leading(group, member, term, &config, leads).await?;
         let started_service = match opened {
@@ -66,6 +66,10 @@ impl Inner {
                     self.front.follow_home(group, &service);
                 }
                 group.set_serves(Serves::Here(Arc::new(service)));
+                // Those that are read again from now on are applied to this group, too.
+                if *self.config.lock() != settings {
+                    tokio::spawn(Arc::clone(self).apply_settings(Arc::clone(group)));
+                }
                 Ok(true)
             }
             // The node that leads now does it.
@@ -76,6 +80,22 @@ impl Inner {
             Err(error) => {
                 Err(format!("this node can't serve group {number}, though it leads: {error}"))
             }
+        }
+    }
+
+    /// Applies the settings of now to a group that this node has come to lead with those of before.
+    async fn apply_settings(self: Arc<Self>, group: Arc<Group>) {
+        let turn = Arc::clone(&self.reloads).lock_owned().await;
+        let Serves::Here(service) = group.serves() else { return };
+        let broker = Arc::clone(&service.shared.broker);
+        drop(service);
+        let config = service::of_known_vhosts(&broker, self.config());
+        let Err(error) = service::set_up_again(turn, vec![broker], &config).await else { return };
+        // Without the lead, nothing can be changed.
+        if matches!(group.serves(), Serves::Here(_)) {
+            let number = group.number.0;
+            self.around.notices.settings_applied(number, false);
+            tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
         }
     }
 

@@ -1,13 +1,17 @@
 //! A node that comes to lead, and whose disk does not give what its broker needs.
 
-use super::{Three, leading};
+use super::{HOME, ONE, Three, elect, leading, wait_until};
 use crate::cluster::node::Inner;
 use crate::server::StartError;
+use courser_broker::PolicyKind;
 use courser_cluster::{GroupNumber, Member};
 use courser_journal::testing::{FakeDisk, Faults};
+use serde_json::json;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 /// Comes to lead a group on a disk that has something wrong by then, and opens its broker. Returns why it can't, and how many
 /// openings have failed: each tells its number to `failed`.
@@ -96,5 +100,34 @@ async fn a_node_that_comes_to_lead_ends_when_its_checkpoints_are_damaged() {
     let why = opened.expect_err("they are damaged").to_string();
     assert!(why.contains(".checkpoint is damaged"), "{why}");
     assert_eq!(failures, 2);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_are_read_again_while_a_node_comes_to_lead_count_when_it_serves() {
+    let three = Three::start().await;
+    let home = three.admin(HOME).await;
+    home.change_vhost("v", |settings| settings.group = ONE.0).expect("a vhost");
+    drop(home);
+    let next = (three.leader(ONE).await + 1) % 3;
+    let node = &three.nodes[next];
+    // What it does with its disk is not done while this is held.
+    let disk = Arc::clone(&node.inner.busy).write_owned().await;
+    elect(&three, next).await;
+    // Long enough to come to the opening.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut config = node.inner.config();
+    let policy = json!([{ "name": "short", "vhost": "v", "pattern": ".*", "definition": { "max-length": 1 } }]);
+    config.policies = serde_json::from_value(policy).expect("a policy");
+    node.reload(&config).await.expect("good settings");
+    drop(disk);
+    three.move_lead(ONE, next).await;
+    let admin = three.admin(ONE).await;
+    wait_until("the policy is there", async || {
+        let policies = admin.policies("v", PolicyKind::User).unwrap_or_default();
+        policies.iter().any(|policy| policy.name.as_str() == "short")
+    })
+    .await;
+    drop(admin);
     three.stop().await;
 }
