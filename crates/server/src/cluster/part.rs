@@ -129,17 +129,18 @@ impl Inner {
                     );
                     (Some(lacks), Some(since))
                 }
+                // Before the others: with any other error the disk has given the log, and that is noted.
+                Err(error) if may_pass(&error, &mut unread_since) => {
+                    self.try_later(group.number, &error).await;
+                    opened = self.open(&group, &formation, origin.clone()).await?;
+                    continue;
+                }
                 Err(error) if error.needs_copy() => {
                     tracing::warn!(%error, group = group.number.0, "this node needs a copy of another node's log");
                     if group.is_home() && matches!(origin, Origin::Joining) {
                         self.keep_joining(&formation).await?;
                     }
                     (None, error.members_index())
-                }
-                Err(error) if may_pass(&error, &mut unread_since) => {
-                    self.try_later(group.number, &error).await;
-                    opened = self.open(&group, &formation, origin.clone()).await?;
-                    continue;
                 }
                 Err(error) if error.is_locked() && had_log => {
                     tracing::info!(%error, group = group.number.0, "this node still has the log that is to be replaced");
@@ -325,7 +326,8 @@ impl Inner {
     }
 }
 
-/// Whether a group's log may be opened when that is tried again. `unread_since` is since when the disk has not given it.
+/// Whether a group's log may be opened when that is tried again. `unread_since` is since when the disk has not given it: any other
+/// error ends that.
 fn may_pass(error: &MemberError, unread_since: &mut Option<Instant>) -> bool {
     if !error.is_unread() {
         *unread_since = None;
