@@ -114,7 +114,7 @@ pub(super) fn all(call: &Call) -> Vec<u16> {
 async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Outgoing>, Refusal> {
     let needs = answer.route.needs;
     if changes_policies(&answer.route) {
-        return pass_on_in_turn(call, answer, group).await;
+        return pass_on_in_turn(call, answer).await;
     }
     let checking = tokio::task::spawn_blocking(move || (check_vhost(&call, needs), call));
     let Ok((checked, call)) = checking.await else { return Ok(interrupted()) };
@@ -144,12 +144,14 @@ async fn pass_on(call: Call, answer: &Answer, group: u16) -> Result<Response<Out
 
 /// The same with a change that has its turn, which is here: the group, where it might wait too, can't ask another program whether
 /// its sender still may make it.
-async fn pass_on_in_turn(
-    call: Call,
-    answer: &Answer,
-    group: u16,
-) -> Result<Response<Outgoing>, Refusal> {
+async fn pass_on_in_turn(call: Call, answer: &Answer) -> Result<Response<Outgoing>, Refusal> {
     let (call, turn) = answer.at_its_turn(call).await?;
+    // It may have waited long, and its vhost may have been moved.
+    let Some(group) = vhost_of_path(&call) else {
+        // At home it waits for its turn itself.
+        drop(turn);
+        return Ok(answer.to(call).await);
+    };
     let asking = tokio::spawn(async move {
         let answered = call.api.links.ask(&call, group, &Question::of(&call)).await;
         // Not before: the next one has its turn when this one is done, even if its client has gone.

@@ -1,14 +1,14 @@
 //! A user of an authority other than the directory.
 
-use super::support::World;
+use super::support::{GROUPS, World};
 use courser_auth::{Again, Authority, Origin, PasswordHash, Resource, Right, Tags, User};
-use courser_broker::admin::Admin;
+use courser_broker::admin::{Admin, PolicyKind};
 use courser_management::{Groups, HOME};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// A user whom no directory knows: it may read what is called so in vhost `b`, and make what begins with it.
 pub const OF_TOKEN: &str = "of-token";
@@ -112,10 +112,18 @@ async fn a_group_goes_on_when_it_learns_of_the_hash_that_a_login_has_replaced() 
     assert_eq!(moved(rehash, |_| {}).await.0, 200);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_policies_in_a_group_is_not_made_if_its_user_is_let_in_no_more_at_its_turn() {
-    const POLICY: &str = r#"{"pattern":"^q","definition":{"expires":1000}}"#;
-    let world = World::start().await;
+const POLICY: &str = r#"{"pattern":"^q","definition":{"expires":1000}}"#;
+
+/// Puts a policy into vhost `b`. Returns the status.
+fn put(world: &Arc<World>, name: &str, user: &'static str) -> JoinHandle<u16> {
+    let (world, path) = (Arc::clone(world), format!("/api/policies/b/{name}"));
+    tokio::spawn(
+        async move { world.call(&world.home, "PUT", &path, user, &[], POLICY).await.status },
+    )
+}
+
+/// The same, where the group does not get on with it until what is returned is dropped.
+async fn put_held(world: &Arc<World>, name: &str) -> (JoinHandle<u16>, mpsc::Sender<()>) {
     let ((begun, begins), (leave, left)) = (mpsc::channel(), mpsc::channel::<()>());
     let at_clock = Arc::clone(&world.known.at_clock);
     // The first look at the clock lets it in; it has its turn at the second one.
@@ -125,24 +133,46 @@ async fn a_change_of_policies_in_a_group_is_not_made_if_its_user_is_let_in_no_mo
             _ = left.recv();
         }));
     }));
-    let world = Arc::new(world);
-    let put = |name: &str, user: &'static str| {
-        let (world, path) = (Arc::clone(&world), format!("/api/policies/b/{name}"));
-        let putting =
-            async move { world.call(&world.home, "PUT", &path, user, &[], POLICY).await.status };
-        tokio::spawn(putting)
-    };
-    let first = put("first", "guest");
+    let putting = put(world, name, "guest");
     let coming = tokio::task::spawn_blocking(move || begins.recv_timeout(Duration::from_secs(60)));
     coming.await.expect("no panic").expect("it has its turn");
-    let second = put("second", OF_ROOT_TOKEN);
+    (putting, leave)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_policies_in_a_group_is_not_made_if_its_user_is_let_in_no_more_at_its_turn() {
+    let world = Arc::new(World::start().await);
+    let (first, leave) = put_held(&world, "first").await;
+    let second = put(&world, "second", OF_ROOT_TOKEN);
     // Long enough to be let in, and to wait.
     tokio::time::sleep(Duration::from_millis(500)).await;
     world.is_out.store(true, Ordering::Relaxed);
     drop(leave);
     assert_eq!(first.await.expect("no panic"), 201);
     assert_eq!(second.await.expect("no panic"), 401);
-    assert_eq!(put("third", "guest").await.expect("no panic"), 201);
+    assert_eq!(put(&world, "third", "guest").await.expect("no panic"), 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_policies_goes_to_the_group_that_its_vhost_is_in_at_its_turn() {
+    for at_home in [false, true] {
+        let world = Arc::new(World::start().await);
+        let (first, leave) = put_held(&world, "first").await;
+        let second = put(&world, "second", OF_ROOT_TOKEN);
+        // Long enough to be let in, and to wait.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let before = world.group_of("b").expect("it is there");
+        let to = (1..GROUPS).find(|group| *group != before && !at_home).unwrap_or(HOME);
+        let admin = world.admin_of(HOME);
+        let vhost = admin.vhost_handle("b").expect("it is there");
+        admin.set_vhost_group(&vhost, to).expect("it is moved");
+        drop(world.known.changed());
+        drop(leave);
+        first.await.expect("no panic");
+        assert_eq!(second.await.expect("no panic"), 201, "to {to}");
+        let policies = world.admin_of(to).policies("b", PolicyKind::User).expect("it is there");
+        assert!(policies.iter().any(|policy| policy.name == "second"), "{policies:?}");
+    }
 }
 
 #[tokio::test]
