@@ -283,7 +283,6 @@ impl Topology {
         document.extend(lists.map(|(name, rows)| (name.to_owned(), Value::Array(rows))));
         if !self.not_exported.is_empty() {
             let warning = format!("{NOT_EXPORTED}: {}", self.not_exported.named());
-            tracing::warn!("{warning}");
             document.insert("warnings".into(), json!([warning]));
         }
     }

@@ -109,11 +109,20 @@ async fn what_users_ask_for_again_and_again_does_not_fill_it() {
     for nth in 0..150 {
         ask(nth).await;
     }
+    let mut odd = queue();
+    odd.arguments.insert("n".try_into().expect("a key"), f64::NAN);
+    admin.declare_queue(FLOODER, "odd", odd).expect("a queue");
+    direct.add_user("root", "administrator");
+    let export = Asked::new("GET", "/api/definitions/flooder").by("root");
+    let exported = direct.ask(export).await.json();
+    let warning = exported["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("'odd' in vhost 'flooder'"), "{warning}");
     let count = |text: &str| {
         OF_FLOODER.lock().expect("no panic").iter().filter(|line| line.contains(text)).count()
     };
     let look = || (count("session begun"), count("messages moved"), count("a parameter is kept"));
     assert_eq!(look(), (0, 100, 100), "all of it within one interval");
+    assert_eq!(count("'odd'"), 0, "the export says it");
     // Later there is room again, and it is said how much was left out.
     direct.now_ms.fetch_add(10_000, Ordering::Relaxed);
     ask(150).await;
