@@ -18,6 +18,15 @@ pub enum Reloaded {
     NotAtAll,
 }
 
+/// Settings of a node that leads, by when they are applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Settings {
+    /// When it comes to lead: definitions and users.
+    AtFirst,
+    /// Also when they are read again: vhosts and policies.
+    Reloaded,
+}
+
 /// All of it.
 #[derive(Default)]
 pub(crate) struct Notices {
@@ -26,8 +35,8 @@ pub(crate) struct Notices {
     all: Mutex<BTreeMap<&'static str, Notice>>,
     /// Groups of the cluster that this node leads and that can't follow home.
     behind: Mutex<BTreeSet<u16>>,
-    /// Groups that this node serves without some of its settings.
-    without_settings: Mutex<BTreeSet<u16>>,
+    /// Groups that this node serves without some of its settings, and which.
+    without_settings: Mutex<BTreeSet<(u16, Settings)>>,
     /// Groups of the cluster in which this node can't take part yet.
     waiting: Mutex<BTreeSet<u16>>,
     /// Groups and their shards whose last checkpoint could not be made.
@@ -87,12 +96,13 @@ impl Notices {
         self.set_of(&self.waiting, group, waits, "group_waits", waiting);
     }
 
-    /// Says whether all of this node's settings are applied to a group that it serves, or that it does not serve it.
-    pub fn settings_applied(&self, group: u16, is_whole: bool) {
+    /// Says whether all of these settings of this node are applied to a group that it serves, or that it does not serve it.
+    pub fn settings_applied(&self, group: u16, which: Settings, is_whole: bool) {
         let failed = "The node that leads could not apply some of its settings, and serves without them: of a file of \
                       definitions (management.load_definitions), nothing behind the first mistake. The node's log says what \
-                      is wrong; mend it and restart the node";
-        self.set_of(&self.without_settings, group, !is_whole, "settings_not_applied", failed);
+                      is wrong; mend it and reload, or, where definitions or users are wrong, restart the node";
+        let one = (group, which);
+        self.set_of(&self.without_settings, one, !is_whole, "settings_not_applied", failed);
     }
 
     /// Says whether the last checkpoint that was tried of a shard of a group could be made.
@@ -185,15 +195,16 @@ mod tests {
     #[test]
     fn settings_that_a_group_is_served_without_are_told_until_none_is() {
         let notices = Notices::default();
-        for (group, is_whole, told) in [
-            (0, true, false),
-            (0, false, true),
-            (1, false, true),
-            (0, true, true),
-            (1, true, false),
+        for (group, which, is_whole, told) in [
+            (0, Settings::AtFirst, true, false),
+            (0, Settings::AtFirst, false, true),
+            (1, Settings::Reloaded, false, true),
+            (0, Settings::Reloaded, true, true),
+            (0, Settings::AtFirst, true, true),
+            (1, Settings::Reloaded, true, false),
         ] {
-            notices.settings_applied(group, is_whole);
-            assert_eq!(kinds(&notices) == ["settings_not_applied"], told, "{group}");
+            notices.settings_applied(group, which, is_whole);
+            assert_eq!(kinds(&notices) == ["settings_not_applied"], told, "{group}, {which:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::driver::Shared;
 use crate::gateway::{self, Gateway};
 use crate::login::{Elsewhere, Logins};
 use crate::negotiated;
-use crate::notices::Notices;
+use crate::notices::{Notices, Settings};
 use crate::oauth::{self, Tokens};
 use crate::places::Places;
 use crate::scrub::Scrubber;
@@ -88,8 +88,8 @@ pub(crate) fn prepare(broker: &Arc<Broker>, config: &Config) -> Result<(), Start
 }
 
 /// The same as far as it goes, for a node that comes to lead: all nodes may have the same mistake in their settings, and one after
-/// the other would end of it. Returns what can't be had.
-pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<StartError> {
+/// the other would end of it. Returns what can't be had, and of which settings.
+pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<(Settings, StartError)> {
     let follow = || {
         // What is wrong with them is told below.
         drop(follow_before_definitions(broker, &config));
@@ -100,7 +100,12 @@ pub(crate) fn prepare_to_lead(broker: &Arc<Broker>, config: Config) -> Vec<Start
     let set_up_users = if loaded.is_ok() { set_up_accounts } else { accounts::set_up_in_group };
     let has_users = set_up_users(broker, &config);
     let is_set_up = set_up(broker, &of_known_vhosts(broker, config));
-    [loaded, has_users, is_set_up].into_iter().filter_map(Result::err).collect()
+    let done = [
+        (Settings::AtFirst, loaded),
+        (Settings::AtFirst, has_users),
+        (Settings::Reloaded, is_set_up),
+    ];
+    done.into_iter().filter_map(|(which, done)| Some((which, done.err()?))).collect()
 }
 
 /// These settings without policies that [`set_up`] would refuse, as there is no vhost for them.

@@ -15,7 +15,7 @@ use crate::data_dir::DataDir;
 use crate::definitions;
 use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
-use crate::notices::{Notices, Reloaded};
+use crate::notices::{Notices, Reloaded, Settings};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::scrub::ScrubThread;
 use crate::server::{StartError, Surroundings};
@@ -243,10 +243,15 @@ impl Node {
         }
         self.inner.config.lock().clone_from(config);
         let served = self.inner.groups.all().into_iter().filter_map(|group| match group.serves() {
-            Serves::Here(service) => Some(Arc::clone(&service.shared.broker)),
+            Serves::Here(service) => Some((group.number.0, Arc::clone(&service.shared.broker))),
             _ => None,
         });
-        service::set_up_again(turn, served.collect(), config).await
+        let (groups, brokers): (Vec<_>, Vec<_>) = served.unzip();
+        service::set_up_again(turn, brokers, config).await?;
+        for group in groups {
+            self.notices.settings_applied(group, Settings::Reloaded, true);
+        }
+        Ok(())
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::driver::SHUTDOWN;
+use crate::notices::Settings;
 use crate::storage::Storage;
 use courser_broker::{Broker, LEADER_CHANGED};
 use std::error::Error;
@@ -13,7 +14,7 @@ use std::pin::pin;
 const MEND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A broker on a group's log, and what of the settings could not be applied to it.
-type OpenBroker = (Arc<Broker>, Storage, Vec<StartError>);
+type OpenBroker = (Arc<Broker>, Storage, Vec<(Settings, StartError)>);
 
 impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
@@ -41,8 +42,8 @@ impl Inner {
         let opened = self.open_while_leading(group, member, term, &config, leads).await?;
         let started_service = match opened {
             Ok((broker, storage, wrong)) if leads() => {
-                self.around.notices.settings_applied(number, wrong.is_empty());
-                for error in wrong {
+                for (which, error) in wrong {
+                    self.around.notices.settings_applied(number, which, false);
                     tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
                 }
                 if !group.is_home() {
@@ -94,7 +95,7 @@ impl Inner {
         // Without the lead, nothing can be changed.
         if matches!(group.serves(), Serves::Here(_)) {
             let number = group.number.0;
-            self.around.notices.settings_applied(number, false);
+            self.around.notices.settings_applied(number, Settings::Reloaded, false);
             tracing::error!(group = number, %error, "this node serves without what it can't apply of its settings");
         }
     }
@@ -190,7 +191,9 @@ impl Inner {
         group.set_serves(serves);
         let Serves::Here(service) = before else { return };
         let number = group.number.0;
-        self.around.notices.settings_applied(number, true);
+        for which in [Settings::AtFirst, Settings::Reloaded] {
+            self.around.notices.settings_applied(number, which, true);
+        }
         tracing::info!(
             group = number,
             "this node serves the group no more: closing its clients' connections"

@@ -2,6 +2,7 @@
 
 use super::{HOME, ONE, Three, elect, leading, wait_until};
 use crate::cluster::node::Inner;
+use crate::notices::Settings;
 use crate::server::StartError;
 use courser_broker::PolicyKind;
 use courser_cluster::{GroupNumber, Member};
@@ -129,5 +130,20 @@ async fn settings_that_are_read_again_while_a_node_comes_to_lead_count_when_it_s
     })
     .await;
     drop(admin);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_are_applied_by_a_reload_are_not_told_any_more() {
+    let three = Three::start().await;
+    let node = &three.nodes[three.leader(ONE).await];
+    let notices = &node.inner.around.notices;
+    let is_told = || notices.all().iter().any(|notice| notice.kind == "settings_not_applied");
+    for (which, stays) in [(Settings::Reloaded, false), (Settings::AtFirst, true)] {
+        notices.settings_applied(ONE.0, which, false);
+        assert!(is_told());
+        node.reload(&node.inner.config()).await.expect("good settings");
+        assert_eq!(is_told(), stays, "{which:?}");
+    }
     three.stop().await;
 }
