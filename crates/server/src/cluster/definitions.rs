@@ -316,7 +316,8 @@ impl Front {
             });
         }
         let lacking = waiting.join_all().await.into_iter().filter(|(_, has)| !has);
-        let lacking: Vec<u16> = lacking.map(|(group, _)| group).collect();
+        let unknown = self.groups.without_thread().into_iter().map(|group| group.0);
+        let lacking: Vec<u16> = lacking.map(|(group, _)| group).chain(unknown).collect();
         if lacking.is_empty() {
             self.spreading.held_by_all.fetch_max(version.0, Ordering::AcqRel);
         }

@@ -6,7 +6,7 @@ use super::roster::Roster;
 use courser_cluster::GroupNumber;
 use courser_cluster::transport::Endpoint;
 use parking_lot::RwLock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ pub(crate) const GROUPS_MAX: u16 = 64;
 pub(crate) struct Groups {
     home: Arc<Group>,
     others: RwLock<BTreeMap<GroupNumber, Arc<Group>>>,
+    /// Those for which the system has had no thread yet.
+    without_thread: RwLock<BTreeSet<GroupNumber>>,
     /// The system has no thread for another one while this is set.
     #[cfg(test)]
     pub(super) has_no_threads: std::sync::atomic::AtomicBool,
@@ -28,6 +30,7 @@ impl Groups {
         Arc::new(Groups {
             home,
             others: RwLock::default(),
+            without_thread: RwLock::default(),
             #[cfg(test)]
             has_no_threads: Default::default(),
         })
@@ -63,10 +66,20 @@ impl Groups {
         }
     }
 
-    /// All of them, the home group first.
+    /// All of them, the home group first, but for those [without a thread](Self::without_thread).
     pub fn all(&self) -> Vec<Arc<Group>> {
         let others = self.others.read();
         std::iter::once(&self.home).chain(others.values()).cloned().collect()
+    }
+
+    /// Says that there is no thread for a group yet, until it is added.
+    pub(super) fn lacks_thread(&self, number: GroupNumber) {
+        self.without_thread.write().insert(number);
+    }
+
+    /// Groups in which this node is to have a part, and of which it knows nothing yet.
+    pub fn without_thread(&self) -> Vec<GroupNumber> {
+        self.without_thread.read().iter().copied().collect()
     }
 
     /// Whether there are others than the home group.
@@ -81,6 +94,8 @@ impl Groups {
 
     /// Adds a group, unless it is there.
     pub(super) fn add(&self, group: Arc<Group>) {
-        self.others.write().entry(group.number).or_insert(group);
+        let number = group.number;
+        self.others.write().entry(number).or_insert(group);
+        self.without_thread.write().remove(&number);
     }
 }

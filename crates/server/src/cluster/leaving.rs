@@ -4,6 +4,7 @@
 //! home has removed goes on in the other groups, without leading any, and ends when the last of them has removed it.
 
 use super::front::Serves;
+use super::group::Group;
 use super::members::Members;
 use super::questions::Question;
 use crate::service::Service;
@@ -108,18 +109,20 @@ impl Members {
         home: &courser_cluster::Members,
         node: &Node,
     ) -> Result<(), ClusterError> {
-        for group in self.groups.all() {
-            let keeps = group.status().is_some_and(|status| {
-                keeps_majority(home, &status.members, node.id, |id| self.takes_part(&group, id))
-            });
-            if !keeps {
-                let Node { name, .. } = node;
-                return Err(ClusterError::Refused(format!(
-                    "without node '{name}' group {} has no majority: start the other nodes first, or wait until those have \
-                     their copies of the log",
-                    group.number
-                )));
-            }
+        let keeps = |group: &Arc<Group>| {
+            group.status().is_some_and(|status| {
+                keeps_majority(home, &status.members, node.id, |id| self.takes_part(group, id))
+            })
+        };
+        let all = self.groups.all();
+        let loses = all.iter().find(|group| !keeps(group)).map(|group| group.number);
+        // What is not known of a group may be that.
+        if let Some(group) = loses.or(self.groups.without_thread().first().copied()) {
+            return Err(ClusterError::Refused(format!(
+                "without node '{}' group {group} has no majority: start the other nodes first, or wait until those have \
+                 their copies of the log",
+                node.name
+            )));
         }
         Ok(())
     }

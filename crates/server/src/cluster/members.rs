@@ -156,7 +156,9 @@ impl Members {
             let counts = status.members.voters.contains(&node) && self.takes_part(group, node);
             there < needed + usize::from(counts)
         };
-        self.groups.all().into_iter().filter(is_critical).map(|group| group.number)
+        let unknown = self.groups.without_thread().into_iter();
+        let known = self.groups.all().into_iter().filter(is_critical);
+        known.map(|group| group.number).chain(unknown)
     }
 
     /// One of the groups besides home.

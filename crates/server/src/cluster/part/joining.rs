@@ -108,7 +108,10 @@ impl Inner {
         let group = loop {
             match self.groups.start(number, &self.endpoint, &self.roster) {
                 Ok(group) => break group,
-                Err(error) => self.try_later(number, &error).await,
+                Err(error) => {
+                    self.groups.lacks_thread(number);
+                    self.try_later(number, &error).await;
+                }
             }
         };
         self.groups.add(Arc::clone(&group));
