@@ -134,7 +134,7 @@ impl Reply {
         Reply::work(Once { room, work })
     }
 
-    /// What `outcome` comes to. It ends when its client has gone.
+    /// What `outcome` comes to. It ends when its client has gone. What it has changed counts as durable: it waits for that itself.
     pub fn awaited(outcome: impl Future<Output = Outcome> + Send + 'static) -> Self {
         Reply::new(StatusCode::OK, Body::Awaited(Box::pin(outcome)))
     }

@@ -51,8 +51,9 @@ pub(crate) enum Skips<'a> {
     LastOf(&'a str),
 }
 
-/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped; `before` that, if it is not. What is refused because of what
-/// is there is left out, and counts as made: it is told, and no reason to make the rest anew.
+/// Makes what a file describes, or what all files of a folder do, by name, unless it is skipped. `before` runs first, unless all is
+/// skipped. What is refused because of what is there is left out, and counts as made: it is told, and no reason to make the rest
+/// anew.
 ///
 /// # Errors
 /// The first file that can't be read or made; what came before it stays.

@@ -46,7 +46,7 @@ enum Handled {
     Made(Made),
     /// There is more to do.
     Working(Call, Box<dyn Work>),
-    /// Others decide what comes of it.
+    /// What comes of it, such as the confirm of a publish, is told later.
     Waiting(Call, Awaited),
     /// A change, which has to become durable.
     Changed(Call, Outcome),
@@ -116,7 +116,7 @@ impl Answer {
         let (call, done, fetch) = match handling.await.ok()? {
             Handled::Made(made) => return Some(made),
             Handled::Changed(call, done) => (call, done, None),
-            // Those that decide have told when that is durable which has to be.
+            // A publish has waited for its confirm.
             Handled::Waiting(call, outcome) => (call, outcome.await.map(Reply::settled), None),
             // A move goes on asking.
             Handled::Working(call, work) => self.work(call, work, user).await?,
