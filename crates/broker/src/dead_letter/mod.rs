@@ -186,6 +186,7 @@ impl Shard {
             // There is nowhere to go any more.
             let numbers: Vec<u64> = letters.iter().map(|letter| letter.number).collect();
             queue.forget_dead(&numbers, false, &*self.store)?;
+            queue.retry_dead_soon();
             return Ok(letters.len());
         };
         let mut reader = self.store.reader();
@@ -286,6 +287,7 @@ impl Shard {
         let settled = is_logged.then_some(settled);
         let logged = Logged::append(&*self.store, &routed, settled, Sync::Later)?;
         queue.forget_dead(&numbers, true, &*self.store)?;
+        queue.retry_dead_soon();
         let refused = logged.distribute(&routed, &*self.store, wakes);
         screening.settle(|index| refused[index]);
         Ok(())

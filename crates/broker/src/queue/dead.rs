@@ -243,10 +243,6 @@ impl Queue {
             }
         }
         state.dying.count_memory();
-        if !state.dying.stranded.is_empty() {
-            // There was a way for these; the next ones may find it as well.
-            self.retry_after(0, &mut state.dying);
-        }
         drop(state);
         if in_log {
             store.release(&settling.positions);
@@ -275,6 +271,14 @@ impl Queue {
     pub(crate) fn post_more_soon(&self) {
         let mut state = self.state.lock();
         if !state.dying.unposted.is_empty() {
+            self.retry_after(0, &mut state.dying);
+        }
+    }
+
+    /// There was a way for some letters: those that could not be delivered before may find it as well.
+    pub(crate) fn retry_dead_soon(&self) {
+        let mut state = self.state.lock();
+        if !state.dying.stranded.is_empty() {
             self.retry_after(0, &mut state.dying);
         }
     }

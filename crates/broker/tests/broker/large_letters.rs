@@ -6,6 +6,8 @@ use crate::support::{BATCH_BYTES, Client, Message, WorldOnDisk, declare_with, sh
 use courser_codec::{FieldTable, basic, exchange};
 use courser_journal::testing::Call;
 use courser_store::StoreError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A durable queue `q` whose dead letters go to the durable queue `dead`, and are remembered on the way.
 fn declared(world: &WorldOnDisk) -> Client {
@@ -104,6 +106,41 @@ fn letters_that_are_too_large_are_kept_within_the_limits_of_their_queue() {
         world.broker.tick(world.broker.now_ms() + 1000);
         assert_eq!(client.pop_all("dead").len(), 3, "{overflow} {limit}");
     }
+}
+
+#[test]
+fn a_letter_that_is_too_large_and_finds_no_room_has_no_kept_one_tried_again() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let mut client = world.connect();
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead")
+        .with("x-max-length", 3);
+    declare_with(&mut client, "q", true, &arguments);
+    client.consume("q");
+    let mut tried = Vec::new();
+    for _ in 0..5 {
+        client.send(persistent(10));
+        let delivery_tag = client.deliveries().remove(0).tag;
+        let appends = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&appends);
+        world.store().set_faults(move |call| {
+            (call == Call::Append).then(|| {
+                seen.fetch_add(1, Ordering::Relaxed);
+                StoreError::TooLarge(1 << 30)
+            })
+        });
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+        world.broker.tick(1_000_000);
+        world.store().set_faults(|_| None);
+        tried.push(appends.load(Ordering::Relaxed));
+    }
+    // The new letter with copies, and without them.
+    assert_eq!(tried, [2; 5]);
+    world.broker.tick(1_001_000);
+    assert_eq!(client.pop_all("dead").len(), 3);
 }
 
 #[test]
