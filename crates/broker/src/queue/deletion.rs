@@ -172,21 +172,15 @@ impl Queue {
         self.finish(&mut state, Ok(()));
         drop(state);
         *messages += count;
-        let goes_on = count == PURGED_AT_ONCE;
-        let sync = if goes_on { Sync::Later } else { Sync::Wanted };
-        self.settle_purged(&mut some, sync, store)?;
-        Ok(goes_on)
+        self.settle_purged(&mut some, store)?;
+        Ok(count == PURGED_AT_ONCE)
     }
 
     /// Settles purged messages, and forgets what was noted of them. What has come since and is the same as one of these may
     /// have been dropped, as if it had come before the purge.
-    fn settle_purged(
-        &self,
-        some: &mut Settling,
-        sync: Sync,
-        store: &dyn Store,
-    ) -> Result<(), StoreError> {
-        let told = self.tell(some, sync, store);
+    fn settle_purged(&self, some: &mut Settling, store: &dyn Store) -> Result<(), StoreError> {
+        // Which portion is the last is only known when none follows, and there may be no answer that asks for the sync.
+        let told = self.tell(some, Sync::Wanted, store);
         if let Some(notes) = &mut self.state.lock().notes {
             notes.leave_positions(&some.positions);
             notes.leave_all(&some.locations);

@@ -5,7 +5,7 @@ use crate::support::{
     Client, Heard, Message, Step, WorldOnDisk, allocated_bytes, declare_with, owned, short,
 };
 use courser_broker::admin::NewQueue;
-use courser_codec::{FieldTable, exchange};
+use courser_codec::{FieldTable, exchange, queue};
 use courser_journal::testing::Call;
 use courser_store::StoreError;
 use std::mem;
@@ -252,6 +252,23 @@ fn a_checkpoint_is_made_between_the_portions_of_a_purge_and_has_the_rest() {
     world.flush();
     world.lose_power();
     assert_eq!(world.counts("q").0, MESSAGES as usize - told * PORTION);
+}
+
+#[test]
+fn a_purge_without_an_answer_is_synced_however_many_portions_it_has() {
+    for count in [PORTION - 1, PORTION, PORTION + 1] {
+        let mut world = WorldOnDisk::new();
+        let mut client = world.connect();
+        declare_with(&mut client, "q", true, &FieldTable::new());
+        client.confirm_select();
+        client.read(&vec![Step::Publish(1, persistent("x")); count]);
+        world.flush();
+        client.tell(queue::Purge { queue: short("q"), nowait: true });
+        world.flush();
+        drop(client);
+        world.lose_power();
+        assert_eq!(world.counts("q").0, 0, "{count}");
+    }
 }
 
 #[test]
