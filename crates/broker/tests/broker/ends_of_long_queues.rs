@@ -225,9 +225,10 @@ fn a_checkpoint_is_made_between_the_portions_of_a_purge_and_has_the_rest() {
     client.disconnect();
     let ((begin, begun), (tell, told)) = (channel(), channel());
     let portions = Arc::new(AtomicU64::new(0));
-    let (seen, mut is_made) = (Arc::clone(&portions), false);
+    let seen = Arc::clone(&portions);
+    let (mut is_made, mut patience) = (false, Duration::from_millis(500));
     // The purge ends at once when the checkpoint is made; in each portion before that, a thread that waits for the gate gets the
-    // time to come to that.
+    // time to come to that, and more of it each time: the machine may be slow.
     world.store().set_faults(move |call| {
         if call != Call::Settle {
             return None;
@@ -235,7 +236,8 @@ fn a_checkpoint_is_made_between_the_portions_of_a_purge_and_has_the_rest() {
         if seen.fetch_add(1, Ordering::Relaxed) == 0 {
             begin.send(()).expect("it is waited for");
         }
-        is_made |= told.recv_timeout(Duration::from_millis(500)).is_ok();
+        is_made |= told.recv_timeout(patience).is_ok();
+        patience *= 2;
         is_made.then(|| StoreError::Failed("on purpose".to_owned()))
     });
     let admin = world.broker.admin();
