@@ -53,6 +53,7 @@ impl Bucket {
                 self.pairs_in += 1;
             }
             location => {
+                debug_assert!(location.position().is_none(), "a checkpoint finds it in no page");
                 let pairs_before = self.pairs_in;
                 self.plain.push_back(Plain { pairs_before, due_ms, location });
             }
