@@ -1,0 +1,122 @@
+//! `x-message-deduplication` without a cache, where a message comes while the end of the same one is under way to the log.
+
+use crate::checkpoints_within_changes::before_append;
+use crate::deduplication_by_presence::{End, apart, send};
+use crate::support::{Heard, WorldOnDisk, declare_with, short};
+use courser_broker::Limits;
+use courser_codec::{basic, queue};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// After so long something is not only slow.
+const STUCK: Duration = Duration::from_secs(60);
+
+fn no_ack_consumer() -> basic::Consume<'static> {
+    basic::Consume { queue: short("q"), no_ack: true, nowait: true, ..Default::default() }
+}
+
+#[test]
+fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_that() {
+    let ends: [(&str, End); 7] = [
+        ("consume", |_, client| client.tell(no_ack_consumer())),
+        ("publish to a consumer", |_, client| {
+            client.tell(no_ack_consumer());
+            send(client, "a", "old");
+        }),
+        ("purge", |_, client| {
+            client.tell(queue::Purge { queue: short("q"), nowait: true });
+        }),
+        ("expiry", |world, _| assert!(world.broker.tick(2000) != Some(0))),
+        ("get", |_, client| client.tell(basic::Get { queue: short("q"), no_ack: true })),
+        ("ack", |_, client| {
+            let delivery_tag = client.get("q").expect("a message").tag;
+            client.tell(basic::Ack { delivery_tag, multiple: false });
+        }),
+        ("reject", |_, client| {
+            let delivery_tag = client.get("q").expect("a message").tag;
+            client.tell(basic::Reject { delivery_tag, requeue: false });
+        }),
+    ];
+    let mut lost = Vec::new();
+    for (name, end) in ends {
+        // A consumer has no room for another message.
+        let mut world = WorldOnDisk::with(Limits { outbox_high_bytes: 64, ..Limits::default() });
+        let (mut client, mut other) = (world.connect(), world.connect());
+        declare_with(&mut client, "q", true, &apart().with("x-message-ttl", 1000));
+        other.confirm_select();
+        let publishes = name.starts_with("publish");
+        if !publishes {
+            send(&mut client, "a", "old");
+        }
+        world.flush();
+        let (log, vhost) = (world.log(), Arc::clone(&world.vhost()));
+        let (tell, told) = channel();
+        // Another client publishes as soon as it can, and has that confirmed.
+        let publish_beside = move || {
+            let publish = || {
+                send(&mut other, "a", "new");
+                log.flush();
+                let confirmed = matches!(other.heard()[..], [Heard::Confirm { .. }]);
+                let queue = vhost.queue(b"q").expect("it is there");
+                (confirmed, queue.status().ready)
+            };
+            let published = thread::scope(|scope| scope.spawn(publish).join());
+            tell.send(published.expect("no panic")).expect("it is waited for");
+        };
+        before_append(world.store(), usize::from(publishes), Box::new(publish_beside));
+        end(&world, &mut client);
+        let (confirmed, ready) = told.recv_timeout(STUCK).expect("the log is told");
+        assert!(confirmed, "{name}");
+        drop(client);
+        world.lose_power();
+        // What is told of the end is lost. Either the new one was the same as what has not gone, or it is there.
+        let there = world.connect().pop_all("q");
+        if there != [if ready == 0 { "old" } else { "new" }] {
+            lost.push(name);
+        }
+    }
+    assert_eq!(lost, [""; 0]);
+}
+
+#[test]
+fn what_comes_before_the_log_knows_that_the_same_is_refused_is_refused_as_well() {
+    for overflow in ["reject-publish", "reject-publish-dlx"] {
+        let mut world = WorldOnDisk::new();
+        let (mut client, mut other) = (world.connect(), world.connect());
+        let arguments = apart().with("x-max-length", 1).with("x-overflow", overflow);
+        declare_with(&mut client, "q", true, &arguments);
+        send(&mut client, "z", "in the way");
+        for each in [&mut client, &mut other] {
+            each.confirm_select();
+        }
+        world.flush();
+        let (tell, told) = channel();
+        // Another client makes room and publishes when the refused message is in the log, and its end is not.
+        let log = world.log();
+        let publish_beside = move || {
+            let publish = || {
+                let in_the_way = other.pop("q");
+                send(&mut other, "a", "new");
+                log.flush();
+                (in_the_way, other.heard())
+            };
+            let published = thread::scope(|scope| scope.spawn(publish).join());
+            tell.send(published.expect("no panic")).expect("it is waited for");
+        };
+        before_append(world.store(), 1, Box::new(publish_beside));
+        send(&mut client, "a", "old");
+        let (in_the_way, heard) = told.recv_timeout(STUCK).expect("the log is told");
+        assert_eq!(in_the_way.as_deref(), Some("in the way"));
+        world.flush();
+        assert_eq!(client.heard(), [Heard::Refused { channel: 1, tag: 1 }], "{overflow}");
+        assert_eq!(heard, [Heard::Refused { channel: 1, tag: 1 }], "{overflow}");
+        // It may come once that is settled.
+        send(&mut client, "a", "later");
+        world.flush();
+        drop(client);
+        world.lose_power();
+        assert_eq!(world.connect().pop_all("q"), ["later"], "{overflow}");
+    }
+}
