@@ -79,7 +79,7 @@ impl Consumer {
             let next = ready!(self.mailbox.poll_next(cx));
             if let Some(Ok(received)) = &next
                 && !self.auto_ack
-                && self.channel.state().recovers.take_back(received.id)
+                && self.channel.state().recovers.has_taken_back(received.id)
             {
                 continue;
             }

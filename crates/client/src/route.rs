@@ -47,7 +47,7 @@ impl Recovers {
     }
 
     /// Whether the server does not know this delivery any more, or won't when it hears of it.
-    pub fn take_back(&self, id: DeliveryId) -> bool {
+    pub fn has_taken_back(&self, id: DeliveryId) -> bool {
         id.recovers < self.asked.load(Ordering::Acquire)
     }
 }

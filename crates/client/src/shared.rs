@@ -297,7 +297,11 @@ impl Core {
         id: DeliveryId,
         method: &Method<'_>,
     ) -> Result<(), Error> {
-        if state.recovers.take_back(id) { state.check_open() } else { self.send(state, method) }
+        if state.recovers.has_taken_back(id) {
+            state.check_open()
+        } else {
+            self.send(state, method)
+        }
     }
 
     /// How many publishes the server has not answered, on all channels.
