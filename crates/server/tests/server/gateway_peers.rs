@@ -1,15 +1,15 @@
 //! What one peer or one message does to the others at an endpoint of the gateway: nothing.
 
 use crate::gateway::{peer, send};
-use crate::support::{Client, Heard, TestServer, free_addresses, short, wait_until};
+use crate::support::{Client, Heard, PATIENCE, TestServer, free_addresses, short, wait_until};
 use courser_client::{
     Connection, ConsumeOptions, Outgoing, OwnedProperties, QueueOptions, ShortString,
 };
 use courser_codec::{FieldTable, queue};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// A broker with one endpoint.
 pub(crate) async fn with_endpoint(endpoint: Value) -> TestServer {
@@ -24,8 +24,12 @@ pub(crate) fn links(server: &TestServer) -> u64 {
     server.gateway_counts(|endpoint| endpoint.links)
 }
 
-/// The frames of the next message.
+/// The frames of the next message, which comes before long.
 pub(crate) async fn receive(stream: &mut TcpStream) -> Vec<Vec<u8>> {
+    timeout(PATIENCE, next_message(stream)).await.expect("a message")
+}
+
+async fn next_message(stream: &mut TcpStream) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     loop {
         let flags = stream.read_u8().await.expect("a frame");
@@ -67,10 +71,8 @@ async fn a_request_with_a_strange_reply_to_costs_no_other_request() {
     }
     let mut done = false;
     while !done {
-        let request = tokio::time::timeout(Duration::from_secs(30), receive(&mut worker)).await;
-        let [number, empty, body] = &request.expect("a request")[..] else {
-            panic!("three frames")
-        };
+        let request = receive(&mut worker).await;
+        let [number, empty, body] = &request[..] else { panic!("three frames") };
         let reply = [b"re:", &body[..]].concat();
         send(&mut worker, &[number, empty, &reply]).await.expect("an open socket");
         assert_eq!(links(&server), 1, "the endpoint has lost its connection");
@@ -156,14 +158,14 @@ async fn requests_and_replies_are_persistent_unless_the_endpoint_says_otherwise(
         let job = Outgoing::new(b"job").properties(properties);
         channel.publish("", "jobs", job).await.expect("an open channel");
         let mut worker = peer(dealer, b"REP").await.expect("a peer");
-        let job = tokio::time::timeout(Duration::from_secs(30), receive(&mut worker)).await;
-        let [number, empty, _] = &job.expect("a job")[..] else { panic!("three frames") };
+        let job = receive(&mut worker).await;
+        let [number, empty, _] = &job[..] else { panic!("three frames") };
         send(&mut worker, &[number, empty, b"done"]).await.expect("an open socket");
         let mut requester = peer(router, b"DEALER").await.expect("a peer");
         send(&mut requester, &[b"question"]).await.expect("an open socket");
         for (queue, body) in [("answers", &b"done"[..]), ("requests", b"question")] {
             let mut consumer = channel.consume(queue, ConsumeOptions::default()).await.expect("it");
-            let message = tokio::time::timeout(Duration::from_secs(30), consumer.next()).await;
+            let message = timeout(PATIENCE, consumer.next()).await;
             let message = message.expect("it comes").expect("an open channel").expect("a message");
             let properties = message.message().owned_properties().expect("properties");
             assert_eq!((message.message().body(), properties.delivery_mode), (body, delivery_mode));
@@ -230,8 +232,8 @@ async fn a_request_whose_reply_a_full_queue_refuses_is_rejected() {
     let request = Outgoing::new(b"question").properties(properties);
     channel.publish("", "requests", request).await.expect("an open channel");
     let mut worker = peer(address, b"REP").await.expect("a peer");
-    let request = tokio::time::timeout(Duration::from_secs(30), receive(&mut worker)).await;
-    let [number, empty, _] = &request.expect("a request")[..] else { panic!("three frames") };
+    let request = receive(&mut worker).await;
+    let [number, empty, _] = &request[..] else { panic!("three frames") };
     send(&mut worker, &[number, empty, b"answer"]).await.expect("an open socket");
     wait_until("it is rejected", async || server.gateway_counts(|endpoint| endpoint.dropped) == 1)
         .await;
@@ -268,8 +270,8 @@ async fn a_dealer_goes_on_to_acknowledge_in_an_alarm_that_its_requests_have_caus
     wait_until("memory is short", async || server.admin().alarms().memory).await;
     let mut worker = peer(address, b"REP").await.expect("a peer");
     for answered in 1..=2 {
-        let request = tokio::time::timeout(Duration::from_secs(60), receive(&mut worker)).await;
-        let [number, empty, _] = &request.expect("a request")[..] else { panic!("three frames") };
+        let request = receive(&mut worker).await;
+        let [number, empty, _] = &request[..] else { panic!("three frames") };
         send(&mut worker, &[number, empty, b"done"]).await.expect("an open socket");
         // From the first reply on, the broker reads nothing more from where it was published.
         wait_until("it is answered", async || client.count("answers").await == answered).await;
