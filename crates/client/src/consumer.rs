@@ -61,7 +61,8 @@ impl Consumer {
     }
 
     /// Waits until the consumer has ended, by whatever cause; [`Consumer::next`] says why. A program that works on a
-    /// message for long learns by this that the server has taken the message back.
+    /// message for long learns by this that the server has taken the message back. While the connection is
+    /// [not read](crate::Connection::stalled), nothing is heard of that.
     pub async fn ended(&mut self) {
         poll_fn(|cx| self.mailbox.poll_ended(cx)).await;
     }
