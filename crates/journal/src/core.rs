@@ -149,6 +149,11 @@ impl Core {
         self.waits_more_than(self.options.buffer_bytes / 8 * 7)
     }
 
+    /// See [`Journal::may_block`](crate::Journal::may_block).
+    pub fn may_block(&self, bytes: usize) -> bool {
+        self.waits_more_than((self.options.buffer_bytes / 2).saturating_sub(bytes))
+    }
+
     /// Whether more bytes wait for the log thread.
     fn waits_more_than(&self, bytes: usize) -> bool {
         // The second is never ahead of the first.

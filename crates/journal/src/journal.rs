@@ -242,6 +242,12 @@ impl Journal {
         self.core.is_nearly_full()
     }
 
+    /// Whether more than half of it does, with an append of so many bytes: others may append before
+    /// that. Cheap. Never without threads.
+    pub fn may_block(&self, bytes: usize) -> bool {
+        self.core.may_block(bytes)
+    }
+
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken
     /// once when that changes.
     pub fn poll_room(&self, waker: &Waker) -> Poll<()> {

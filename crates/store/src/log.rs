@@ -105,6 +105,11 @@ pub trait Log: Send + std::marker::Sync + 'static {
         false
     }
 
+    /// Whether an append of so many bytes may block, with what others may append meanwhile. Cheap.
+    fn may_block(&self, _bytes: usize) -> bool {
+        false
+    }
+
     /// Wakes `waker` when [`Log::has_room`] again, or never will have.
     fn when_room(&self, waker: &Waker);
 

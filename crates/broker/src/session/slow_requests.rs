@@ -31,6 +31,10 @@ const EXPIRED: usize = 5_000;
 const PENDING: usize = 10_000;
 /// So many bytes of their headers take that long to look through, a few times each.
 const HEADER_BYTES: usize = 2 << 20;
+/// What a letter takes in the log, with its body, if it is large.
+const LETTER_BYTES: usize = 1 << 20;
+/// What any other change takes in the log at most: arguments have 32 KiB.
+const CHANGE_BYTES: usize = 64 << 10;
 /// What matching a name with the policies of a vhost may cost: as much as four of the costliest patterns.
 const POLICIES_COST: usize = 1 << 20;
 
@@ -93,6 +97,27 @@ impl Session {
         let Ok(name) = self.queue_name(number, clean_name(queue)) else { return false };
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return false };
         self.takes_long_to_delete([&*queue])
+    }
+
+    /// Whether the log may have no room for what this request appends, so that it waits for the disk.
+    pub fn may_wait_for_room(&mut self, number: u16, method: &Method<'_>) -> bool {
+        let bytes = match method {
+            Method::BasicAck(_) => return false,
+            Method::TxCommit(_) => {
+                self.transaction(number).map_or(0, |transaction| transaction.publishes_bytes())
+            }
+            // Their letters have no bound here.
+            Method::BasicNack(nack) if nack.multiple => usize::MAX,
+            Method::BasicNack(_) | Method::BasicReject(_) => LETTER_BYTES,
+            _ => CHANGE_BYTES,
+        };
+        self.may_wait_for_room_of(bytes)
+    }
+
+    /// The same of an append of so many bytes.
+    #[must_use]
+    pub fn may_wait_for_room_of(&self, bytes: usize) -> bool {
+        self.shard.store.may_block(bytes)
     }
 
     /// Whether it takes long to delete all of these queues.

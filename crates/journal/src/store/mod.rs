@@ -352,6 +352,10 @@ impl Log for JournalStore {
         self.journal.is_nearly_full()
     }
 
+    fn may_block(&self, bytes: usize) -> bool {
+        self.journal.may_block(bytes)
+    }
+
     fn when_room(&self, waker: &Waker) {
         if self.journal.poll_room(waker).is_ready() {
             waker.wake_by_ref();

@@ -311,6 +311,10 @@ impl Log for WatchedStore {
         self.store.is_nearly_full()
     }
 
+    fn may_block(&self, bytes: usize) -> bool {
+        self.store.may_block(bytes)
+    }
+
     fn when_room(&self, waker: &Waker) {
         match self.is_full.load(Ordering::Relaxed) {
             true => self.waiting.lock().push(waker.clone()),

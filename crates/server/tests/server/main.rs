@@ -66,6 +66,7 @@ mod pressure;
 mod proxies;
 mod rabbitmq_conf;
 mod scrub;
+mod slow_appends;
 mod slow_disk;
 mod slow_readers;
 mod slow_world;

@@ -1,0 +1,139 @@
+//! What is not published fills what waits for the disk as well: letters, transactions, definitions. Other clients go on, but for
+//! those that publish or define something.
+
+use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
+use courser_codec::{FieldTable, Table, basic, queue, tx};
+use tokio::task::JoinSet;
+
+/// More clients than there are threads.
+const CLIENTS: usize = 6;
+const MESSAGES: usize = 64;
+const BODY: [u8; 30_000] = [7; 30_000];
+
+/// A server where less than what three clients bring may wait for the disk.
+async fn started(disk: &HeldDisk) -> TestServer {
+    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 4 << 20;
+    let server = TestServer::start_on(disk.clone(), small).await;
+    Client::connect(server.address()).await.declare_durable("lasting").await;
+    server
+}
+
+/// Has all clients do this at once while the disk stands still, and looks whether others are served.
+async fn while_the_disk_stands_still<F>(
+    (server, disk): (&TestServer, &HeldDisk),
+    clients: Vec<Client>,
+    what: impl Fn(Client) -> F,
+) where
+    F: Future<Output = Client> + Send + 'static,
+{
+    let hold = disk.hold();
+    let mut at_work = JoinSet::new();
+    for client in clients {
+        at_work.spawn(what(client));
+    }
+    // They get stuck meanwhile.
+    for _ in 0..20 {
+        ready(server, "lasting").await;
+    }
+    drop(hold);
+    while let Some(client) = at_work.join_next().await {
+        client.expect("a client").close().await;
+    }
+}
+
+/// How many messages wait there: a question of a client that comes now.
+async fn ready(server: &TestServer, name: &str) -> u32 {
+    let mut client = Client::connect(server.address()).await;
+    let count = client.count(name).await;
+    client.close().await;
+    count
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn letters_that_wait_for_the_disk_hold_up_no_other_client() {
+    let disk = HeldDisk::default();
+    let server = started(&disk).await;
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        let mut client = Client::connect(server.address()).await;
+        let name = format!("rejected-{number}");
+        let arguments = FieldTable::new()
+            .with("x-dead-letter-exchange", "")
+            .with("x-dead-letter-routing-key", "lasting")
+            .to_entries();
+        let declare = queue::Declare {
+            queue: short(&name),
+            durable: true,
+            arguments: Table::from_entries(&arguments),
+            ..Default::default()
+        };
+        assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
+        client.consume(&name, false).await;
+        for _ in 0..MESSAGES {
+            client.publish(&name, &BODY).await;
+        }
+        assert_eq!(client.bodies(MESSAGES).await.len(), MESSAGES);
+        clients.push(client);
+    }
+    while_the_disk_stands_still((&server, &disk), clients, async |mut client: Client| {
+        for delivery_tag in 1..=MESSAGES as u64 {
+            client.tell(basic::Reject { delivery_tag, requeue: false }).await;
+        }
+        client
+    })
+    .await;
+    let all = (CLIENTS * MESSAGES) as u32;
+    wait_until("the letters are there", async || ready(&server, "lasting").await == all).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_that_wait_for_the_disk_hold_up_no_other_client() {
+    let disk = HeldDisk::default();
+    let server = started(&disk).await;
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = Client::connect(server.address()).await;
+        assert_eq!(client.call(tx::Select).await, Heard::Reply("tx.select-ok"));
+        for _ in 0..MESSAGES {
+            client.publish_persistent("lasting", &BODY).await;
+        }
+        clients.push(client);
+    }
+    while_the_disk_stands_still((&server, &disk), clients, async |mut client: Client| {
+        assert_eq!(client.call(tx::Commit).await, Heard::Reply("tx.commit-ok"));
+        client
+    })
+    .await;
+    assert_eq!(ready(&server, "lasting").await, (CLIENTS * MESSAGES) as u32);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_that_wait_for_the_disk_hold_up_no_other_client() {
+    let disk = HeldDisk::default();
+    let server = started(&disk).await;
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(Client::connect(server.address()).await);
+    }
+    while_the_disk_stands_still((&server, &disk), clients, async |mut client: Client| {
+        let note = String::from_utf8(BODY.map(|_| b'n').to_vec()).expect("a text");
+        let arguments = FieldTable::new().with("note", note.as_str()).to_entries();
+        let arguments = Table::from_entries(&arguments);
+        for _ in 0..50 {
+            let (queue, exchange) = (short("lasting"), short("amq.fanout"));
+            let bind =
+                queue::Bind { queue, exchange, nowait: true, arguments, ..Default::default() };
+            client.tell(bind).await;
+            let unbind = queue::Unbind { queue, exchange, arguments, ..Default::default() };
+            client.tell(unbind).await;
+        }
+        for _ in 0..50 {
+            assert_eq!(client.next().await, Heard::Reply("queue.unbind-ok"));
+        }
+        client
+    })
+    .await;
+    server.stop().await;
+}
