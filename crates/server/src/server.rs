@@ -212,10 +212,8 @@ impl Server {
         config.limits.warn_of_memory();
         config.management.open_audit_log(&config.data_dir, config.file_mode())?;
         let socket = OperatorSocket::bind(&config);
-        let seed = getrandom::u64().map_err(StartError::Random)?;
         let limits = config.broker_limits();
-        let (broker, storage, journals) =
-            storage::open(&config, disk, limits, seed, clock.now_ms())?;
+        let (broker, storage, journals) = storage::open(&config, disk, limits, clock.now_ms())?;
         service::prepare(&broker, &config)?;
         let notices = Arc::new(Notices::new(clock.clone()));
         let certificates = Certificates::new(doors.certificates(), &notices);

@@ -64,7 +64,6 @@ pub(crate) fn open(
     config: &Config,
     disk: Arc<dyn Disk>,
     limits: Limits,
-    seed: u64,
     now_ms: u64,
 ) -> Result<(Arc<Broker>, Storage, Journals), StartError> {
     let gauge = Arc::new(MemoryGauge::default());
@@ -72,7 +71,7 @@ pub(crate) fn open(
     let options = config.journal_options();
     let for_store = Arc::clone(&gauge);
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);
-    let (broker, storage) = open_on(&all, 0, gauge, limits, seed, now_ms)?;
+    let (broker, storage) = open_on(&all, 0, gauge, limits, now_ms)?;
     let journals = move || {
         let named = |(id, store): (ShardId, Arc<JournalStore>)| {
             let store: Arc<dyn Readable> = store;
@@ -90,12 +89,14 @@ pub(crate) fn open_on(
     group: u16,
     gauge: Arc<MemoryGauge>,
     limits: Limits,
-    seed: u64,
     now_ms: u64,
 ) -> Result<(Arc<Broker>, Storage), StartError> {
     let started = Instant::now();
+    let mut seed = [0; 16];
+    getrandom::fill(&mut seed).map_err(StartError::Random)?;
     let home = open_shard(all, ShardId::HOME, Opening::MakeIfMissing)?;
-    let broker = Broker::of_group(group, home.shard.store(), gauge, limits, seed);
+    let broker =
+        Broker::of_group(group, home.shard.store(), gauge, limits, u128::from_ne_bytes(seed));
     broker.set_time(now_ms);
     let restored = broker.restore(home.recovered)?;
     if !all.has_others() {

@@ -57,7 +57,8 @@ impl Start {
         if self.has_copies {
             watched.have_copies();
         }
-        let broker = Broker::new(Arc::clone(&watched) as _, gauge, Limits::default(), self.seed);
+        let broker =
+            Broker::new(Arc::clone(&watched) as _, gauge, Limits::default(), self.seed.into());
         broker.set_time(self.now_ms);
         broker.restore(recovered).expect("what was written can be read");
         let client = Client::new(&broker);

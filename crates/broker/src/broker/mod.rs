@@ -2,6 +2,7 @@
 
 mod alarms;
 mod groups;
+mod names;
 mod shards;
 mod vhosts;
 
@@ -27,6 +28,7 @@ use arc_swap::ArcSwap;
 use courser_auth::{Accounts, Directory, Settings as AccountSettings};
 use courser_codec::ShortString;
 use courser_store::{MemoryGauge, ShardId, Store};
+use names::RandomNames;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -62,7 +64,7 @@ pub struct Broker {
     /// Vhosts that are being moved here, which can't be found yet.
     pub(crate) arrivals: Arrivals,
     next_connection: AtomicU64,
-    names: Mutex<fastrand::Rng>,
+    names: RandomNames,
     memory_alarm: AtomicBool,
     disk_alarm: AtomicBool,
     failed: AtomicBool,
@@ -101,12 +103,13 @@ pub struct Identity {
 
 impl Broker {
     /// A broker with the vhost `/`, which keeps its messages in `store`. `gauge` is what that store
-    /// reports its memory to; `seed` makes the names that the broker gives out unpredictable.
+    /// reports its memory to; `seed` makes the names that the broker gives out unpredictable: where
+    /// clients are not trusted it has to come from the operating system.
     pub fn new(
         store: Arc<dyn Store>,
         gauge: Arc<MemoryGauge>,
         limits: Limits,
-        seed: u64,
+        seed: u128,
     ) -> Arc<Self> {
         Broker::of_group(0, store, gauge, limits, seed)
     }
@@ -120,7 +123,7 @@ impl Broker {
         store: Arc<dyn Store>,
         gauge: Arc<MemoryGauge>,
         limits: Limits,
-        seed: u64,
+        seed: u128,
     ) -> Arc<Self> {
         let timers = Timers::default();
         let memory = Memory::new(&limits);
@@ -144,7 +147,7 @@ impl Broker {
             vhosts: RwLock::default(),
             arrivals: Arrivals::default(),
             next_connection: AtomicU64::new(1),
-            names: Mutex::new(fastrand::Rng::with_seed(seed)),
+            names: RandomNames::new(seed),
             memory_alarm: AtomicBool::new(false),
             disk_alarm: AtomicBool::new(false),
             failed: AtomicBool::new(false),
@@ -322,13 +325,8 @@ impl Broker {
         }
     }
 
-    /// A name that nothing else has: `prefix` and 22 random characters.
+    /// A name that nothing else has, and that does not follow from others: `prefix` and 22 random characters.
     pub(crate) fn random_name(&self, prefix: &str) -> ShortString {
-        const ALPHABET: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        let mut name = Vec::from(prefix.as_bytes());
-        let mut random = self.names.lock();
-        name.extend((0..22).map(|_| ALPHABET[random.usize(0..ALPHABET.len())]));
-        ShortString::new(&name).unwrap_or_default()
+        self.names.next(prefix)
     }
 }

@@ -45,7 +45,7 @@ impl Led {
     ) -> Self {
         let memory_high_bytes = store.kind.memory_high_bytes;
         let limits = Limits { memory_high_bytes, ..Limits::default() };
-        let broker = Broker::new(Arc::clone(&store) as _, gauge, limits, chance.number());
+        let broker = Broker::new(Arc::clone(&store) as _, gauge, limits, chance.number().into());
         broker.set_time(clock.now_ms());
         if let Some(found) = found {
             broker.restore(found).expect("what a broker has written");

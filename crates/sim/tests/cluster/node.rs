@@ -231,7 +231,7 @@ impl Serving {
             "a shard is opened twice"
         );
         let store = opened.shard.store();
-        let broker = Broker::new(Arc::clone(&store), gauge, Limits::default(), rng.number());
+        let broker = Broker::new(Arc::clone(&store), gauge, Limits::default(), rng.number().into());
         broker.restore(opened.recovered).expect("what was written can be read");
         let mut client = Client::new(&broker);
         let vhost = broker.vhost("/").expect("always there");

@@ -104,7 +104,8 @@ impl Cluster {
                 let shards = member.shards(term, Arc::clone(&gauge));
                 // It may have lost the lead just now.
                 let opened = shards.open(ShardId::HOME, Opening::Existing, &mut |_| {}).ok()?;
-                let broker = Broker::new(opened.shard.store(), gauge, Limits::default(), term);
+                let broker =
+                    Broker::new(opened.shard.store(), gauge, Limits::default(), term.into());
                 broker.restore(opened.recovered).expect("what was written can be read");
                 let client = Client::new(&broker);
                 Some(Leader { node, member, shard: opened.shard, broker, client })

@@ -142,9 +142,8 @@ impl Inner {
         let opening = self.blocking(move || {
             let gauge = Arc::new(MemoryGauge::default());
             let shards = member.shards(term, Arc::clone(&gauge));
-            let seed = getrandom::u64().map_err(StartError::Random)?;
             let limits = settings.broker_limits();
-            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, seed, now_ms)?;
+            let (broker, storage) = storage::open_on(&shards, number, gauge, limits, now_ms)?;
             let wrong = service::prepare_to_lead(&broker, settings);
             Ok((broker, storage, wrong))
         });
