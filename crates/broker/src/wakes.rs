@@ -48,6 +48,11 @@ impl Wakes {
         }
     }
 
+    #[inline]
+    pub fn has_traced(&self) -> bool {
+        !self.traced.is_empty()
+    }
+
     /// Takes those among which there are copies that are to be posted.
     #[inline]
     pub fn take_traced(&mut self) -> Vec<Arc<WaitingCopies>> {

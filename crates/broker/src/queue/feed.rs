@@ -273,7 +273,7 @@ impl Queue {
 
     /// Notes a copy of a message that a client gets.
     #[cold]
-    pub(super) fn trace(
+    pub(crate) fn trace(
         &self,
         outbox: &Outbox,
         channel: u16,

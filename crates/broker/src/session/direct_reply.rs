@@ -69,7 +69,7 @@ impl Session {
             },
         };
         queue.add_consumer(new, &self.vhost.name, &*self.shard.store, &mut self.wakes)?;
-        self.vhost.replies.add(&queue);
+        self.vhost.begin_reply_queue(&queue);
         self.channel(number)?.reply_queue = Arc::downgrade(&queue);
         Ok(())
     }

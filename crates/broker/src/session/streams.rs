@@ -94,7 +94,8 @@ impl Session {
         }
     }
 
-    /// Hands the consumer of one reader what it can take. `pump_streams` is to be called afterwards.
+    /// Hands the consumer of one reader what it can take. Called without the shard's gate; `pump_streams` is to be called
+    /// afterwards.
     pub(super) fn pump_stream(&mut self, id: u64, budget: &Budget) {
         let Session { stream_readers, outbox, shard, wakes, .. } = self;
         let Some(reader) = stream_readers.get_mut(&id) else { return };
@@ -102,6 +103,10 @@ impl Session {
             Pumped::Waits => {}
             Pumped::HasMore => self.readers_left = stream_readers.len(),
             Pumped::Gone => drop(stream_readers.remove(&id)),
+        }
+        if wakes.has_traced() {
+            let _gate = shard.gate.read();
+            shard.post_dead_letters(wakes);
         }
     }
 

@@ -243,7 +243,7 @@ impl StreamReader {
         let Some(stream) = self.queue.stream() else { return Ok(Stop::Blocked) };
         let durable = store.durable();
         let reader = self.reader.open(store);
-        let high_bytes = outbox.high_bytes();
+        let (high_bytes, traced) = (outbox.high_bytes(), self.queue.is_traced());
         let mut stop = Ok(Stop::Ahead);
         let mut handed = Handed::default();
         let mut locked = None;
@@ -282,6 +282,9 @@ impl StreamReader {
                             channel.await_ack(self.slot, self.offset, self.queue.now_ms());
                         }
                         handed.add(message.body.len(), false);
+                        if traced {
+                            self.queue.trace(outbox, self.channel, &message, false, wakes);
+                        }
                     } else if out.fits(self.header.len()) {
                         stop = Ok(Stop::Blocked);
                         break;

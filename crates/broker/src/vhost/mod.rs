@@ -226,7 +226,7 @@ impl Vhost {
         // A queue that is made at the same moment is seen here, or finds what is said here.
         let _write = self.write.lock();
         self.traced.store(on, Ordering::Relaxed);
-        self.queues().iter().for_each(|queue| queue.set_traced(on));
+        self.queues().iter().chain(&self.replies.all()).for_each(|queue| queue.set_traced(on));
         self.routes_changed();
     }
 

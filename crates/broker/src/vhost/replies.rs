@@ -23,16 +23,20 @@ impl ReplyQueues {
         self.0.read().values().cloned().collect()
     }
 
-    pub fn add(&self, queue: &Arc<Queue>) {
-        self.0.write().insert(queue.name.clone(), Arc::clone(queue));
-    }
-
     pub fn remove(&self, queue: &Queue) {
         self.0.write().remove(queue.name.as_bytes());
     }
 }
 
 impl Vhost {
+    /// Lets a queue for direct replies be found.
+    pub(crate) fn begin_reply_queue(&self, queue: &Arc<Queue>) {
+        let mut all = self.replies.0.write();
+        // Tracing that is switched at the same moment finds it, or is seen here.
+        queue.set_traced(self.is_traced());
+        all.insert(queue.name.clone(), Arc::clone(queue));
+    }
+
     /// Lets go of a queue for direct replies when its consumer ends.
     pub(crate) fn end_reply_queue(&self, queue: &Queue) {
         self.replies.remove(queue);

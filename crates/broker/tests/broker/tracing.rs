@@ -1,5 +1,6 @@
 //! Tracing: copies of what is published and delivered go to `amq.rabbitmq.trace`.
 
+use crate::streams::{read, stream};
 use crate::support::{Client, Delivery, Heard, Message, World, declare_with, headers, short};
 use courser_broker::Limits;
 use courser_codec::{FieldTable, FieldValue, exchange};
@@ -243,4 +244,68 @@ fn copies_that_memory_has_no_room_for_are_not_made() {
     client.publish("x", "nowhere", "there is room again");
     client.commit();
     assert_eq!(world.counts("trace").0, posted + 1);
+}
+
+#[test]
+fn deliveries_from_a_stream_are_copied() {
+    let world = World::new();
+    let mut watcher = world.connect();
+    watcher.declare("trace");
+    watcher.bind("trace", TRACE, "deliver.#");
+    let mut client = world.connect();
+    client.qos(10);
+    stream(&mut client, "s");
+    client.publish("", "s", "before it was on");
+    trace(&world, true);
+    read(&mut client, "s", "first");
+    client.publish("", "s", "while it is on");
+    assert_eq!(client.bodies(), ["before it was on", "while it is on"]);
+    let first = copies(&mut watcher);
+    assert_eq!(keys(&first), ["deliver.s", "deliver.s"]);
+    let bodies: Vec<_> = first.iter().map(Delivery::text).collect();
+    assert_eq!(bodies, ["before it was on", "while it is on"]);
+    trace(&world, false);
+    client.publish("", "s", "when it was off");
+    assert_eq!(client.bodies(), ["when it was off"]);
+    assert_eq!(copies(&mut watcher), []);
+}
+
+#[test]
+fn deliveries_are_copied_while_it_is_on_whatever_way_they_take() {
+    let world = World::new();
+    let mut watcher = world.connect();
+    watcher.declare("trace");
+    watcher.bind("trace", TRACE, "deliver.#");
+    for on_before in [false, true] {
+        trace(&world, on_before);
+        let mut asking = world.connect();
+        asking.consume_no_ack("amq.rabbitmq.reply-to");
+        let mut client = world.connect();
+        for name in ["consumed", "polled", "rpc"] {
+            client.declare(name);
+        }
+        client.consume_no_ack("consumed");
+        let reply_to = Some(short("amq.rabbitmq.reply-to").into());
+        asking.send(
+            Message::new("", "rpc", "question")
+                .with_properties(|properties| properties.reply_to = reply_to),
+        );
+        let request = client.get("rpc").expect("the request");
+        client.ack(request.tag);
+        let reply_to = request.properties.reply_to.expect("a name").to_string();
+        copies(&mut watcher);
+        trace(&world, !on_before);
+        for key in ["consumed", "polled", &reply_to] {
+            client.publish("", key, "m");
+        }
+        assert_eq!(client.pop("polled").as_deref(), Some("m"));
+        assert_eq!((asking.bodies().len(), client.bodies().len()), (1, 1));
+        let copied = copies(&mut watcher);
+        let mut copied = keys(&copied);
+        copied.sort_unstable();
+        let reply = format!("deliver.{reply_to}");
+        let expected =
+            if on_before { vec![] } else { vec![&*reply, "deliver.consumed", "deliver.polled"] };
+        assert_eq!(copied, expected, "it was on before: {on_before}");
+    }
 }
