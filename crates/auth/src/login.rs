@@ -105,12 +105,12 @@ impl Attempt {
         let too_long = self.password.len() > PASSWORD_BYTES_MAX;
         let hash = self.user.as_ref().map(|user| &user.password).filter(|_| !too_long);
         let is_right = hash.is_some_and(|hash| hash.verify(&self.password));
-        let is_quick = hash.is_none_or(PasswordHash::is_quick);
+        let is_cheap = hash.is_none_or(PasswordHash::is_cheap);
         let mut rehashed = None;
-        if is_quick && is_right && self.may_be_rehashed() {
+        if is_cheap && is_right && self.may_be_rehashed() {
             // Without random numbers the old hash stays for another time.
             rehashed = PasswordHash::new(&self.password, Hashing::Argon2id).ok();
-        } else if is_quick && !is_right {
+        } else if is_cheap && !is_right {
             password::verify_nothing(&self.password);
         }
         Verified { attempt: self, is_right, rehashed }

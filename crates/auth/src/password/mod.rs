@@ -154,6 +154,14 @@ impl PasswordHash {
         }
     }
 
+    /// Whether checking it costs less than what this broker makes does, as of hashes from elsewhere.
+    pub(crate) fn is_cheap(&self) -> bool {
+        match &self.0 {
+            Kind::Argon2id(text) => argon::is_cheap(text),
+            Kind::NoPassword | Kind::Salted(_) => true,
+        }
+    }
+
     /// Whether checking it takes no noticeable time.
     pub(crate) fn is_quick(&self) -> bool {
         !matches!(self.0, Kind::Argon2id(_))

@@ -1,6 +1,7 @@
 //! Logins.
 
 use super::accounts::{change, put};
+use super::passwords::foreign;
 use courser_auth::{
     Accounts, Directory, Hashing, Login, LoginRefused, PasswordHash, Settings, Step, User, Verified,
 };
@@ -102,18 +103,27 @@ fn a_user_deleted_while_its_password_is_checked_is_not_let_in() {
 
 #[test]
 fn an_imported_hash_is_replaced_at_the_first_good_login() {
-    let accounts = with_user("a", "secret", Hashing::RabbitSha256);
+    let sha = PasswordHash::new(b"correct horse", Hashing::RabbitSha256).expect("a hash");
+    for hash in [sha, foreign()] {
+        replaced_at_the_first_good_login(hash);
+    }
+}
+
+fn replaced_at_the_first_good_login(imported: PasswordHash) {
+    let accounts = accounts(Hashing::Argon2id);
+    put(&accounts, User::new("a", imported.clone()));
     assert!(log_in(&accounts, "a", "wrong", THERE, 0).is_err());
-    let login = log_in(&accounts, "a", "secret", THERE, 0).expect("let in");
+    let login = log_in(&accounts, "a", "correct horse", THERE, 0).expect("let in");
     let rehash = |all: &Directory| Ok(accounts.rehash(all, &login).into_iter().collect());
     assert_eq!(change(&accounts, rehash).expect("kept").len(), 1);
     let directory = accounts.directory();
     let hash = &directory.user("a").expect("a user").password;
     assert_eq!(hash.algorithm(), Some("argon2id"));
-    assert!(hash.verify(b"secret"));
+    assert_ne!(*hash, imported);
+    assert!(hash.verify(b"correct horse"));
     // It is not done twice, nor over a password that was changed since.
     assert!(accounts.rehash(&directory, &login).is_none());
-    let again = log_in(&accounts, "a", "secret", THERE, 1).expect("let in");
+    let again = log_in(&accounts, "a", "correct horse", THERE, 1).expect("let in");
     assert!(again.rehashed.is_none());
 }
 
@@ -198,7 +208,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.try_into().expect("seconds"), time.tv_nsec.try_into().expect("less"))
 }
 
-/// Unknown users, imported hashes, users without a password and passwords that are too long all cost
+/// Unknown users, imported hashes that cost less, users without a password and passwords that are too long all cost
 /// one slow hash.
 #[test]
 fn every_refused_password_takes_the_same_time() {
@@ -206,12 +216,14 @@ fn every_refused_password_takes_the_same_time() {
     let sha = PasswordHash::new(b"secret", Hashing::RabbitSha256).expect("a hash");
     put(&accounts, User::new("sha", sha));
     put(&accounts, User::new("none", PasswordHash::none()));
+    put(&accounts, User::new("cheap", foreign()));
     let long = "x".repeat(2000);
     let cases = [
         ("argon", "wrong"),
         ("stranger", "wrong"),
         ("sha", "wrong"),
         ("none", "x"),
+        ("cheap", "wrong"),
         ("argon", &long),
     ];
     let best = cases.map(|(name, password)| {
