@@ -39,6 +39,8 @@ use telemetry::Telemetry;
 
 /// Pieces of pages that are made at the same time; others wait.
 const PAGES_MAX: usize = 2;
+/// Those for one user, or for one network where no login is wanted.
+const PAGES_OF_ONE_MAX: usize = 1;
 
 /// Shows the metrics of a broker.
 pub struct Exporter {
@@ -70,7 +72,7 @@ impl Exporter {
             server: Box::new(server),
             wants_login,
             places: Arc::default(),
-            pages: Arc::new(Shares::new(PAGES_MAX, PAGES_MAX)),
+            pages: Arc::new(Shares::new(PAGES_MAX, PAGES_OF_ONE_MAX)),
             telemetry: Telemetry::default(),
         })
     }

@@ -14,6 +14,7 @@ use crate::http::request::{named_by, wants_gzip};
 use crate::name_search::TOO_LONG;
 use crate::refusal::Refusal;
 use crate::reply::Rows;
+use courser_auth::network;
 use hyper::body::Incoming;
 use hyper::header::{
     ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue,
@@ -26,8 +27,6 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-/// Who asks for a page is not known.
-const NO_USER: &str = "";
 /// Bytes up to which a page goes out whole.
 const WHOLE_BYTES_MAX: usize = 256 * 1024;
 
@@ -71,14 +70,16 @@ impl Exporter {
         connection::serve(stream, peer, Limits::USUAL, &place, stopping, respond).await;
     }
 
-    async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), Refusal> {
+    /// Lets in who asks, and says who that is: a user, or a network where no login is wanted.
+    async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<String, Refusal> {
         if !self.wants_login {
-            return Ok(());
+            return Ok(network(peer.ip()).to_string());
         }
         let api = &self.api;
         let caller = api.logins.of_headers(headers, peer, &api.admin).await?;
         named_by(api, headers, &caller)?;
-        caller.need_monitor()
+        caller.need_monitor()?;
+        Ok(caller.name().to_owned())
     }
 }
 
@@ -98,15 +99,16 @@ async fn respond(
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("HEAD, GET"));
         return answer;
     }
-    if let Err(refused) = exporters.first().login(request.headers(), peer).await {
-        return refusal(&refused);
-    }
-    let _kept = keeper.keep(NO_USER);
+    let asker = match exporters.first().login(request.headers(), peer).await {
+        Ok(asker) => asker,
+        Err(refused) => return refusal(&refused),
+    };
+    let _kept = keeper.keep(&asker);
     let asked = match endpoint {
         Endpoint::Detailed => request.uri().query().map(str::to_owned),
         _ => None,
     };
-    scrape(exporters, endpoint, asked, wants_gzip(request.headers())).await
+    scrape(exporters, endpoint, asked, asker, wants_gzip(request.headers())).await
 }
 
 /// Makes the beginning of a page, which may be all of it; what is left is made as it is read.
@@ -114,10 +116,11 @@ async fn scrape(
     exporters: Exporters,
     endpoint: Endpoint,
     asked: Option<String>,
+    asker: String,
     is_gzip: bool,
 ) -> Response<Outgoing> {
     let pages = Arc::clone(&exporters.first().pages);
-    let Some(place) = pages.take(NO_USER, 1).await else { return interrupted() };
+    let Some(place) = pages.take(&asker, 1).await else { return interrupted() };
     let making = tokio::task::spawn_blocking(move || {
         // Compiling an expression takes its time as well.
         let query = match endpoint {
@@ -149,7 +152,7 @@ async fn scrape(
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     *answer.body_mut() = if has_more {
-        long.send(pages, NO_USER.to_owned(), None, None, PIECE_TIMEOUT)
+        long.send(pages, asker, None, None, PIECE_TIMEOUT)
     } else {
         Outgoing::whole(long.take())
     };

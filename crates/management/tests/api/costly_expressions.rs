@@ -1,17 +1,16 @@
 //! Regular expressions that take long for each name.
 
 use crate::support::Broker;
-use courser_broker::admin::NewQueue;
+use courser_broker::admin::{Admin, NewQueue};
 
 /// Takes some milliseconds for each long name.
-const COSTLY: &str = "(?:%5Bab%5D{0,60}a){0,30}%5Bab%5D{0,60}z";
+pub const COSTLY: &str = "(?:%5Bab%5D{0,60}a){0,30}%5Bab%5D{0,60}z";
 const TOO_LONG: &str = "the regular expression takes too long to be looked for in all names";
 
-/// A broker with queues whose names have 250 bytes, none like another, and one `alpha`.
-async fn with_long_names() -> Broker {
-    let broker = Broker::start().await;
+/// Declares queues whose names have 250 bytes, none like another, and one `alpha`.
+pub fn declare_long_names(admin: &Admin) {
     let declare = |name: &str| {
-        broker.admin().declare_queue("/", name, NewQueue::default()).expect("a queue");
+        admin.declare_queue("/", name, NewQueue::default()).expect("a queue");
     };
     let mut state: u64 = 1;
     for nth in 0..1000 {
@@ -23,12 +22,12 @@ async fn with_long_names() -> Broker {
         declare(&name);
     }
     declare("alpha");
-    broker
 }
 
 #[tokio::test]
 async fn an_expression_that_takes_long_for_each_name_is_given_up() {
-    let broker = with_long_names().await;
+    let broker = Broker::start().await;
+    declare_long_names(&broker.admin());
     for order in ["", "&sort=name", "&sort=consumer_details"] {
         let path = format!("/api/queues?page=1&use_regex=true&name={COSTLY}{order}");
         let refused = broker.get(&path).await;

@@ -7,6 +7,7 @@ mod browsers;
 mod connections;
 mod conventions;
 mod costly_expressions;
+mod costly_scrapes;
 mod current;
 mod definitions;
 mod direct;
