@@ -18,7 +18,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -105,13 +105,19 @@ async fn in_vhosts(
     mut warnings: Vec<String>,
 ) -> Result<Sent, Refusal> {
     let known = all(call);
+    let (document, vhosts) = aside(call, |_| {
+        let vhosts = vhosts(&document);
+        Ok((document, vhosts))
+    })
+    .await?;
+    until_held(groups, |group| vhosts.iter().any(|vhost| group_of(call, vhost) == group)).await?;
+    // Not before: a vhost may have been moved meanwhile.
     let dividing = aside(call, |call| {
         let by_group = by_group(document, call).into_iter();
         let texts = by_group.map(|(group, rows)| (group, Value::Object(rows).to_string()));
         Ok(texts.collect::<Vec<(u16, String)>>())
     });
     let parts = dividing.await?;
-    until_held(groups, |group| parts.iter().any(|(of, _)| *of == group)).await?;
     for (group, rows) in parts {
         if group == HOME {
             warnings.extend(at_home(call, rows).await?);
@@ -191,15 +197,25 @@ fn shared(document: &mut Map<String, Value>) -> Map<String, Value> {
     shared
 }
 
-/// What is in vhosts, by the group of each. What is in none that there is goes to home, which says so.
+/// The vhosts that rows are for.
+fn vhosts(document: &Map<String, Value>) -> BTreeSet<String> {
+    let lists = IN_VHOSTS.iter().filter_map(|list| document.get(*list)?.as_array());
+    lists.flatten().filter_map(|row| row["vhost"].as_str()).map(str::to_owned).collect()
+}
+
+/// The group of a vhost. What is in none that there is goes to home, which says so.
+fn group_of(call: &Call, vhost: &str) -> u16 {
+    call.admin().group_of(vhost).unwrap_or(HOME)
+}
+
+/// What is in vhosts, by the group of each.
 fn by_group(document: Map<String, Value>, call: &Call) -> BTreeMap<u16, Map<String, Value>> {
     let mut by_group: BTreeMap<u16, Map<String, Value>> = BTreeMap::new();
     for (list, value) in document {
         match value {
             Value::Array(rows) if IN_VHOSTS.contains(&list.as_str()) => {
                 for row in rows {
-                    let vhost = row["vhost"].as_str();
-                    let group = vhost.and_then(|vhost| call.admin().group_of(vhost));
+                    let group = row["vhost"].as_str().map(|vhost| group_of(call, vhost));
                     push(&mut by_group, group.unwrap_or(HOME), &list, row);
                 }
             }

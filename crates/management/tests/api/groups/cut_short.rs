@@ -128,6 +128,19 @@ async fn an_import_sends_nothing_to_a_group_that_does_not_know_of_its_vhosts() {
     assert_eq!(import(&world, OF_NEW_VHOST).await, 204);
 }
 
+#[tokio::test]
+async fn an_import_goes_to_the_group_that_a_vhost_has_when_all_groups_know_of_it() {
+    let world = World::start().await;
+    assert_eq!(world.group_of("a"), Some(1));
+    *world.known.meanwhile.lock() = Some(|home| {
+        let vhost = home.vhost_handle("a").expect("it is there");
+        home.set_vhost_group(&vhost, 2).expect("moved");
+    });
+    let file = r#"{"queues":[{"name":"q","vhost":"a"}]}"#;
+    assert_eq!(import(&world, file).await, 204);
+    assert_eq!((world.group_of("a"), queues(&world, "a")), (Some(2), 1));
+}
+
 /// An administrator whom the authority lets in a few times more.
 pub const OF_FEW: &str = "of-few";
 const FEW: usize = 10;
