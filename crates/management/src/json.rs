@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_codec::{Decimal, FieldTable, FieldValue, ShortString};
 use serde_json::{Map, Number, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Tables in tables that a client may send as JSON, and entries of one: each new one is compared with all before it.
@@ -167,10 +168,14 @@ pub(crate) fn from_value(value: &FieldValue) -> Value {
     }
 }
 
-/// Whether a table is the same behind the way through JSON, but for the width of numbers: its keys and texts are UTF-8, and
-/// its numbers are finite.
+/// Whether a table says the same behind the way through JSON, but for the types of values that JSON does not have: its keys and
+/// texts are UTF-8, no key is there twice, and its numbers are finite and no larger than what is read again. Whether it is read
+/// again at all, [`to_table`] says.
 pub(crate) fn survives_json(table: &FieldTable) -> bool {
-    table.iter().all(|(key, value)| is_text(key) && value_survives_json(value))
+    let mut keys = HashSet::with_capacity(table.len());
+    table.iter().all(|(key, value)| {
+        is_text(key) && keys.insert(key.as_bytes()) && value_survives_json(value)
+    })
 }
 
 fn value_survives_json(value: &FieldValue) -> bool {
@@ -178,6 +183,7 @@ fn value_survives_json(value: &FieldValue) -> bool {
         FieldValue::LongStr(bytes) | FieldValue::Bytes(bytes) => std::str::from_utf8(bytes).is_ok(),
         FieldValue::F32(number) => number.is_finite(),
         FieldValue::F64(number) => number.is_finite(),
+        FieldValue::Timestamp(seconds) => i64::try_from(*seconds).is_ok(),
         FieldValue::Array(values) => values.iter().all(value_survives_json),
         FieldValue::Table(table) => survives_json(table),
         _ => true,

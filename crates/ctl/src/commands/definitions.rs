@@ -81,7 +81,7 @@ fn export(session: &mut Session, input: &Input) -> Result<Output, Failure> {
         path += "?for_rabbitmq=true";
     }
     let answer = good(session.client.call(Method::GET, &path, Bytes::new())?)?;
-    // Any export may lack what JSON can't carry.
+    // Any export may lack what no import would take back.
     let is_told = warn(&answer)?;
     if input.has("for-rabbitmq") && !is_told {
         let why = "this broker can't leave out the hashes that RabbitMQ can't read: it is of an earlier version";

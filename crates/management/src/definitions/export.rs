@@ -1,9 +1,11 @@
 //! Writing definitions.
 //!
 //! Left out is what a start makes by itself, and what belongs to a connection: predefined exchanges,
-//! the bindings by name, exclusive queues and those that the broker has named. What JSON can't
-//! carry is left out, too, and a warning names it: an import would make something else of it.
+//! the bindings by name, exclusive queues and those that the broker has named. What an import
+//! would refuse or make something else of is left out, too, and a warning names it.
 
+use super::around::default_type;
+use super::check::check;
 use super::skipped::Rows;
 use crate::api::{name_of_cluster, vhost_limits};
 use crate::json::{from_table, is_text, kept_value, name, survives_json};
@@ -22,9 +24,10 @@ use std::collections::BTreeSet;
 /// How the names of queues begin that the broker has named, and those of exchanges that it has made.
 const RESERVED: &str = "amq.";
 
-/// The warning of what JSON can't carry.
-const NOT_EXPORTED: &str = "definitions not exported, as JSON can't carry them, and bindings of them: names, keys or \
-                            arguments that are not UTF-8, or numbers that are not finite";
+/// The warning of what no import takes back as it is.
+const NOT_EXPORTED: &str = "definitions not exported, as no import would take them back as they are, and bindings of them: names, \
+                            keys or arguments that are not UTF-8, keys that are there twice, numbers that are not finite, or \
+                            arguments that are too many, too large or nested too deep";
 
 /// What lies in vhosts.
 #[derive(Default)]
@@ -34,7 +37,7 @@ struct Topology {
     bindings: Vec<Value>,
     policies: Vec<Value>,
     parameters: Vec<Value>,
-    /// What would be another one behind the way through JSON.
+    /// What an import would refuse or make something else of.
     not_exported: Rows,
 }
 
@@ -162,70 +165,73 @@ fn vhost_row(vhost: &VhostView) -> Value {
 }
 
 impl Topology {
-    fn add_topology(&mut self, admin: &Admin, vhost: &str) -> Result<(), Refusal> {
+    fn add_topology(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
+        let default_type = default_type(vhost.default_queue_type.as_deref());
+        let vhost = vhost.name.as_str();
         // Whose bindings are left out, too: whether it is a queue, and the name.
         let mut left_out = BTreeSet::new();
         let exchanges = admin.exchanges(Some(vhost))?;
         for exchange in exchanges.iter().filter(|exchange| !exchange.predefined) {
-            if self.can_export("exchange", vhost, &exchange.name, &exchange.arguments) {
-                self.exchanges.push(exchange_row(&exchange));
-            } else {
-                left_out.insert((false, exchange.name));
+            let row = || exchange_row(&exchange);
+            let row = importable("exchanges", &exchange.name, &exchange.arguments, None, row);
+            match row {
+                Some(row) => self.exchanges.push(row),
+                None => {
+                    self.leave_out("exchange", vhost, &exchange.name);
+                    left_out.insert((false, exchange.name));
+                }
             }
         }
         for queue in admin.queues(Some(vhost))?.iter() {
             let is_named = queue.name.as_bytes().starts_with(RESERVED.as_bytes());
-            let is_kept = queue.exclusive_owner.is_none() && !is_named;
-            if is_kept && self.can_export("queue", vhost, &queue.name, &queue.arguments) {
-                self.queues.push(queue_row(&queue));
-            } else {
+            if queue.exclusive_owner.is_some() || is_named {
                 left_out.insert((true, queue.name));
+                continue;
+            }
+            let row = || queue_row(&queue);
+            let row = importable("queues", &queue.name, &queue.arguments, default_type, row);
+            match row {
+                Some(row) => self.queues.push(row),
+                None => {
+                    self.leave_out("queue", vhost, &queue.name);
+                    left_out.insert((true, queue.name));
+                }
             }
         }
         admin.for_each_binding(vhost, &mut |_| true, &mut |binding| {
             let ends =
                 [(false, binding.source.clone()), (binding.to_queue, binding.destination.clone())];
-            let is_kept =
-                !binding.source.is_empty() && !ends.iter().any(|end| left_out.contains(end));
-            if is_kept && self.can_export_binding(&binding) {
-                self.bindings.push(binding_row(&binding));
+            if !binding.source.is_empty() && !ends.iter().any(|end| left_out.contains(end)) {
+                self.add_binding(&binding);
             }
         })?;
         Ok(())
     }
 
-    /// Whether JSON carries all of an exchange or a queue. Notes it otherwise, with its name as a path has it.
-    fn can_export(
-        &mut self,
-        kind: &str,
-        vhost: &str,
-        name: &ShortString,
-        arguments: &FieldTable,
-    ) -> bool {
-        let can = is_text(name) && survives_json(arguments);
-        if !can {
-            self.not_exported.push(format!("{kind} '{}' in vhost '{vhost}'", encode_segment(name)));
+    fn add_binding(&mut self, binding: &BindingView) {
+        let row = || binding_row(binding);
+        let row = importable("bindings", &binding.routing_key, &binding.arguments, None, row);
+        if let Some(row) = row {
+            self.bindings.push(row);
+            return;
         }
-        can
+        let BindingView { vhost, source, destination, to_queue, routing_key, .. } = binding;
+        let kind = if *to_queue { "queue" } else { "exchange" };
+        let [source, destination, key] = [source, destination, routing_key].map(encode_segment);
+        let row = format!(
+            "binding of {kind} '{destination}' to '{source}' with key '{key}' in vhost '{vhost}'"
+        );
+        self.not_exported.push(row);
     }
 
-    fn can_export_binding(&mut self, binding: &BindingView) -> bool {
-        let can = is_text(&binding.routing_key) && survives_json(&binding.arguments);
-        if !can {
-            let BindingView { vhost, source, destination, to_queue, routing_key, .. } = binding;
-            let kind = if *to_queue { "queue" } else { "exchange" };
-            let [source, destination, key] = [source, destination, routing_key].map(encode_segment);
-            let row = format!(
-                "binding of {kind} '{destination}' to '{source}' with key '{key}' in vhost '{vhost}'"
-            );
-            self.not_exported.push(row);
-        }
-        can
+    /// Notes an exchange or a queue that is not exported, with its name as a path has it.
+    fn leave_out(&mut self, kind: &str, vhost: &str, name: &ShortString) {
+        self.not_exported.push(format!("{kind} '{}' in vhost '{vhost}'", encode_segment(name)));
     }
 
     fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
         let name = vhost.name.as_str();
-        self.add_topology(admin, name)?;
+        self.add_topology(admin, vhost)?;
         // Those from the configuration are no definitions: an import would make others of them that stay when these are gone.
         let policies = admin.kept_policies(name, PolicyKind::User)?;
         self.policies.extend(policies.iter().map(|policy| policy_row(name, policy)));
@@ -286,6 +292,18 @@ impl Topology {
             document.insert("warnings".into(), json!([warning]));
         }
     }
+}
+
+/// The row of what an import takes back as it is: JSON carries its name or key and its arguments, and no import refuses it.
+fn importable(
+    list: &str,
+    name: &ShortString,
+    arguments: &FieldTable,
+    default_type: Option<&str>,
+    row: impl FnOnce() -> Value,
+) -> Option<Value> {
+    let row = (is_text(name) && survives_json(arguments)).then(row)?;
+    check(list, &row, default_type).is_ok().then_some(row)
 }
 
 fn exchange_row(exchange: &ExchangeView) -> Value {

@@ -259,8 +259,8 @@ impl<'a> Import<'a> {
             let row = format!("exchange '{name}' in vhost '{vhost}'");
             return self.skip(row);
         }
-        let settings = exchange_of(name, row)?;
         if self.admin.exchange(vhost, name.as_bytes()).is_err() {
+            let settings = exchange_of(name, row)?;
             let declared = self.admin.declare_exchange(vhost, name, &settings);
             declared.map_err(|fault| not_made("exchange", name, &fault))?;
         }
@@ -276,8 +276,8 @@ impl<'a> Import<'a> {
             let row = format!("queue '{name}' in vhost '{vhost}'");
             return self.skip(row);
         }
-        let queue = queue_of(name, row, default_type(view.default_queue_type.as_deref()))?;
         if self.admin.queue(vhost, name.as_bytes()).is_err() {
+            let queue = queue_of(name, row, default_type(view.default_queue_type.as_deref()))?;
             let declared = self.admin.declare_queue(vhost, name, queue);
             declared.map_err(|fault| not_made("queue", name, &fault))?;
         }

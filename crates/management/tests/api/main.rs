@@ -13,6 +13,7 @@ mod definitions;
 mod direct;
 mod documented;
 mod events;
+mod exported_tables;
 mod failing_imports;
 mod floods;
 mod foreign_policies;
