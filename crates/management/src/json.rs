@@ -13,6 +13,28 @@ const ENTRIES_MAX: usize = 1024;
 /// Bytes of a table as AMQP has it, as much as a frame of a client holds.
 const TABLE_BYTES_MAX: usize = 128 << 10;
 
+/// Arrays and objects in one another that a value may have which the broker keeps as it is. An export has it in three more, and
+/// an import reads no more than 127.
+const KEPT_NESTING_MAX: usize = 100;
+
+/// Whether a value is nested no deeper than what is kept may be.
+pub(crate) fn can_be_kept(value: &Value) -> bool {
+    is_within(value, KEPT_NESTING_MAX)
+}
+
+fn is_within(value: &Value, depth: usize) -> bool {
+    let inner = depth.checked_sub(1);
+    match value {
+        Value::Array(values) => {
+            inner.is_some_and(|depth| values.iter().all(|one| is_within(one, depth)))
+        }
+        Value::Object(members) => {
+            inner.is_some_and(|depth| members.values().all(|one| is_within(one, depth)))
+        }
+        _ => true,
+    }
+}
+
 /// A JSON text that the broker keeps, as a value. A program that embeds the broker may have it keep
 /// something else, which is shown as the text that it is.
 pub(crate) fn kept_value(text: &str) -> Value {
@@ -168,9 +190,9 @@ pub(crate) fn from_value(value: &FieldValue) -> Value {
     }
 }
 
-/// Whether a table says the same behind the way through JSON, but for the types of values that JSON does not have: its keys and
-/// texts are UTF-8, no key is there twice, and its numbers are finite and no larger than what is read again. Whether it is read
-/// again at all, [`to_table`] says.
+/// Whether a table says the same behind the way through JSON, but for types of values that JSON does not have: its keys and
+/// texts are UTF-8, no key is there twice, and its numbers are finite and no larger than what is read again. Whether it is
+/// read again at all, [`to_table`] says.
 pub(crate) fn survives_json(table: &FieldTable) -> bool {
     let mut keys = HashSet::with_capacity(table.len());
     table.iter().all(|(key, value)| {

@@ -5,7 +5,7 @@ use super::{get, vhost_limits};
 use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
 use crate::definitions::OWN_PARAMETERS;
-use crate::json::{Fields, kept_value};
+use crate::json::{Fields, can_be_kept, kept_value};
 use crate::list::{Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
@@ -193,6 +193,9 @@ fn limited(call: &Call, parameter: &Parameter) -> Result<VhostView, Refusal> {
 fn given(call: &Call) -> Result<String, Refusal> {
     let body = call.object()?;
     let value = body.get("value").ok_or_else(|| Refusal::key_missing(&["value"]))?;
+    if !can_be_kept(value) {
+        return Err(Refusal::bad_request("Validation failed\n\nthe value is nested too deep\n"));
+    }
     Ok(value.to_string())
 }
 

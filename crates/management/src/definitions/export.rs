@@ -25,9 +25,9 @@ use std::collections::BTreeSet;
 const RESERVED: &str = "amq.";
 
 /// The warning of what no import takes back as it is.
-const NOT_EXPORTED: &str = "definitions not exported, as no import would take them back as they are, and bindings of them: names, \
-                            keys or arguments that are not UTF-8, keys that are there twice, numbers that are not finite, or \
-                            arguments that are too many, too large or nested too deep";
+const NOT_EXPORTED: &str = "definitions not exported, as no import would take them back as they are, and bindings of \
+                            them: names, keys or arguments that are not UTF-8, keys that are there twice, numbers that \
+                            are not finite, or arguments that are too many, too large or nested too deep";
 
 /// What lies in vhosts.
 #[derive(Default)]

@@ -196,7 +196,7 @@ async fn check(tables: Vec<FieldTable>) -> Result<(), TestCaseError> {
             prop_assert!(same_table(arguments, &back), "{}: {:?}, {:?}", name, arguments, back);
         }
     }
-    // Neither is any of them, so to say, another one behind that.
+    // Nor is any of it other than it was.
     let (_, again) = ask(&second, "GET", "").await;
     for list in ["exchanges", "queues", "bindings"] {
         prop_assert_eq!(&exported[list], &again[list]);
@@ -248,4 +248,22 @@ async fn an_import_leaves_alone_what_is_there_whatever_the_file_says_of_its_argu
     let row = |name: &str, deep: &Value| serde_json::json!({ "queues": [{ "name": name, "vhost": "/", "durable": true, "arguments": deep }] });
     assert_eq!(ask(&direct, "POST", &row("q", &deep).to_string()).await.0, 204);
     assert_eq!(ask(&direct, "POST", &row("new", &deep).to_string()).await.0, 400);
+}
+
+/// JSON is read to a depth of 127, and an export has a value three deeper than it lies in.
+#[tokio::test]
+async fn no_parameter_keeps_an_export_from_being_imported() {
+    let direct = broker();
+    for depth in [0, 64, 99, 100, 110, 120, 122, 123, 124, 125, 126, 130] {
+        let value = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let body = format!(r#"{{"value":{{"uri":"amqp://there","n":[{value}]}}}}"#);
+        for path in ["parameters/federation-upstream/%2F", "global-parameters"] {
+            let path = format!("/api/{path}/p{depth}");
+            let asked = Asked { body: &body, ..Asked::new("PUT", &path) };
+            let status = direct.ask(asked.by("boss")).await.status;
+            assert!(status == 201 || depth > 64 && status == 400, "{depth}: {status}");
+        }
+    }
+    let (_, exported) = ask(&direct, "GET", "").await;
+    assert_eq!(ask(&broker(), "POST", &exported.to_string()).await.0, 204);
 }
