@@ -142,10 +142,14 @@ impl<L: ReplicaLog> Group<L> {
         }
     }
 
-    /// Whether this node leads, or could write the entry that a leader begins with.
+    /// Whether this node leads, or could write the entry that a leader begins with. The engine takes for granted that the
+    /// disk of a new leader has all of its log: what asks others for votes waits for that, an own vote that is enough does not.
     fn may_lead(&self) -> bool {
+        let raft = &self.node.raft;
+        let has_synced = || raft.raft_log.persisted == raft.raft_log.last_index();
+        let may_ask = || self.members.voters != [self.options.node] || has_synced();
         let can_write = || self.log().has_room_for_bare() && !self.disk_stands_still;
-        self.node.raft.state == StateRole::Leader || can_write()
+        raft.state == StateRole::Leader || (can_write() && may_ask())
     }
 
     /// Says whether the disk syncs nothing: this node does not want to lead then.

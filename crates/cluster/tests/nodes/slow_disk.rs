@@ -1,14 +1,17 @@
 //! A follower whose disk takes its time: what waits for it is not the group.
 
+use crate::one_of_three::{journal, turns_until};
 use crate::slow_checkpoint::opened;
 use crate::support::PATIENCE;
 use courser_cluster::{
     Driver, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin, Packet, Peers,
+    ReplicaLog,
 };
 use courser_journal::testing::FakeDisk;
 use courser_store::{Opening, Record, ShardId, Shards, Sync};
 use parking_lot::Mutex;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -216,4 +219,29 @@ fn a_vote_is_given_when_it_is_on_the_disk_and_the_group_does_not_wait_for_that()
     assert_eq!(nodes[0].driver.group().leader(), None);
     assert!(hold.let_go(), "the group has waited for the disk");
     rounds_until(&mut nodes, true, |nodes| nodes[0].serves().is_some());
+}
+
+#[test]
+fn a_node_whose_vote_is_enough_leads_again_when_the_disk_has_its_log() {
+    let [id, _] = TWO;
+    let mut node = Node::new(id, &[id], journal());
+    let serves = |nodes: &[Node]| nodes[0].serves().is_some();
+    turns_until(slice::from_mut(&mut node), &[0], &[0], serves);
+    let store = opened(&node);
+    store
+        .append(&[Record::Defined { key: b"key", value: b"value" }], Sync::Wanted, &mut Vec::new())
+        .expect("the leader has room");
+    node.driver.turn(false).expect("a good disk");
+    let last = node.driver.group().log().last();
+    assert!(last.index > node.committed(), "it was not placed, or is on the disk");
+
+    let given = node.driver.copy(node.serves());
+    assert!(given.is_err() && node.serves().is_none(), "it has not given up the lead");
+    for _ in 0..3 * ELECTION_TICKS {
+        node.driver.turn(true).expect("a good disk");
+        assert_eq!(node.driver.group().leader(), None, "the disk does not have its log");
+    }
+    turns_until(slice::from_mut(&mut node), &[0], &[0], serves);
+    assert!(node.committed() > last.index);
+    assert_eq!(node.driver.group().log().term(last.index), Some(last.term));
 }
