@@ -90,8 +90,16 @@ fn step<C: Copy>(world: &mut World<C>, changes: bool) {
             let leader = world.leader().unwrap_or(at);
             world.change_members(leader);
         }
-        _ => world.tick(at),
+        _ => {
+            let leader = world.leader().unwrap_or(at);
+            world.give_up_lead(leader);
+        }
     }
+}
+
+#[test]
+fn a_node_by_itself_loses_nothing_that_was_confirmed() {
+    run::<TestLog>("one", 1, 0, false);
 }
 
 #[test]
@@ -120,6 +128,11 @@ fn a_history_happens_again_in_the_same_way() {
         (ends, world.rng.number())
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn a_journal_by_itself_loses_nothing_that_was_confirmed() {
+    run::<JournalLog>("one journal", 1, 0, false);
 }
 
 #[test]

@@ -278,6 +278,14 @@ impl<C: Copy> World<C> {
         self.ask(at, |group| group.transfer_to(to));
     }
 
+    /// A node gives up the lead while its disk is slow: what it has just placed is not synced.
+    pub fn give_up_lead(&mut self, at: usize) {
+        self.publish(at);
+        self.with(at, Group::step_down);
+        let ticks = 4 * Options::new(NodeId(1)).election_ticks;
+        (0..self.rng.below(ticks as u64)).for_each(|_| self.tick(at));
+    }
+
     fn ask(&mut self, at: usize, what: impl FnOnce(&mut Group<C>) -> Result<(), ProposeError>) {
         self.with(at, |group| match what(group) {
             Err(ProposeError::Failed(error)) => Err(error),
