@@ -3,7 +3,7 @@
 use super::Session;
 use crate::fault::{Fault, store_fault};
 use crate::outbox::{ChannelOut, Turn, Unacked};
-use crate::queue::{Queue, Settled};
+use crate::queue::{Freed, Queue, Settled};
 use courser_codec::basic;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,7 +101,10 @@ impl Session {
             while unsent.next_if(|tags| *tags.end() < tag).is_some() {}
             let is_unsent = unsent.peek().is_some_and(|tags| tags.contains(&tag));
             let runs = if is_unsent { &mut returned.unsent } else { &mut returned.sent };
-            book(&mut channel, unacked, runs);
+            // Its consumers have gone already, and those of other clients may have their keys.
+            if let Some(settled) = book(&mut channel, unacked, runs) {
+                settled.freed = Freed::Nothing;
+            }
         }
     }
 
@@ -167,7 +170,9 @@ impl Session {
             let mut outbox = self.outbox.lock();
             if let Some(channel) = outbox.channel(number) {
                 channel.counts().deliveries.acknowledged += taken.len() as u64;
-                taken.iter().for_each(|unacked| book(channel, *unacked, &mut runs));
+                for unacked in taken {
+                    book(channel, *unacked, &mut runs);
+                }
             }
             outbox.resume_starved(number);
         }
@@ -307,16 +312,21 @@ impl Session {
     }
 }
 
-/// Moves a delivery from the channel's books to the run of its queue.
+/// Moves a delivery from the channel's books to the run of its queue. Returns it there.
 #[inline]
-fn book(channel: &mut ChannelOut, unacked: Unacked, runs: &mut Runs) {
-    let Some((queue, freed)) = channel.settled(unacked.slot) else { return };
+fn book<'r>(
+    channel: &mut ChannelOut,
+    unacked: Unacked,
+    runs: &'r mut Runs,
+) -> Option<&'r mut Settled> {
+    let (queue, freed) = channel.settled(unacked.slot)?;
     let settled = Settled { sequence: unacked.sequence, freed };
     match runs.last_mut() {
         Some((last, run)) if Arc::ptr_eq(last, queue) => run.push(settled),
         _ => runs.push((Arc::clone(queue), vec![settled])),
     }
     channel.free_if_done(unacked.slot);
+    runs.last_mut()?.1.last_mut()
 }
 
 /// Makes one run of all runs of a queue: everything is back in its place before any of it is handed

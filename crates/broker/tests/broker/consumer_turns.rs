@@ -1,7 +1,13 @@
 //! Which consumer gets the next message: turns, priorities, and no consumer left out.
 
-use crate::support::{Client, Message, World, short};
+use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, short};
 use courser_codec::{FieldTable, Table, basic};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+/// How long a test waits for what never comes if something is wrong.
+const STUCK: Duration = Duration::from_secs(60);
 
 fn numbers(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
@@ -176,4 +182,43 @@ fn many_consumers_of_one_queue_all_get_something() {
     served.dedup();
     assert_eq!(served.len(), 1000);
     assert_eq!(world.counts("q"), (0, 0, 1000));
+}
+
+#[test]
+fn a_channel_that_closes_takes_no_turn_from_who_consumes_since_then() {
+    let world = WorldOnDisk::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    let limit = FieldTable::new().with("x-delivery-limit", 5_i64);
+    declare_with(&mut first, "p", true, &limit);
+    first.declare("q");
+    for (queue, body) in [("p", "p1"), ("q", "q1"), ("q", "q2"), ("q", "q3")] {
+        let message = Message::new("", queue, body);
+        let message = message.with_properties(|of| of.delivery_mode = Some(2));
+        first.read(&[Step::Publish(1, message)]);
+    }
+    world.flush();
+    // A limit of each consumer and one of the channel.
+    first.qos(1);
+    first.qos_global(5);
+    first.consume("p");
+    first.consume("q");
+    assert_eq!(first.bodies(), ["p1", "q1"]);
+    second.qos(1);
+    world.flush();
+    let (begin, begun) = channel();
+    let (release, released) = channel::<()>();
+    world.store().before_next_append(move || {
+        begin.send(()).expect("it is waited for");
+        released.recv().expect("it is let go");
+    });
+    // What p gets back is told to the log before q gets anything back; a consumer comes meanwhile.
+    thread::scope(|scope| {
+        scope.spawn(|| first.disconnect());
+        begun.recv_timeout(STUCK).expect("the log is told");
+        second.consume("q");
+        release.send(()).expect("it waits");
+    });
+    assert_eq!(second.bodies(), ["q2"]);
+    second.ack_through(0);
+    assert_eq!(second.bodies(), ["q1"]);
 }
