@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 /// More clients than there are threads.
 const CLIENTS: usize = 6;
 const MESSAGES: usize = 64;
-const BODY: [u8; 30_000] = [7; 30_000];
+static BODY: [u8; 30_000] = [7; 30_000];
 
 /// A server where less than what three clients bring may wait for the disk.
 async fn started(disk: &HeldDisk) -> TestServer {
