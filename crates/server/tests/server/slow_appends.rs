@@ -1,5 +1,5 @@
 //! What is not published fills what waits for the disk as well: letters, transactions, definitions. Other clients go on, but for
-//! those that publish or define something.
+//! those that publish, or look up or define something where a definition waits.
 
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
@@ -33,7 +33,7 @@ async fn while_the_disk_stands_still<F>(
     }
     // They get stuck meanwhile.
     for _ in 0..20 {
-        ready(server, "lasting").await;
+        is_answered(server).await;
     }
     drop(hold);
     while let Some(client) = at_work.join_next().await {
@@ -41,7 +41,13 @@ async fn while_the_disk_stands_still<F>(
     }
 }
 
-/// How many messages wait there: a question of a client that comes now.
+/// A client that comes now is let in and has an answer.
+async fn is_answered(server: &TestServer) {
+    let mut client = Client::connect(server.address()).await;
+    assert_eq!(client.call(basic::Qos::default()).await, Heard::Reply("basic.qos-ok"));
+    client.close().await;
+}
+
 async fn ready(server: &TestServer, name: &str) -> u32 {
     let mut client = Client::connect(server.address()).await;
     let count = client.count(name).await;
