@@ -94,11 +94,11 @@ func methodPrefix(id amqp.MethodID) []byte {
 }
 
 func (w *wire) answer(channel uint16, method amqp.Method) {
-	octets, err := method.AppendFrame(nil, channel)
+	raw, err := method.AppendFrame(nil, channel)
 	if err != nil {
 		panic(err)
 	}
-	w.input <- octets
+	w.input <- raw
 }
 
 // deliveriesOf is many deliveries, encoded.
@@ -223,7 +223,7 @@ func deliverTheirs(b *testing.B) {
 	taken := 0
 	for b.Loop() {
 		one := <-deliveries
-		octets = one.Body
+		raw = one.Body
 		if taken++; taken%count == 0 {
 			connection.input <- stream
 		}

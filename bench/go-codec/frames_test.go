@@ -33,13 +33,13 @@ func marshal(size int) row {
 		lent: func(b *testing.B) {
 			lent := make([]byte, 0, value.Size())
 			for b.Loop() {
-				octets = value.AppendTo(lent)
+				raw = value.AppendTo(lent)
 			}
 		},
 		fresh: func(b *testing.B) {
 			for b.Loop() {
 				var err error
-				octets, err = value.MarshalBinary()
+				raw, err = value.MarshalBinary()
 				check(b, err)
 			}
 		},
@@ -150,19 +150,19 @@ func roundTrip(size int) row {
 		lent: func(b *testing.B) {
 			lent := make([]byte, 0, value.Size())
 			for b.Loop() {
-				octets = value.AppendTo(lent)
+				raw = value.AppendTo(lent)
 				var err error
-				frame, _, err = amqp.ParseFrame(octets, 0)
+				frame, _, err = amqp.ParseFrame(raw, 0)
 				check(b, err)
 			}
 		},
 		fresh: func(b *testing.B) {
 			for b.Loop() {
 				var err error
-				octets, err = value.MarshalBinary()
+				raw, err = value.MarshalBinary()
 				check(b, err)
 				frame.Payload = nil
-				check(b, frame.UnmarshalBinary(octets))
+				check(b, frame.UnmarshalBinary(raw))
 			}
 		},
 	}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // What results go to, so that none is left out.
 var (
-	octets []byte
+	raw    []byte
 	text   string
 	frame  amqp.Frame
 	table  map[string]any
@@ -81,14 +81,14 @@ func encoding(name string, value appender) row {
 			lent := make([]byte, 0, 32*1024)
 			for b.Loop() {
 				var err error
-				octets, err = value.AppendBinary(lent)
+				raw, err = value.AppendBinary(lent)
 				check(b, err)
 			}
 		},
 		fresh: func(b *testing.B) {
 			for b.Loop() {
 				var err error
-				octets, err = value.AppendBinary(nil)
+				raw, err = value.AppendBinary(nil)
 				check(b, err)
 			}
 		},

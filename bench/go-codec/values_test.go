@@ -46,7 +46,7 @@ func written(name string, fill entries) row {
 			fill(&writer)
 			table, err := writer.Table()
 			check(b, err)
-			octets = table
+			raw = table
 		}
 	}}
 }
@@ -185,7 +185,7 @@ func BenchmarkString(b *testing.B) {
 			name: name,
 			lent: func(b *testing.B) {
 				for b.Loop() {
-					octets, _, _ = cut(input)
+					raw, _, _ = cut(input)
 				}
 			},
 			fresh: func(b *testing.B) {
@@ -201,12 +201,12 @@ func BenchmarkString(b *testing.B) {
 			name: "short/encode",
 			lent: func(b *testing.B) {
 				for b.Loop() {
-					octets, _ = amqp.AppendShortString(lent, greeting)
+					raw, _ = amqp.AppendShortString(lent, greeting)
 				}
 			},
 			fresh: func(b *testing.B) {
 				for b.Loop() {
-					octets, _ = amqp.AppendShortString(nil, greeting)
+					raw, _ = amqp.AppendShortString(nil, greeting)
 				}
 			},
 		},
@@ -215,12 +215,12 @@ func BenchmarkString(b *testing.B) {
 			name: "long/encode",
 			lent: func(b *testing.B) {
 				for b.Loop() {
-					octets, _ = amqp.AppendLongString(lent, content)
+					raw, _ = amqp.AppendLongString(lent, content)
 				}
 			},
 			fresh: func(b *testing.B) {
 				for b.Loop() {
-					octets, _ = amqp.AppendLongString(nil, content)
+					raw, _ = amqp.AppendLongString(nil, content)
 				}
 			},
 		},

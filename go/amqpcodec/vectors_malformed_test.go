@@ -9,7 +9,7 @@ import (
 
 func TestMalformedBytesAreRefusedWhereTheVectorsSay(t *testing.T) {
 	causes := map[string]error{
-		"truncated": amqp.ErrTruncated, "trailing-octets": amqp.ErrTrailingBytes,
+		"truncated": amqp.ErrTruncated, "trailing-bytes": amqp.ErrTrailingBytes,
 		"unknown-class": amqp.ErrUnknownClass, "unknown-method": amqp.ErrUnknownMethod,
 		"unknown-field-type": amqp.ErrUnknownFieldType, "too-deep": amqp.ErrTooDeep,
 		"unknown-property-flags": amqp.ErrUnknownPropertyFlags, "non-zero-weight": amqp.ErrNonZeroWeight,

@@ -55,7 +55,7 @@ def smallest(_, kind):
 
 
 def odd(_, kind):
-    """Strings of octets that are no text; the rest as usual."""
+    """Strings of bytes that are no text; the rest as usual."""
     if kind in ("shortstr", "longstr"):
         return NOT_UTF8
     return [[NOT_UTF8, {"S": NOT_UTF8}]] if kind == "table" else smallest(_, kind)
@@ -147,8 +147,8 @@ def scalar_values():
     for scale, digits in [(0, 0), (2, 314), (255, (1 << 32) - 1), (0, 1 << 31), (1, (1 << 31) - 1)]:
         cases.append((f"decimal of {digits} with {scale} places", {"D": {"scale": scale, "digits": digits}}))
     strings = [b"", b"a", UNICODE.encode(), bytes.fromhex(NOT_UTF8["hex"]), bytes(range(256)), b"z" * 65537]
-    cases += [(f"S of {len(raw)} octets", {"S": text(raw)}) for raw in strings]
-    cases += [(f"x of {len(raw)} octets", {"x": raw.hex()}) for raw in strings[:5]]
+    cases += [(f"S of {len(raw)} bytes", {"S": text(raw)}) for raw in strings]
+    cases += [(f"x of {len(raw)} bytes", {"x": raw.hex()}) for raw in strings[:5]]
     return cases
 
 

@@ -45,7 +45,7 @@ def headers():
     for what, values in cases.property_values(class_["properties"]):
         yield header(class_, what, 0 if not values else 1024, values)
     for size in (1, 255, 65536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
-        yield header(class_, f"body of {size} octets", size, {})
+        yield header(class_, f"body of {size} bytes", size, {})
 
 
 def header(class_, what, body_size, values):
@@ -80,7 +80,7 @@ def frames():
                    "bytes": wire.frame(kind, channel, payload).hex()}
     for length in (0, 1, 255, 256, 4088):
         payload = b"\xce" * length
-        yield {"name": f"body of {length} octets", "kind": "body", "channel": 1, "payload": payload.hex(),
+        yield {"name": f"body of {length} bytes", "kind": "body", "channel": 1, "payload": payload.hex(),
                "bytes": wire.frame(kinds["body"], 1, payload).hex()}
 
 

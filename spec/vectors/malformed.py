@@ -1,4 +1,4 @@
-"""Octets that are no value, and what is wrong with them."""
+"""Bytes that are no value, and what is wrong with them."""
 
 import struct
 
@@ -20,7 +20,7 @@ def class_and_method(name):
 
 def truncations(name, what, raw, starts):
     """Every proper prefix; the error is at the last of `starts` (offsets of elementary values) that the prefix reaches."""
-    return [case(f"{name}, cut after {end} of {len(raw)} octets", what, raw[:end], "truncated",
+    return [case(f"{name}, cut after {end} of {len(raw)} bytes", what, raw[:end], "truncated",
                  max(start for start in starts if start <= end)) for end in range(len(raw))]
 
 
@@ -52,8 +52,8 @@ def methods():
     for class_ in SPEC["class"]:
         for method in class_["method"]:
             raw = method_payload(class_, method, fill(method, typical))
-            name = f"{class_['name']}.{method['name']} and an octet more"
-            cases.append(case(name, "method", raw + b"\0", "trailing-octets", len(raw)))
+            name = f"{class_['name']}.{method['name']} and a byte more"
+            cases.append(case(name, "method", raw + b"\0", "trailing-bytes", len(raw)))
     publish = method_payload(*class_and_method("basic.publish"), {"exchange": "ex", "routing-key": "key"})
     cases += truncations("basic.publish", "method", publish, [0, 2, 4, 6, 9, 13])
     declare = method_payload(*class_and_method("queue.declare"), {"queue": "q", "arguments": [["k", {"I": 1}]]})
@@ -72,7 +72,7 @@ def headers():
     typical_header = header_payload(class_, 9, {"content-type": "a/b", "headers": [["k", {"S": "v"}]], "delivery-mode": 2,
                                                 "timestamp": 1})
     cases = truncations("header", "header", typical_header, [0, 2, 4, 12, 14, 18, 30, 31])
-    cases.append(case("header and an octet more", "header", typical_header + b"\0", "trailing-octets", len(typical_header)))
+    cases.append(case("header and a byte more", "header", typical_header + b"\0", "trailing-bytes", len(typical_header)))
     for weight in (1, 0x0100, 0xFFFF):
         cases.append(case(f"weight {weight}", "header", header_payload(class_, 0, {}, weight=weight), "non-zero-weight", 2))
     for flags in (1, 2, 3):
@@ -99,14 +99,14 @@ def tables():
                         ("d", 8), ("T", 8), ("S", 4), ("x", 4), ("A", 4), ("F", 4)]:
         for present in range(length):
             raw = counted(b"\x01k" + tag.encode() + b"\0" * present)
-            cases.append(case(f"{present} of {length} octets of {tag}", "table", raw, "truncated", 7))
+            cases.append(case(f"{present} of {length} bytes of {tag}", "table", raw, "truncated", 7))
     for present in range(5):
         raw = counted(b"\x01kD" + b"\0" * present)
-        cases.append(case(f"{present} of 5 octets of D", "table", raw, "truncated", 7 if present == 0 else 8))
+        cases.append(case(f"{present} of 5 bytes of D", "table", raw, "truncated", 7 if present == 0 else 8))
     for tag in "SxAF":
         for length in (1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
             raw = counted(b"\x01k" + tag.encode() + struct.pack(">I", length))
-            cases.append(case(f"{tag} of {length} octets that are not there", "table", raw, "truncated", 7))
+            cases.append(case(f"{tag} of {length} bytes that are not there", "table", raw, "truncated", 7))
     cases.append(case("key longer than the table", "table", counted(b"\x05k"), "truncated", 4))
     cases.append(case("key without a value", "table", counted(b"\x01k"), "truncated", 6))
     raw = counted(b"\x01kF" + struct.pack(">I", 20) + b"\x01aI\0\0\0\x01") + b"\0" * 20
@@ -118,7 +118,7 @@ def tables():
 
 
 def deeply_nested(levels, kind):
-    """As `cases.nested`, in octets, and without a recursion."""
+    """As `cases.nested`, in bytes, and without a recursion."""
     value = b"I\0\0\0\x07"
     for level in range(levels - 1):
         as_array = kind == "arrays" or kind == "both" and level % 2 == 0

@@ -22,8 +22,8 @@ def elementary(declared):
     return DOMAINS.get(declared, declared)
 
 
-def octets(text):
-    """The octets of a string in a vector."""
+def bytes_of(text):
+    """The bytes of a string in a vector."""
     return text.encode() if isinstance(text, str) else bytes.fromhex(text["hex"])
 
 
@@ -36,7 +36,7 @@ def text(raw):
 
 
 def shortstr(value):
-    raw = octets(value)
+    raw = bytes_of(value)
     assert len(raw) <= 255
     return bytes([len(raw)]) + raw
 
@@ -62,7 +62,7 @@ def field_content(tag, content):
     if tag == "D":
         return struct.pack(">BI", content["scale"], content["digits"])
     if tag == "S":
-        return counted(octets(content))
+        return counted(bytes_of(content))
     if tag == "A":
         return counted(b"".join(map(field, content)))
     if tag == "F":
@@ -80,7 +80,7 @@ def single(kind, value):
     """A field of a method that is no bit, or a property."""
     if kind in NUMBERS:
         return struct.pack(NUMBERS[kind], value)
-    return {"shortstr": shortstr, "longstr": lambda v: counted(octets(v)), "table": table}[kind](value)
+    return {"shortstr": shortstr, "longstr": lambda v: counted(bytes_of(v)), "table": table}[kind](value)
 
 
 EMPTY = {"shortstr": "", "longstr": "", "table": []}

@@ -10,12 +10,12 @@ def load_vectors(name)
   JSON.parse(File.read(File.join(VECTORS, name)), max_nesting: false).fetch("vectors")
 end
 
-def octets(hex)
+def bytes_of(hex)
   [hex].pack("H*")
 end
 
 def string(value)
-  (value.is_a?(Hash) ? octets(value.fetch("hex")) : value.dup).force_encoding("BINARY")
+  (value.is_a?(Hash) ? bytes_of(value.fetch("hex")) : value.dup).force_encoding("BINARY")
 end
 
 # Every value of a vector with its tag, at any depth.
@@ -43,12 +43,12 @@ def read_value(value)
   tag, content = value.first
   case tag
   when "S" then string(content)
-  when "x" then octets(content)
+  when "x" then bytes_of(content)
   when "F" then read_table(content)
   when "A" then content.map { |element| read_value(element) }
   when "T" then Time.at(content)
-  when "f" then octets(content).unpack1("g")
-  when "d" then octets(content).unpack1("G")
+  when "f" then bytes_of(content).unpack1("g")
+  when "d" then bytes_of(content).unpack1("G")
   when "D" then BigDecimal(content["digits"]) * BigDecimal(10)**-content["scale"]
   else content
   end
@@ -104,11 +104,11 @@ DIFFERENCES = [
    ->(v) { v["name"].start_with?("L ") || any_value?(v) { |tag, _| "Bui".include?(tag) } }],
   ["integers of the types b and I are read as unsigned", "read",
    ->(v) { any_value?(v) { |tag, content| "bI".include?(tag) && content.negative? } }],
-  ["values that begin in the last four octets of an array are not read", "read", method(:short_element?)],
-  ["an entry of three octets at the end of a table is not read", "read", ->(v) { any_value?(v) { |tag, _| tag == "V" } }],
+  ["values that begin in the last four bytes of an array are not read", "read", method(:short_element?)],
+  ["an entry of three bytes at the end of a table is not read", "read", ->(v) { any_value?(v) { |tag, _| tag == "V" } }],
   ["only 1 is read as true", "read", ->(v) { v["name"].start_with?("true as ") }],
-  ["numbers of the type f have the machine's order of octets", "read", ->(v) { any_value?(v) { |tag, _| tag == "f" } }],
-  ["numbers of the type f have the machine's order of octets", "write", ->(v) { any_value?(v) { |tag, _| tag == "f" } }]
+  ["numbers of the type f have the machine's byte order", "read", ->(v) { any_value?(v) { |tag, _| tag == "f" } }],
+  ["numbers of the type f have the machine's byte order", "write", ->(v) { any_value?(v) { |tag, _| tag == "f" } }]
 ].freeze
 
 class Report
@@ -153,7 +153,7 @@ def check_methods(report)
     wanted = vector["fields"].transform_keys { |name| name.tr("-", "_") }
     if kind.respond_to?(:decode)
       report.attempt(vector, "read") do
-        found = kind.decode(octets(vector["bytes"])[4..])
+        found = kind.decode(bytes_of(vector["bytes"])[4..])
         wanted.all? { |name, value| same?(found.public_send(name), field(value, :read_table)) }
       end
     end
@@ -163,7 +163,7 @@ def check_methods(report)
       arguments = kind.method(:encode).parameters.map do |_, name|
         { channel: 1, out_of_band: "" }.fetch(name) { field(wanted.fetch(name.to_s), :written_table) }
       end
-      kind.encode(*arguments).payload.b == octets(vector["encodes_as"] || vector["bytes"])
+      kind.encode(*arguments).payload.b == bytes_of(vector["encodes_as"] || vector["bytes"])
     end
   end
 end
@@ -177,14 +177,14 @@ def check_publish(report)
       frames = AMQ::Protocol::Basic::Publish.encode(1, "".b, { delivery_mode: 2 }, string(wanted["exchange"]),
                                                     string(wanted["routing-key"]), wanted["mandatory"],
                                                     wanted["immediate"], 4096)
-      frames.first.payload.b == octets(vector["encodes_as"] || vector["bytes"])
+      frames.first.payload.b == bytes_of(vector["encodes_as"] || vector["bytes"])
     end
   end
 end
 
 def check_headers(report)
   load_vectors("headers.json").each do |vector|
-    raw = octets(vector["bytes"])
+    raw = bytes_of(vector["bytes"])
     report.attempt(vector, "read") do
       frame = AMQ::Protocol::HeaderFrame.new(raw, 1)
       found = frame.properties
@@ -204,10 +204,10 @@ end
 
 def check_tables(report)
   load_vectors("tables.json").each do |vector|
-    raw = octets(vector["bytes"])
+    raw = bytes_of(vector["bytes"])
     report.attempt(vector, "read") { same?(AMQ::Protocol::Table.decode(raw), read_table(vector["table"])) }
     report.attempt(vector, "write") do
-      AMQ::Protocol::Table.encode(written_table(vector["table"])).b == octets(vector["encodes_as"] || vector["bytes"])
+      AMQ::Protocol::Table.encode(written_table(vector["table"])).b == bytes_of(vector["encodes_as"] || vector["bytes"])
     end
   end
 end

@@ -93,7 +93,7 @@ def writable(value):
     """The same, as Python's types must be for pika to write the tag."""
     ((tag, content),) = value.items()
     if tag == "S" and not isinstance(content, str):
-        raise Inexpressible("octets are written as x")
+        raise Inexpressible("bytes are written as x")
     if tag == "l":
         return long(content)
     if tag == "F":

@@ -38,18 +38,18 @@ func (f *Frame) Marshal() []byte {
 }
 
 // Unmarshal takes a frame out of bytes, with a copy of its payload.
-func (f *Frame) Unmarshal(octets []byte) error {
-	if len(octets) < 8 {
+func (f *Frame) Unmarshal(raw []byte) error {
+	if len(raw) < 8 {
 		return errShort
 	}
-	size := int(binary.BigEndian.Uint32(octets[3:]))
-	if len(octets) < 8+size || octets[7+size] != frameEnd {
+	size := int(binary.BigEndian.Uint32(raw[3:]))
+	if len(raw) < 8+size || raw[7+size] != frameEnd {
 		return errShort
 	}
-	f.Type = octets[0]
-	f.Channel = binary.BigEndian.Uint16(octets[1:])
+	f.Type = raw[0]
+	f.Channel = binary.BigEndian.Uint16(raw[1:])
 	f.Payload = make([]byte, size)
-	copy(f.Payload, octets[7:])
+	copy(f.Payload, raw[7:])
 	return nil
 }
 
@@ -131,34 +131,34 @@ func writeValue(w *bytes.Buffer, value any) {
 }
 
 // DecodeTable gives the entries behind the length.
-func DecodeTable(octets []byte) (amqp.Table, error) {
-	if len(octets) < 4 || len(octets) != 4+int(binary.BigEndian.Uint32(octets)) {
+func DecodeTable(raw []byte) (amqp.Table, error) {
+	if len(raw) < 4 || len(raw) != 4+int(binary.BigEndian.Uint32(raw)) {
 		return nil, errShort
 	}
 	table, at := amqp.Table{}, 4
-	for at < len(octets) {
-		key, next, err := DecodeShort(octets, at)
-		if err != nil || next >= len(octets) {
+	for at < len(raw) {
+		key, next, err := DecodeShort(raw, at)
+		if err != nil || next >= len(raw) {
 			return nil, errShort
 		}
-		tag := octets[next]
+		tag := raw[next]
 		at = next + 1
 		switch tag {
 		case 't':
-			if at >= len(octets) {
+			if at >= len(raw) {
 				return nil, errShort
 			}
-			table[key] = octets[at] != 0
+			table[key] = raw[at] != 0
 			at++
 		case 'I':
-			if at+4 > len(octets) {
+			if at+4 > len(raw) {
 				return nil, errShort
 			}
-			table[key] = int32(binary.BigEndian.Uint32(octets[at:]))
+			table[key] = int32(binary.BigEndian.Uint32(raw[at:]))
 			at += 4
 		case 'S':
 			var text string
-			if text, at, err = DecodeLong(octets, at); err != nil {
+			if text, at, err = DecodeLong(raw, at); err != nil {
 				return nil, err
 			}
 			table[key] = text
@@ -170,24 +170,24 @@ func DecodeTable(octets []byte) (amqp.Table, error) {
 }
 
 // DecodeShort copies a short string out of bytes.
-func DecodeShort(octets []byte, at int) (string, int, error) {
-	if at >= len(octets) || at+1+int(octets[at]) > len(octets) {
+func DecodeShort(raw []byte, at int) (string, int, error) {
+	if at >= len(raw) || at+1+int(raw[at]) > len(raw) {
 		return "", at, errShort
 	}
-	end := at + 1 + int(octets[at])
-	return string(octets[at+1 : end]), end, nil
+	end := at + 1 + int(raw[at])
+	return string(raw[at+1 : end]), end, nil
 }
 
 // DecodeLong copies a long string out of bytes.
-func DecodeLong(octets []byte, at int) (string, int, error) {
-	if at+4 > len(octets) {
+func DecodeLong(raw []byte, at int) (string, int, error) {
+	if at+4 > len(raw) {
 		return "", at, errShort
 	}
-	end := at + 4 + int(binary.BigEndian.Uint32(octets[at:]))
-	if end > len(octets) {
+	end := at + 4 + int(binary.BigEndian.Uint32(raw[at:]))
+	if end > len(raw) {
 		return "", at, errShort
 	}
-	return string(octets[at+4 : end]), end, nil
+	return string(raw[at+4 : end]), end, nil
 }
 
 // EncodeShort appends a short string to a buffer that is lent.
@@ -299,27 +299,27 @@ func EncodeHeader(size uint64, p *amqp.Publishing) []byte {
 }
 
 // DecodeHeader reads the payload of a header frame, of the properties those that come before the headers and the mode.
-func DecodeHeader(octets []byte) (uint64, *amqp.Publishing, error) {
-	if len(octets) < 14 {
+func DecodeHeader(raw []byte) (uint64, *amqp.Publishing, error) {
+	if len(raw) < 14 {
 		return 0, nil, errShort
 	}
-	size, flags := binary.BigEndian.Uint64(octets[4:]), binary.BigEndian.Uint16(octets[12:])
+	size, flags := binary.BigEndian.Uint64(raw[4:]), binary.BigEndian.Uint16(raw[12:])
 	p, at := &amqp.Publishing{}, 14
 	var err error
 	short := func(bit int, field *string) {
 		if err == nil && flags>>bit&1 == 1 {
-			*field, at, err = DecodeShort(octets, at)
+			*field, at, err = DecodeShort(raw, at)
 		}
 	}
 	octet := func(bit int, field *uint8) {
 		if err != nil || flags>>bit&1 == 0 {
 			return
 		}
-		if at >= len(octets) {
+		if at >= len(raw) {
 			err = errShort
 			return
 		}
-		*field, at = octets[at], at+1
+		*field, at = raw[at], at+1
 	}
 	short(15, &p.ContentType)
 	short(14, &p.ContentEncoding)
@@ -332,8 +332,8 @@ func DecodeHeader(octets []byte) (uint64, *amqp.Publishing, error) {
 	short(9, &p.ReplyTo)
 	short(8, &p.Expiration)
 	short(7, &p.MessageId)
-	if err == nil && flags>>6&1 == 1 && at+8 <= len(octets) {
-		p.Timestamp, at = time.Unix(int64(binary.BigEndian.Uint64(octets[at:])), 0), at+8
+	if err == nil && flags>>6&1 == 1 && at+8 <= len(raw) {
+		p.Timestamp, at = time.Unix(int64(binary.BigEndian.Uint64(raw[at:])), 0), at+8
 	}
 	short(5, &p.Type)
 	short(4, &p.UserId)

@@ -11,7 +11,7 @@ import (
 
 // What results go to, so that none is left out.
 var (
-	octets []byte
+	raw    []byte
 	text   string
 	frame  Frame
 	parsed *Frame
@@ -43,7 +43,7 @@ func BenchmarkFrame(b *testing.B) {
 	}{{"100", 100}, {"1024", 1024}} {
 		f := &Frame{Type: 1, Channel: 1, Payload: make([]byte, row.size)}
 		input := f.Marshal()
-		run(b, "marshal/"+row.name, func() { octets = f.Marshal() })
+		run(b, "marshal/"+row.name, func() { raw = f.Marshal() })
 		run(b, "unmarshal/"+row.name, func() { _ = frame.Unmarshal(input) })
 	}
 	for _, row := range []struct {
@@ -80,30 +80,30 @@ func BenchmarkFrame(b *testing.B) {
 	}{{"100", 100}, {"1024", 1024}, {"4096", 4096}, {"16384", 16384}} {
 		f := &Frame{Type: 1, Channel: 1, Payload: make([]byte, row.size)}
 		run(b, "round-trip/"+row.name, func() {
-			octets = f.Marshal()
-			_ = frame.Unmarshal(octets)
+			raw = f.Marshal()
+			_ = frame.Unmarshal(raw)
 		})
 	}
 }
 
 func BenchmarkMethod(b *testing.B) {
 	server := amqp.Table{"product": "test", "version": "1.0"}
-	run(b, "connection.start", func() { octets = Start(0, 9, server, "PLAIN", "en_US") })
+	run(b, "connection.start", func() { raw = Start(0, 9, server, "PLAIN", "en_US") })
 	client := amqp.Table{"product": "client"}
-	run(b, "connection.start-ok", func() { octets = StartOk(client, "PLAIN", "\x00guest\x00guest", "en_US") })
-	run(b, "basic.publish", func() { octets = Publish("test.exchange", "test.key", false, false) })
-	run(b, "basic.deliver", func() { octets = Deliver("consumer-123", 1, false, "test.exchange", "test.key") })
+	run(b, "connection.start-ok", func() { raw = StartOk(client, "PLAIN", "\x00guest\x00guest", "en_US") })
+	run(b, "basic.publish", func() { raw = Publish("test.exchange", "test.key", false, false) })
+	run(b, "basic.deliver", func() { raw = Deliver("consumer-123", 1, false, "test.exchange", "test.key") })
 }
 
 func BenchmarkTable(b *testing.B) {
 	two := amqp.Table{"key1": "value1", "key2": int32(42)}
-	run(b, "encode/2", func() { octets = EncodeTable(two) })
+	run(b, "encode/2", func() { raw = EncodeTable(two) })
 	ten := table10()
-	run(b, "encode/10", func() { octets = EncodeTable(ten) })
+	run(b, "encode/10", func() { raw = EncodeTable(ten) })
 	nested := amqp.Table{
 		"key1": "value1", "nested": amqp.Table{"inner1": "inner value", "inner2": int32(100)}, "key2": int32(42),
 	}
-	run(b, "encode/nested", func() { octets = EncodeTable(nested) })
+	run(b, "encode/nested", func() { raw = EncodeTable(nested) })
 	five := EncodeTable(amqp.Table{
 		"key1": "value1", "key2": int32(42), "key3": true, "key4": "another string", "key5": int32(999),
 	})
@@ -112,24 +112,24 @@ func BenchmarkTable(b *testing.B) {
 
 func BenchmarkString(b *testing.B) {
 	out := make([]byte, 0, 64)
-	run(b, "short/encode", func() { octets = EncodeShort(out[:0], "hello world") })
+	run(b, "short/encode", func() { raw = EncodeShort(out[:0], "hello world") })
 	short := EncodeShort(nil, "hello world")
 	run(b, "short/decode", func() { text, _, _ = DecodeShort(short, 0) })
 	content := string(bytes.Repeat([]byte("a"), 1000))
-	run(b, "long/encode", func() { octets = EncodeLong(content) })
+	run(b, "long/encode", func() { raw = EncodeLong(content) })
 	long := EncodeLong(content)
 	run(b, "long/decode", func() { text, _, _ = DecodeLong(long, 0) })
 }
 
 func BenchmarkHeader(b *testing.B) {
 	minimal := &amqp.Publishing{}
-	run(b, "encode/minimal", func() { octets = EncodeHeader(1024, minimal) })
+	run(b, "encode/minimal", func() { raw = EncodeHeader(1024, minimal) })
 	full := &amqp.Publishing{
 		ContentType: "application/json", ContentEncoding: "utf-8", Headers: amqp.Table{"x-custom": "value"},
 		DeliveryMode: 2, Priority: 5, CorrelationId: "correlation-123", ReplyTo: "reply-queue", Expiration: "60000",
 		MessageId: "msg-456", Timestamp: time.Unix(1609459200, 0),
 	}
-	run(b, "encode/full", func() { octets = EncodeHeader(1024, full) })
+	run(b, "encode/full", func() { raw = EncodeHeader(1024, full) })
 	two := EncodeHeader(1024, &amqp.Publishing{ContentType: "application/json", DeliveryMode: 2})
 	run(b, "decode/2", func() { size, props, _ = DecodeHeader(two) })
 }

@@ -42,7 +42,7 @@ def _remark(row: dict) -> str:
     return f"- {row['phase']}, {brokers.TITLES[row['name']]}: {'; '.join(notes)}"
 
 
-NOTES = {"other_queue_ms": "another queue's latency, ms p50/p99/max", "octets each": "bytes of memory for each"}
+NOTES = {"other_queue_ms": "another queue's latency, ms p50/p99/max", "bytes each": "bytes of memory for each"}
 
 
 def drawing(measured: dict) -> str:

@@ -68,7 +68,7 @@ class Stage:
         cpu_s = self._cpu_s() - before_s
         rss = process.rss_bytes(self.broker.pids)
         if phase.grows:
-            phase.notes["octets each"] = max(rss - rss_before, 0) / max(phase.count, 1)
+            phase.notes["bytes each"] = max(rss - rss_before, 0) / max(phase.count, 1)
         row = {
             "workload": self.workload,
             "phase": name,

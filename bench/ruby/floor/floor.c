@@ -111,11 +111,11 @@ static VALUE publish(VALUE self, VALUE channel, VALUE body, VALUE properties, VA
     rb_hash_foreach(properties, add_property, (VALUE)&walk);
     places = walk.places;
 
-    const char *octets;
+    const char *content;
     long len;
-    RSTRING_GETMEM(body, octets, len);
+    RSTRING_GETMEM(body, content, len);
     VALUE string = rb_str_new(NULL, walk.size + len);
-    memcpy(RSTRING_PTR(string) + walk.size, octets, len);
+    memcpy(RSTRING_PTR(string) + walk.size, content, len);
     return string;
 }
 

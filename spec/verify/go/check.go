@@ -31,8 +31,8 @@ func read[T any](call func() (T, error)) (value T, err error) {
 	return call()
 }
 
-func readFrame(octets []byte, limit uint32) (any, error) {
-	return read(func() (any, error) { return amqp.ReadForVectors(octets, limit) })
+func readFrame(raw []byte, limit uint32) (any, error) {
+	return read(func() (any, error) { return amqp.ReadForVectors(raw, limit) })
 }
 
 func checkFrames(r *report) {
@@ -41,7 +41,7 @@ func checkFrames(r *report) {
 		if v.Kind == "method" || v.Kind == "header" {
 			continue
 		}
-		frame, err := readFrame(v.octets(), 0)
+		frame, err := readFrame(v.wire(), 0)
 		fine := err == nil && field(frame, "ChannelId").Uint() == uint64(v.Channel)
 		if fine && v.Kind == "body" {
 			fine = bytes.Equal(field(frame, "Body").Bytes(), fromHex(v.Payload))
@@ -49,14 +49,14 @@ func checkFrames(r *report) {
 		r.note(&v, "read", fine, err)
 		if err == nil {
 			out, err := amqp.WriteForVectors(frame)
-			r.note(&v, "write", err == nil && bytes.Equal(out, v.octets()), out)
+			r.note(&v, "write", err == nil && bytes.Equal(out, v.wire()), out)
 		}
 	}
 }
 
 func checkMethods(r *report) {
 	for _, v := range load("methods.json") {
-		frame, err := readFrame(framed("method", 1, v.octets()), 0)
+		frame, err := readFrame(framed("method", 1, v.wire()), 0)
 		if err != nil {
 			r.note(&v, "read", false, err)
 			continue
@@ -67,13 +67,13 @@ func checkMethods(r *report) {
 		ids := []uint64{field(frame, "ClassId").Uint(), field(frame, "MethodId").Uint()}
 		r.note(&v, "read", found == "" && slices.Equal(ids, wanted), found)
 		out, err := amqp.WriteForVectors(frame)
-		r.note(&v, "write", err == nil && sameOctets(out, framed("method", 1, v.written())), out)
+		r.note(&v, "write", err == nil && sameBytes(out, framed("method", 1, v.written())), out)
 	}
 }
 
 func checkHeaders(r *report) {
 	for _, v := range load("headers.json") {
-		frame, err := readFrame(framed("header", 1, v.octets()), 0)
+		frame, err := readFrame(framed("header", 1, v.wire()), 0)
 		if err != nil {
 			r.note(&v, "read", false, err)
 			continue
@@ -81,20 +81,20 @@ func checkHeaders(r *report) {
 		found := mismatch(field(frame, "Properties").Addr().Interface(), v.Properties)
 		r.note(&v, "read", found == "" && field(frame, "Size").Uint() == v.BodySize, found)
 		out, err := amqp.WriteForVectors(frame)
-		r.note(&v, "write", err == nil && sameOctets(out, framed("header", 1, v.written())), out)
+		r.note(&v, "write", err == nil && sameBytes(out, framed("header", 1, v.written())), out)
 	}
 }
 
 func checkTables(r *report) {
 	for _, v := range load("tables.json") {
-		table, err := read(func() (amqp.Table, error) { return amqp.ReadTableForVectors(v.octets()) })
+		table, err := read(func() (amqp.Table, error) { return amqp.ReadTableForVectors(v.wire()) })
 		if err != nil {
 			r.note(&v, "read", false, err)
 			continue
 		}
 		r.note(&v, "read", same(table, wantedTable(v.Table)), table)
 		out, err := amqp.WriteTableForVectors(table)
-		r.note(&v, "write", err == nil && sameOctets(out, v.written()), out)
+		r.note(&v, "write", err == nil && sameBytes(out, v.written()), out)
 	}
 }
 
@@ -104,11 +104,11 @@ func checkMalformed(r *report) {
 		var found any
 		switch v.What {
 		case "frame":
-			found, err = readFrame(v.octets(), v.FrameMax)
+			found, err = readFrame(v.wire(), v.FrameMax)
 		case "table":
-			found, err = read(func() (amqp.Table, error) { return amqp.ReadTableForVectors(v.octets()) })
+			found, err = read(func() (amqp.Table, error) { return amqp.ReadTableForVectors(v.wire()) })
 		default:
-			found, err = readFrame(framed(v.What, 1, v.octets()), 0)
+			found, err = readFrame(framed(v.What, 1, v.wire()), 0)
 		}
 		r.note(&v, "refuse", err != nil && !strings.HasPrefix(err.Error(), "panic"), found)
 	}
@@ -148,8 +148,8 @@ func goName(name string) string {
 	return out.String()
 }
 
-func sorted(octets []byte) []byte {
-	out := slices.Clone(octets)
+func sorted(raw []byte) []byte {
+	out := slices.Clone(raw)
 	slices.Sort(out)
 	return out
 }

@@ -31,8 +31,8 @@ var differences = []difference{
 	{"a map holds a key once", "write", named("the same key twice")},
 	{"tables nest 32 deep", "read", named("64 levels")},
 	{"the tag L is unknown", "read", named("L ")},
-	{"what follows the last property is not looked at", "refuse", named("header and an octet more")},
+	{"what follows the last property is not looked at", "refuse", named("header and a byte more")},
 	{"a content header's weight is not looked at", "refuse", named("weight ")},
 	{"property flags without a property are not looked at", "refuse", named("flags 0x")},
-	{"an array ends where the input does", "refuse", named("A of 1 octets", "A of 2147483647 octets")},
+	{"an array ends where the input does", "refuse", named("A of 1 bytes", "A of 2147483647 bytes")},
 }

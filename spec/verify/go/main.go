@@ -31,21 +31,21 @@ type Vector struct {
 	FrameMax   uint32                     `json:"frame_max"`
 }
 
-func (v *Vector) octets() []byte { return fromHex(v.Bytes) }
+func (v *Vector) wire() []byte { return fromHex(v.Bytes) }
 
 func (v *Vector) written() []byte {
 	if v.EncodesAs != "" {
 		return fromHex(v.EncodesAs)
 	}
-	return v.octets()
+	return v.wire()
 }
 
 func fromHex(digits string) []byte {
-	octets, err := hex.DecodeString(digits)
+	raw, err := hex.DecodeString(digits)
 	if err != nil {
 		panic(err)
 	}
-	return octets
+	return raw
 }
 
 func load(name string) []Vector {
@@ -118,8 +118,8 @@ func version() string {
 	return "?"
 }
 
-// sameOctets also holds when a map came in another order.
-func sameOctets(written, expected []byte) bool {
+// sameBytes also holds when a map came in another order.
+func sameBytes(written, expected []byte) bool {
 	if bytes.Equal(written, expected) {
 		return true
 	}

@@ -197,7 +197,7 @@ fn read_table(bytes: &[u8]) -> Result<(), DecodeError> {
 fn error_name(kind: DecodeErrorKind) -> &'static str {
     match kind {
         DecodeErrorKind::Truncated => "truncated",
-        DecodeErrorKind::TrailingBytes => "trailing-octets",
+        DecodeErrorKind::TrailingBytes => "trailing-bytes",
         DecodeErrorKind::UnknownClass(_) => "unknown-class",
         DecodeErrorKind::UnknownMethod { .. } => "unknown-method",
         DecodeErrorKind::UnknownFieldType(_) => "unknown-field-type",
