@@ -144,14 +144,9 @@ impl Core {
         self.waits_more_than(self.options.buffer_bytes / 4)
     }
 
-    /// See [`Journal::is_nearly_full`](crate::Journal::is_nearly_full).
-    pub fn is_nearly_full(&self) -> bool {
-        self.waits_more_than(self.options.buffer_bytes / 8 * 7)
-    }
-
     /// See [`Journal::may_block`](crate::Journal::may_block).
     pub fn may_block(&self, bytes: usize) -> bool {
-        self.waits_more_than((self.options.buffer_bytes / 2).saturating_sub(bytes))
+        self.waits_more_than((self.options.buffer_bytes / 8 * 7).saturating_sub(bytes))
     }
 
     /// Whether more bytes wait for the log thread.

@@ -237,13 +237,8 @@ impl Journal {
         self.core.is_behind()
     }
 
-    /// Whether seven eighths of it do. Cheap. Never without threads.
-    pub fn is_nearly_full(&self) -> bool {
-        self.core.is_nearly_full()
-    }
-
-    /// Whether more than half of it does, with an append of so many bytes: others may append before
-    /// that. Cheap. Never without threads.
+    /// Whether seven eighths of it do, with an append of so many bytes: others may append before that.
+    /// Cheap. Never without threads.
     pub fn may_block(&self, bytes: usize) -> bool {
         self.core.may_block(bytes)
     }

@@ -14,11 +14,30 @@ use courser_auth::{PasswordHash, Tags, User};
 use courser_broker::Broker;
 use courser_cluster::NodeId;
 use courser_cluster::transport::{About, Endpoint, Secret};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
 /// Connections that there may be: more than there are.
 const PLACES: usize = 100;
+
+/// The address of an issuer of tokens that takes questions and answers none, and how many there were.
+pub(crate) async fn silent_issuer() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let questions = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&questions);
+    tokio::spawn(async move {
+        let mut unanswered = Vec::new();
+        while let Ok((connection, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            unanswered.push(connection);
+        }
+    });
+    (address, questions)
+}
 
 /// A broker, and the folder of its data.
 pub(crate) async fn start() -> (Server, TempDir) {

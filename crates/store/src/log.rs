@@ -100,11 +100,6 @@ pub trait Log: Send + std::marker::Sync + 'static {
         false
     }
 
-    /// Whether the next append may block. Cheap.
-    fn is_nearly_full(&self) -> bool {
-        false
-    }
-
     /// Whether an append of so many bytes may block, with what others may append meanwhile. Cheap.
     fn may_block(&self, _bytes: usize) -> bool {
         false

@@ -200,7 +200,7 @@ impl Session {
     /// is not known yet: it waits only where the next append may block.
     pub fn pace_before_publish(&self, is_persistent: bool) -> Option<Pace> {
         let store = &self.shard.store;
-        let waits = if is_persistent { store.is_behind() } else { store.is_nearly_full() };
+        let waits = if is_persistent { store.is_behind() } else { store.may_block(0) };
         waits.then(|| Pace(With::Store(Arc::clone(store))))
     }
 

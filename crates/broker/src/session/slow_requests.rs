@@ -1,5 +1,5 @@
-//! What takes so long, some ten milliseconds or more, that another thread should serve the other
-//! connections of this one meanwhile.
+//! What takes so long, some ten milliseconds or more, or may wait for the disk, so that another
+//! thread should serve the other connections of this one meanwhile.
 
 use super::{Batch, Session};
 use crate::exchange::{Exchange, Sources};
@@ -46,6 +46,10 @@ impl Session {
             // Comes behind the acknowledgements of the same batch.
             _ if self.has_much_to_settle() => return true,
             _ => {}
+        }
+        let bytes = self.appends(number, method);
+        if self.may_wait_for_room(bytes) {
+            return true;
         }
         let queue = match method {
             Method::BasicNack(nack) => return nack.multiple && self.has_much_unacked(number),
@@ -99,10 +103,15 @@ impl Session {
         self.takes_long_to_delete([&*queue])
     }
 
-    /// Whether the log may have no room for what this request appends, so that it waits for the disk.
-    pub fn may_wait_for_room(&mut self, number: u16, method: &Method<'_>) -> bool {
-        let bytes = match method {
-            Method::BasicAck(_) => return false,
+    /// Whether an append of so many bytes may find no room in the log, so that it waits for the disk.
+    #[must_use]
+    pub fn may_wait_for_room(&self, bytes: usize) -> bool {
+        self.shard.store.may_block(bytes)
+    }
+
+    /// How many bytes this request may append.
+    fn appends(&mut self, number: u16, method: &Method<'_>) -> usize {
+        match method {
             Method::TxCommit(_) => {
                 self.transaction(number).map_or(0, |transaction| transaction.publishes_bytes())
             }
@@ -110,14 +119,7 @@ impl Session {
             Method::BasicNack(nack) if nack.multiple => usize::MAX,
             Method::BasicNack(_) | Method::BasicReject(_) => LETTER_BYTES,
             _ => CHANGE_BYTES,
-        };
-        self.may_wait_for_room_of(bytes)
-    }
-
-    /// The same of an append of so many bytes.
-    #[must_use]
-    pub fn may_wait_for_room_of(&self, bytes: usize) -> bool {
-        self.shard.store.may_block(bytes)
+        }
     }
 
     /// Whether it takes long to delete all of these queues.
@@ -163,7 +165,10 @@ impl Session {
     /// Whether it takes long to close a channel: what is unacknowledged returns, and queues go with their last consumers.
     #[must_use]
     pub fn takes_long_to_close(&self, number: u16) -> bool {
-        self.has_much_to_settle() || self.has_much_unacked(number) || self.leaves_much(&[number])
+        self.has_much_to_settle()
+            || self.may_wait_for_room(LETTER_BYTES)
+            || self.has_much_unacked(number)
+            || self.leaves_much(&[number])
     }
 
     /// Whether the next turn of [`Session::end`] takes long.
@@ -189,6 +194,7 @@ impl Session {
     #[must_use]
     pub fn takes_long_to_end(&self) -> bool {
         self.has_much_to_settle()
+            || self.may_wait_for_room(LETTER_BYTES)
             || self.outbox.lock().unacked_count() > DELIVERIES
             || self.consumers_at_most > CONSUMERS
             || self.leaves_much(&self.channels.numbers())

@@ -1,8 +1,7 @@
 //! Which consumer gets the next message: turns, priorities, and no consumer left out.
 
-use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, short};
+use crate::support::{Client, Message, Step, World, WorldOnDisk, declare_with, lasting, short};
 use courser_codec::{FieldTable, Table, basic};
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -205,12 +204,8 @@ fn a_channel_that_closes_takes_no_turn_from_who_consumes_since_then() {
     assert_eq!(first.bodies(), ["p1", "q1"]);
     second.qos(1);
     world.flush();
-    let (begin, begun) = channel();
-    let (release, released) = channel::<()>();
-    world.store().before_next_append(move || {
-        begin.send(()).expect("it is waited for");
-        released.recv().expect("it is let go");
-    });
+    let (held, begun, release) = lasting();
+    world.store().before_next_append(held);
     // What p gets back is told to the log before q gets anything back; a consumer comes meanwhile.
     thread::scope(|scope| {
         scope.spawn(|| first.disconnect());

@@ -1,10 +1,9 @@
 //! Declares beside deletions: nothing is made without the rights for it, even if it was there a moment ago.
 
-use crate::support::{Client, Heard, WorldOnDisk, declare_with, short};
+use crate::support::{Client, Heard, WorldOnDisk, declare_with, lasting, short};
 use courser_auth::{PasswordHash, Permission, User};
 use courser_broker::admin::{Admin, ExchangeKind, ExchangeSettings, NewQueue};
 use courser_codec::{FieldTable, Table, exchange, queue};
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -27,12 +26,8 @@ fn declare_beside(
     delete: impl FnOnce(&Admin) + Send,
     declare: impl FnOnce() + Send,
 ) {
-    let (begin, begun) = channel();
-    let (release, released) = channel::<()>();
-    world.store().before_next_append(move || {
-        begin.send(()).expect("it is waited for");
-        released.recv().expect("it is released");
-    });
+    let (held, begun, release) = lasting();
+    world.store().before_next_append(held);
     let admin = world.broker.admin();
     thread::scope(|scope| {
         scope.spawn(|| {

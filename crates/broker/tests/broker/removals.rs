@@ -1,6 +1,8 @@
 //! Removals that the log of a cluster has yet to be told of: who finds something missing waits for that, and nothing else does.
 
-use crate::support::{Client, Heard, Message, Step, WorldOnDisk, declare_with, owned, short};
+use crate::support::{
+    Client, Heard, Message, Step, WorldOnDisk, declare_with, lasting, owned, short,
+};
 use courser_broker::VhostLimits;
 use courser_broker::admin::NewBinding;
 use courser_codec::{FieldTable, Method, Table, basic, exchange, queue};
@@ -88,11 +90,8 @@ fn purge(world: &WorldOnDisk) {
 
 /// Removes something on a thread, and does something else when it is gone and the log has yet to be told so.
 fn beside<T>(world: &WorldOnDisk, remove: Removal, meanwhile: impl FnOnce() -> T) -> T {
-    let ((begin, begun), (go_on, goes_on)) = (channel(), channel::<()>());
-    world.store().before_next_append(move || {
-        begin.send(()).expect("it is waited for");
-        let _ = goes_on.recv();
-    });
+    let (held, begun, go_on) = lasting();
+    world.store().before_next_append(held);
     thread::scope(|scope| {
         // What fails lets it go on.
         let _go_on = go_on;

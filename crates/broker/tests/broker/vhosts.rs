@@ -1,6 +1,6 @@
 //! Vhosts are separate namespaces.
 
-use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, short};
+use crate::support::{Heard, Message, World, WorldOnDisk, declare_with, lasting, short};
 use courser_broker::{ApplyTo, Batch, Policy, PolicyKind, VhostLimits};
 use courser_codec::{FieldTable, exchange, queue};
 use std::sync::Arc;
@@ -176,12 +176,8 @@ fn a_new_vhost_that_waits_for_a_changed_configuration_holds_up_no_other() {
         client.send(Message::new("", "q", "x").with_properties(|of| of.delivery_mode = Some(2)));
     }
     world.broker.define_vhost("other", VhostLimits::default()).expect("a vhost");
-    let (begin, begun) = channel();
-    let (release, released) = channel::<()>();
-    world.store().before_next_append(move || {
-        begin.send(()).expect("it is waited for");
-        released.recv().expect("it is released");
-    });
+    let (held, begun, release) = lasting();
+    world.store().before_next_append(held);
     let (tell, told) = channel();
     thread::scope(|scope| {
         scope.spawn(|| {

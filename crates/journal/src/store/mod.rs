@@ -348,10 +348,6 @@ impl Log for JournalStore {
         self.journal.is_behind()
     }
 
-    fn is_nearly_full(&self) -> bool {
-        self.journal.is_nearly_full()
-    }
-
     fn may_block(&self, bytes: usize) -> bool {
         self.journal.may_block(bytes)
     }

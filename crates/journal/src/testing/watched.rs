@@ -307,10 +307,6 @@ impl Log for WatchedStore {
         self.is_behind.load(Ordering::Relaxed) || self.store.is_behind()
     }
 
-    fn is_nearly_full(&self) -> bool {
-        self.store.is_nearly_full()
-    }
-
     fn may_block(&self, bytes: usize) -> bool {
         self.store.may_block(bytes)
     }

@@ -36,9 +36,7 @@ impl<S: ClientStream> Driver<S> {
                 if !is_settlement(&method) {
                     self.budget.note_request();
                 }
-                let takes_long = batch.takes_long()
-                    || session.takes_long(channel, &method)
-                    || session.may_wait_for_room(channel, &method);
+                let takes_long = batch.takes_long() || session.takes_long(channel, &method);
                 let done = aside(takes_long, || session.request(batch, channel, &method));
                 if let Err(fault) = done {
                     let method = (method.class_id(), method.method_id());
@@ -114,7 +112,7 @@ impl<S: ClientStream> Driver<S> {
             shared_body: None,
             confirm_seq: publish.confirm_seq,
         };
-        let waits = session.may_wait_for_room_of(large.body.len());
+        let waits = session.may_wait_for_room(large.body.len());
         let published = aside(waits, || session.publish_alone(batch, inbound, &large.body));
         if let Err(fault) = published {
             self.fault(publish.channel, &fault, BASIC_PUBLISH, batch, now);

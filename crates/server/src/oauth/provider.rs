@@ -274,22 +274,12 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::net::TcpListener;
+    use crate::testing::silent_issuer;
+    use std::sync::atomic::Ordering;
 
     #[tokio::test]
     async fn logins_that_wait_for_a_silent_provider_wait_for_one_question() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let questions = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&questions);
-        tokio::spawn(async move {
-            let mut unanswered = Vec::new();
-            while let Ok(connection) = listener.accept().await {
-                counted.fetch_add(1, Ordering::Relaxed);
-                unanswered.push(connection);
-            }
-        });
+        let (address, questions) = silent_issuer().await;
         let settings = OAuth {
             issuer: format!("https://{address}"),
             client_id: "page".to_owned(),

@@ -6,7 +6,7 @@ mod queues;
 mod vhosts;
 
 use crate::checkpoints_within_changes::before_append;
-use crate::support::{Client, Message, Step, WorldOnDisk, declare_with, short};
+use crate::support::{Client, Message, Step, WorldOnDisk, declare_with, lasting, short};
 use courser_broker::admin::Admin;
 use courser_broker::names_in_log;
 use courser_codec::{FieldTable, Method, Table, exchange};
@@ -66,13 +66,8 @@ impl Deletion {
         prepare(&world, &mut client);
         world.flush();
         client.heard();
-        let (begin, begun) = channel();
-        let (release, released) = channel::<()>();
-        let hold = move || {
-            begin.send(()).expect("it is waited for");
-            released.recv().expect("it is released");
-        };
-        before_append(world.store(), nth, Box::new(hold));
+        let (held, begun, release) = lasting();
+        before_append(world.store(), nth, Box::new(held));
         let is_held = thread::scope(|scope| {
             scope.spawn(|| {
                 let _end = End(world.store());

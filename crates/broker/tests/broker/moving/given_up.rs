@@ -4,7 +4,7 @@ use super::{
     START_MS, V, dead, declare_exchange, enter, import, persistent, pieces, settings, sync,
 };
 use crate::checkpoints_within_changes::before_append;
-use crate::support::{World, WorldOnDisk, declare_with};
+use crate::support::{World, WorldOnDisk, declare_with, lasting};
 use bytes::Bytes;
 use courser_broker::admin::{Parameter, VhostView};
 use courser_broker::{ApplyTo, Policy, PolicyKind};
@@ -99,13 +99,8 @@ fn end_beside(nth: usize, end: End, [first, second]: &[Vec<Bytes>; 2]) -> bool {
         // Home knows it, and it comes home.
         world.broker.admin().change_vhost(V, |vhost| vhost.group = 1).expect("made");
     }
-    let (begin, begun) = channel();
-    let (release, released) = channel::<()>();
-    let hold = move || {
-        begin.send(()).expect("it is waited for");
-        released.recv().expect("it is released");
-    };
-    before_append(world.store(), nth, Box::new(hold));
+    let (held, begun, release) = lasting();
+    before_append(world.store(), nth, Box::new(held));
     let is_held = thread::scope(|scope| {
         scope.spawn(|| {
             // It may be given up before it is whole.

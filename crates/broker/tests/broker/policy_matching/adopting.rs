@@ -1,13 +1,13 @@
 //! What a group adopts, and what is asked about it, beside changes that take long.
 
 use super::{MEANWHILE, MOST, limits, policy};
-use crate::support::{World, WorldOnDisk};
+use crate::support::{World, WorldOnDisk, lasting};
 use courser_auth::{PasswordHash, User};
 use courser_broker::admin::{Admin, GroupDefinitions, NewQueue};
 use courser_broker::{Broker, Limits, PolicyKind, VhostSettings};
 use courser_store::{MemoryGauge, MemoryStore};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -59,16 +59,6 @@ fn ends(thread: JoinHandle<()>) -> bool {
         thread.join().expect("no panic");
     }
     is_finished
-}
-
-/// An event that lasts until it is let go, and what hears that it has begun.
-fn lasting() -> (impl FnOnce() + Send + 'static, Receiver<()>, Sender<()>) {
-    let ((begin, begun), (let_go, go)) = (channel(), channel());
-    let event = move || {
-        begin.send(()).expect("it is waited for");
-        go.recv().ok();
-    };
-    (event, begun, let_go)
 }
 
 fn create_user(admin: &Admin) {

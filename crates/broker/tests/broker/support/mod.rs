@@ -17,7 +17,7 @@ pub use client::{Client, Step};
 pub use dead::{deaths, declare_with, headers};
 pub use heard::{Delivery, Heard};
 pub use message::Message;
-pub use on_disk::{BATCH_BYTES, WorldOnDisk};
+pub use on_disk::{BATCH_BYTES, WorldOnDisk, lasting};
 
 use courser_auth::{Authority, Grant};
 use courser_broker::{

@@ -10,9 +10,20 @@ use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// More than this its journal does not take at once.
 pub const BATCH_BYTES: u64 = 8 << 20;
+
+/// An event that lasts until it is let go, and what hears that it has begun.
+pub fn lasting() -> (impl FnOnce() + Send + 'static, Receiver<()>, Sender<()>) {
+    let ((begin, begun), (let_go, go)) = (channel(), channel());
+    let event = move || {
+        begin.send(()).expect("it is waited for");
+        go.recv().ok();
+    };
+    (event, begun, let_go)
+}
 
 /// A [`World`] that survives.
 pub struct WorldOnDisk {
