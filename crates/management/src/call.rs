@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::shares::Share;
 use crate::taken;
 use bytes::Bytes;
-use courser_broker::admin::Admin;
+use courser_broker::admin::{Admin, Fault};
 use hyper::{HeaderMap, Method};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
@@ -181,6 +181,20 @@ impl Call {
         }
         let all = self.admin().vhosts().into_iter().map(|vhost| vhost.name);
         Ok(all.filter(|name| self.is_here(name) && caller.may_enter(name)).collect())
+    }
+
+    /// Looks at each vhost of a list. What is deleted or moved away meanwhile is not in the list.
+    pub fn for_each_vhost(
+        &self,
+        mut look: impl FnMut(&str) -> Result<(), Fault>,
+    ) -> Result<(), Refusal> {
+        for vhost in self.vhosts()? {
+            match look(&vhost) {
+                Err(fault) if fault.code != 404 && self.is_here(&vhost) => return Err(fault.into()),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The body as an object. Nothing at all is an empty one. Members that the request does not know are refused.

@@ -66,12 +66,11 @@ pub(crate) const ROUTES: &[Route] = &[
 const SUM_CHARS: usize = 6;
 
 fn bindings(call: &Call) -> Outcome {
-    let vhosts = call.vhosts()?;
     listed(call, |admits| {
         let mut found = Vec::new();
-        for vhost in &vhosts {
-            call.admin().for_each_binding(vhost, admits, &mut |binding| found.push(binding))?;
-        }
+        call.for_each_vhost(|vhost| {
+            call.admin().for_each_binding(vhost, admits, &mut |binding| found.push(binding))
+        })?;
         Ok(found)
     })
 }

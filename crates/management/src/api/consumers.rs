@@ -17,14 +17,14 @@ pub(crate) const ROUTES: &[Route] = &[
 fn consumers(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
-    for vhost in call.vhosts()? {
-        call.admin().for_each_consumer(Some(&vhost), &mut |consumer| {
+    call.for_each_vhost(|vhost| {
+        call.admin().for_each_consumer(Some(vhost), &mut |consumer| {
             let is_seen = caller.sees_connections_of(consumer.user.as_bytes());
             if is_seen && gathering.admits(&consumer) {
                 found.push(consumer);
             }
-        })?;
-    }
+        })
+    })?;
     let later = call.later();
     let names = |one: &ConsumerView| format!("{} {}", name(&one.tag), name(&one.queue));
     let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));

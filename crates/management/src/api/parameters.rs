@@ -140,13 +140,13 @@ fn refused(fault: Fault) -> Refusal {
 fn parameters(call: &Call) -> Outcome {
     let component = if call.has("component") { Some(call.text("component")?) } else { None };
     let mut found = Vec::new();
-    for vhost in call.vhosts()? {
-        // One that has just been deleted has none.
-        found.extend(call.admin().parameters(Some(&vhost), component).unwrap_or_default());
+    call.for_each_vhost(|vhost| {
+        found.extend(call.admin().parameters(Some(vhost), component)?);
         if component.is_none_or(|component| component == vhost_limits::COMPONENT) {
-            found.extend(call.admin().vhost(&vhost).as_ref().and_then(vhost_limits::parameter));
+            found.extend(call.admin().vhost(vhost).as_ref().and_then(vhost_limits::parameter));
         }
-    }
+        Ok(())
+    })?;
     let names = |one: &Parameter| one.name.clone();
     let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));
     paged(call, named, |(_, one), fields| render(one, fields))

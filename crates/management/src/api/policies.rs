@@ -44,11 +44,12 @@ fn operator_policies(call: &Call) -> Outcome {
 fn list(call: &Call, kind: PolicyKind) -> Outcome {
     let mut found: Vec<(String, Policy)> = Vec::new();
     let mut gathering = Gathering::new(call)?;
-    for vhost in call.vhosts()? {
-        let policies = call.admin().policies(&vhost, kind)?;
-        let named = policies.into_iter().map(|policy| (vhost.clone(), policy));
+    call.for_each_vhost(|vhost| {
+        let policies = call.admin().policies(vhost, kind)?;
+        let named = policies.into_iter().map(|policy| (vhost.to_owned(), policy));
         found.extend(named.take_while(|one| gathering.admits(one)));
-    }
+        Ok(())
+    })?;
     found.sort_by_key(|(_, policy)| policy.priority);
     let named = Items::new(found, |(_, policy)| policy.name.clone())
         .placed(|(vhost, policy)| Place(policy.priority, vhost.clone()));

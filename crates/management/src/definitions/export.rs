@@ -59,11 +59,7 @@ pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
     let accounts = admin.accounts();
     let users = accounts.users(None).filter(|user| user.is_kept());
     let users: Vec<UserRow> = users.map(|user| UserRow::from(&**user)).collect();
-    let vhosts = admin.vhosts();
-    let mut all = Topology::default();
-    for vhost in vhosts.iter().filter(|vhost| api.is_here(&vhost.name)) {
-        all.add(admin, vhost)?;
-    }
+    let (vhosts, all) = Topology::of_vhosts(api)?;
     let mut document = head(node, "cluster");
     let cluster = name_of_cluster(admin, node);
     document.insert("explanation".into(), format!("Definitions of cluster '{cluster}'").into());
@@ -78,9 +74,13 @@ pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
         row
     };
     document.insert("vhosts".into(), vhosts.iter().map(row).collect());
-    let permissions = accounts.permission_rows().collect::<Vec<_>>();
+    let there: BTreeSet<&str> = vhosts.iter().map(|vhost| vhost.name.as_str()).collect();
+    let permissions =
+        accounts.permission_rows().filter(|row| there.contains(&*row.vhost)).collect::<Vec<_>>();
     document.insert("permissions".into(), json!(permissions));
-    let topic_permissions = accounts.topic_permission_rows().collect::<Vec<_>>();
+    let topic_permissions = accounts.topic_permission_rows();
+    let topic_permissions =
+        topic_permissions.filter(|row| there.contains(&*row.vhost)).collect::<Vec<_>>();
     document.insert("topic_permissions".into(), json!(topic_permissions));
     document.insert("global_parameters".into(), global_parameters(admin));
     all.put(&mut document);
@@ -165,6 +165,33 @@ fn vhost_row(vhost: &VhostView) -> Value {
 }
 
 impl Topology {
+    /// The vhosts, and what lies in those that are here. One that is deleted meanwhile is left out.
+    fn of_vhosts(api: &Api) -> Result<(Vec<VhostView>, Self), Refusal> {
+        let (mut there, mut all) = (Vec::new(), Topology::default());
+        for vhost in api.admin.vhosts() {
+            if api.is_here(&vhost.name) {
+                let mut one = Topology::default();
+                match one.add(&api.admin, &vhost) {
+                    Ok(()) => all.append(one),
+                    Err(_) if !api.admin.has_vhost(&vhost.name) => continue,
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+            there.push(vhost);
+        }
+        Ok((there, all))
+    }
+
+    fn append(&mut self, more: Topology) {
+        let Topology { exchanges, queues, bindings, policies, parameters, not_exported } = more;
+        self.exchanges.extend(exchanges);
+        self.queues.extend(queues);
+        self.bindings.extend(bindings);
+        self.policies.extend(policies);
+        self.parameters.extend(parameters);
+        self.not_exported.append(not_exported);
+    }
+
     fn add_topology(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
         let default_type = default_type(vhost.default_queue_type.as_deref());
         let vhost = vhost.name.as_str();

@@ -2,6 +2,7 @@
 //! other would have come to.
 
 mod declares;
+mod lists;
 mod reads;
 mod store;
 

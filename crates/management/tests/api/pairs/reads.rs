@@ -21,7 +21,7 @@ const OF_NAMES: &[Write] = &[
 const CHANGES: &str = "/api/aliveness-test/{vhost}";
 
 /// The paths that can be asked for, with the names of what [`world`] has.
-async fn questions(world: &World) -> Vec<String> {
+pub(super) async fn questions(world: &World) -> Vec<String> {
     let asked = Asked::new("GET", "/api/openapi.json");
     let document = world.direct.ask(asked).await.json();
     let paths = document["paths"].as_object().expect("paths").iter();
@@ -45,7 +45,7 @@ async fn questions(world: &World) -> Vec<String> {
     named.map(|path| if goes_on(&path) { path + "?seconds=0" } else { path }).collect()
 }
 
-async fn world() -> World {
+pub(super) async fn world() -> World {
     let world = World::new();
     world.direct.broker.admin().set_permission("root", "v", Permission::all()).expect("let in");
     for (method, path, body) in [
