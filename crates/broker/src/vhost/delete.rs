@@ -180,14 +180,15 @@ impl Vhost {
     /// not been dropped yet. A crash before that is told may leave the rest. Returns how much was dropped.
     pub(crate) fn purge(&self, queue: &Queue) -> Result<usize, StoreError> {
         let store = &*self.shard.store;
-        let removal = self.shard.is_copied().then(|| self.removals.begin());
         let (mut purge, mut goes_on) = (queue.begin_purge(), true);
         while goes_on {
             purge.wait_for_log(store);
             let _gate = self.shard.gate.read();
+            // A removal for each portion: an answer that has missed this one waits for no later one.
+            let removal = self.shard.is_copied().then(|| self.removals.begin());
             goes_on = queue.purge_some(&mut purge, store)?;
+            removal.into_iter().for_each(|removal| removal.told(store.end()));
         }
-        removal.into_iter().for_each(|removal| removal.told(store.end()));
         Ok(purge.messages)
     }
 

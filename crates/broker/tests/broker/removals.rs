@@ -231,3 +231,38 @@ fn a_queue_is_told_to_be_empty_when_its_purge_is_committed() {
     world.flush();
     assert_eq!(client.heard(), [Heard::GetEmpty]);
 }
+
+#[test]
+fn a_get_waits_for_no_portion_of_a_purge_that_begins_behind_it() {
+    const PORTION: usize = 1 << 14;
+    let world = world();
+    let mut client = world.connect();
+    declare_with(&mut client, "empty", true, &FieldTable::new());
+    let message = Message::new("", "q", "x");
+    let message = message.with_properties(|properties| properties.delivery_mode = Some(2));
+    for _ in 0..=PORTION / 4096 {
+        client.read(&vec![Step::Publish(1, message.clone()); 4096]);
+        world.flush();
+    }
+    let (first, first_begun, first_goes_on) = lasting();
+    let (second, second_begun, second_goes_on) = lasting();
+    let store = Arc::clone(world.store());
+    world.store().before_next_append(move || {
+        store.before_next_append(second);
+        first();
+    });
+    thread::scope(|scope| {
+        // What fails lets them go on.
+        let (first_goes_on, _second_goes_on) = (first_goes_on, second_goes_on);
+        scope.spawn(|| purge(&world));
+        first_begun.recv().expect("it begins");
+        let get = basic::Get { queue: short("empty"), no_ack: true };
+        let mut client = read_at_once(client, Step::Call(1, get.into()));
+        world.flush();
+        assert_eq!(client.heard(), [], "the log has yet to be told of the first portion");
+        drop(first_goes_on);
+        second_begun.recv().expect("there is a second portion");
+        world.flush();
+        assert_eq!(client.heard(), [Heard::GetEmpty]);
+    });
+}
