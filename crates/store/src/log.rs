@@ -34,7 +34,7 @@ pub trait Log: Send + std::marker::Sync + 'static {
 
     /// Appends records that say that messages are done with, and lets go of these, which are at
     /// `positions`. Done even without room, by [`Log::unlogged`], where the store has that. Called when
-    /// their queues have them no more.
+    /// their queues have them no more. Returns whether the log has the records.
     ///
     /// # Errors
     /// When the log has failed.
@@ -43,7 +43,7 @@ pub trait Log: Send + std::marker::Sync + 'static {
         records: &[Record<'_>],
         sync: Sync,
         positions: &[Position],
-    ) -> Result<(), StoreError>;
+    ) -> Result<bool, StoreError>;
 
     /// Makes changes durable that find no room in the log. None where each change is in the log or has
     /// not happened, as others have copies of the log: there an append without messages never fails with

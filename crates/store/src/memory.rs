@@ -75,8 +75,8 @@ impl Log for MemoryStore {
         _records: &[Record<'_>],
         _sync: Sync,
         _positions: &[Position],
-    ) -> Result<(), StoreError> {
-        Ok(())
+    ) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     fn unlogged(&self) -> Option<&dyn Unlogged> {

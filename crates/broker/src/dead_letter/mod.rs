@@ -264,7 +264,8 @@ impl Shard {
     ) -> Result<(), StoreError> {
         let now_ms = self.timers.now_ms();
         let departures = || outgoing.iter().filter_map(|one| one.departure.as_ref());
-        let mut screening = Screening::begin(departures().map(|one| &one.route), now_ms);
+        let routes = departures().map(|one| &one.route);
+        let mut screening = Screening::begin(routes, &*self.store, now_ms)?;
         let narrowed: Vec<Option<Arc<Route>>> = departures()
             .enumerate()
             .map(|(index, one)| one.narrow(index, &mut screening, vhost, to))

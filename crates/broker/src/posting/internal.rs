@@ -208,7 +208,7 @@ pub(crate) fn post(
     let store = &*vhost.shard().store;
     let screened = publishes.iter().filter(|publish| publish.through.is_some());
     let now_ms = vhost.shard().timers.now_ms();
-    let mut screening = Screening::begin(screened.map(|publish| &*publish.route), now_ms);
+    let mut screening = Screening::begin(screened.map(|publish| &*publish.route), store, now_ms)?;
     let narrow = |(index, publish): (usize, _)| {
         InternalPublish::narrow(publish, index, &mut screening, vhost)
     };

@@ -182,9 +182,9 @@ impl Queue {
         // Which portion is the last is only known when none follows, and there may be no answer that asks for the sync.
         let told = self.tell(some, Sync::Wanted, store);
         if let Some(notes) = &mut self.state.lock().notes {
-            notes.leave_positions(&some.positions);
+            notes.leave_told(&some.positions, matches!(told, Ok(true)));
             notes.leave_all(&some.locations);
         }
-        told
+        told.map(drop)
     }
 }

@@ -5,12 +5,13 @@
 
 use super::settle::Settling;
 use super::{Queue, State};
+use crate::gate;
 use crate::memory::Charge;
 use crate::posting::PublishRun;
 use crate::routing::deduplication::{HeaderKeys, Key, Marker};
 use crate::wakes::Wakes;
 use courser_codec::FieldTable;
-use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
+use courser_store::{Location, MessageRef, Position, Record, Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -54,14 +55,20 @@ struct Present {
     by_place: FxHashMap<Place, Key>,
     /// Those that the queue has refused, and of whose end the log has yet to be told: a few, each by a thread that does that next.
     refused: Vec<(Place, Key)>,
+    /// Where those are in the log that have gone while it had no room to be told so: what identifies them stays until it is told,
+    /// which is before the next message comes.
+    untold: Vec<Position>,
 }
+
+/// Positions that the log is told of at once when it has room again.
+const TOLD_AT_ONCE: usize = 1 << 14;
 
 impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
     pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Box<Self>> {
         let marker = Marker::of_what_is_present(arguments)?;
-        let (keys, more, by_place, refused) = Default::default();
-        let present = Some(Present { marker, keys, more, by_place, refused });
+        let (keys, more, by_place, refused, untold) = Default::default();
+        let present = Some(Present { marker, keys, more, by_place, refused, untold });
         Some(Box::new(MessageNotes { present, ..MessageNotes::counted_by(charge) }))
     }
 
@@ -81,6 +88,7 @@ impl MessageNotes {
             present.keys.capacity() * (size_of::<Key>() + 1)
                 + present.more.capacity() * (size_of::<(Key, usize)>() + 1)
                 + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
+                + present.untold.capacity() * size_of::<Position>()
         });
         let counts = self.counts.capacity() + self.unharmed.capacity();
         let counts = counts * (size_of::<(Place, u64)>() + 1);
@@ -193,6 +201,29 @@ impl MessageNotes {
         positions.iter().for_each(|position| self.leave_position(*position));
     }
 
+    /// Messages leave, of whose end the log has been told, or had no room for that.
+    pub fn leave_told(&mut self, positions: &[Position], is_told: bool) {
+        match &mut self.present {
+            Some(present) if !is_told => {
+                present.untold.extend_from_slice(positions);
+                self.count_memory();
+            }
+            _ => self.leave_positions(positions),
+        }
+    }
+
+    /// Takes some of the positions that the log has yet to be told of, in ascending order.
+    fn take_untold(&mut self) -> Vec<Position> {
+        let Some(present) = &mut self.present else { return Vec::new() };
+        let mut some = present.untold.split_off(present.untold.len().saturating_sub(TOLD_AT_ONCE));
+        some.sort_unstable();
+        if present.untold.is_empty() && present.untold.capacity() > 0 {
+            present.untold = Vec::new();
+            self.count_memory();
+        }
+        some
+    }
+
     /// The message at this position of the log leaves.
     pub fn leave_position(&mut self, position: Position) {
         self.leave_place(Place::Log(position));
@@ -283,6 +314,27 @@ impl Queue {
     /// The same of a message that says this of itself.
     pub(crate) fn holds_one_with(&self, keys: &mut HeaderKeys<'_>) -> bool {
         self.holds_no_two() && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(keys))
+    }
+
+    /// Tells the log of the messages that have gone while it had no room for that. Called before others go into the log for this
+    /// queue, as these may be the same: a crash before the next checkpoint brings back what has gone, and a restart that finds both
+    /// drops what came later. Called with the gate held, and without any lock.
+    ///
+    /// # Errors
+    /// If there still is no room, or the store has failed.
+    pub(crate) fn tell_untold(&self, store: &dyn Store) -> Result<(), StoreError> {
+        while self.holds_no_two() {
+            let untold = self.state.lock().notes.as_mut().map(|notes| notes.take_untold());
+            let Some(some) = untold.filter(|some| !some.is_empty()) else { break };
+            gate::assert_inside("messages are settled");
+            let settled = Record::Settled { queue: self.id, positions: &some };
+            let told = store.append(&[settled], Sync::Later, &mut Vec::new());
+            if let Some(notes) = &mut self.state.lock().notes {
+                notes.leave_told(&some, told.is_ok());
+            }
+            told?;
+        }
+        Ok(())
     }
 
     /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as

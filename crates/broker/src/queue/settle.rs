@@ -119,20 +119,21 @@ impl Queue {
             && !gone.is_empty()
             && let Some(notes) = &mut self.state.lock().notes
         {
-            notes.leave_positions(gone);
+            notes.leave_told(gone, matches!(told, Ok(true)));
         }
-        told
+        told.map(drop)
     }
 
-    /// Notes in the log, and lets go of them, without what the queue knows of them besides.
+    /// Notes in the log, and lets go of them, without what the queue knows of them besides. Returns whether the log
+    /// had room for that.
     pub(super) fn tell(
         &self,
         settling: &mut Settling,
         sync: Sync,
         store: &dyn Store,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         if settling.positions.is_empty() && settling.returns.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         gate::assert_inside("messages are settled");
         if self.settings.survives() {
@@ -147,7 +148,7 @@ impl Queue {
             return store.settle(records, sync, &settling.positions);
         }
         store.release(&settling.positions);
-        Ok(())
+        Ok(true)
     }
 
     /// Acknowledges (or drops) deliveries: their consumers may have more. `in_log` says that the log

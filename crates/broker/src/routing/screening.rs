@@ -8,6 +8,7 @@ use super::Route;
 use super::deduplication::{Deduplication, HeaderKeys, Key};
 use crate::work;
 use courser_codec::{DecodeError, RawProperties, ShortString};
+use courser_store::{Store, StoreError};
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -54,13 +55,26 @@ pub(crate) struct Screening<'r> {
 impl<'r> Screening<'r> {
     /// Keeps everything else away from the screens of these routes. Called with the shard's gate held,
     /// before any other lock of a queue or an exchange.
-    pub fn begin(routes: impl Iterator<Item = &'r Route>, now_ms: u64) -> Self {
-        let mut screens: Vec<&Screen> = routes.flat_map(|route| &route.screens).collect();
+    ///
+    /// # Errors
+    /// If the log has no room to be told what one of their queues has no more.
+    pub fn begin(
+        routes: impl Iterator<Item = &'r Route>,
+        store: &dyn Store,
+        now_ms: u64,
+    ) -> Result<Self, StoreError> {
+        let mut screens: Vec<&Screen> = Vec::new();
+        for route in routes {
+            if route.holds_no_two {
+                route.queues.iter().try_for_each(|queue| queue.tell_untold(store))?;
+            }
+            screens.extend(&route.screens);
+        }
         screens.sort_unstable_by_key(|screen| screen.place);
         screens.dedup_by_key(|screen| screen.place);
         let order = screens.into_iter().map(|screen| screen.by.lock_order()).collect();
         let (new, known) = Default::default();
-        Screening { now_ms, new, known, last: None, _order: order }
+        Ok(Screening { now_ms, new, known, last: None, _order: order })
     }
 
     /// What is left of the route of the message with this number without those that have had it; none if

@@ -137,7 +137,10 @@ impl Session {
         sync: Sync,
     ) -> Result<PutThrough, Fault> {
         let now_ms = self.broker.now_ms();
-        let mut screening = Screening::begin(addressed.iter().map(|one| &*one.route), now_ms);
+        let shard = Arc::clone(&self.shard);
+        let store = &*shard.store;
+        let routes = addressed.iter().map(|one| &*one.route);
+        let mut screening = Screening::begin(routes, store, now_ms).map_err(store_fault)?;
         let mut narrowed = Vec::with_capacity(addressed.len());
         let mut steps = Steps::at_most(COMMIT_STEPS_MAX as usize);
         for (index, one) in addressed.iter().enumerate() {
@@ -149,8 +152,6 @@ impl Session {
         let ways = addressed.iter().zip(&narrowed);
         let routed: Vec<Routed<'_>> =
             ways.map(|(one, narrowed)| one.routed(narrowed.as_deref(), now_ms)).collect();
-        let shard = Arc::clone(&self.shard);
-        let store = &*shard.store;
         let mut logged = Logged::append(store, &routed, settled, sync).map_err(store_fault)?;
         self.pacing.is_logging |= logged.lsn != Lsn::default();
         let mut refused = Vec::with_capacity(routed.len());

@@ -2,9 +2,12 @@
 
 use crate::checkpoints_within_changes::before_append;
 use crate::deduplication_by_presence::{End, apart, send};
-use crate::support::{Heard, WorldOnDisk, declare_with, short};
+use crate::support::{Client, Heard, WorldOnDisk, declare_with, short};
 use courser_broker::Limits;
 use courser_codec::{basic, queue};
+use courser_journal::testing::Call;
+use courser_store::StoreError;
+use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -17,40 +20,51 @@ fn no_ack_consumer() -> basic::Consume<'static> {
     basic::Consume { queue: short("q"), no_ack: true, nowait: true, ..Default::default() }
 }
 
+/// What ends the message with the identifier `a`, or publishes one that ends at once.
+const ENDS: [(&str, End); 7] = [
+    ("consume", |_, client| client.tell(no_ack_consumer())),
+    ("publish to a consumer", |_, client| {
+        client.tell(no_ack_consumer());
+        send(client, "a", "old");
+    }),
+    ("purge", |_, client| {
+        client.tell(queue::Purge { queue: short("q"), nowait: true });
+    }),
+    ("expiry", |world, _| assert!(world.broker.tick(2000) != Some(0))),
+    ("get", |_, client| client.tell(basic::Get { queue: short("q"), no_ack: true })),
+    ("ack", |_, client| {
+        let delivery_tag = client.get("q").expect("a message").tag;
+        client.tell(basic::Ack { delivery_tag, multiple: false });
+    }),
+    ("reject", |_, client| {
+        let delivery_tag = client.get("q").expect("a message").tag;
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+    }),
+];
+
+/// A world with the queue `q`, in which there is a message with the identifier `a` for an end that does not publish it; a client of
+/// which a consumer has no room for another message, and one that publishes with confirms.
+fn world_before(name: &str) -> (WorldOnDisk, Client, Client) {
+    let world = WorldOnDisk::with(Limits { outbox_high_bytes: 64, ..Limits::default() });
+    let (mut client, mut other) = (world.connect(), world.connect());
+    declare_with(&mut client, "q", true, &apart().with("x-message-ttl", 1000));
+    other.confirm_select();
+    if !publishes(name) {
+        send(&mut client, "a", "old");
+    }
+    world.flush();
+    (world, client, other)
+}
+
+fn publishes(name: &str) -> bool {
+    name.starts_with("publish")
+}
+
 #[test]
 fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_that() {
-    let ends: [(&str, End); 7] = [
-        ("consume", |_, client| client.tell(no_ack_consumer())),
-        ("publish to a consumer", |_, client| {
-            client.tell(no_ack_consumer());
-            send(client, "a", "old");
-        }),
-        ("purge", |_, client| {
-            client.tell(queue::Purge { queue: short("q"), nowait: true });
-        }),
-        ("expiry", |world, _| assert!(world.broker.tick(2000) != Some(0))),
-        ("get", |_, client| client.tell(basic::Get { queue: short("q"), no_ack: true })),
-        ("ack", |_, client| {
-            let delivery_tag = client.get("q").expect("a message").tag;
-            client.tell(basic::Ack { delivery_tag, multiple: false });
-        }),
-        ("reject", |_, client| {
-            let delivery_tag = client.get("q").expect("a message").tag;
-            client.tell(basic::Reject { delivery_tag, requeue: false });
-        }),
-    ];
     let mut lost = Vec::new();
-    for (name, end) in ends {
-        // A consumer has no room for another message.
-        let mut world = WorldOnDisk::with(Limits { outbox_high_bytes: 64, ..Limits::default() });
-        let (mut client, mut other) = (world.connect(), world.connect());
-        declare_with(&mut client, "q", true, &apart().with("x-message-ttl", 1000));
-        other.confirm_select();
-        let publishes = name.starts_with("publish");
-        if !publishes {
-            send(&mut client, "a", "old");
-        }
-        world.flush();
+    for (name, end) in ENDS {
+        let (mut world, mut client, mut other) = world_before(name);
         let (log, vhost) = (world.log(), Arc::clone(&world.vhost()));
         let (tell, told) = channel();
         // Another client publishes as soon as it can, and has that confirmed.
@@ -65,7 +79,7 @@ fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_
             let published = thread::scope(|scope| scope.spawn(publish).join());
             tell.send(published.expect("no panic")).expect("it is waited for");
         };
-        before_append(world.store(), usize::from(publishes), Box::new(publish_beside));
+        before_append(world.store(), usize::from(publishes(name)), Box::new(publish_beside));
         end(&world, &mut client);
         let (confirmed, ready) = told.recv_timeout(STUCK).expect("the log is told");
         assert!(confirmed, "{name}");
@@ -78,6 +92,55 @@ fn what_comes_before_the_log_knows_that_the_same_is_gone_does_not_make_room_for_
         }
     }
     assert_eq!(lost, [""; 0]);
+}
+
+#[test]
+fn what_comes_after_the_same_has_gone_on_a_full_disk_does_not_make_room_for_that() {
+    let mut lost = Vec::new();
+    for (name, end) in ENDS {
+        let (mut world, mut client, mut other) = world_before(name);
+        world.store().set_faults(|call| (call == Call::Settle).then_some(StoreError::Full));
+        end(&world, &mut client);
+        client.disconnect();
+        // There is room, and no checkpoint has been made.
+        world.store().set_faults(|_| None);
+        send(&mut other, "a", "new");
+        world.flush();
+        assert!(matches!(other.heard()[..], [Heard::Confirm { .. }]), "{name}");
+        assert_eq!(world.counts("q").0, 1, "{name}");
+        world.lose_power();
+        if world.connect().pop_all("q") != ["new"] {
+            lost.push(name);
+        }
+    }
+    assert_eq!(lost, [""; 0]);
+}
+
+#[test]
+fn what_is_the_same_as_one_whose_end_finds_no_room_is_refused() {
+    for (name, end) in ENDS {
+        let (mut world, mut client, mut other) = world_before(name);
+        world.store().set_faults(|call| (call == Call::Settle).then_some(StoreError::Full));
+        end(&world, &mut client);
+        client.disconnect();
+        let mut has_room = false;
+        world.store().set_faults(move |call| {
+            let finds_room = call != Call::Append || mem::replace(&mut has_room, true);
+            (!finds_room).then_some(StoreError::Full)
+        });
+        send(&mut other, "a", "refused");
+        let heard = other.heard();
+        let is_refused =
+            matches!(&heard[..], [Heard::ConnectionClosed(why)] if why.starts_with("506 "));
+        assert!(is_refused, "{name}: {heard:?}");
+        let mut other = world.connect();
+        other.confirm_select();
+        send(&mut other, "a", "new");
+        world.flush();
+        assert!(matches!(other.heard()[..], [Heard::Confirm { .. }]), "{name}");
+        world.lose_power();
+        assert_eq!(world.connect().pop_all("q"), ["new"], "{name}");
+    }
 }
 
 #[test]

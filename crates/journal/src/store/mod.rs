@@ -315,13 +315,15 @@ impl Log for JournalStore {
         records: &[Record<'_>],
         sync: Sync,
         positions: &[Position],
-    ) -> Result<(), StoreError> {
-        match (self.append(records, sync, &mut Vec::new()), &self.unlogged) {
+    ) -> Result<bool, StoreError> {
+        let appended = self.append(records, sync, &mut Vec::new());
+        let is_logged = appended.is_ok();
+        match (appended, &self.unlogged) {
             (Ok(_), _) => self.journal.release(positions),
             (Err(StoreError::Full), Some(unlogged)) => unlogged.release(positions),
             (Err(failed), _) => return Err(failed),
         }
-        Ok(())
+        Ok(is_logged)
     }
 
     fn unlogged(&self) -> Option<&dyn Unlogged> {

@@ -226,16 +226,14 @@ impl Log for WatchedStore {
         records: &[Record<'_>],
         sync: Sync,
         positions: &[Position],
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         call(&self.before_append);
-        match check(&self.faults, Call::Settle) {
-            Ok(()) => {}
-            Err(error) => {
-                let unlogged = self.unlogged().filter(|_| matches!(error, StoreError::Full));
-                return unlogged.map(|unlogged| unlogged.release(positions)).ok_or(error);
-            }
-        }
-        self.store.settle(records, sync, positions)
+        let Err(error) = check(&self.faults, Call::Settle) else {
+            return self.store.settle(records, sync, positions);
+        };
+        let unlogged = self.unlogged().filter(|_| matches!(error, StoreError::Full));
+        unlogged.ok_or(error)?.release(positions);
+        Ok(false)
     }
 
     fn unlogged(&self) -> Option<&dyn Unlogged> {

@@ -216,8 +216,8 @@ impl Log for SlowStore {
         records: &[Record<'_>],
         sync: Sync,
         _positions: &[Position],
-    ) -> Result<(), StoreError> {
-        self.append(records, sync, &mut Vec::new()).map(drop)
+    ) -> Result<bool, StoreError> {
+        self.append(records, sync, &mut Vec::new()).map(|_| true)
     }
 
     fn unlogged(&self) -> Option<&dyn Unlogged> {

@@ -99,7 +99,7 @@ impl Log for HeldStore {
         records: &[Record<'_>],
         sync: Sync,
         positions: &[Position],
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         self.write(records);
         self.inner.settle(records, sync, positions)
     }
