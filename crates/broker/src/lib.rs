@@ -27,6 +27,7 @@ mod headers;
 mod kept_reader;
 mod keyed;
 mod limits;
+mod log_end;
 mod members;
 mod memory;
 mod monitor;

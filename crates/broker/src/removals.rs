@@ -4,6 +4,7 @@
 //! what is missing waits for the removals that were under way when it was read, and then for what they have told the log. Nothing
 //! blocks: they wake who waits.
 
+use crate::log_end::LogEnd;
 use courser_store::{Lsn, Waiter};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ pub(crate) struct Removals {
     /// All up to this one are over.
     over: AtomicU64,
     /// Where the log ends that has been told of all that are over.
-    told: AtomicU64,
+    told: LogEnd,
     under_way: Mutex<UnderWay>,
 }
 
@@ -66,7 +67,7 @@ impl Removals {
     /// Those that are over.
     pub fn over(&self) -> UpTo {
         let number = self.over.load(Ordering::Acquire);
-        UpTo { number, told: Lsn(self.told.load(Ordering::Acquire)) }
+        UpTo { number, told: self.told.lsn() }
     }
 
     /// Lets `waiter` know, once, when all up to this number are over.
@@ -94,7 +95,7 @@ impl Drop for Removal<'_> {
         let mut under_way = all.under_way.lock();
         under_way.numbers.retain(|number| *number != self.number);
         let over = under_way.numbers.first().map_or(under_way.begun, |first| first - 1);
-        all.told.fetch_max(self.told.0, Ordering::AcqRel);
+        all.told.reach(self.told);
         all.over.store(over, Ordering::Release);
         if under_way.numbers.is_empty() {
             all.last.store(0, Ordering::Release);

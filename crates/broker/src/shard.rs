@@ -6,6 +6,7 @@
 
 use crate::gate::Gate;
 use crate::limits::Limits;
+use crate::log_end::LogEnd;
 use crate::memory::Memory;
 use crate::persistence::gone::Gone;
 use crate::removals::Removals;
@@ -27,7 +28,7 @@ pub(crate) struct Shard {
     /// What is gone and not in the log, which had no room. Nothing is defined meanwhile, so this is no more than what was.
     pub unlogged: Mutex<Vec<Gone>>,
     /// Where the log ends that has all changes of definitions so far.
-    pub defined: AtomicU64,
+    pub defined: LogEnd,
     /// What is gone from its vhosts, and the log has yet to be told so.
     pub removals: Arc<Removals>,
     /// Held between the append of a change and its effect, in whichever order, to find a point in the log before which
@@ -59,7 +60,7 @@ impl Shard {
             id,
             store,
             unlogged: Mutex::default(),
-            defined: AtomicU64::new(0),
+            defined: LogEnd::default(),
             removals: Arc::default(),
             gate: Gate::new(),
             instance: timers.shard_instance(),

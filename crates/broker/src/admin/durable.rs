@@ -6,12 +6,11 @@ use crate::fault::{Fault, store_fault};
 use crate::outbox::{Next, Until};
 use crate::removals::Removals;
 use crate::shard::Shard;
-use courser_store::{Lsn, Store, StoreError};
+use courser_store::{Store, StoreError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 /// Resolves when everything that was changed before it was made survives a crash, and what was read is current. It blocks no
@@ -80,8 +79,7 @@ impl Broker {
     pub fn current(&self) -> Option<Durable> {
         let mut awaited = Vec::new();
         self.for_each_shard(&mut |shard| {
-            let defined = || Lsn(shard.defined.load(Ordering::Acquire));
-            let until = Until::read(&*shard.store, &shard.removals, defined);
+            let until = Until::read(&*shard.store, &shard.removals, || shard.defined.lsn());
             if until.waits_for(&*shard.store) {
                 awaited.push(Awaited::of(shard, until));
             }

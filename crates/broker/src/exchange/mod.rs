@@ -32,6 +32,7 @@ pub(crate) use topic::topic_matches;
 use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::keyed::KeyedMap;
+use crate::log_end::LogEnd;
 use crate::memory::{Charge, Use, named_bytes};
 use crate::policy::{CompiledPolicy, Counting, ExchangePolicy, Takes};
 use crate::queue::Queue;
@@ -82,6 +83,8 @@ pub struct Exchange {
     deduplication: Option<Arc<Deduplication>>,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
+    /// Where the log ends with its definition, if it was made since the start: it survives once that is durable.
+    pub(crate) defined: LogEnd,
     bindings: RwLock<Bindings>,
     pub(crate) counts: SharedExchangeCounts,
     /// What it uses without its bindings.
@@ -216,6 +219,7 @@ impl Exchange {
             alternate: ArcSwapOption::empty(),
             deduplication,
             sources: Sources::default(),
+            defined: LogEnd::default(),
             bindings: RwLock::new(bindings),
             counts: SharedExchangeCounts::default(),
             _charge: charge,

@@ -4,7 +4,6 @@ use crate::gate;
 use crate::shard::Shard;
 use courser_store::{Lsn, Position, Record, StoreError, Sync};
 use std::fmt::Debug;
-use std::sync::atomic::Ordering;
 
 /// Bytes of removals that go into the log at once, where all together are more than it takes.
 const PART_BYTES: usize = 1 << 20;
@@ -91,7 +90,7 @@ impl Shard {
         gate::assert_inside("a definition changes");
         let append = |records: &[Record<'_>], sync| {
             let lsn = self.store.append(records, sync, &mut Vec::new())?;
-            self.defined.fetch_max(lsn.0, Ordering::AcqRel);
+            self.defined.reach(lsn);
             Ok(lsn)
         };
         let mut unlogged = self.unlogged.lock();

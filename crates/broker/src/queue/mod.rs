@@ -66,13 +66,12 @@ pub(crate) use subscription::{Departure, NewConsumer};
 pub use unread::Unread;
 pub(crate) use walk::Cursor;
 
-use crate::arguments;
-use crate::arguments::QueueType;
+use crate::arguments::{self, QueueType};
 use crate::counts::{self, QueueCounts, VhostCounts};
 use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
-use crate::fault::{Fault, store_fault};
 use crate::kept_reader::KeptReader;
+use crate::log_end::LogEnd;
 use crate::memory::{Charge, Memory, Use, named_bytes};
 use crate::policy::{Counting, QueuePolicies};
 use crate::routing::Namespace;
@@ -84,7 +83,6 @@ use commits::Copied;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
-use courser_store::StoreError;
 use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
@@ -125,6 +123,8 @@ pub struct Queue {
     pub settings: QueueSettings,
     /// The exchanges that it is bound to.
     pub(crate) sources: Sources,
+    /// Where the log ends with its definition, if it was made since the start: it survives once that is durable.
+    pub(crate) defined: LogEnd,
     /// Where it is, as long as the broker runs.
     namespace: Weak<dyn Namespace>,
     vhost_counts: Arc<VhostCounts>,
@@ -270,6 +270,7 @@ impl Queue {
             name,
             settings,
             sources: Sources::default(),
+            defined: LogEnd::default(),
             namespace,
             vhost_counts,
             timers,
@@ -387,14 +388,5 @@ impl Queue {
     /// Takes one back. Returns whether it was the only one.
     pub(crate) fn remove_waiting_publisher(&self) -> bool {
         self.waiting_publishers.fetch_sub(1, Ordering::Relaxed) == 1
-    }
-
-    /// What a client hears when the store can't do what the queue needs.
-    pub(crate) fn fault(&self, error: StoreError) -> Fault {
-        let mut fault = store_fault(error);
-        if fault.code != 506 {
-            fault.explanation = format!("queue '{}': {}", self.name, fault.explanation);
-        }
-        fault
     }
 }

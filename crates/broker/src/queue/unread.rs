@@ -7,6 +7,7 @@
 
 use super::expiry::read;
 use super::{Queue, State};
+use crate::fault::{Fault, store_fault};
 use crate::stream::Stream;
 use courser_store::{Location, Store, StoreError};
 use std::collections::VecDeque;
@@ -107,6 +108,15 @@ impl State {
 }
 
 impl Queue {
+    /// What a client hears when the store can't do what the queue needs.
+    pub(crate) fn fault(&self, error: StoreError) -> Fault {
+        let mut fault = store_fault(error);
+        if fault.code != 506 {
+            fault.explanation = format!("queue '{}': {}", self.name, fault.explanation);
+        }
+        fault
+    }
+
     /// Notes that the head, or what a reader of the stream comes to, can't be read.
     #[cold]
     pub(super) fn note_unread(&self, state: &mut State, error: &StoreError) {

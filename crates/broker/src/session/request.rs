@@ -158,7 +158,7 @@ impl Session {
                 message_count: status.ready as u32,
                 consumer_count: status.consumers as u32,
             });
-            self.answer(number, self.vhost.logged_if(queue.settings.survives()), &reply);
+            self.answer(number, queue.defined.lsn(), &reply);
         }
         Ok(())
     }

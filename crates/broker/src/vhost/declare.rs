@@ -80,13 +80,13 @@ impl Vhost {
         refuse_default_exchange(name.as_bytes())?;
         if declare.passive {
             let current = self.exchange_or_fault(name.as_bytes())?;
-            return Ok(Some(self.logged_if(current.settings.durable)));
+            return Ok(Some(current.defined.lsn()));
         }
         self.refuse_if_deleted()?;
         let Some(current) = self.exchange(name.as_bytes()) else { return Ok(None) };
         let (kind, arguments) = (kind(declare)?, owned_arguments(declare.arguments)?);
         self.check_equivalent_exchange(&current, declare, kind, &arguments)?;
-        Ok(Some(self.logged_if(current.settings.durable)))
+        Ok(Some(current.defined.lsn()))
     }
 
     /// `exchange.declare`. Returns the LSN at which the exchange, new or not, survives, if it is to. The caller has made
@@ -144,7 +144,8 @@ impl Vhost {
         }
         self.shard.memory.admit_definition(named_bytes(&name, arguments))?;
         let exchange = self.make_exchange(id, name.clone(), settings, policy);
-        let lsn = self.define_exchange(&exchange)?;
+        self.define_exchange(&exchange)?;
+        let lsn = exchange.defined.lsn();
         self.show(Destination::Exchange(exchange));
         self.tell(EventKind::ExchangeCreated, &name);
         Ok(lsn)

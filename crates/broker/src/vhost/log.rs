@@ -12,34 +12,35 @@ use courser_codec::ShortString;
 use courser_store::{Lsn, Record, StoreError};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// A removal in a vhost and in its shard, where another machine may come to lead.
 pub(super) type Removing<'a> = Option<[Removal<'a>; 2]>;
 
 impl Vhost {
-    /// Logs an exchange that survives. Returns the LSN at which it does; so do the others here.
-    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<Lsn, Fault> {
-        if !exchange.settings.durable {
-            return Ok(Lsn::default());
+    /// Logs an exchange that survives, before it can be found. It knows then at which LSN it does.
+    pub(super) fn define_exchange(&self, exchange: &Exchange) -> Result<(), Fault> {
+        if exchange.settings.durable {
+            let key = definition::exchange_key(&self.name, &exchange.name);
+            let lsn = self.append_definition(&key, &definition::exchange_value(exchange))?;
+            exchange.defined.reach(lsn);
         }
-        let key = definition::exchange_key(&self.name, &exchange.name);
-        self.append_definition(&key, &definition::exchange_value(exchange))
+        Ok(())
     }
 
-    pub(super) fn define_queue(&self, queue: &Queue) -> Result<Lsn, Fault> {
+    /// The same for a queue.
+    pub(super) fn define_queue(&self, queue: &Queue) -> Result<(), Fault> {
         if !queue.settings.survives() {
-            return Ok(Lsn::default());
+            return Ok(());
         }
         let key = definition::queue_key(&self.name, &queue.name);
         let value = definition::queue_value(queue, queue.is_paused());
-        match queue.stream() {
-            None => self.append_definition(&key, &value),
-            Some(stream) => {
-                let records = [Record::Defined { key: &key, value: &value }, stream.record()];
-                self.append(&records).map_err(store_fault)
-            }
-        }
+        let definition = Record::Defined { key: &key, value: &value };
+        let lsn = match queue.stream() {
+            None => self.append(&[definition]),
+            Some(stream) => self.append(&[definition, stream.record()]),
+        };
+        queue.defined.reach(lsn.map_err(store_fault)?);
+        Ok(())
     }
 
     /// Pauses a queue, or ends that: then [`Queue::go_on`] has to follow. Returns whether that is a change.
@@ -59,6 +60,7 @@ impl Vhost {
         Ok(true)
     }
 
+    /// Logs a binding that survives. Returns the LSN at which it does.
     pub(super) fn define_binding(
         &self,
         source: &Exchange,
@@ -72,10 +74,10 @@ impl Vhost {
     }
 
     /// Where the log ends that has everything that was defined or removed here so far. A client is told
-    /// that something durable is there, or gone, when this is durable: another connection may just have
-    /// done that. The caller holds the write lock, or has found what is there.
+    /// that something durable is bound, or gone, when this is durable: another connection may just have
+    /// done that. The caller holds the write lock.
     pub(crate) fn logged(&self) -> Lsn {
-        Lsn(self.logged.load(Ordering::Acquire))
+        self.logged.lsn()
     }
 
     /// The same for one who has found nothing, and wants it to be gone.
@@ -110,7 +112,7 @@ impl Vhost {
 
     fn append(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
         let lsn = self.shard.define(records)?;
-        self.logged.fetch_max(lsn.0, Ordering::Release);
+        self.logged.reach(lsn);
         Ok(lsn)
     }
 
@@ -165,7 +167,7 @@ impl Vhost {
         write: Option<MutexGuard<'_, ()>>,
     ) -> Result<Lsn, Fault> {
         let told = |lsn: Lsn| {
-            self.logged.fetch_max(lsn.0, Ordering::Release);
+            self.logged.reach(lsn);
             removing.into_iter().flatten().for_each(|removal| removal.told(lsn));
             drop(write);
         };

@@ -31,6 +31,7 @@ use crate::counts::VhostCounts;
 use crate::exchange::{Context, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
 use crate::limits::Limits;
+use crate::log_end::LogEnd;
 use crate::memory::{Charge, Use};
 use crate::monitor::{Event, EventKind, Monitor, TrafficCounts};
 use crate::policy::{ExchangePolicy, Policies, QueuePolicies};
@@ -86,7 +87,7 @@ pub struct Vhost {
     matching: matching::Matching,
     replays: replay::Replays,
     /// The end of the log behind the last change of the topology that is in it.
-    logged: AtomicU64,
+    logged: LogEnd,
     /// What is gone from it, and the log has yet to be told so.
     pub(crate) removals: Removals,
     shard: Arc<Shard>,
@@ -189,7 +190,7 @@ impl Vhost {
             policies_change: Mutex::default(),
             matching: matching::Matching::new(limits),
             replays: replay::Replays::default(),
-            logged: AtomicU64::new(0),
+            logged: LogEnd::default(),
             removals: Removals::default(),
             shard: Arc::clone(shard),
             monitor: Arc::clone(monitor),

@@ -38,6 +38,7 @@ mod current;
 mod dead_letter_keys;
 mod dead_letters;
 mod declare;
+mod declares_beside_definitions;
 mod declares_beside_deletions;
 mod deduplication;
 mod deduplication_beside_ends;

@@ -1,5 +1,5 @@
 //! What is not published fills what waits for the disk as well: letters, transactions, definitions. Other clients go on, but for
-//! those that publish, or look up or define something where a definition waits.
+//! those that publish or define something.
 
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
@@ -41,10 +41,11 @@ async fn while_the_disk_stands_still<F>(
     }
 }
 
-/// A client that comes now is let in and has an answer.
+/// A client that comes now is let in, and finds the queue that was there before.
 async fn is_answered(server: &TestServer) {
     let mut client = Client::connect(server.address()).await;
-    assert_eq!(client.call(basic::Qos::default()).await, Heard::Reply("basic.qos-ok"));
+    client.count("lasting").await;
+    client.declare_durable("lasting").await;
     client.close().await;
 }
 
