@@ -63,7 +63,9 @@ fn explained(key: &str, value: &Value, said: &str) -> Option<String> {
             _ => format!("{shown} is no text"),
         },
         "a sequence" => match value {
-            Value::String(text) => format!("{shown} is no list: write [{text}]"),
+            Value::String(text) if !names_secret(key) => {
+                format!("{shown} is no list: write [{text}]")
+            }
             _ => format!("{shown} is no list, such as [a, b]"),
         },
         "a map" => mapping("{max-length: 1000}"),
@@ -81,15 +83,19 @@ fn explained(key: &str, value: &Value, said: &str) -> Option<String> {
     })
 }
 
+/// Whether the value of a key is a secret, or may have one in it.
+fn names_secret(key: &str) -> bool {
+    is_secret(key.rsplit('.').next().unwrap_or(key))
+}
+
 /// A value as it is named. A secret is not.
 fn shown(key: &str, value: &Value) -> String {
-    let name = key.rsplit('.').next().unwrap_or(key);
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a mapping".to_owned(),
-        Value::Number(_) if is_secret(name) => "a number".to_owned(),
-        Value::String(_) if is_secret(name) => "what is there".to_owned(),
+        Value::Number(_) if names_secret(key) => "a number".to_owned(),
+        Value::String(_) if names_secret(key) => "what is there".to_owned(),
         Value::String(text) => format!("'{text}'"),
         other => other.to_string(),
     }

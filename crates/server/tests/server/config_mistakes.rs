@@ -76,6 +76,29 @@ fn a_value_of_another_kind_is_answered_with_an_example() {
 }
 
 #[test]
+fn a_secret_of_another_form_than_it_should_have_is_not_shown() {
+    for (file, why) in [
+        (
+            "oauth: {token_params: client_secret=hunter2}",
+            "oauth.token_params: what is there is no list, such as [a, b]",
+        ),
+        (
+            "oauth: {token_params: {client_secret: hunter2}}",
+            "oauth.token_params: a mapping is no list",
+        ),
+        (
+            "oauth: {token_params: [{client_secret: hunter2}]}",
+            "token_params[0]: a mapping is no text",
+        ),
+        ("oauth: {client_secret: [hunter2]}", "oauth.client_secret: a list is no text"),
+        ("auth: {password: {is: hunter2}}", "auth.password: a mapping is no text"),
+    ] {
+        let error = refused(file);
+        assert!(error.contains(why) && !error.contains("hunter2"), "{file}: {error}");
+    }
+}
+
+#[test]
 fn a_key_that_is_there_twice_is_named_with_its_line() {
     let error = refused("amqp:\n  heartbeat_s: 5\n  channel_max: 4\n  heartbeat_s: 6\n");
     assert!(
