@@ -77,7 +77,7 @@ pub(crate) fn connection() -> [Arg; 6] {
             .value_name("NAME")
             .env("COURSER_CTL_CONTEXT")
             .global(true)
-            .help("A broker saved with 'context add'"),
+            .help("A broker saved with 'context add'; as an option, its login counts before the environment's"),
         Arg::new("timeout")
             .short('t')
             .long("timeout")

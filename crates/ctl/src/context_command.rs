@@ -68,9 +68,10 @@ fn made(name: String, wanted: Wanted, keeps_password: bool) -> Result<Context, F
     };
     parse(&url)?;
     context.url = url;
-    context.user = wanted.user;
-    context.ca = wanted.ca.as_deref().map(whole).transpose()?;
-    match (keeps_password, wanted.password_file, wanted.password) {
+    let Wanted { options, environment, .. } = wanted;
+    context.user = options.user.or(environment.user);
+    context.ca = options.ca.or(environment.ca).as_deref().map(whole).transpose()?;
+    match (keeps_password, options.password_file, environment.password) {
         (true, Some(file), _) => context.password = Some(password_of(&file)?),
         (true, None, Some(password)) => context.password = Some(password),
         (true, None, None) => {

@@ -1,6 +1,7 @@
 //! Brokers under names of one's own, in a file that only its owner can read.
 
 use crate::failure::{CANT_CREATE, CONFIG, DATA, Failure};
+use crate::target::Login;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
@@ -34,13 +35,10 @@ pub struct Context {
 }
 
 impl Context {
-    /// The password, if it is said here or in a file that is named here.
-    pub fn secret(&self) -> Result<Option<String>, Failure> {
-        match (&self.password, &self.password_file) {
-            (Some(password), _) => Ok(Some(password.clone())),
-            (None, Some(file)) => crate::target::password_of(file).map(Some),
-            (None, None) => Ok(None),
-        }
+    /// The login that is saved.
+    pub fn login(&self) -> Login {
+        let Context { user, password, password_file, ca, .. } = self.clone();
+        Login { user, password, password_file, ca }
     }
 }
 

@@ -38,7 +38,7 @@ use session::Session;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use target::Wanted;
+use target::{Login, Wanted};
 
 /// What stands behind `courser ctl`.
 #[derive(Clone, Debug)]
@@ -133,12 +133,12 @@ fn is_recovery(command: &str, input: &Input) -> bool {
 
 /// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where no login is needed.
 fn of_limits(command: &str, wanted: Wanted, input: &mut Input) -> Wanted {
-    if command != "list_user_limits" || !wanted.says_login || input.find("user").is_some() {
+    if command != "list_user_limits" || input.find("user").is_some() {
         return wanted;
     }
-    let says_login = wanted.password_file.is_some() || wanted.ca.is_some();
-    let other = Wanted { user: None, says_login, ..wanted.clone() };
-    match (other.clone().resolve(), &wanted.user) {
+    let options = Login { user: None, ..wanted.options.clone() };
+    let other = Wanted { options, ..wanted.clone() };
+    match (other.clone().resolve(), &wanted.options.user) {
         (Ok(target::Target::Local(_)), Some(user)) => {
             input.set("user", user);
             other
@@ -174,14 +174,24 @@ fn wanted(matches: &ArgMatches, data_dir: Option<PathBuf>) -> Result<Wanted, Fai
     }
     // What is named on the command line is what is meant, whatever the environment says.
     let broker = |name: &str| text(name).filter(|_| named == 0 || is_option(name));
+    let options = Login {
+        user: text("login").filter(|_| is_option("login")),
+        password: None,
+        password_file: path("password-file"),
+        ca: path("ca").filter(|_| is_option("ca")),
+    };
+    let environment = Login {
+        user: text("login").filter(|_| !is_option("login")),
+        password: std::env::var("COURSER_CTL_PASSWORD").ok().filter(|text| !text.is_empty()),
+        password_file: None,
+        ca: path("ca").filter(|_| !is_option("ca")),
+    };
     Ok(Wanted {
         url: broker("url"),
-        user: text("login"),
-        password_file: path("password-file"),
-        password: std::env::var("COURSER_CTL_PASSWORD").ok().filter(|text| !text.is_empty()),
-        ca: path("ca"),
+        options,
+        environment,
         context: broker("context"),
+        is_context_option: is_option("context"),
         data_dir,
-        says_login: ["login", "password-file", "ca"].into_iter().any(is_option),
     })
 }

@@ -68,25 +68,45 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// A login at an HTTP API, or part of one.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Login {
+    /// Who asks.
+    pub user: Option<String>,
+    /// The user's password.
+    pub password: Option<String>,
+    /// A file whose first line is the password.
+    pub password_file: Option<PathBuf>,
+    /// Authorities in PEM form.
+    pub ca: Option<PathBuf>,
+}
+
+impl Login {
+    /// The password, if it is said here or in a file that is named here.
+    fn secret(&self) -> Result<Option<String>, Failure> {
+        match (&self.password, &self.password_file) {
+            (Some(password), _) => Ok(Some(password.clone())),
+            (None, Some(file)) => password_of(file).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 /// What the command line and the environment say of the broker.
 #[derive(Clone, Default)]
 pub struct Wanted {
     /// `http://HOST:PORT`, or `https`.
     pub url: Option<String>,
-    /// Who asks.
-    pub user: Option<String>,
-    /// A file whose first line is the password.
-    pub password_file: Option<PathBuf>,
-    /// The password, from the environment.
-    pub password: Option<String>,
-    /// Authorities in PEM form.
-    pub ca: Option<PathBuf>,
+    /// The login that options say.
+    pub options: Login,
+    /// The login that the environment says.
+    pub environment: Login,
     /// The name of a context.
     pub context: Option<String>,
+    /// Whether the context is an option: its login counts before that of the environment.
+    pub is_context_option: bool,
     /// The data folder of a broker on this machine.
     pub data_dir: Option<PathBuf>,
-    /// Whether a login or authorities are options, rather than from the environment.
-    pub says_login: bool,
 }
 
 impl Wanted {
@@ -96,7 +116,7 @@ impl Wanted {
     /// If what is said is wrong, or says nothing and no broker is found.
     pub fn resolve(self) -> Result<Target, Failure> {
         if let Some(url) = &self.url {
-            return self.remote(url, None).map(Target::Http);
+            return self.remote(url, &Context::default()).map(Target::Http);
         }
         if self.context.is_none()
             && let Some(folder) = &self.data_dir
@@ -111,7 +131,7 @@ impl Wanted {
                     self.refuse_credentials()?;
                     Ok(Target::Local(socket.clone()))
                 }
-                None => self.remote(&context.url, Some(context)).map(Target::Http),
+                None => self.remote(&context.url, context).map(Target::Http),
             };
         }
         self.refuse_credentials()?;
@@ -120,9 +140,9 @@ impl Wanted {
 
     /// Over a socket everybody is an administrator. A caller who gives a login wants to be another user.
     fn refuse_credentials(&self) -> Result<(), Failure> {
-        match self.says_login {
-            false => Ok(()),
-            true => Err(Failure::usage(
+        match self.options == Login::default() {
+            true => Ok(()),
+            false => Err(Failure::usage(
                 "--user, --password-file and --ca have no effect with the local socket, which needs no login: add \
                  --url, which says where the broker's HTTP API is",
             )),
@@ -131,38 +151,44 @@ impl Wanted {
 
     /// What is to be said of a login in the environment where the socket is used; it may be meant for others.
     pub fn warning(&self) -> Option<&'static str> {
-        let has_login = self.user.is_some() || self.password.is_some();
+        let Login { user, password, .. } = &self.environment;
+        let has_login = user.is_some() || password.is_some();
         has_login.then_some(
             "Warning: COURSER_CTL_USER and COURSER_CTL_PASSWORD have no effect with the local socket, which needs no \
              login; add --url to log in",
         )
     }
 
-    fn remote(&self, url: &str, context: Option<&Context>) -> Result<Remote, Failure> {
+    fn remote(&self, url: &str, context: &Context) -> Result<Remote, Failure> {
         let mut remote = parse(url)?;
-        let of_context = |pick: fn(&Context) -> Option<String>| context.and_then(pick);
-        let user = self.user.clone().or_else(|| of_context(|context| context.user.clone()));
+        let mut saved = context.login();
+        let user = self.ranked(&saved).iter().find_map(|login| login.user.clone());
         remote.user = user.ok_or_else(|| {
             Failure::usage(format!("{url} needs a login: give --user, and the password with --password-file or COURSER_CTL_PASSWORD"))
         })?;
-        let file = self.password_file.clone();
-        remote.password = match (file, &self.password) {
-            (Some(file), _) => password_of(&file)?,
-            (None, Some(password)) => password.clone(),
-            (None, None) => match context {
-                Some(context) => context.secret()?,
-                None => None,
-            }
-            .ok_or_else(|| {
-                let user = &remote.user;
-                Failure::usage(format!("the password of {user} is missing: give --password-file, or set COURSER_CTL_PASSWORD"))
-            })?,
-        };
-        remote.ca = self.ca.clone().or_else(|| context.and_then(|context| context.ca.clone()));
+        if saved.user.as_ref().is_some_and(|user| *user != remote.user) {
+            // The saved password is that of the saved user.
+            (saved.password, saved.password_file) = (None, None);
+        }
+        let logins = self.ranked(&saved);
+        let secret = logins.iter().find_map(|login| login.secret().transpose()).transpose()?;
+        remote.password = secret.ok_or_else(|| {
+            let user = &remote.user;
+            Failure::usage(format!("the password of {user} is missing: give --password-file, or set COURSER_CTL_PASSWORD"))
+        })?;
+        remote.ca = logins.iter().find_map(|login| login.ca.clone());
         if remote.ca.is_some() && !remote.tls {
             return Err(Failure::usage(format!("--ca needs an https URL, not {url}")));
         }
         Ok(remote)
+    }
+
+    /// The logins that are known: what the first ones do not say, the others do.
+    fn ranked<'a>(&'a self, saved: &'a Login) -> [&'a Login; 3] {
+        match self.is_context_option {
+            true => [&self.options, saved, &self.environment],
+            false => [&self.options, &self.environment, saved],
+        }
     }
 }
 
@@ -272,11 +298,13 @@ mod tests {
     #[test]
     fn credentials_without_an_address_are_refused() {
         let folder = Some(PathBuf::from("data"));
-        let said = Wanted { user: Some("me".into()), data_dir: folder, ..Wanted::default() };
+        let login = Login { user: Some("me".into()), ..Login::default() };
+        let environment = login.clone();
+        let said = Wanted { environment, data_dir: folder, ..Wanted::default() };
         let found = said.clone().resolve().expect("one of the environment is only warned of");
         assert_eq!(found, Target::Local("data/ctl.sock".into()));
         assert!(said.warning().is_some_and(|text| text.contains("no effect")));
-        let failure = Wanted { says_login: true, ..said }.resolve().expect_err("an option");
+        let failure = Wanted { options: login, ..said }.resolve().expect_err("an option");
         assert_eq!(failure.code, crate::failure::USAGE);
         assert!(failure.text.contains("add --url"), "{failure}");
     }

@@ -1,6 +1,6 @@
 //! Which broker `courser ctl` asks, and what its probes say where nothing was tried.
 
-use crate::support::operated::{Operated, said};
+use crate::support::operated::{Operated, Said, said};
 
 #[test]
 fn what_an_option_names_is_asked_whatever_the_environment_says() {
@@ -26,6 +26,36 @@ fn what_an_option_names_is_asked_whatever_the_environment_says() {
     }
     let two = broker.anywhere(&["--context", "here", "--data-dir", "data", "list_vhosts"]);
     assert!(two.code == Some(64) && two.error.contains("give one of them"), "{two:?}");
+}
+
+/// What a command says that only a login can make work.
+fn asked_as(broker: &Operated, environment: &[(&str, &str)], arguments: &[&str]) -> Said {
+    let mut command = broker.command();
+    command.envs(environment.iter().copied()).args(arguments);
+    said(command.args(["-q", "list_vhosts"]))
+}
+
+#[test]
+fn the_login_of_a_context_that_is_an_option_counts_before_the_environment() {
+    let broker = Operated::start();
+    for user in ["ops", "other"] {
+        broker.quiet(&["add_user", user, &format!("{user}-s3cret")]);
+        broker.quiet(&["set_user_tags", user, "administrator"]);
+    }
+    let url = broker.url();
+    let add = ["context", "add", "prod", "--url", &url, "--user", "ops", "--keep-password"];
+    let added = said(broker.command().env("COURSER_CTL_PASSWORD", "ops-s3cret").args(add));
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let wrong = [("COURSER_CTL_USER", "other"), ("COURSER_CTL_PASSWORD", "wrong")];
+    let right = [("COURSER_CTL_USER", "ops"), ("COURSER_CTL_PASSWORD", "other-s3cret")];
+    let named = asked_as(&broker, &wrong, &["--context", "prod"]);
+    assert_eq!(named.out, "name\n/\n", "{named:?}");
+    let by_default = asked_as(&broker, &wrong, &[]);
+    assert_eq!(by_default.code, Some(77), "the environment counts: {by_default:?}");
+    let by_user = asked_as(&broker, &right, &["--context", "prod", "--user", "other"]);
+    assert_eq!(by_user.out, "name\n/\n", "the saved password is not the other's: {by_user:?}");
+    let missing = asked_as(&broker, &[], &["--context", "prod", "--user", "other"]);
+    assert!(missing.error.contains("the password of other is missing"), "{missing:?}");
 }
 
 #[test]
