@@ -1,8 +1,9 @@
 //! The keys of RabbitMQ 4.3, and what each is here. The first pattern that fits counts.
 
 use super::Fate;
+use super::backends::backend;
 use super::lines::Line;
-use super::logins::{anonymous, backend, loopback, mechanism, user};
+use super::logins::{anonymous, loopback, mechanism, user};
 use super::tokens::{
     algorithm, endpoint, endpoint_param, flag, logon_type, only_tokens, page_client, provider_url,
     scope_alias, signing_key, username_claim, words,

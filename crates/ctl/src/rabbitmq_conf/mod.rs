@@ -2,10 +2,12 @@
 //!
 //! - `lines`: the file's own rules.
 //! - `keys`: the table of keys.
+//! - `backends`: which backends are asked for that.
 //! - `logins`: who may log in, and how.
 //! - `tokens`: tokens as logins.
 //! - `values`: what their values are here.
 
+mod backends;
 mod keys;
 mod lines;
 mod logins;
@@ -116,6 +118,9 @@ fn fate_of(key: &str, value: &str, lines: &[Line], settings: &mut Value) -> Fate
     let Some(known) = KEYS.iter().find(|known| fits(known.pattern, key)) else {
         return Fate::Unknown(nearest(key));
     };
+    if let Some(left_out) = backends::left_out(key, lines) {
+        return left_out;
+    }
     if value.contains("$(") || value.starts_with("encrypted:") {
         return match known.what {
             Use::NotNeeded(why) => Fate::NotNeeded(why.to_owned()),

@@ -1,5 +1,6 @@
 //! Settings for tokens that are made of several keys.
 
+use super::backends::is_named;
 use super::lines::{Line, value};
 use super::values::push;
 use super::{Fate, set};
@@ -56,9 +57,11 @@ pub(super) fn scope_alias(key: &str, text: &str, lines: &[Line], settings: &mut 
 fn has_page(lines: &[Line]) -> bool {
     value(lines, "management.oauth_enabled") == Some("true")
         && value(lines, "management.oauth_client_id").is_some()
+        && is_named("oauth2", lines)
 }
 
-const NO_PAGE: &str = "the page has no login with tokens: management.oauth_enabled is not true, or there is no client";
+const NO_PAGE: &str = "the page has no login with tokens: management.oauth_enabled is not true, there is no client, or \
+                       auth_backends does not name oauth2";
 
 /// What the page is at the issuer.
 pub(super) fn page_client(key: &str, text: &str, lines: &[Line], settings: &mut Value) -> Fate {

@@ -83,7 +83,6 @@ fn users_of_its_own_that_a_file_keeps_out_are_told_of() {
         "auth_backends.1 = http",
         "auth_backends.1 = rabbit_auth_backend_oauth2",
         "auth_backends.1 = cache\nauth_cache.cached_backend = http",
-        "auth_backends.1.authn = http\nauth_backends.1.authz = internal",
         "auth_backends.1 = internal\nauth_backends.1 = http",
     ] {
         let told = not_there(keeps_out);
@@ -95,10 +94,74 @@ fn users_of_its_own_that_a_file_keeps_out_are_told_of() {
         "auth_backends.1 = rabbit_auth_backend_internal\nauth_backends.2 = oauth2",
         "auth_backends.1 = cache",
         "auth_backends.1 = cache\nauth_cache.cached_backend = internal",
-        "auth_backends.1.authn = internal\nauth_backends.1.authz = http",
+        "auth_backends.1.authn = internal\nauth_backends.1.authz = internal",
     ] {
         assert_eq!(not_there(lets_in), [], "{lets_in}");
     }
+}
+
+/// Lines that set how each backend is asked.
+const BACKENDS: &str = "auth_http.user_path = http://127.0.0.1:8000/user\n\
+                        auth_cache.cache_ttl = 5000\n\
+                        auth_oauth2.resource_server_id = mq\n\
+                        management.oauth_enabled = true\n\
+                        management.oauth_client_id = page\n";
+
+#[test]
+fn a_backend_that_the_file_does_not_name_is_left_out() {
+    for (names, http, oauth) in [
+        ("", false, false),
+        ("auth_backends.1 = internal\n", false, false),
+        ("auth_backends.1 = internal\nauth_backends.2 = http\n", true, false),
+        ("auth_backends.1 = rabbit_auth_backend_oauth2\n", false, true),
+        ("auth_backends.1 = http\nauth_backends.1 = oauth2\n", false, true),
+        ("auth_backends.1 = cache\n", false, false),
+        ("auth_backends.1 = cache\nauth_cache.cached_backend = http\n", true, false),
+        ("auth_backends.1.authn = http\nauth_backends.1.authz = http\n", true, false),
+        ("auth_backends.1.authn = http\n", true, false),
+    ] {
+        let translated = translate(&format!("{names}{BACKENDS}"));
+        let has = |section: &str| translated.settings.get(section).is_some();
+        assert_eq!((has("auth_http"), has("oauth")), (http, oauth), "{names}");
+        let said = translated.describe("rabbitmq.conf");
+        let left_out = |backend| {
+            let why = "not needed: left out, as auth_backends does not name";
+            said.contains(&format!("{why} {backend}"))
+        };
+        assert_eq!((left_out("http"), left_out("oauth2")), (!http, !oauth), "{said}");
+    }
+}
+
+#[test]
+fn logins_and_permissions_that_are_asked_of_two_backends_are_told_of() {
+    for (names, pair) in [
+        (
+            "auth_backends.1.authn = http\nauth_backends.1.authz = internal\n",
+            "http for logins and internal for permissions",
+        ),
+        (
+            "auth_backends.1.authn = internal\nauth_backends.1.authz = rabbit_auth_backend_http\n",
+            "internal for logins and http for permissions",
+        ),
+        (
+            "auth_backends.1 = cache\nauth_cache.cached_backend.authn = ldap\n\
+             auth_cache.cached_backend.authz = http\n",
+            "ldap for logins and http for permissions",
+        ),
+    ] {
+        let translated = translate(&format!("{names}{BACKENDS}"));
+        assert_eq!(translated.settings.get("auth_http"), None, "{names}");
+        let said = translated.describe("rabbitmq.conf");
+        assert!(said.contains(&format!("NOT SUPPORTED: {pair}")), "{said}");
+        let why = "auth_http.user_path: NOT SUPPORTED: left out, as auth_backends names http for";
+        assert!(said.contains(why), "{said}");
+        let lets_own_in = said.contains("the broker's own users, whom the file keeps out");
+        assert_eq!(lets_own_in, !pair.starts_with("internal"), "{said}");
+    }
+    let with_another =
+        "auth_backends.1.authn = http\nauth_backends.1.authz = internal\nauth_backends.2 = http\n";
+    let translated = translate(&format!("{with_another}{BACKENDS}"));
+    assert!(translated.settings.get("auth_http").is_some(), "it is named for both, too");
 }
 
 #[test]

@@ -145,9 +145,9 @@ fn tokens_are_taken_as_before() {
     assert_eq!(oauth.scope_prefix.as_deref(), Some("api://"));
     let aliases = oauth.scope_aliases.iter().map(|one| (&*one.alias, one.scopes.len()));
     assert_eq!(aliases.collect::<Vec<_>>(), [("staff", 2), ("boss.all", 1)]);
-    let text = "auth_oauth2.resource_servers.1.id = a\nauth_oauth2.scope_aliases.1.alias = x\n";
+    let text = "auth_backends.1 = oauth2\nauth_oauth2.resource_servers.1.id = a\nauth_oauth2.scope_aliases.1.alias = x\n";
     let (_, said, _) = translated(text);
-    assert!(said.contains(":1: auth_oauth2.resource_servers.1.id: NOT SUPPORTED"), "{said}");
+    assert!(said.contains(":2: auth_oauth2.resource_servers.1.id: NOT SUPPORTED"), "{said}");
     assert!(said.contains("auth_oauth2.scope_aliases.1.scope is needed too"), "{said}");
 }
 
@@ -193,7 +193,9 @@ fn who_comes_without_credentials_is_whom_the_file_names() {
 
 #[test]
 fn a_page_that_logs_people_in_with_tokens_goes_on_to() {
-    let text = "auth_oauth2.resource_server_id = mq\n\
+    let text = "auth_backends.1 = internal\n\
+                auth_backends.2 = oauth2\n\
+                auth_oauth2.resource_server_id = mq\n\
                 auth_oauth2.jwks_uri = https://id.example/keys\n\
                 auth_oauth2.end_session_endpoint = https://id.example/out\n\
                 management.oauth_enabled = true\n\
