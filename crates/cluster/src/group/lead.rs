@@ -99,15 +99,6 @@ impl<L: ReplicaLog> Group<L> {
         Ok(self.handle_ready()?)
     }
 
-    /// Wants to lead, without waiting for the election timeout. The others may refuse.
-    ///
-    /// # Errors
-    /// When the group can't go on.
-    pub fn campaign(&mut self) -> Result<(), GroupError> {
-        self.node.campaign()?;
-        self.handle_ready()
-    }
-
     fn may_propose(&self) -> Result<(), ProposeError> {
         let raft = &self.node.raft;
         let is_leader = raft.state == StateRole::Leader && raft.lead_transferee.is_none();
