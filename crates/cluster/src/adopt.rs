@@ -25,19 +25,30 @@ pub enum AdoptError {
     Folder(#[from] FolderError),
 }
 
+impl AdoptError {
+    /// Whether it can be done when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        match self {
+            AdoptError::Recover(error) => error.lacks_room(),
+            AdoptError::Journal(error) => error.lacks_room(),
+            AdoptError::Folder(error) => error.lacks_room(),
+        }
+    }
+}
+
 /// Makes the journal in `dir` the copy of `node`, the only member of a new group, whose identity is told to `decided`
 /// before anything depends on it. Blocks while the journal is read.
 ///
 /// # Errors
 /// It is still the journal of a broker by itself then, and this can be tried again.
-pub fn adopt(
+pub fn adopt<T>(
     dir: &Path,
     options: Options,
     disk: Arc<dyn Disk>,
     node: NodeId,
     progress: &mut dyn FnMut(Progress),
-    decided: impl FnOnce(Identity) -> Result<(), FolderError>,
-) -> Result<(), AdoptError> {
+    decided: impl FnOnce(Identity) -> Result<T, FolderError>,
+) -> Result<T, AdoptError> {
     let gauge = Arc::<MemoryGauge>::default();
     let (store, recovered, _) = JournalStore::open(dir, options, disk, gauge, u64::MAX, progress)?;
     let adoption = Adoption::begin(
@@ -45,8 +56,8 @@ pub fn adopt(
         &mut |each| recovered.for_each_position(&mut |position| each(position.into())),
         &mut |out| recovered.write(out),
     )?;
-    decided(adoption.identity())?;
+    let decided = decided(adoption.identity())?;
     let members = Members::founders(&[node]).encode();
     adoption.finish(&Vote { term: 1, voted_for: node.0, members, members_index: 1 })?;
-    Ok(())
+    Ok(decided)
 }

@@ -81,6 +81,18 @@ pub enum AdoptError {
     },
 }
 
+impl AdoptError {
+    /// Whether it may become a copy when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        match self {
+            AdoptError::Checkpoint(CheckpointError::Write(error))
+            | AdoptError::Io { error, .. } => is_full(error),
+            AdoptError::Checkpoint(CheckpointError::Failed(failure)) => is_full(&failure.error),
+            _ => false,
+        }
+    }
+}
+
 /// Why entries were not taken. None after the first that was not.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendEntryError {

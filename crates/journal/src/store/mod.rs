@@ -60,6 +60,18 @@ pub enum RecoverError {
     MalformedCheckpoint,
 }
 
+impl RecoverError {
+    /// Whether it may be taken up when there is room on the disk.
+    pub fn lacks_room(&self) -> bool {
+        match self {
+            RecoverError::Open(error) | RecoverError::Replay(ReplayError::Journal(error)) => {
+                error.lacks_room()
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A record whose checksum is right and that makes no sense all the same.
 #[derive(Debug, thiserror::Error)]
 #[error("the record at position {0} is malformed")]

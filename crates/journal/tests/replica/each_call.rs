@@ -201,7 +201,8 @@ fn each_operation_of_the_disk_may_fail_while_a_journal_becomes_a_copy() {
         disk.kill();
         let at = format!("operation {after}, error {os_error}: {adopted:?}");
         if !is_copy(&disk, Path::new(DIR)).unwrap() {
-            assert!(adopted.is_err(), "{at}");
+            let error = adopted.as_ref().expect_err(&at);
+            assert_eq!(error.lacks_room(), os_error == NO_ROOM, "{at}");
             let (journal, found) = begin(&disk).unwrap_or_else(|error| panic!("{at}: {error}"));
             assert_eq!(found, records, "{at}");
             adopting::append(&journal, &mut records, b"one more");

@@ -72,6 +72,15 @@ pub(super) async fn start_waiting() -> (Node, TempDir) {
     (Node::start_on(config, Inherited::default()).await.expect("a node"), folder)
 }
 
+/// Starts a node without others, on a disk of its own.
+pub(super) async fn start_alone_on(disk: Arc<dyn Disk>, folder: &TempDir) -> Node {
+    let config = config_in(folder, "a", free_addresses(1)[0], &[]);
+    // What is not on the disk goes there.
+    std::fs::create_dir(&config.data_dir).expect("a folder");
+    let surroundings = Surroundings { disk: Some(disk), ..Surroundings::default() };
+    Node::start_within(config, surroundings).await.expect("a node")
+}
+
 impl Three {
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await

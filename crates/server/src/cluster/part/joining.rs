@@ -2,7 +2,7 @@
 
 use super::*;
 use courser_cluster::forming::{Folder, FolderError, Verdict, form};
-use std::error::Error;
+use std::fmt::Display;
 
 impl Inner {
     /// What this node belongs to, as soon as it belongs to something, and where its copy of the log comes from.
@@ -81,14 +81,14 @@ impl Inner {
             let (folder, keep) = (Arc::clone(&self.folder), Arc::clone(&keep));
             match self.blocking(move || keep(&folder)).await? {
                 Ok(()) => return Ok(()),
-                Err(error) if error.lacks_room() => self.try_later(number, &error).await,
+                Err(error) if error.lacks_room() => self.try_later(number, error).await,
                 Err(error) => return Err(error.to_string()),
             }
         }
     }
 
     /// Says that a group can't go on here yet, and waits until it is to be tried again.
-    pub(super) async fn try_later(&self, number: GroupNumber, error: &(dyn Error + Send + Sync)) {
+    pub(in super::super) async fn try_later(&self, number: GroupNumber, error: impl Display) {
         tracing::warn!(
             error = error.to_string(),
             group = number.0,
@@ -110,7 +110,7 @@ impl Inner {
                 Ok(group) => break group,
                 Err(error) => {
                     self.groups.lacks_thread(number);
-                    self.try_later(number, &error).await;
+                    self.try_later(number, error).await;
                 }
             }
         };

@@ -1,11 +1,18 @@
 //! A node that comes to take part in a group for which it has no room on its disk, or no thread, or whose log its disk does not
-//! give.
+//! give. One that begins a cluster with the data of a broker by itself, for which there is no room.
 
+use super::super::super::front::Serves;
+use super::super::super::testing::start_alone_on;
 use super::*;
 use crate::Node;
+use courser_cluster::forming::Folder;
 use courser_cluster::transport::Formation;
+use courser_journal::JournalStore;
+use courser_journal::replica::is_copy;
 use courser_journal::testing::{FailsOnce, Faults};
 use courser_management::Cluster as _;
+use courser_store::Log as _;
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A group besides those of the cluster.
@@ -51,6 +58,42 @@ async fn a_node_that_is_added_with_a_full_disk_joins_when_there_is_room() {
     wait_until("it is not told any more", async || !tells(&node)).await;
     node.stop().await.expect("a clean stop");
     three.stop().await;
+}
+
+/// Leaves the journal of a broker by itself, which has vhost `kept`.
+fn leave_journal(disk: &FakeDisk, journal: &Path) {
+    let (options, disk) = (alone_on(disk).journal, Arc::new(disk.clone()));
+    let opened = JournalStore::open(journal, options, disk, Arc::default(), u64::MAX, &mut |_| {});
+    let (store, ..) = opened.expect("an empty folder");
+    // Without limits and flags.
+    let value = [&[0xff; 16][..], &[0; 7]].concat();
+    let record = Record::Defined { key: b"v\x04\0kept", value: &value };
+    store.append(&[record], Sync::Wanted, &mut Vec::new()).expect("there is room");
+    store.journal().close().expect("a good disk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_without_room_on_its_disk_becomes_a_node_when_there_is_some() {
+    let (disk, folder) = (FakeDisk::new(1), tempfile::tempdir().expect("a folder"));
+    let data_dir = folder.path().join("data");
+    let journal = data_dir.join("journal");
+    leave_journal(&disk, &journal);
+    // It has had room to keep who it is.
+    Folder::open(&data_dir, Arc::new(disk.clone()), "test", "a").expect("there is room");
+    disk.set_capacity(disk.used_bytes());
+    let node = start_alone_on(Arc::new(disk.clone()), &folder).await;
+    wait_until("it is told", async || tells(&node)).await;
+    assert!(!takes_part(&node, HOME), "there is no room");
+    assert!(!is_copy(&disk, &journal).expect("a good disk"), "it is still the broker's");
+
+    disk.set_capacity(u64::MAX);
+    let home = node.inner.groups.home();
+    wait_until("it serves", async || matches!(home.serves(), Serves::Here(_))).await;
+    let Serves::Here(service) = home.serves() else { panic!("it is alone") };
+    assert!(service.shared.broker.vhost("kept").is_some(), "nothing is lost");
+    drop(service);
+    assert!(!tells(&node), "it is not told any more");
+    node.stop().await.expect("a clean stop");
 }
 
 /// Has a node that is alone in a group lead it for the first time.
