@@ -55,11 +55,11 @@ impl Session {
     }
 }
 
-/// No properties, or a delivery mode alone: there is nothing to look at.
+/// No properties, or a delivery mode alone, and nothing behind: there is nothing to look at.
 #[inline]
 pub(super) fn need_no_check(properties: RawProperties<'_>) -> bool {
     match properties.flags() {
-        0 => true,
+        0 => properties.as_bytes().len() == 2,
         FLAG_DELIVERY_MODE => properties.as_bytes().len() == 3,
         _ => false,
     }

@@ -242,3 +242,25 @@ fn malformed_properties_end_the_connection_and_reach_no_consumer() {
         assert_eq!(consumer.heard(), []);
     }
 }
+
+#[test]
+fn bytes_behind_no_properties_are_malformed_whatever_their_number() {
+    let world = World::new();
+    world.connect().declare("q");
+    for (len, is_transaction) in
+        [(1, false), (2, true), (11, false), (4096, true), (131_050, false)]
+    {
+        let mut publisher = world.connect();
+        if is_transaction {
+            publisher.tx_select();
+        }
+        let encoded = vec![0; 2 + len];
+        publisher.send(Message::new("", "q", "x").with_encoded_properties(&encoded));
+        let heard = publisher.heard();
+        assert!(
+            matches!(&heard[..], [Heard::ConnectionClosed(text)] if text.starts_with("502")),
+            "{len} bytes: {heard:?}"
+        );
+    }
+    assert_eq!(world.counts("q"), (0, 0, 0));
+}
