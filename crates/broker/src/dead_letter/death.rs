@@ -76,7 +76,7 @@ pub(super) fn record(headers: &mut FieldTable, death: &Death<'_>) {
 }
 
 /// Takes out what is least missed of a message's deaths: the keys that its publisher named besides, then
-/// the older half of the deaths. Returns whether there was anything.
+/// the older half of the deaths, but none that shows a circle. Returns whether there was anything.
 pub(super) fn shorten(headers: &mut FieldTable) -> bool {
     let Some(FieldValue::Array(mut deaths)) = headers.remove(X_DEATH) else { return false };
     let mut is_shorter = false;
@@ -89,8 +89,9 @@ pub(super) fn shorten(headers: &mut FieldTable) -> bool {
             put(death, "routing-keys", FieldValue::Array(keys));
         }
     }
-    if !is_shorter && deaths.len() > 1 {
-        deaths.truncate(deaths.len() / 2);
+    let kept = (deaths.len() / 2).max(since_refused(&deaths).len()).max(1);
+    if !is_shorter && kept < deaths.len() {
+        deaths.truncate(kept);
         is_shorter = true;
     }
     put(headers, X_DEATH, FieldValue::Array(deaths));
@@ -116,9 +117,13 @@ pub(crate) fn began_at(headers: &Table<'_>, exchange: &str) -> bool {
 /// The queues to which a message with these headers must not come back: those in which it has died since a consumer last
 /// refused it. Such a cycle would never end.
 pub(super) fn circle(headers: &FieldTable) -> KeyedSet<&[u8]> {
-    let was_refused = |death: &&FieldValue| text_of(death, "reason") == Some(b"rejected");
-    let since = deaths(headers).iter().take_while(|death| !was_refused(death));
-    since.filter_map(|death| text_of(death, "queue")).collect()
+    since_refused(deaths(headers)).iter().filter_map(|death| text_of(death, "queue")).collect()
+}
+
+/// Those of these deaths that have come after a consumer last refused the message.
+fn since_refused(deaths: &[FieldValue]) -> &[FieldValue] {
+    let was_refused = |death: &FieldValue| text_of(death, "reason") == Some(b"rejected");
+    &deaths[..deaths.iter().position(was_refused).unwrap_or(deaths.len())]
 }
 
 /// The queues in which a message with these headers has died.

@@ -16,6 +16,8 @@ pub(super) struct Rewritten {
     pub persistent: bool,
     /// As in [`MessageRef`].
     pub one_key: bool,
+    /// There is no room for one of the deaths that show a circle.
+    pub may_circle: bool,
 }
 
 impl Rewritten {
@@ -51,6 +53,7 @@ impl Rewritten {
         while header.len() > header_max_bytes && death::shorten(&mut headers) {
             header = with_headers(message.header, &properties, &headers);
         }
+        let may_circle = header.len() > header_max_bytes && death::circle(&headers).len() > 1;
         let mut address = Vec::new();
         let key = to.routing_key.as_ref().map_or(message.routing_key(), |key| key.as_bytes());
         for part in [to.exchange.as_bytes(), key] {
@@ -61,7 +64,7 @@ impl Rewritten {
         let persistent = properties.delivery_mode == Some(2);
         // Where its queue says, it goes there and nowhere else.
         let one_key = message.one_key || to.routing_key.is_some();
-        Ok(Rewritten { address, header, body, headers, persistent, one_key })
+        Ok(Rewritten { address, header, body, headers, persistent, one_key, may_circle })
     }
 
     /// `published_ms` is 0 where no queue needs it.

@@ -344,6 +344,6 @@ fn route_letter(
 fn avoid_circles(route: &mut Route, rewritten: &Rewritten, reason: Reason) {
     if reason != Reason::Rejected {
         let circle = death::circle(&rewritten.headers);
-        route.retain(|queue| !circle.contains(queue.name.as_bytes()));
+        route.retain(|queue| !rewritten.may_circle && !circle.contains(queue.name.as_bytes()));
     }
 }
