@@ -4,7 +4,8 @@
 //! Waiting messages are counted by the store that keeps them. All else is counted here, by estimates
 //! that are no less than what is used: each thing is charged when it is made or grows, and given back
 //! when it goes. Both together raise the memory alarm. What an alarm can't make shrink, as it is not
-//! consumed, is refused before it alone could raise one.
+//! consumed, is refused before it alone could raise one. Dead letters are neither refused nor held: what waits may be able to
+//! leave only as such, so holding them could make an alarm that never ends.
 
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
