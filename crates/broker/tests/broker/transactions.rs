@@ -317,3 +317,33 @@ fn a_commit_is_answered_when_its_rejections_are_durable() {
     world.crash(|| client.disconnect());
     assert_eq!((world.counts("q"), world.counts("dead")), ((0, 0, 0), (1, 0, 0)));
 }
+
+#[test]
+fn more_rejections_than_are_written_at_once_are_in_one_of_two_queues_after_a_crash() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    let letters = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(&mut client, "q", true, &letters);
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    let bodies: Vec<String> = (0..5000).map(|number| format!("{number:0>4}")).collect();
+    let persistent =
+        |body| Message::new("", "q", body).with_properties(|of| of.delivery_mode = Some(2));
+    let steps: Vec<_> = bodies.iter().map(|body| Step::Publish(1, persistent(body))).collect();
+    client.read(&steps);
+    client.tx_select();
+    client.consume("q");
+    let delivery_tag = client.deliveries().last().expect("messages").tag;
+    assert_eq!(delivery_tag, 5000);
+    client.tell(basic::Nack { delivery_tag, multiple: true, requeue: false });
+    client.read(&[Step::Call(1, tx::Commit {}.into())]);
+    world.flush();
+    assert_eq!(client.heard(), [Heard::Done("tx.commit-ok")]);
+    world.crash(|| client.disconnect());
+    let mut client = world.connect();
+    let (dead, not_yet) = (client.pop_all("dead"), client.pop_all("q"));
+    assert_eq!(dead.len(), 4096);
+    assert_eq!([dead, not_yet].concat(), bodies);
+    client.disconnect();
+}
