@@ -145,8 +145,8 @@ impl Core {
     }
 
     /// See [`Journal::may_block`](crate::Journal::may_block).
-    pub fn may_block(&self, bytes: usize) -> bool {
-        self.waits_more_than((self.options.buffer_bytes / 8 * 7).saturating_sub(bytes))
+    pub fn may_block(&self) -> bool {
+        self.waits_more_than(self.options.buffer_bytes / 8 * 7)
     }
 
     /// Whether more bytes wait for the log thread.

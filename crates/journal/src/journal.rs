@@ -237,10 +237,9 @@ impl Journal {
         self.core.is_behind()
     }
 
-    /// Whether seven eighths of it do, with an append of so many bytes: others may append before that.
-    /// Cheap. Never without threads.
-    pub fn may_block(&self, bytes: usize) -> bool {
-        self.core.may_block(bytes)
+    /// Whether seven eighths of it do, so that the next append may block. Cheap. Never without threads.
+    pub fn may_block(&self) -> bool {
+        self.core.may_block()
     }
 
     /// Ready when [`Journal::has_room`] (or the journal has failed); otherwise `waker` is woken

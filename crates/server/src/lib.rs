@@ -18,6 +18,7 @@
 struct Embedding;
 
 mod accounts;
+mod aside;
 mod auth_http;
 mod banner;
 mod clock;

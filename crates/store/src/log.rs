@@ -100,8 +100,8 @@ pub trait Log: Send + std::marker::Sync + 'static {
         false
     }
 
-    /// Whether an append of so many bytes may block, with what others may append meanwhile. Cheap.
-    fn may_block(&self, _bytes: usize) -> bool {
+    /// Whether the next append may block, with what others append meanwhile. Cheap.
+    fn may_block(&self) -> bool {
         false
     }
 

@@ -15,6 +15,7 @@ use crate::work;
 use courser_codec::{
     ContentHeader, DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Value,
 };
+use courser_store::aside;
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -208,7 +209,7 @@ impl Deduplication {
 
     /// Keeps others from looking until the guard is dropped.
     pub fn lock_order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock()
+        aside::lock(&self.order)
     }
 
     /// Whether a message has been there; none if it does not say what identifies it.

@@ -197,10 +197,10 @@ impl Session {
 
     /// With whom to keep pace before a message is read, of a client whose last batch was none for the log: it may be the
     /// first of many clients, whose messages would fill what waits for the disk. Where a message is kept that is not persistent
-    /// is not known yet: it waits only where the next append may block.
-    pub fn pace_before_publish(&self, is_persistent: bool) -> Option<Pace> {
+    /// is not known yet: it waits only where the next append may block, and so does what settles deliveries.
+    pub fn pace_before(&self, is_persistent: bool) -> Option<Pace> {
         let store = &self.shard.store;
-        let waits = if is_persistent { store.is_behind() } else { store.may_block(0) };
+        let waits = if is_persistent { store.is_behind() } else { store.may_block() };
         waits.then(|| Pace(With::Store(Arc::clone(store))))
     }
 

@@ -31,10 +31,6 @@ const EXPIRED: usize = 5_000;
 const PENDING: usize = 10_000;
 /// So many bytes of their headers take that long to look through, a few times each.
 const HEADER_BYTES: usize = 2 << 20;
-/// What a letter takes in the log, with its body, if it is large.
-const LETTER_BYTES: usize = 1 << 20;
-/// What any other change takes in the log at most: arguments have 32 KiB.
-const CHANGE_BYTES: usize = 64 << 10;
 /// What matching a name with the policies of a vhost may cost: as much as four of the costliest patterns.
 const POLICIES_COST: usize = 1 << 20;
 
@@ -46,10 +42,6 @@ impl Session {
             // Comes behind the acknowledgements of the same batch.
             _ if self.has_much_to_settle() => return true,
             _ => {}
-        }
-        let bytes = self.appends(number, method);
-        if self.may_wait_for_room(bytes) {
-            return true;
         }
         let queue = match method {
             Method::BasicNack(nack) => return nack.multiple && self.has_much_unacked(number),
@@ -103,25 +95,6 @@ impl Session {
         self.takes_long_to_delete([&*queue])
     }
 
-    /// Whether an append of so many bytes may find no room in the log, so that it waits for the disk.
-    #[must_use]
-    pub fn may_wait_for_room(&self, bytes: usize) -> bool {
-        self.shard.store.may_block(bytes)
-    }
-
-    /// How many bytes this request may append.
-    fn appends(&mut self, number: u16, method: &Method<'_>) -> usize {
-        match method {
-            Method::TxCommit(_) => {
-                self.transaction(number).map_or(0, |transaction| transaction.publishes_bytes())
-            }
-            // Their letters have no bound here.
-            Method::BasicNack(nack) if nack.multiple => usize::MAX,
-            Method::BasicNack(_) | Method::BasicReject(_) => LETTER_BYTES,
-            _ => CHANGE_BYTES,
-        }
-    }
-
     /// Whether it takes long to delete all of these queues.
     fn takes_long_to_delete<'q>(&self, queues: impl IntoIterator<Item = &'q Queue>) -> bool {
         let mut removed = Removed::default();
@@ -165,10 +138,7 @@ impl Session {
     /// Whether it takes long to close a channel: what is unacknowledged returns, and queues go with their last consumers.
     #[must_use]
     pub fn takes_long_to_close(&self, number: u16) -> bool {
-        self.has_much_to_settle()
-            || self.may_wait_for_room(LETTER_BYTES)
-            || self.has_much_unacked(number)
-            || self.leaves_much(&[number])
+        self.has_much_to_settle() || self.has_much_unacked(number) || self.leaves_much(&[number])
     }
 
     /// Whether the next turn of [`Session::end`] takes long.
@@ -194,7 +164,6 @@ impl Session {
     #[must_use]
     pub fn takes_long_to_end(&self) -> bool {
         self.has_much_to_settle()
-            || self.may_wait_for_room(LETTER_BYTES)
             || self.outbox.lock().unacked_count() > DELIVERIES
             || self.consumers_at_most > CONSUMERS
             || self.leaves_much(&self.channels.numbers())

@@ -300,11 +300,6 @@ impl Transaction {
         [self.publishes.len(), self.header_bytes, self.copies, self.settled.len()]
     }
 
-    /// Bytes of the publishes that wait for the commit.
-    pub fn publishes_bytes(&self) -> usize {
-        self.publishes_bytes
-    }
-
     /// Notes settlements that wait for the commit.
     pub fn settle(&mut self, settled: impl Iterator<Item = (u64, Unacked, Settlement)>) {
         let capacity = self.settled.capacity();

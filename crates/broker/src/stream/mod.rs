@@ -33,6 +33,7 @@ use crate::queue::EffectiveSettings;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use arguments::Settings;
+use courser_store::aside;
 use courser_store::stream::StreamIndex;
 use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
@@ -137,7 +138,7 @@ impl Stream {
 
     /// Makes the order of appends to the log that of the stream, as long as the guard lives.
     pub fn lock_order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock()
+        aside::lock(&self.order)
     }
 
     /// The record that makes the queue a stream after a restart.

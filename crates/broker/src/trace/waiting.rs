@@ -11,6 +11,7 @@ use crate::routing::Namespace;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use courser_store::Store;
+use courser_store::aside;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -72,7 +73,7 @@ impl WaitingCopies {
         gate::assert_inside("copies are posted");
         let Some(vhost) = self.vhost.upgrade() else { return };
         // Another thread may be posting what came before. One of the two goes on with all of it.
-        let _order = self.posting.lock();
+        let _order = aside::lock(&self.posting);
         while !go.is_over() {
             let Some(copy) = self.take_first() else { return };
             go.left -= 1;

@@ -47,7 +47,7 @@ impl Vhost {
         let Some(bound) = bound else { return Ok(lsn) };
         if let Err(fault) = self.replay(&bound, wakes, may_go_on) {
             let _gate = self.shard.gate.read();
-            let write = self.write.lock();
+            let write = self.lock_topology();
             if self.replays.end(&bound) {
                 let removing = self.begin_removal();
                 let mut gone = Gone::default();
@@ -70,7 +70,7 @@ impl Vhost {
     ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
         arguments::check_size(&request.arguments)?;
         let source = clean_name(request.source);
-        let _write = self.write.lock();
+        let _write = self.lock_topology();
         self.refuse_if_deleted()?;
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
@@ -156,7 +156,7 @@ impl Vhost {
         connection: ConnectionId,
     ) -> Result<Lsn, Fault> {
         let source = clean_name(request.source);
-        let write = self.write.lock();
+        let write = self.lock_topology();
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;

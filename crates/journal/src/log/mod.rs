@@ -16,6 +16,7 @@ use crate::{
     replica::{Begun, Lead, RESERVED_LEN, Vote},
     segments::Segment,
 };
+use courser_store::aside;
 use courser_store::critical::{self, Work};
 use parking_lot::MutexGuard;
 use std::{
@@ -194,7 +195,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.work.notify_one();
-            self.space.wait(&mut log);
+            aside::wait(|| self.space.wait(&mut log));
             return Ok(log);
         }
         drop(log);
@@ -207,7 +208,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.wake_upkeep();
-            self.space.wait(&mut log);
+            aside::wait(|| self.space.wait(&mut log));
             return log;
         }
         drop(log);

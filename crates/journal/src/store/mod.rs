@@ -362,8 +362,8 @@ impl Log for JournalStore {
         self.journal.is_behind()
     }
 
-    fn may_block(&self, bytes: usize) -> bool {
-        self.journal.may_block(bytes)
+    fn may_block(&self) -> bool {
+        self.journal.may_block()
     }
 
     fn when_room(&self, waker: &Waker) {

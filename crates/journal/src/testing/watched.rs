@@ -305,8 +305,8 @@ impl Log for WatchedStore {
         self.is_behind.load(Ordering::Relaxed) || self.store.is_behind()
     }
 
-    fn may_block(&self, bytes: usize) -> bool {
-        self.store.may_block(bytes)
+    fn may_block(&self) -> bool {
+        self.store.may_block()
     }
 
     fn when_room(&self, waker: &Waker) {

@@ -10,6 +10,7 @@ mod cache;
 mod client;
 mod questions;
 
+use crate::aside::aside;
 use crate::config::AuthHttp;
 use cache::Cache;
 use client::Client;
@@ -25,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::runtime::{Builder, Handle, Runtime};
 use zeroize::Zeroizing;
 
 pub(crate) use client::ClientError;
@@ -253,16 +254,6 @@ impl HttpUsers {
 
     fn handle(&self) -> Result<&Handle, ClientError> {
         self.runtime.as_ref().map(Runtime::handle).ok_or(ClientError::Interrupted)
-    }
-}
-
-/// Waits without holding up the tasks of this thread.
-fn aside<T>(wait: impl FnOnce() -> T) -> T {
-    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
-    if matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
-        tokio::task::block_in_place(wait)
-    } else {
-        wait()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What the machine reports, handed to the broker.
 
 use super::verdict::Verdict;
-use super::{ClientStream, Driver, aside};
+use super::{ClientStream, Driver};
+use crate::aside::{aside, aside_if};
 use crate::clock;
 use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
@@ -37,7 +38,7 @@ impl<S: ClientStream> Driver<S> {
                     self.budget.note_request();
                 }
                 let takes_long = batch.takes_long() || session.takes_long(channel, &method);
-                let done = aside(takes_long, || session.request(batch, channel, &method));
+                let done = aside_if(takes_long, || session.request(batch, channel, &method));
                 if let Err(fault) = done {
                     let method = (method.class_id(), method.method_id());
                     self.fault(channel, &fault, method, batch, now);
@@ -112,9 +113,7 @@ impl<S: ClientStream> Driver<S> {
             shared_body: None,
             confirm_seq: publish.confirm_seq,
         };
-        let waits = session.may_wait_for_room(large.body.len());
-        let published = aside(waits, || session.publish_alone(batch, inbound, &large.body));
-        if let Err(fault) = published {
+        if let Err(fault) = session.publish_alone(batch, inbound, &large.body) {
             self.fault(publish.channel, &fault, BASIC_PUBLISH, batch, now);
         }
     }
@@ -176,7 +175,7 @@ impl<S: ClientStream> Driver<S> {
         };
         if login.rehashed.is_some() {
             // The old hash still does. The log may have no room for a while.
-            match aside(true, || self.shared.broker.admin().keep_rehashed(&login)) {
+            match aside(|| self.shared.broker.admin().keep_rehashed(&login)) {
                 Ok(()) => tracing::info!(%user, "imported password hash replaced by argon2id"),
                 Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
             }
@@ -220,7 +219,7 @@ impl<S: ClientStream> Driver<S> {
     fn flush_for_good(&mut self, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
         let takes_long = batch.takes_long() || session.has_much_to_settle();
-        aside(takes_long, || drop(session.flush(batch)));
+        aside_if(takes_long, || drop(session.flush(batch)));
     }
 
     /// Ends a channel, behind what was published before.
@@ -232,7 +231,7 @@ impl<S: ClientStream> Driver<S> {
         let Some(session) = &mut self.session else { return Ok(()) };
         self.budget.note_request();
         let takes_long = batch.takes_long() || session.takes_long_to_close(channel);
-        aside(takes_long, || {
+        aside_if(takes_long, || {
             let flushed = session.flush(batch);
             session.close_channel(channel);
             flushed.map(drop)

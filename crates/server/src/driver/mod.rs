@@ -42,7 +42,6 @@ use std::time::{Duration, Instant};
 pub(crate) use stream::{ClientStream, OfHttp};
 use tokio::sync::watch;
 use tokio::time::Sleep;
-use turns::aside;
 
 /// What a client is told when the broker stops.
 pub(crate) const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";

@@ -1,9 +1,10 @@
 //! The way in: from the socket to the machine, one read at a time.
 
-use super::deferred::next_publish;
+use super::deferred::next_append;
 use super::newcomer;
 use super::paced::Paced;
-use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL, aside};
+use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL};
+use crate::aside::aside_if;
 use crate::clock;
 use crate::gather;
 use courser_broker::admin::ConnectionState;
@@ -99,7 +100,7 @@ impl<S: ClientStream> Driver<S> {
         self.collect_output();
         if let Some(session) = &mut self.session {
             let takes_long = batch.takes_long() || session.has_much_to_settle();
-            match aside(takes_long, || session.flush(&mut batch)) {
+            match aside_if(takes_long, || session.flush(&mut batch)) {
                 Ok(pace) => {
                     self.is_deferred |= deferred.is_some();
                     if let Some(pace) = deferred.or(pace) {
@@ -124,7 +125,7 @@ impl<S: ClientStream> Driver<S> {
 
     /// With whom to keep pace before what comes next is read.
     fn pace_before(&self, input: &[u8]) -> Option<Pace> {
-        self.session.as_ref()?.pace_before_publish(next_publish(input)?)
+        self.session.as_ref()?.pace_before(next_append(input)?)
     }
 
     /// Counts what is kept of messages and frames that have come in part, and ends the connection if that is too much.

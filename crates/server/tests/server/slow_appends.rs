@@ -3,12 +3,16 @@
 
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
-use tokio::task::JoinSet;
+use std::time::Instant;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinHandle, JoinSet};
 
 /// More clients than there are threads.
 const CLIENTS: usize = 6;
 const MESSAGES: usize = 64;
 static BODY: [u8; 30_000] = [7; 30_000];
+/// After so long messages expire: longer than it takes to publish them.
+const EXPIRY_MS: i32 = 2000;
 
 /// A server where less than what three clients bring may wait for the disk.
 async fn started(disk: &HeldDisk) -> TestServer {
@@ -143,4 +147,101 @@ async fn definitions_that_wait_for_the_disk_hold_up_no_other_client() {
     })
     .await;
     server.stop().await;
+}
+
+/// Fills what may wait for the disk, until an append of this client waits.
+async fn fill(server: &TestServer, disk: &HeldDisk) -> JoinHandle<Client> {
+    let mut client = Client::connect(server.address()).await;
+    let note = String::from_utf8(BODY.map(|_| b'n').to_vec()).expect("a text");
+    let arguments = FieldTable::new().with("note", note.as_str()).to_entries();
+    let filled = tokio::spawn(async move {
+        let arguments = Table::from_entries(&arguments);
+        for _ in 0..200 {
+            let (queue, exchange) = (short("lasting"), short("amq.fanout"));
+            let bind = queue::Bind { queue, exchange, arguments, ..Default::default() };
+            let unbind = queue::Unbind { queue, exchange, arguments, ..Default::default() };
+            client.tell(bind).await;
+            client.tell(unbind).await;
+        }
+        client
+    });
+    wait_until("the disk is waited for", async || disk.is_waited_for()).await;
+    filled
+}
+
+/// A runtime of one thread for tasks, and few more for what waits.
+fn narrow() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).max_blocking_threads(4).enable_all();
+    builder.build().expect("a runtime")
+}
+
+#[test]
+fn acknowledgements_that_wait_for_the_disk_hold_up_no_other_client() {
+    narrow().block_on(async {
+        let disk = HeldDisk::default();
+        let server = started(&disk).await;
+        let mut clients = Vec::new();
+        for number in 0..CLIENTS {
+            let mut client = Client::connect(server.address()).await;
+            let name = format!("acknowledged-{number}");
+            client.declare_durable(&name).await;
+            client.consume(&name, false).await;
+            for _ in 0..MESSAGES {
+                client.publish_persistent(&name, b"a message").await;
+            }
+            assert_eq!(client.bodies(MESSAGES).await.len(), MESSAGES);
+            clients.push(client);
+        }
+        let hold = disk.hold();
+        let filled = fill(&server, &disk).await;
+        for delivery_tag in 1..=MESSAGES as u64 {
+            for client in &mut clients {
+                client.tell(basic::Ack { delivery_tag, multiple: false }).await;
+            }
+            is_answered(&server).await;
+        }
+        drop(hold);
+        filled.await.expect("it goes on").close().await;
+        for (number, mut client) in clients.into_iter().enumerate() {
+            client.close().await;
+            assert_eq!(ready(&server, &format!("acknowledged-{number}")).await, 0);
+        }
+        server.stop().await;
+    });
+}
+
+#[test]
+fn messages_that_expire_while_the_disk_stands_still_hold_up_no_other_client() {
+    narrow().block_on(async {
+        let disk = HeldDisk::default();
+        let server = started(&disk).await;
+        let mut client = Client::connect(server.address()).await;
+        let arguments = FieldTable::new()
+            .with("x-message-ttl", EXPIRY_MS)
+            .with("x-dead-letter-exchange", "")
+            .with("x-dead-letter-routing-key", "lasting")
+            .to_entries();
+        let declare = queue::Declare {
+            queue: short("expiring"),
+            durable: true,
+            arguments: Table::from_entries(&arguments),
+            ..Default::default()
+        };
+        assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
+        let all = CLIENTS * MESSAGES;
+        for _ in 0..all {
+            client.publish("expiring", &BODY).await;
+        }
+        wait_until("they are there", async || client.count("expiring").await == all as u32).await;
+        let (hold, begun) = (disk.hold(), Instant::now());
+        while !disk.is_waited_for() || begun.elapsed().as_millis() < 2 * EXPIRY_MS as u128 {
+            is_answered(&server).await;
+        }
+        drop(hold);
+        client.close().await;
+        wait_until("the letters are there", async || ready(&server, "lasting").await == all as u32)
+            .await;
+        server.stop().await;
+    });
 }
