@@ -107,9 +107,12 @@ impl Admin {
     /// # Errors
     /// When there is no such vhost, or that can't be kept.
     pub fn clear_parameter(&self, vhost: &str, component: &str, name: &str) -> Result<bool, Fault> {
-        let _change = self.known_vhost(vhost)?.begin_change()?;
+        let known = self.known_vhost(vhost)?;
+        let _change = known.begin_change()?;
         let key = definition::parameter_key(vhost, component, name);
-        let cleared = self.broker.forget_for_broker(&key).map_err(store_fault)?;
+        // A vhost that is made anew has parameters of its own.
+        let is_there = || known.refuse_if_deleted();
+        let cleared = self.broker.forget_for_broker_if(&key, is_there)?;
         if cleared {
             self.tell_of_parameter(EventKind::ParameterCleared, vhost, name, component);
         }

@@ -140,9 +140,19 @@ impl Broker {
 
     /// Returns whether it was there.
     pub(crate) fn forget_for_broker(&self, key: &[u8]) -> Result<bool, StoreError> {
+        self.forget_for_broker_if(key, || Ok(()))
+    }
+
+    /// The same if `check` agrees, while nothing else that is said of the broker changes.
+    pub(crate) fn forget_for_broker_if<E: From<StoreError>>(
+        &self,
+        key: &[u8],
+        check: impl FnOnce() -> Result<(), E>,
+    ) -> Result<bool, E> {
         let home = self.home();
         let mut defined = self.defined.lock();
         let _gate = home.gate.read();
+        check()?;
         if !self.kept.0.lock().contains_key(key) {
             return Ok(false);
         }

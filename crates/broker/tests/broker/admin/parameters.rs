@@ -1,7 +1,8 @@
 //! Parameters of vhosts, and global ones.
 
-use crate::support::{World, WorldOnDisk};
-use courser_broker::admin::{CLUSTER_NAME, EventKind, Parameter};
+use crate::support::{World, WorldOnDisk, lasting};
+use courser_broker::admin::{CLUSTER_NAME, EventKind, NewQueue, Parameter};
+use std::thread;
 
 fn parameter(vhost: &str, component: &str, name: &str, value: &str) -> Parameter {
     let text = str::to_owned;
@@ -61,6 +62,29 @@ fn parameters_are_removed_by_themselves_and_with_their_vhost() {
     drop(admin);
     disk.restart();
     assert!(names(&disk, Some("v"), None).is_empty());
+}
+
+#[test]
+fn parameters_of_a_vhost_that_is_being_deleted_are_neither_set_nor_removed() {
+    let world = WorldOnDisk::new();
+    let admin = world.broker.admin();
+    admin.change_vhost("v", |_| {}).expect("a vhost");
+    let queue = NewQueue { durable: true, ..NewQueue::default() };
+    admin.declare_queue("v", "q", queue).expect("a queue");
+    let one = parameter("v", "c", "one", "1");
+    admin.set_parameter(&one).expect("a parameter");
+    let (held, begun, release) = lasting();
+    world.store().before_next_append(held);
+    let (set, cleared) = thread::scope(|scope| {
+        scope.spawn(|| world.broker.admin().delete_vhost("v").expect("it is there"));
+        begun.recv().expect("it begins");
+        let done = (admin.set_parameter(&one), admin.clear_parameter("v", "c", "one"));
+        release.send(()).expect("it is waited for");
+        done
+    });
+    let deleted = "320 CONNECTION_FORCED - vhost 'v' is deleted";
+    assert_eq!(set.expect_err("it is deleted").to_string(), deleted);
+    assert_eq!(cleared.expect_err("it is deleted").to_string(), deleted);
 }
 
 #[test]
