@@ -252,7 +252,11 @@ fn wanted(arguments: &FieldTable) -> Vec<(ShortString, FieldValue)> {
 fn same(wanted: &FieldValue, value: &FieldValue) -> bool {
     match (wanted.as_integer(), value.as_integer()) {
         (Some(wanted), Some(value)) => wanted == value,
-        _ => wanted == value,
+        _ => match (wanted, value) {
+            (FieldValue::F32(narrow), FieldValue::F64(wide))
+            | (FieldValue::F64(wide), FieldValue::F32(narrow)) => f64::from(*narrow) == *wide,
+            _ => wanted == value,
+        },
     }
 }
 

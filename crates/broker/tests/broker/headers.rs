@@ -99,6 +99,17 @@ fn integers_match_by_value_whatever_their_width() {
 }
 
 #[test]
+fn floats_match_by_value_whatever_their_width() {
+    let (narrow, wide) = (FieldValue::F32(0.1), FieldValue::F64(f64::from(0.1_f32)));
+    for (wanted, value) in [(&narrow, &wide), (&wide, &narrow), (&narrow, &narrow)] {
+        let arguments = table().with("a", wanted.clone());
+        assert!(matches(&arguments, Some(table().with("a", value.clone()))), "{wanted:?}");
+    }
+    let arguments = table().with("a", narrow);
+    assert!(!matches(&arguments, Some(table().with("a", FieldValue::F64(0.1)))), "another value");
+}
+
+#[test]
 fn the_route_of_one_message_is_not_taken_for_the_next() {
     let world = World::new();
     let mut client = world.connect();
