@@ -6,7 +6,7 @@ use crate::NodeFacts;
 use crate::call::{Call, Members, Outcome};
 use crate::definitions::OWN_PARAMETERS;
 use crate::json::{Fields, can_be_kept, kept_value};
-use crate::list::{Items, Place, paged};
+use crate::list::{Gathering, Items, Place, paged};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Changes, Needs, Route, Verb};
@@ -139,16 +139,19 @@ fn refused(fault: Fault) -> Refusal {
 
 fn parameters(call: &Call) -> Outcome {
     let component = if call.has("component") { Some(call.text("component")?) } else { None };
-    let mut found = Vec::new();
+    let (mut found, mut gathering) = (Vec::new(), Gathering::new(call)?);
     call.for_each_vhost(|vhost| {
-        found.extend(call.admin().parameters(Some(vhost), component)?);
-        if component.is_none_or(|component| component == vhost_limits::COMPONENT) {
-            found.extend(call.admin().vhost(vhost).as_ref().and_then(vhost_limits::parameter));
-        }
+        let kept = call.admin().parameters(Some(vhost), component)?;
+        let has_limits = component.is_none_or(|component| component == vhost_limits::COMPONENT);
+        let limited = has_limits.then(|| call.admin().vhost(vhost)).flatten();
+        let limits = limited.as_ref().and_then(vhost_limits::parameter);
+        let all = kept.into_iter().chain(limits);
+        found.extend(all.take_while(|one| gathering.admits(one)));
         Ok(())
     })?;
     let names = |one: &Parameter| one.name.clone();
     let named = Items::new(found, names).placed(|one| Place::of(&one.vhost));
+    let named = named.in_room(gathering.finish()?);
     paged(call, named, |(_, one), fields| render(one, fields))
 }
 

@@ -5,7 +5,7 @@ use crate::counting::{measured, used_kib};
 use crate::direct::{Asked, Direct, HERE, head};
 use crate::largest::QUEUE;
 use courser_auth::{Permission, TopicPermission};
-use courser_broker::admin::{ApplyTo, NewBinding, NewQueue, Policy, PolicyKind};
+use courser_broker::admin::{ApplyTo, NewBinding, NewQueue, Parameter, Policy, PolicyKind};
 use courser_codec::{FieldTable, ShortString};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -41,12 +41,15 @@ pub async fn check(direct: &Direct, user: &str) {
 const BINDINGS: usize = 1350;
 /// What a list may have that finds no room.
 const REFUSED_KIB: usize = 4 << 10;
-/// Vhosts with policies and permissions, how many of each, and bytes of each pattern of a permission.
+/// Vhosts with policies, parameters and permissions, how many of each, and bytes of each pattern of a permission.
 const VHOSTS: usize = 8;
 const POLICIES: usize = 500;
+const PARAMETERS: usize = 20;
 const TOPIC_PERMISSIONS: usize = 80;
 const PERMISSIONS: usize = 50;
 const PATTERN_BYTES: usize = 4096;
+/// Bytes of the value of a parameter.
+const VALUE_BYTES: usize = 60_000;
 
 /// A list that is gathered is refused before it is there where another one of its user has the room.
 pub async fn check_gathered(direct: &Direct, user: &str) {
@@ -67,6 +70,7 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
         &path,
         "/api/exchanges/%2F/amq.topic/bindings/source",
         "/api/policies",
+        "/api/parameters",
         "/api/permissions",
         "/api/topic-permissions",
     ];
@@ -91,7 +95,7 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
     }
 }
 
-/// Makes policies and permissions whose texts are long: of each kind more than a list may have that finds no room. The patterns
+/// Makes policies, parameters and permissions whose texts are long: of each kind more than a list may have that finds no room. The patterns
 /// of policies are not: each is compiled several times.
 fn set_long_texts(direct: &Direct, user: &str) {
     let admin = direct.broker.admin();
@@ -113,6 +117,15 @@ fn set_long_texts(direct: &Direct, user: &str) {
                 definition: definition.clone(),
             };
             admin.set_policy(&vhost, PolicyKind::User, policy).expect("there is room");
+        }
+        for nth in 0..PARAMETERS {
+            let parameter = Parameter {
+                vhost: vhost.clone(),
+                component: "federation-upstream-set".to_owned(),
+                name: nth.to_string(),
+                value: format!("[\"{}\"]", "v".repeat(VALUE_BYTES)),
+            };
+            admin.set_parameter(&parameter).expect("there is room");
         }
         for nth in 0..TOPIC_PERMISSIONS {
             let topic = TopicPermission { write: long(), read: long() };
