@@ -96,6 +96,18 @@ impl Notices {
         self.set_of(&self.waiting, group, waits, "group_waits", waiting);
     }
 
+    /// Whether this node can't take part in one of its groups yet.
+    pub fn has_waiting_group(&self) -> bool {
+        !self.waiting.lock().is_empty()
+    }
+
+    /// Says whether other nodes of the cluster can't take part in a group yet.
+    pub fn group_waits_elsewhere(&self, waits: bool) {
+        let waiting = "Other nodes of the cluster can't take part in a group: their disks have no room for it or do not give what \
+                       they have, or the system has no thread. They try it again; the logs of those nodes say what is in the way";
+        self.set("group_waits_elsewhere", waits.then_some(waiting));
+    }
+
     /// Says whether all of these settings of this node are applied to a group that it serves, or that it does not serve it.
     pub fn settings_applied(&self, group: u16, which: Settings, is_whole: bool) {
         let failed = "The node that leads could not apply some of its settings, and serves without them: of a file of \

@@ -11,6 +11,7 @@ use super::questions::Question;
 use super::roster::Roster;
 use super::spread::{Spread, lags};
 use crate::clock;
+use crate::notices::Notices;
 use crate::scrub::Scrubber;
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
 use courser_cluster::{
@@ -21,7 +22,7 @@ use courser_management::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -54,6 +55,9 @@ pub(super) struct Members {
     pub(super) heard_of_disks: Mutex<Option<Instant>>,
     /// Those of the others that have said whether theirs have room.
     pub(super) rooms: Mutex<BTreeMap<NodeId, bool>>,
+    /// Those that have said last that a group waits there.
+    pub(super) waiting: Mutex<BTreeSet<NodeId>>,
+    pub(super) notices: Arc<Notices>,
     /// Nodes that did not answer when they were asked for what is damaged, and when that was.
     pub(super) silent: Mutex<BTreeMap<NodeId, Instant>>,
     pub(super) runtime: Handle,
@@ -66,6 +70,7 @@ impl Members {
         roster: &Arc<Roster>,
         groups_wanted: u16,
         founded: mpsc::Sender<(GroupNumber, Formation)>,
+        notices: &Arc<Notices>,
     ) -> Arc<Self> {
         Arc::new(Members {
             endpoint: Arc::clone(&front.endpoint),
@@ -81,6 +86,8 @@ impl Members {
             scrub: OnceLock::new(),
             heard_of_disks: Mutex::default(),
             rooms: Mutex::default(),
+            waiting: Mutex::default(),
+            notices: Arc::clone(notices),
             silent: Mutex::default(),
             runtime: Handle::current(),
         })

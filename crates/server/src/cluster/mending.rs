@@ -197,11 +197,13 @@ impl Members {
         first.chain(last.into_iter().filter(rested).map(|id| (id, ANSWER_TIMEOUT))).collect()
     }
 
-    /// Has operators see, at the node that leads home, how the disks of the others are: whether they have room, and whether damage
-    /// was found that nothing has repaired. To be called now and then. Blocks.
+    /// Has operators see, at the node that leads home, how the disks of the others are: whether they have room, also for groups that
+    /// are new to them, and whether damage was found that nothing has repaired. To be called now and then. Blocks.
     pub(super) fn hear_of_disks(&self, home: &Member) {
         if !matches!(*home.leadership().borrow(), Leadership::Serving { .. }) {
             self.rooms.lock().clear();
+            self.waiting.lock().clear();
+            self.notices.group_waits_elsewhere(false);
             if let Some(scrub) = self.scrub.get() {
                 scrub.is_damaged_elsewhere(false);
             }
@@ -216,11 +218,28 @@ impl Members {
         let members = home.status().members;
         let others = self.roster.others().into_iter().filter(|node| members.contains(node.id));
         let others: Vec<Node> = others.collect();
-        let rooms: Vec<(_, bool)> =
-            self.runtime.block_on(self.ask_each(others.clone(), &Question::Room));
+        let asking = async {
+            let waits = self.ask_each(others.clone(), &Question::Waits);
+            tokio::join!(self.ask_each(others.clone(), &Question::Room), waits)
+        };
+        let (rooms, waits): (Vec<(_, bool)>, Vec<(_, bool)>) = self.runtime.block_on(asking);
         *self.rooms.lock() =
             rooms.into_iter().map(|(node, has_room)| (node.id, has_room)).collect();
+        self.note_waiting(&others, waits);
         self.hear_of_damage(&others);
+    }
+
+    /// Takes note of whether groups wait at the others. What one has said that does not answer counts until it does.
+    fn note_waiting(&self, others: &[Node], answers: Vec<(Node, bool)>) {
+        let mut waiting = self.waiting.lock();
+        for (node, waits) in answers {
+            match waits {
+                true => waiting.insert(node.id),
+                false => waiting.remove(&node.id),
+            };
+        }
+        waiting.retain(|id| others.iter().any(|node| node.id == *id));
+        self.notices.group_waits_elsewhere(!waiting.is_empty());
     }
 
     /// Takes note of whether others have found damage that nothing has repaired. Blocks.

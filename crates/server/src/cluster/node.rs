@@ -128,7 +128,7 @@ impl Node {
         let places = (doors.places(&config), doors.open_files());
         let front = Front::new(places, config.send_timeout(), own, others, &groups, &notices);
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
-        let members = Members::new(&front, &roster, config.cluster.groups, tell);
+        let members = Members::new(&front, &roster, config.cluster.groups, tell, &notices);
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let journals = mending::journals(&members);
         let days = config.journal.scrub_days;

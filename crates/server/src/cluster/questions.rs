@@ -45,6 +45,8 @@ pub(super) enum Question {
     Resume,
     /// Has your disk room for what comes? The answer is a bool.
     Room,
+    /// Is there a group in which you can't take part yet? The answer is a bool.
+    Waits,
     /// Would you lead this group, or any one, rather than only if no other node can? The answer is a bool.
     Lead {
         #[serde(default)]
@@ -111,6 +113,7 @@ impl Members {
                     .map_err(|error| error.to_string())
             }
             Ok(Question::Room) => Ok(self.has_room().to_string()),
+            Ok(Question::Waits) => Ok(self.notices.has_waiting_group().to_string()),
             Ok(Question::Lead { group }) => {
                 let why_not =
                     group.map_or_else(|| self.reluctance(), |group| self.reluctance_to(group));

@@ -20,7 +20,22 @@ const ANOTHER: GroupNumber = GroupNumber(2);
 
 /// Whether operators are told that a group of this node waits.
 fn tells(node: &Node) -> bool {
-    node.inner.around.notices.all().iter().any(|notice| notice.kind == "group_waits")
+    tells_of(node, "group_waits")
+}
+
+fn tells_of(node: &Node, kind: &str) -> bool {
+    node.inner.around.notices.all().iter().any(|notice| notice.kind == kind)
+}
+
+/// Waits until the node that leads home tells that a group waits at another one, or does not.
+async fn tells_elsewhere(three: &Three, tells: bool) {
+    wait_until("it is told where home is led, or not", async || {
+        let leader = &three.nodes[three.leader(HOME).await];
+        // It asks at once.
+        *leader.inner.members.heard_of_disks.lock() = None;
+        tells_of(leader, "group_waits_elsewhere") == tells
+    })
+    .await;
 }
 
 /// Tells a node of a group that it founds alone.
@@ -42,12 +57,14 @@ async fn a_node_that_is_added_with_a_full_disk_joins_when_there_is_room() {
     disk.set_capacity(0);
     three.nodes[leader].add(&node.address()).await.expect("it is taken in");
     wait_until("it is told", async || tells(&node)).await;
+    tells_elsewhere(&three, true).await;
     assert!(!takes_part(&node, HOME), "there is no room");
 
     disk.set_capacity(u64::MAX);
     let all = [HOME, ONE];
     wait_until("it joins", async || all.iter().all(|group| takes_part(&node, *group))).await;
     wait_until("it is not told any more", async || !tells(&node)).await;
+    tells_elsewhere(&three, false).await;
 
     disk.set_capacity(0);
     tell_of_another(&node, 1 << 20);
