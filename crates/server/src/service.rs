@@ -272,8 +272,8 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
 pub(crate) type Reloads = Arc<Mutex<()>>;
 
 /// As [`set_up`] while brokers serve, on a thread of its own: changes of policies come one after the other, all names are
-/// matched with those of the configuration, and the log may have no room. No stop waits for that. The `turn` ends with it,
-/// also if the future is dropped.
+/// matched with those of the configuration, and the log may have no room. No stop waits for that, and no broker is kept until
+/// it is its turn: one that serves no more needs no settings. The `turn` ends with it, also if the future is dropped.
 ///
 /// # Errors
 /// The first that can't be had.
@@ -283,10 +283,12 @@ pub(crate) async fn set_up_again(
     config: &Config,
 ) -> Result<(), StartError> {
     let config = config.clone();
+    let brokers: Vec<_> = brokers.into_iter().map(|broker| Arc::downgrade(&broker)).collect();
     let (tell, told) = oneshot::channel();
     let thread = thread::Builder::new().name("reload".into());
     let thread = thread.spawn(move || {
-        let done = brokers.iter().try_for_each(|broker| set_up(broker, &config));
+        let mut there = brokers.iter().filter_map(Weak::upgrade);
+        let done = there.try_for_each(|broker| set_up(&broker, &config));
         drop(turn);
         // The broker stops if none waits for it any more.
         let _ = tell.send(done);
@@ -322,3 +324,6 @@ pub(crate) fn elsewhere(config: &Config, questions: usize) -> Result<Elsewhere, 
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stops| *stops).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -260,9 +260,14 @@ impl Vhost {
     }
 
     /// Lets everything that is there do what these policies say, in portions, between which others have their turn: a queue
-    /// may have much to drop, or to hand out, by what they say.
+    /// may have much to drop, or to hand out, by what they say. Ends early where the log takes nothing more: nothing comes of
+    /// it then, and a node that leads no more waits for the end of its broker.
     fn follow_policies(&self, policies: &Policies) {
+        let is_over = || self.shard.store.failure().is_some();
         for portion in self.queues().chunks(FOLLOWING_MAX) {
+            if is_over() {
+                return;
+            }
             let found = |queue: &Arc<Queue>| {
                 let settings = &queue.settings;
                 let queue_type = QueueType::of(&settings.arguments);
@@ -283,6 +288,9 @@ impl Vhost {
             while self.in_gate(&mut follow) {}
         }
         for portion in self.exchanges().chunks(FOLLOWING_MAX) {
+            if is_over() {
+                return;
+            }
             let found = |exchange: &Arc<Exchange>| {
                 self.find_for_exchange(policies, &exchange.name, exchange.settings.durable)
             };

@@ -282,6 +282,22 @@ fn policies_of_the_configuration_are_replaced_as_a_whole() {
 }
 
 #[test]
+fn a_broker_that_leads_no_more_has_nothing_follow_policies_of_the_configuration() {
+    let ours = || policy("p", "^q$", with("message-ttl", 1000));
+    let configured = || ("/".to_owned(), PolicyKind::User, ours());
+    for leads in [true, false] {
+        let world = WorldOnDisk::new();
+        world.connect().declare("q");
+        if !leads {
+            world.store().contest();
+            world.store().depose();
+        }
+        world.broker.configure_policies(vec![configured()]).expect("good policies");
+        assert_eq!(world.traits("q").message_ttl_ms, leads.then_some(1000));
+    }
+}
+
+#[test]
 fn a_pattern_may_look_around() {
     let world = World::new();
     world.set(policy("ours", r"^(?!amq\.)", with("message-ttl", 1000)));
