@@ -1,12 +1,13 @@
-//! A node whose disk has no room for the log of a group that begins, or for more of a log that it sends a copy of.
+//! A node whose disk has no room for the log of a group that begins, or for more of a log that it sends a copy of; or that votes.
 
-use crate::slow_disk::Sent;
+use crate::slow_disk::{Node, Sent, TWO, rounds_until};
 use crate::support::PATIENCE;
 use courser_cluster::forming::Folder;
 use courser_cluster::transport::Formation;
 use courser_cluster::{
     GroupThread, Identity, Leadership, Member, MemberConfig, NodeId, Options, Origin,
 };
+use courser_journal::replica::Replica;
 use courser_journal::testing::FakeDisk;
 use courser_store::{
     Lsn, Opening, Position, Record, Recovered, ShardId, ShardState, Shards, Store, Sync,
@@ -67,6 +68,21 @@ fn a_node_that_found_no_room_to_keep_its_group_keeps_it_when_there_is_some() {
     disk.set_capacity(u64::MAX);
     folder.set_formation(&formation).expect("there is room");
     assert_eq!(folder.formation(), Some(formation));
+}
+
+#[test]
+fn a_node_votes_though_its_disk_is_full_and_keeps_the_vote() {
+    let mut nodes = TWO.map(Node::of_two);
+    let disk = nodes[1].disk.clone();
+    disk.set_capacity(0);
+    rounds_until(&mut nodes, true, |nodes| nodes[0].driver.group().leads());
+    let term = nodes[0].driver.group().term();
+    disk.lose_power();
+    drop(nodes);
+    let MemberConfig { dir, journal, .. } = config(&disk);
+    let opened = Replica::open(&dir, journal, Arc::new(disk), Arc::new(()));
+    let vote = opened.expect("its copy").vote();
+    assert_eq!((vote.term, vote.voted_for), (term, TWO[0].0));
 }
 
 /// What a broker that has nothing makes checkpoints of.
