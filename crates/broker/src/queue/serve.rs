@@ -48,8 +48,8 @@ impl Queue {
     }
 
     /// The one place that decides whether another section has to follow: while there is more than there
-    /// may be or it is not known how much there is, a consumer could take what waits, or something could
-    /// not be read.
+    /// may be or it is not known how much there is, a consumer could take what waits, something is to return
+    /// to its place, or could not be read.
     #[inline]
     pub(super) fn finish(&self, state: &mut State, served: Result<(), StoreError>) {
         if let Err(error) = served {
@@ -60,8 +60,9 @@ impl Queue {
         if self.backlog.load(Ordering::Relaxed) != ready {
             self.backlog.store(ready, Ordering::Relaxed);
         }
-        let goes_on =
-            state.has_excess() || ready > 0 && (self.can_feed(state) || state.ready.lacks_sizes());
+        let goes_on = state.has_excess()
+            || state.has_unclaimed()
+            || ready > 0 && (self.can_feed(state) || state.ready.lacks_sizes());
         if goes_on {
             self.serve_in(state, 0);
         } else if state.unread.is_some() {
@@ -117,6 +118,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.serving.fired(fired_ms);
         self.try_to_read(&mut state, store);
+        self.return_unclaimed(&mut state);
         if self.stream.is_some() {
             // What reads for its consumers goes on with the next turn of their connections.
             state.consumers.for_each_outbox(&mut |outbox| wakes.push(outbox));

@@ -150,7 +150,7 @@ impl Queue {
     pub(super) fn note_departure(&self, state: &mut State) {
         if state.consumers.len() == 0 {
             self.renew_lease(state);
-            self.return_all_aside(state);
+            self.return_unclaimed(state);
         }
         self.active_consumers.store(state.consumers.len(), Ordering::Relaxed);
         self.note_capacity(state);

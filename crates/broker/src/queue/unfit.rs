@@ -23,6 +23,8 @@ use std::sync::atomic::Ordering;
 const PASSED_OVER_MAX: usize = 256;
 /// Messages that are offered at once to a client that accepts their frames: more than an outbox takes.
 const OFFERED_AT_ONCE: usize = 256;
+/// Messages that return in one section under the lock when the last consumer has gone; the next section follows at once.
+const RETURNED_AT_ONCE: usize = 1024;
 
 impl State {
     /// A client may take something: puts back into their places what is set aside and fits its frames.
@@ -51,11 +53,18 @@ impl State {
         }
     }
 
+    /// Whether some are set aside, and nothing consumes any more.
+    #[inline]
+    pub(super) fn has_unclaimed(&self) -> bool {
+        self.unacked.has_aside() && self.consumers.len() == 0
+    }
+
     /// Puts back into their places as many as that of those that are set aside and whose content headers fit.
     #[cold]
-    pub(super) fn return_aside(&mut self, most: usize, fits: impl Fn(usize) -> bool) {
+    fn return_aside(&mut self, most: usize, fits: impl Fn(usize) -> bool) {
         for _ in 0..most {
             let Some((sequence, location)) = self.unacked.take_aside(&fits) else { break };
+            work::count(1);
             let bytes = location.body_size().bytes();
             self.ready.put_back(sequence, location, bytes);
         }
@@ -68,10 +77,10 @@ impl Queue {
         self.unfit.load(Ordering::Relaxed)
     }
 
-    /// Puts everything that is set aside back into its place: nothing consumes any more.
-    pub(super) fn return_all_aside(&self, state: &mut State) {
-        if state.unacked.has_aside() {
-            state.return_aside(usize::MAX, |_| true);
+    /// Puts some of what is set aside back into its place if nothing consumes any more; the next section goes on.
+    pub(super) fn return_unclaimed(&self, state: &mut State) {
+        if state.has_unclaimed() {
+            state.return_aside(RETURNED_AT_ONCE, |_| true);
             self.watch_head(state);
             self.finish(state, Ok(()));
         }

@@ -42,6 +42,31 @@ fn a_consumer_gets_what_fits_its_frames_and_the_rest_returns_when_it_is_cancelle
 }
 
 #[test]
+fn very_much_that_is_set_aside_returns_in_portions_and_to_its_places() {
+    let world = World::new();
+    let (mut large, mut small) = (world.connect(), world.connect_with_frame_max(4096));
+    large.declare("q");
+    let tag = small.consume("q");
+    // Those with the shortest headers return first.
+    let bodies: Vec<String> = (0..2500).map(|n| n.to_string()).collect();
+    for (n, body) in bodies.iter().enumerate() {
+        large.send(with_header("q", body, 8000 - n));
+    }
+    assert_eq!(world.counts("q"), (0, 2500, 1));
+    small.cancel(&tag);
+    let (returned, left, _) = world.counts("q");
+    assert!(returned > 0 && left > 0, "{returned} and {left}");
+    // For a consumer that comes meanwhile the rest stays where it is.
+    let tag = small.consume("q");
+    world.tick_all(1000);
+    assert_eq!(world.counts("q"), (0, 2500, 1));
+    small.cancel(&tag);
+    world.tick_all(2000);
+    assert_eq!(world.counts("q"), (2500, 0, 0));
+    assert_eq!(large.pop_all("q"), bodies);
+}
+
+#[test]
 fn what_is_set_aside_is_not_acknowledged_with_what_comes_behind_it() {
     let world = World::new();
     let (mut large, mut small) = (world.connect(), world.connect_with_frame_max(4096));
