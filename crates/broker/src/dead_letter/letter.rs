@@ -16,7 +16,7 @@ pub(super) struct Rewritten {
     pub persistent: bool,
     /// As in [`MessageRef`].
     pub one_key: bool,
-    /// There is no room for one of the deaths that show a circle.
+    /// There is no room for all deaths that would show a circle.
     pub may_circle: bool,
 }
 
