@@ -148,7 +148,7 @@ impl Shard {
                     Err(StoreError::TooLarge(_)) => {
                         let number = letters[0].number;
                         match queue.has_room_to_keep(number) {
-                            true => queue.strand_dead(&[number]),
+                            true => queue.keep_too_large(number),
                             // If the log can't be told, its owner ends the broker.
                             false => drop(queue.forget_dead(&[number], false, &*self.store)),
                         }

@@ -21,6 +21,8 @@ use std::sync::Arc;
 const LETTER_BYTES: usize = 2 * (size_of::<(u64, Dead)>() + size_of::<Letter>());
 /// How long letters wait that could not be delivered.
 const RETRY_MS: u64 = 1000;
+/// How long a letter waits that is too large for the log by its way: by then that may be another one.
+const TOO_LARGE_RETRY_MS: u64 = 60_000;
 /// Letters that are tried again at once.
 const RETRIED_AT_ONCE: usize = 256;
 
@@ -48,7 +50,9 @@ pub(super) struct Dying {
     under_way: BTreeMap<u64, Dead>,
     /// Those that could not be delivered: they are tried again when the timer fires, the first first.
     stranded: BTreeMap<u64, Dead>,
-    /// How large these are.
+    /// The same of those that were too large for the log: each is tried again when its own time has come.
+    too_large: BTreeMap<u64, Dead>,
+    /// How large both are.
     stranded_amounts: Amounts,
     /// Those that nothing posts yet, in the order in which they left.
     unposted: VecDeque<Letter>,
@@ -64,6 +68,8 @@ struct Dead {
     /// Its level in the queue: where a restart finds it.
     rank: u8,
     reason: Reason,
+    /// It is not tried again before.
+    retry_ms: u64,
 }
 
 impl Dying {
@@ -84,7 +90,7 @@ impl Dying {
     }
 
     pub fn len(&self) -> usize {
-        self.under_way.len() + self.stranded.len()
+        self.under_way.len() + self.stranded.len() + self.too_large.len()
     }
 
     /// How large they are.
@@ -97,27 +103,45 @@ impl Dying {
         self.next_number
     }
 
-    /// Takes the first of those that nothing posts now, if it has a number below `end`.
+    /// Takes one of those that nothing posts now and that have a number below `end`.
     pub fn pop_stranded(&mut self, end: u64) -> Option<Location> {
-        self.stranded.first_key_value().filter(|(number, _)| **number < end)?;
-        let (_, Dead { location, .. }) = self.unstrand_first()?;
+        let (_, Dead { location, .. }) = self.unstrand_first(|number, _| number < end)?;
         self.amounts.sub(&location);
         self.count_memory();
         Some(location)
     }
 
-    fn unstrand_first(&mut self) -> Option<(u64, Dead)> {
-        let (number, dead) = self.stranded.pop_first()?;
+    /// Takes one that could not be delivered: the first of those that are not too large, or else of those that are, if that may go.
+    fn unstrand_first(&mut self, may_go: impl Fn(u64, &Dead) -> bool) -> Option<(u64, Dead)> {
+        let mut lines = [&mut self.stranded, &mut self.too_large].into_iter();
+        let first = lines.find_map(|line| {
+            line.first_entry().filter(|first| may_go(*first.key(), first.get()))
+        })?;
+        let (number, dead) = first.remove_entry();
         self.stranded_amounts.sub(&dead.location);
         Some((number, dead))
     }
 
-    /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these.
-    fn strand(&mut self, number: u64) {
-        if let Some(dead) = self.under_way.remove(&number) {
+    /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these. If it is too
+    /// large, it is not tried again before `too_large_until_ms`.
+    fn strand(&mut self, number: u64, too_large_until_ms: Option<u64>) {
+        if let Some(mut dead) = self.under_way.remove(&number) {
             let last = self.next_number();
             self.stranded_amounts.add(&dead.location);
-            self.stranded.insert(last, dead);
+            dead.retry_ms = too_large_until_ms.unwrap_or(0);
+            let is_too_large = too_large_until_ms.is_some();
+            let line = if is_too_large { &mut self.too_large } else { &mut self.stranded };
+            line.insert(last, dead);
+        }
+    }
+
+    /// When there are some to be tried again.
+    fn next_retry_ms(&self, now_ms: u64) -> Option<u64> {
+        let first = self.too_large.first_key_value().map(|(_, dead)| dead.retry_ms);
+        let earliest_ms = now_ms.saturating_add(RETRY_MS);
+        match self.stranded.is_empty() {
+            false => Some(earliest_ms),
+            true => first.map(|retry_ms| retry_ms.max(earliest_ms)),
         }
     }
 
@@ -125,7 +149,7 @@ impl Dying {
     pub fn stranded_with(&self, number: u64) -> (usize, u64) {
         let mut amounts = self.stranded_amounts;
         self.under_way.get(&number).into_iter().for_each(|dead| amounts.add(&dead.location));
-        (self.stranded.len() + 1, amounts.known_bytes())
+        (self.stranded.len() + self.too_large.len() + 1, amounts.known_bytes())
     }
 
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
@@ -143,7 +167,7 @@ impl Dying {
     }
 
     fn all(&self) -> impl Iterator<Item = &Dead> {
-        self.under_way.values().chain(self.stranded.values())
+        self.under_way.values().chain(self.stranded.values()).chain(self.too_large.values())
     }
 
     fn next_number(&mut self) -> u64 {
@@ -183,7 +207,7 @@ impl Queue {
         state.leave(&location);
         let number = state.dying.next_number();
         state.dying.amounts.add(&location);
-        let dead = Dead { location: location.clone(), rank, reason };
+        let dead = Dead { location: location.clone(), rank, reason, retry_ms: 0 };
         state.dying.under_way.insert(number, dead);
         state.dying.unposted.push_back(Letter { number, location, reason });
         state.dying.count_memory();
@@ -256,8 +280,16 @@ impl Queue {
     pub(crate) fn strand_dead(&self, numbers: &[u64]) {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
-        numbers.iter().for_each(|number| dying.strand(*number));
+        numbers.iter().for_each(|number| dying.strand(*number, None));
         self.retry_after(RETRY_MS, dying);
+    }
+
+    /// Keeps a dead letter that is too large for the log, to try it again when its way may be another one.
+    pub(crate) fn keep_too_large(&self, number: u64) {
+        let mut state = self.state.lock();
+        let until_ms = self.timers.now_ms().saturating_add(TOO_LARGE_RETRY_MS);
+        state.dying.strand(number, Some(until_ms));
+        self.retry_after(TOO_LARGE_RETRY_MS, &mut state.dying);
     }
 
     fn retry_after(&self, wait_ms: u64, dying: &mut Dying) {
@@ -276,7 +308,8 @@ impl Queue {
         }
     }
 
-    /// There was a way for some letters: those that could not be delivered before may find it as well.
+    /// There was a way for some letters: those that could not be delivered before may find it as well, but for those that are too
+    /// large for theirs.
     pub(crate) fn retry_dead_soon(&self) {
         let mut state = self.state.lock();
         if !state.dying.stranded.is_empty() {
@@ -286,12 +319,14 @@ impl Queue {
 
     /// Has letters posted that were left, and some of those that could not be delivered before.
     pub(super) fn retry_dead(self: &Arc<Self>, fired_ms: u64, wakes: &mut Wakes) {
+        let now_ms = self.timers.now_ms();
         let mut state = self.state.lock();
         let dying = &mut state.dying;
         dying.retry.fired(fired_ms);
         if dying.unposted.is_empty() {
             for _ in 0..RETRIED_AT_ONCE {
-                let Some((number, dead)) = dying.unstrand_first() else { break };
+                let first = dying.unstrand_first(|_, dead| dead.retry_ms <= now_ms);
+                let Some((number, dead)) = first else { break };
                 let (location, reason) = (dead.location.clone(), dead.reason);
                 dying.unposted.push_back(Letter { number, location, reason });
                 dying.under_way.insert(number, dead);
@@ -300,8 +335,8 @@ impl Queue {
         if !dying.unposted.is_empty() {
             wakes.push_lettered(self);
         }
-        if !dying.stranded.is_empty() {
-            self.retry_after(RETRY_MS, dying);
+        if let Some(next_ms) = dying.next_retry_ms(now_ms) {
+            self.retry_after(next_ms - now_ms, dying);
         }
     }
 

@@ -9,6 +9,45 @@ use courser_store::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// After so long a letter is tried again that was too large.
+const MINUTE_MS: u64 = 60_000;
+/// Delays that take a copy each of a letter.
+const DELAYS: usize = 6;
+/// Bytes of one that is too large for all of them together.
+const LARGE: usize = BATCH_BYTES as usize / (DELAYS - 1);
+
+/// A durable queue `q` whose dead letters wait in several delays, of which the first sends them to the durable queue `dead`.
+fn with_letters_to_delays(world: &WorldOnDisk) -> Client {
+    world.broker.set_time(1_000_000);
+    let mut client = world.connect();
+    with_delays(&mut client, DELAYS);
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    client.bind("dead", "d0", "");
+    let arguments = FieldTable::new().with("x-dead-letter-exchange", "all");
+    declare_with(&mut client, "q", true, &arguments);
+    client
+}
+
+fn delayed() -> FieldTable {
+    FieldTable::new().with("x-delay", 500)
+}
+
+/// Deletes all delays but the first.
+fn leave_one_delay(client: &mut Client) {
+    for nth in 1..DELAYS {
+        let name = format!("d{nth}");
+        let exchange = short(&name);
+        client.call(exchange::Delete { exchange, ..Default::default() });
+    }
+}
+
+/// Publishes a message that the client, who consumes from `q`, refuses.
+fn reject_one(client: &mut Client, bytes: usize) {
+    client.send(persistent(bytes).headers(delayed()));
+    let delivery_tag = client.deliveries().remove(0).tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+}
+
 /// A durable queue `q` whose dead letters go to the durable queue `dead`, and are remembered on the way.
 fn declared(world: &WorldOnDisk) -> Client {
     world.broker.set_time(1_000_000);
@@ -67,9 +106,9 @@ fn a_letter_that_is_too_large_alone_waits_and_holds_up_no_other() {
     });
     refuse_all(&mut client, &[1, 2, 3]);
     assert_eq!(lengths(&client.pop_all("dead")), [2, 3]);
-    for now_ms in [1_001_000, 1_002_000] {
-        world.broker.tick(now_ms);
-    }
+    world.broker.tick(1_059_999);
+    assert_eq!(lengths(&client.pop_all("dead")), [0; 0]);
+    world.broker.tick(1_060_000);
     assert_eq!(lengths(&client.pop_all("dead")), [1]);
 }
 
@@ -99,11 +138,11 @@ fn letters_that_are_too_large_are_kept_within_the_limits_of_their_queue() {
             let too_large = StoreError::TooLarge(1 << 30);
             world.store().set_faults(move |call| (call == Call::Append).then(|| too_large.clone()));
             client.tell(basic::Reject { delivery_tag, requeue: false });
-            world.broker.tick(world.broker.now_ms() + 1000);
+            world.broker.tick(world.broker.now_ms() + MINUTE_MS);
             world.store().set_faults(|_| None);
         }
         assert_eq!(client.pop_all("dead").len(), 0, "{overflow} {limit}");
-        world.broker.tick(world.broker.now_ms() + 1000);
+        world.broker.tick(world.broker.now_ms() + MINUTE_MS);
         assert_eq!(client.pop_all("dead").len(), 3, "{overflow} {limit}");
     }
 }
@@ -139,32 +178,50 @@ fn a_letter_that_is_too_large_and_finds_no_room_has_no_kept_one_tried_again() {
     }
     // The new letter with copies, and without them.
     assert_eq!(tried, [2; 5]);
-    world.broker.tick(1_001_000);
+    world.broker.tick(1_000_000 + MINUTE_MS);
     assert_eq!(client.pop_all("dead").len(), 3);
+}
+
+#[test]
+fn a_letter_that_arrives_has_none_tried_again_that_is_too_large() {
+    let world = WorldOnDisk::new();
+    let mut client = with_letters_to_delays(&world);
+    client.consume("q");
+    for _ in 0..3 {
+        reject_one(&mut client, LARGE);
+    }
+    let appends = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&appends);
+    world.store().set_faults(move |call| {
+        seen.fetch_add(usize::from(call == Call::Append), Ordering::Relaxed);
+        None
+    });
+    let mut taken = Vec::new();
+    for _ in 0..5 {
+        reject_one(&mut client, 1);
+        world.broker.tick(1_000_000);
+        taken.push(appends.swap(0, Ordering::Relaxed));
+    }
+    world.store().set_faults(|_| None);
+    // The publish, and the letter.
+    assert_eq!(taken, [2; 5]);
+    leave_one_delay(&mut client);
+    for now_ms in [1_000_000 + MINUTE_MS, 1_001_000 + MINUTE_MS, 1_002_000 + MINUTE_MS] {
+        world.broker.tick(now_ms);
+    }
+    assert_eq!(lengths(&client.pop_all("dead")), [1, 1, 1, 1, 1, LARGE, LARGE, LARGE]);
 }
 
 #[test]
 fn a_letter_that_is_too_large_for_all_delays_on_its_way_waits_until_it_is_not() {
     let world = WorldOnDisk::new();
-    world.broker.set_time(1_000_000);
-    let mut client = world.connect();
-    let delays = 6;
-    with_delays(&mut client, delays);
-    declare_with(&mut client, "dead", true, &FieldTable::new());
-    client.bind("dead", "d0", "");
-    let arguments = FieldTable::new().with("x-dead-letter-exchange", "all");
-    declare_with(&mut client, "q", true, &arguments);
-    let large = BATCH_BYTES as usize / (delays - 1);
-    client.send(persistent(large).headers(FieldTable::new().with("x-delay", 500)));
+    let mut client = with_letters_to_delays(&world);
+    client.send(persistent(LARGE).headers(delayed()));
     refuse(&mut client);
     assert_eq!(world.counts("q"), (0, 0, 1));
-    for nth in 1..delays {
-        let name = format!("d{nth}");
-        let exchange = short(&name);
-        client.call(exchange::Delete { exchange, ..Default::default() });
-    }
-    for now_ms in [1_001_000, 1_002_000, 1_003_000] {
+    leave_one_delay(&mut client);
+    for now_ms in [1_000_000 + MINUTE_MS, 1_001_000 + MINUTE_MS] {
         world.broker.tick(now_ms);
     }
-    assert_eq!(lengths(&client.pop_all("dead")), [large]);
+    assert_eq!(lengths(&client.pop_all("dead")), [LARGE]);
 }
