@@ -5,6 +5,7 @@
 
 use super::{Admin, Event, EventKind, VhostHandle};
 use crate::accounts::AccountsError;
+use crate::exchange::BindingKey;
 use crate::fault::{Fault, store_fault};
 use crate::monitor::vhost_deleted;
 use crate::persistence::definition;
@@ -339,8 +340,10 @@ fn request(binding: &NewBinding) -> BindingRequest<'_> {
         source: binding.source.as_short_str(),
         destination: &binding.destination,
         to_queue: binding.to_queue,
-        routing_key: binding.routing_key.as_short_str(),
-        arguments: binding.arguments.clone(),
+        key: BindingKey {
+            routing_key: binding.routing_key.clone(),
+            arguments: binding.arguments.clone(),
+        },
     }
 }
 

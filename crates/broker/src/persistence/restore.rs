@@ -14,7 +14,7 @@ use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
 use courser_codec::ShortString;
 use courser_store::recovered::QueueIndex;
-use courser_store::{Location, Position, Recovered, ShardId};
+use courser_store::{Location, Lsn, Position, Recovered, ShardId};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -249,7 +249,7 @@ impl Broker {
                 vhost.restore(Destination::Queue(queue));
             }
             Definition::Binding { vhost, binding } => {
-                on_shard(&vhost)?.restore_binding(binding);
+                on_shard(&vhost)?.restore_binding(binding, Lsn::default());
             }
             Definition::Policy { vhost, kind, policy } => {
                 on_shard(&vhost)?.restore_policy(CompiledPolicy::restored(kind, policy));

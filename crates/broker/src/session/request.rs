@@ -2,10 +2,11 @@
 
 use super::answer::put_answer;
 use super::{Batch, Session};
+use crate::exchange::BindingKey;
 use crate::fault::{Fault, store_fault};
 use crate::queue::Queue;
 use crate::vhost::{BindingRequest, QueueRequest, clean_name, owned_arguments};
-use courser_codec::{Method, ShortString, exchange, queue};
+use courser_codec::{Method, ShortString, Table, exchange, queue};
 use courser_store::Lsn;
 use std::sync::Arc;
 
@@ -174,8 +175,7 @@ impl Session {
             source: bind.exchange,
             destination: &queue,
             to_queue: true,
-            routing_key: key.as_short_str(),
-            arguments: owned_arguments(bind.arguments)?,
+            key: binding_key(key, bind.arguments)?,
         };
         let lsn = self.bind(request)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::QueueBindOk(Default::default()));
@@ -195,8 +195,7 @@ impl Session {
             source: unbind.exchange,
             destination: &queue,
             to_queue: true,
-            routing_key: key.as_short_str(),
-            arguments: owned_arguments(unbind.arguments)?,
+            key: binding_key(key, unbind.arguments)?,
         };
         let lsn = self.vhost.unbind(request, self.client.connection)?;
         self.answer(number, lsn, &Method::QueueUnbindOk(Default::default()));
@@ -226,8 +225,7 @@ impl Session {
             source: bind.source,
             destination: &clean_name(bind.destination),
             to_queue: false,
-            routing_key: bind.routing_key,
-            arguments: owned_arguments(bind.arguments)?,
+            key: binding_key(bind.routing_key.into(), bind.arguments)?,
         };
         let lsn = self.bind(request)?;
         self.answer_unless(bind.nowait, number, lsn, &Method::ExchangeBindOk(Default::default()));
@@ -239,8 +237,7 @@ impl Session {
             source: unbind.source,
             destination: &clean_name(unbind.destination),
             to_queue: false,
-            routing_key: unbind.routing_key,
-            arguments: owned_arguments(unbind.arguments)?,
+            key: binding_key(unbind.routing_key.into(), unbind.arguments)?,
         };
         let lsn = self.vhost.unbind(request, self.client.connection)?;
         let unbound = Method::ExchangeUnbindOk(Default::default());
@@ -283,6 +280,10 @@ impl Session {
         self.broker.check_alarms();
         Ok(())
     }
+}
+
+fn binding_key(routing_key: ShortString, arguments: Table<'_>) -> Result<BindingKey, Fault> {
+    Ok(BindingKey { routing_key, arguments: owned_arguments(arguments)? })
 }
 
 /// Methods whose changes take effect in one go, so that no checkpoint may begin in between. The

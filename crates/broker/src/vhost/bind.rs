@@ -22,8 +22,7 @@ pub(crate) struct BindingRequest<'a> {
     pub destination: &'a ShortString,
     /// The destination is a queue, not an exchange.
     pub to_queue: bool,
-    pub routing_key: ShortStr<'a>,
-    pub arguments: FieldTable,
+    pub key: BindingKey,
 }
 
 impl Vhost {
@@ -41,6 +40,12 @@ impl Vhost {
         wakes: &mut Wakes,
         may_go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<Lsn, Fault> {
+        arguments::check_size(&request.key.arguments)?;
+        let (exchange, destination) = self.ends(&request, connection)?;
+        // Without the lock, which may wait for the log. A binding whose history is being sent may be removed again.
+        if exchange.history().is_none() && exchange.is_bound(&destination, &request.key) {
+            return Ok(survives_at(&exchange, &destination));
+        }
         let gate = self.shard.gate.read();
         let (lsn, bound) = self.make_binding(request, connection)?;
         drop(gate);
@@ -61,16 +66,13 @@ impl Vhost {
         Ok(if bound.destination.survives() { self.shard.store.end() } else { lsn })
     }
 
-    /// Makes a binding, unless it is there. Returns the LSN at which it survives, and what is new, if its exchange
-    /// has a history.
-    fn make_binding(
+    /// Both ends of a binding that may be made, or is there.
+    fn ends(
         &self,
-        request: BindingRequest<'_>,
+        request: &BindingRequest<'_>,
         connection: ConnectionId,
-    ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
-        arguments::check_size(&request.arguments)?;
+    ) -> Result<(Arc<Exchange>, Destination), Fault> {
         let source = clean_name(request.source);
-        let _write = self.lock_topology();
         self.refuse_if_deleted()?;
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
@@ -80,9 +82,9 @@ impl Vhost {
         let exchange = self.exchange_or_fault(source.as_bytes())?;
         let destination = self.destination(request.destination.as_bytes(), request.to_queue)?;
         match exchange.routes_as() {
-            ExchangeKind::Headers => check_match_mode(&request.arguments)?,
+            ExchangeKind::Headers => check_match_mode(&request.key.arguments)?,
             ExchangeKind::ConsistentHash => {
-                weight(request.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
+                weight(request.key.routing_key.as_bytes()).map_err(Fault::precondition_failed)?;
             }
             ExchangeKind::LocalRandom if !request.to_queue => {
                 return Err(Fault::precondition_failed(format_args!(
@@ -94,13 +96,23 @@ impl Vhost {
         if let Destination::Queue(queue) = &destination {
             self.check_owner(queue, connection)?;
         }
-        let routing_key = ShortString::from(request.routing_key);
-        let key = BindingKey { routing_key, arguments: request.arguments };
+        Ok((exchange, destination))
+    }
+
+    /// Makes a binding, unless it is there. Returns the LSN at which it survives, and what is new, if its exchange
+    /// has a history.
+    fn make_binding(
+        &self,
+        request: BindingRequest<'_>,
+        connection: ConnectionId,
+    ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
+        let _write = self.lock_topology();
+        let (exchange, destination) = self.ends(&request, connection)?;
+        let key = request.key;
         self.replays.take_over(&exchange, &destination, &key);
         if exchange.is_bound(&destination, &key) {
             // Perhaps with its arguments in another order: one definition stands for both.
-            let survives = exchange.settings.durable && destination.survives();
-            return Ok((self.logged_if(survives), None));
+            return Ok((survives_at(&exchange, &destination), None));
         }
         self.admit_binding(&exchange, &key)?;
         let lsn = self.define_binding(&exchange, &destination, &key)?;
@@ -166,8 +178,7 @@ impl Vhost {
         else {
             return Ok(self.logged());
         };
-        let routing_key = ShortString::from(request.routing_key);
-        let key = BindingKey { routing_key, arguments: request.arguments };
+        let key = request.key;
         if let Destination::Queue(queue) = &destination
             && exchange.is_bound(&destination, &key)
         {
@@ -183,6 +194,14 @@ impl Vhost {
             self.remove_exchange(&exchange, &mut gone);
         }
         self.forget(gone, removing, Some(write))
+    }
+}
+
+/// How far the log has to be durable for a binding to survive that is there, if it is to.
+fn survives_at(exchange: &Exchange, destination: &Destination) -> Lsn {
+    match exchange.settings.durable && destination.survives() {
+        true => destination.sources().defined.lsn(),
+        false => Lsn::default(),
     }
 }
 

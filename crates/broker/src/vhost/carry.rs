@@ -115,8 +115,8 @@ impl Vhost {
     /// Returns whether the ends of the binding are there.
     pub(crate) fn bring_binding(&self, key: &[u8], binding: DefinedBinding) -> Result<bool, Fault> {
         self.take_in(|| {
-            self.append_definition(key, &[])?;
-            Ok(self.restore_binding(binding))
+            let lsn = self.append_definition(key, &[])?;
+            Ok(self.restore_binding(binding, lsn))
         })
     }
 }

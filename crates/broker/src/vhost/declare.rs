@@ -273,11 +273,6 @@ impl Vhost {
         Ok(queue)
     }
 
-    /// How far the log must be durable before a client is told that something is there.
-    pub(crate) fn logged_if(&self, durable: bool) -> Lsn {
-        if durable { self.logged() } else { Lsn::default() }
-    }
-
     /// Nothing is made in a vhost that goes.
     pub(crate) fn refuse_if_deleted(&self) -> Result<(), Fault> {
         if self.is_deleted() { Err(vhost_deleted(&self.name)) } else { Ok(()) }

@@ -60,22 +60,24 @@ impl Vhost {
         Ok(true)
     }
 
-    /// Logs a binding that survives. Returns the LSN at which it does.
+    /// Logs a binding that survives, before it is there. Returns the LSN at which it does, which its destination knows then.
     pub(super) fn define_binding(
         &self,
         source: &Exchange,
         destination: &Destination,
         key: &BindingKey,
     ) -> Result<Lsn, Fault> {
-        match self.durable_binding(source, destination, key) {
-            Some(key) => self.append_definition(&key, &[]),
-            None => Ok(Lsn::default()),
-        }
+        let Some(key) = self.durable_binding(source, destination, key) else {
+            return Ok(Lsn::default());
+        };
+        let lsn = self.append_definition(&key, &[])?;
+        destination.sources().defined.reach(lsn);
+        Ok(lsn)
     }
 
     /// Where the log ends that has everything that was defined or removed here so far. A client is told
-    /// that something durable is bound, or gone, when this is durable: another connection may just have
-    /// done that. The caller holds the write lock.
+    /// that something durable is gone when this is durable: another connection may just have done that. The
+    /// caller holds the write lock, or waits for the removals under way, too.
     pub(crate) fn logged(&self) -> Lsn {
         self.logged.lsn()
     }
@@ -247,8 +249,9 @@ impl Vhost {
         });
     }
 
-    /// Puts a binding back that was there before a restart. Returns whether its ends are there.
-    pub(crate) fn restore_binding(&self, binding: DefinedBinding) -> bool {
+    /// Puts a binding back that was there before a restart, or elsewhere: then it survives at this LSN. Returns whether its ends
+    /// are there.
+    pub(crate) fn restore_binding(&self, binding: DefinedBinding, lsn: Lsn) -> bool {
         let name = binding.destination.as_bytes();
         let destination = if binding.to_queue {
             self.queue(name).map(Destination::Queue)
@@ -259,6 +262,7 @@ impl Vhost {
         let (Some(destination), Some(exchange)) = (destination, exchange) else { return false };
         let (routing_key, arguments): (ShortString, _) = (binding.routing_key, binding.arguments);
         let key = BindingKey { routing_key, arguments };
+        destination.sources().defined.reach(lsn);
         if exchange.bind(&destination, key.clone()) {
             self.count_binding(&exchange, &key);
         }
