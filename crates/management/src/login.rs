@@ -113,8 +113,8 @@ impl Logins {
         let mut decided = self.decide(user, password, peer).await;
         if let Ok(login) = &decided
             && login.rehashed.is_some()
+            && keep_rehashed(admin, login).await
         {
-            keep_rehashed(admin, login).await;
             // The user has another hash now, by this login or by another one at the same moment.
             decided = self.ask(user, password, peer).await;
         }
@@ -181,16 +181,16 @@ fn wrong() -> Refusal {
     Refusal::not_authorized("Not_Authorized")
 }
 
-/// Keeps a stronger hash, on a thread that may be blocked: the log may have no room for a while.
-async fn keep_rehashed(admin: &Admin, login: &Login) {
+/// Keeps a stronger hash, on a thread that may be blocked. Returns whether it has; without that, the old hash still does.
+async fn keep_rehashed(admin: &Admin, login: &Login) -> bool {
     let (admin, login) = (admin.clone(), login.clone());
     let keeping = tokio::task::spawn_blocking(move || {
-        if let Err(error) = admin.keep_rehashed(&login) {
+        admin.keep_rehashed(&login).unwrap_or_else(|error| {
             tracing::warn!(user = login.user.name, %error, "a stronger password hash can't be kept");
-        }
+            false
+        })
     });
-    // Where that ends with a panic, the old hash still does.
-    let _ = keeping.await;
+    keeping.await.unwrap_or(false)
 }
 
 /// Name and password of a body.

@@ -237,20 +237,25 @@ impl Admin {
         self.change_user(user, |user| user.limits.clear(name))
     }
 
-    /// Keeps the stronger hash that a login has made of the password, if it is still the same.
+    /// Keeps the stronger hash that a login has made of the password, if it is still the same. Returns whether it has: not
+    /// where the log has no room, or an append may wait for some, as the login would wait with it. The next login tries again.
     ///
     /// # Errors
     /// If it can't be kept.
-    pub fn keep_rehashed(&self, login: &Login) -> Result<(), AccountsError> {
+    pub fn keep_rehashed(&self, login: &Login) -> Result<bool, AccountsError> {
         if self.broker.group() != 0 {
             // The log of group 0 has the users. It gets the stronger hash with a login there.
-            return Ok(());
+            return Ok(false);
+        }
+        let home = self.broker.home();
+        if !home.store.has_room() || home.store.may_block() {
+            return Ok(false);
         }
         // The password stays what it was: no event tells of it.
         let kept = self.broker.change_accounts(|all| {
             Ok(self.broker.accounts().rehash(all, login).into_iter().collect())
         });
-        kept.map(drop)
+        kept.map(|_| true)
     }
 
     fn change(

@@ -163,7 +163,7 @@ fn a_login_that_makes_the_hash_stronger_changes_no_user() {
     };
     admin.set_permission("boss", "/", Permission::all()).expect("a permission");
     let logged_in = login(&before);
-    admin.keep_rehashed(&logged_in).expect("kept");
+    assert!(admin.keep_rehashed(&logged_in).expect("kept"));
     assert_ne!(boss().password, before.password);
     drop(world.broker.admit_login(&logged_in, "/").expect("the password is the same"));
     asked.check_author().expect("the password is the same");
@@ -322,4 +322,31 @@ fn a_vhost_and_the_permission_of_who_makes_it_are_kept_together() {
     for none in ["none", "stranger's"] {
         assert!(refused(&world, "u", none).contains("not found"));
     }
+}
+
+#[test]
+fn a_login_does_not_wait_until_the_log_has_room_for_a_stronger_hash() {
+    let world = WorldOnDisk::new();
+    let admin = world.broker.admin();
+    let hash = || PasswordHash::quick(b"secret").expect("a hash");
+    admin.create_user(User::new("boss", hash())).expect("a user");
+    let user = || Arc::clone(admin.accounts().user("boss").expect("a user"));
+    let account = admin.accounts().account_number("boss");
+    let login = Login { user: user(), account, rehashed: Some(hash()), grant: None };
+    let store = world.store();
+    let appends = || store.before_next_append(|| panic!("it may wait here"));
+    let without_room: [(&str, &dyn Fn(bool)); 2] = [
+        ("the disk is full", &|is_full| store.set_full(is_full)),
+        ("much waits to be written", &|may_block| store.set_may_block(may_block)),
+    ];
+    for (why, set) in without_room {
+        set(true);
+        appends();
+        assert!(!admin.keep_rehashed(&login).expect("nothing is tried"), "{why}");
+        assert_eq!(user().password, login.user.password, "{why}");
+        set(false);
+        store.call_nothing();
+    }
+    assert!(admin.keep_rehashed(&login).expect("there is room"));
+    assert_ne!(user().password, login.user.password);
 }

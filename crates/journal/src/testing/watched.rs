@@ -41,6 +41,7 @@ pub struct WatchedStore {
     is_behind: AtomicBool,
     looks_behind: AtomicU64,
     is_full: AtomicBool,
+    may_block: AtomicBool,
     /// Another machine has a copy of the log.
     is_copied: AtomicBool,
     /// Those that wait for room.
@@ -77,6 +78,7 @@ impl WatchedStore {
             is_behind: AtomicBool::new(false),
             looks_behind: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            may_block: AtomicBool::new(false),
             is_copied: AtomicBool::new(false),
             waiting: Mutex::default(),
             before_append: Mutex::default(),
@@ -121,6 +123,11 @@ impl WatchedStore {
     /// Says that it has enough to write, or has not.
     pub fn set_behind(&self, is_behind: bool) {
         self.is_behind.store(is_behind, Ordering::Relaxed);
+    }
+
+    /// Says that an append may block, or that none may.
+    pub fn set_may_block(&self, may_block: bool) {
+        self.may_block.store(may_block, Ordering::Relaxed);
     }
 
     /// Says from now on that only what is durable may be handed out, as where another machine has a copy of the log. To be
@@ -306,7 +313,7 @@ impl Log for WatchedStore {
     }
 
     fn may_block(&self) -> bool {
-        self.store.may_block()
+        self.may_block.load(Ordering::Relaxed) || self.store.may_block()
     }
 
     fn when_room(&self, waker: &Waker) {

@@ -174,9 +174,10 @@ impl<S: ClientStream> Driver<S> {
             }
         };
         if login.rehashed.is_some() {
-            // The old hash still does. The log may have no room for a while.
+            // Where it is not kept, the old hash still does.
             match aside(|| self.shared.broker.admin().keep_rehashed(&login)) {
-                Ok(()) => tracing::info!(%user, "imported password hash replaced by argon2id"),
+                Ok(false) => {}
+                Ok(true) => tracing::info!(%user, "imported password hash replaced by argon2id"),
                 Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
             }
         }
