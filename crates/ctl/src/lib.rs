@@ -133,7 +133,8 @@ fn is_recovery(command: &str, input: &Input) -> bool {
 
 /// `list_user_limits --user alice`, as RabbitMQ has it, is about alice where no login is needed.
 fn of_limits(command: &str, wanted: Wanted, input: &mut Input) -> Wanted {
-    if command != "list_user_limits" || input.find("user").is_some() {
+    let names_user = wanted.options.user.is_some();
+    if command != "list_user_limits" || !names_user || input.find("user").is_some() {
         return wanted;
     }
     let options = Login { user: None, ..wanted.options.clone() };

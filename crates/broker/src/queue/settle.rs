@@ -124,8 +124,8 @@ impl Queue {
         told.map(drop)
     }
 
-    /// Notes in the log, and lets go of them, without what the queue knows of them besides. Returns whether the log
-    /// had room for that.
+    /// Notes in the log, and lets go of them, without what the queue knows of them besides. Returns whether the log had room for
+    /// that.
     pub(super) fn tell(
         &self,
         settling: &mut Settling,

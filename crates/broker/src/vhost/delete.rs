@@ -184,7 +184,7 @@ impl Vhost {
         while goes_on {
             purge.wait_for_log(store);
             let _gate = self.shard.gate.read();
-            // A removal for each portion: an answer that has missed this one waits for no later one.
+            // A removal for each portion: an answer that is read meanwhile waits for no later one.
             let removal = self.shard.is_copied().then(|| self.removals.begin());
             goes_on = queue.purge_some(&mut purge, store)?;
             removal.into_iter().for_each(|removal| removal.told(store.end()));

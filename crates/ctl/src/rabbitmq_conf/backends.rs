@@ -40,7 +40,7 @@ fn pair<'a>(lines: &'a [Line], key: &str) -> Option<Pair<'a>> {
     })
 }
 
-/// The pair under a key of `auth_backends`, with what is behind the cache: its own users, if the file names nothing else.
+/// The pair under a key of `auth_backends`, with what is behind the cache: RabbitMQ's own users, if the file names nothing.
 fn behind_cache<'a>(lines: &'a [Line], key: &str) -> Option<Pair<'a>> {
     let named = pair(lines, key)?;
     let cached = pair(lines, "auth_cache.cached_backend");

@@ -2,8 +2,8 @@
 //!
 //! - `lines`: the file's own rules.
 //! - `keys`: the table of keys.
-//! - `backends`: which backends are asked for that.
 //! - `logins`: who may log in, and how.
+//! - `backends`: whom RabbitMQ asks about logins and permissions.
 //! - `tokens`: tokens as logins.
 //! - `values`: what their values are here.
 

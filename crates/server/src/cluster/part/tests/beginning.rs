@@ -9,7 +9,7 @@ use courser_cluster::forming::Folder;
 use courser_cluster::transport::Formation;
 use courser_journal::JournalStore;
 use courser_journal::replica::is_copy;
-use courser_journal::testing::{FailsOnce, Faults};
+use courser_journal::testing::Faults;
 use courser_management::Cluster as _;
 use courser_store::Log as _;
 use std::path::Path;
@@ -97,7 +97,7 @@ async fn a_broker_without_room_on_its_disk_becomes_a_node_when_there_is_some() {
     leave_journal(&disk, &journal);
     // It has had room to keep who it is.
     Folder::open(&data_dir, Arc::new(disk.clone()), "test", "a").expect("there is room");
-    disk.set_capacity(disk.used_bytes());
+    disk.set_capacity(0);
     let node = start_alone_on(Arc::new(disk.clone()), &folder).await;
     wait_until("it is told", async || tells(&node)).await;
     assert!(!takes_part(&node, HOME), "there is no room");
@@ -134,13 +134,16 @@ async fn start_with_another(three: &Three, disk: &FakeDisk) -> (Node, tempfile::
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_whose_disk_refuses_a_log_once_opens_it_again() {
+async fn a_node_whose_disk_refuses_a_log_for_a_moment_opens_it_again() {
     let (three, disk) = (Three::start().await, FakeDisk::new(1));
     let (node, _folder) = start_with_another(&three, &disk).await;
-    let fail_look = Some(FailsOnce { after: 0, os_error: 5 });
-    disk.set_faults(Faults { fail_look, ..Faults::default() });
+    // Only this file: the node reads those of its other groups meanwhile.
+    let bad_file = Some(node.inner.folder.copy_dir(ANOTHER).expect("a good disk").join("replica"));
+    disk.set_faults(Faults { bad_spot: 0..u64::MAX, bad_file, ..Faults::default() });
     tell_of_another(&node, SEGMENT_BYTES);
     wait_until("it is told", async || tells(&node)).await;
+    assert!(!takes_part(&node, ANOTHER), "it can't be read");
+    disk.set_faults(Faults::default());
     wait_until("it takes part", async || takes_part(&node, ANOTHER)).await;
     wait_until("it is not told any more", async || !tells(&node)).await;
     node.stop().await.expect("a clean stop");
