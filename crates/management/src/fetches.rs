@@ -1,6 +1,6 @@
-//! The memory for large answers on their way to clients: for those that are worked out, above all with messages, and for
-//! lists and whatever else is at hand. All share it, for as long as their answers are not sent, and it counts towards the
-//! limit of memory.
+//! The memory for large answers on their way to clients: for those that are worked out, above all with messages, for lists and
+//! whatever else is at hand, and for metrics. All share it, for as long as their answers are not sent, and it counts towards
+//! the limit of memory.
 
 use crate::refusal::Refusal;
 use crate::shares::{Share, Shares};
@@ -14,6 +14,9 @@ const BYTES_MAX: usize = 256 << 20;
 const USER_BYTES_MAX: usize = (64 << 20) + (64 << 10);
 /// A list may have more if it is the only one of its user.
 const USER_LIST_BYTES_MAX: usize = 32 << 20;
+/// Bytes that all pages of metrics have together, and those of one user, or of one network where no login is wanted.
+const SCRAPES_BYTES_MAX: usize = 64 << 20;
+const USER_SCRAPES_BYTES_MAX: usize = 16 << 20;
 /// How long a request waits for its share.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,6 +26,8 @@ pub(crate) struct Fetches {
     room: Shares,
     /// For what is at hand: those who wait for the other room do not keep lists from anyone.
     lists: Shares,
+    /// For metrics: those who ask for them need not be users, and keep no lists from these.
+    scrapes: Shares,
 }
 
 /// The share of a request.
@@ -43,6 +48,7 @@ impl Default for Fetches {
         Fetches {
             room: Shares::new(BYTES_MAX, USER_BYTES_MAX),
             lists: Shares::new(BYTES_MAX, USER_LIST_BYTES_MAX),
+            scrapes: Shares::new(SCRAPES_BYTES_MAX, USER_SCRAPES_BYTES_MAX),
         }
     }
 }
@@ -79,6 +85,12 @@ impl Fetches {
         Ok(Fetch { share, held: admin.hold(bytes) })
     }
 
+    /// The same for a page of metrics, whose beginning is there.
+    pub fn of_scrape(&self, admin: &Admin, asker: &str, bytes: usize) -> Result<Fetch, Refusal> {
+        let share = self.scrapes.try_take(asker, bytes).ok_or_else(no_room_for_scrapes)?;
+        Ok(Fetch { share, held: admin.hold(bytes) })
+    }
+
     /// Has the share of a list be one for so many bytes, more or fewer than before, if they are left. They count from now on.
     pub fn resize(&self, fetch: &mut Fetch, user: &str, bytes: usize) -> Result<(), Refusal> {
         let missing = bytes.min(USER_LIST_BYTES_MAX).saturating_sub(fetch.share.count());
@@ -111,11 +123,24 @@ fn no_room_for_lists() -> Refusal {
     ))
 }
 
+fn no_room_for_scrapes() -> Refusal {
+    busy(format!(
+        "metrics on their way to clients fill the {} MiB of their user or address, or the {} MiB of all: read or close those first",
+        USER_SCRAPES_BYTES_MAX >> 20,
+        SCRAPES_BYTES_MAX >> 20
+    ))
+}
+
 fn busy(reason: String) -> Refusal {
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", reason)
 }
 
 impl Fetch {
+    /// Counts so many bytes from now on. Its share stays what it is.
+    pub fn count(&mut self, bytes: usize) {
+        self.held.set(bytes);
+    }
+
     /// Keeps as much of the share as an answer needs until it is sent.
     pub fn hold(mut self, bytes: Bytes) -> Bytes {
         self.share.keep(bytes.len());

@@ -48,6 +48,7 @@ pub(crate) struct Long {
     encoder: Option<GzEncoder<Vec<u8>>>,
     /// What has been made and has not been sent.
     made: Vec<u8>,
+    largest_piece_bytes: usize,
     /// The memory that it has.
     fetch: Option<Fetch>,
 }
@@ -55,7 +56,7 @@ pub(crate) struct Long {
 impl Long {
     pub fn new(rows: Box<dyn Rows>, is_gzip: bool) -> Self {
         let encoder = is_gzip.then(gzip_encoder);
-        Long { rows, encoder, made: Vec::new(), fetch: None }
+        Long { rows, encoder, made: Vec::new(), largest_piece_bytes: 0, fetch: None }
     }
 
     /// What is made already, in pieces.
@@ -67,6 +68,11 @@ impl Long {
     pub fn bytes(&self) -> usize {
         let encoder = self.encoder.as_ref().map_or(0, |_| ENCODER_BYTES);
         self.rows.bytes() + PIECES_BYTES + encoder
+    }
+
+    /// Bytes that are made and not sent.
+    pub fn made_bytes(&self) -> usize {
+        self.made.len()
     }
 
     /// The share of memory that its rows were made with.
@@ -107,7 +113,15 @@ impl Long {
 
     /// What has been made.
     pub fn take(&mut self) -> Bytes {
+        self.largest_piece_bytes = self.largest_piece_bytes.max(self.made.len());
         std::mem::take(&mut self.made).into()
+    }
+
+    /// Bytes of memory that it has while pieces wait for its client: one of them and the next may be larger than others, as rows
+    /// that are made at once may be.
+    pub fn waiting_bytes(&self) -> usize {
+        let largest = self.largest_piece_bytes.max(self.made.len());
+        self.bytes() + 2 * largest.saturating_sub(PIECE_BYTES)
     }
 
     /// Has what is made, and what comes behind it, sent piece by piece. Each is made in one of
@@ -135,7 +149,12 @@ impl Long {
     ) -> Option<()> {
         let mut has_more = true;
         loop {
-            pieces.send(self.take()).await?;
+            let piece = self.take();
+            let bytes = self.waiting_bytes();
+            if let Some(fetch) = &mut self.fetch {
+                fetch.count(bytes);
+            }
+            pieces.send(piece).await?;
             if !has_more {
                 // A list without an end is none: another node may lead by now.
                 return match &admin {

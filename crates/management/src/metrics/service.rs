@@ -1,4 +1,4 @@
-//! Requests for pages, and the answers.
+//! Requests for pages, and the answers. What a page has in memory until its client has taken it counts as what lists have.
 
 use super::pages::{Endpoint, page};
 use super::query::Query;
@@ -18,6 +18,7 @@ use courser_auth::network;
 use hyper::body::Incoming;
 use hyper::header::{
     ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue,
+    RETRY_AFTER,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use std::io;
@@ -29,6 +30,8 @@ use tokio::sync::watch;
 
 /// Bytes up to which a page goes out whole.
 const WHOLE_BYTES_MAX: usize = 256 * 1024;
+/// When a page that finds no room may be asked for again.
+const RETRY_SECONDS: &str = "10";
 
 impl Exporter {
     /// Answers the requests of one connection until its end, or until `stopping` says so. Where too
@@ -119,7 +122,7 @@ async fn scrape(
     asker: String,
     is_gzip: bool,
 ) -> Response<Outgoing> {
-    let pages = Arc::clone(&exporters.first().pages);
+    let (pages, api) = (Arc::clone(&exporters.first().pages), Arc::clone(&exporters.first().api));
     let Some(place) = pages.take(&asker, 1).await else { return interrupted() };
     let making = tokio::task::spawn_blocking(move || {
         // Compiling an expression takes its time as well.
@@ -134,7 +137,6 @@ async fn scrape(
             exporter: Arc::clone(exporters.first()),
             endpoint,
             bytes: 0,
-            text: Text::default(),
         };
         let mut long = Long::new(Box::new(rows), is_gzip);
         let has_more = long.make(WHOLE_BYTES_MAX).map_err(|why| why.to_string())?;
@@ -146,15 +148,21 @@ async fn scrape(
         Ok(Err::<_, String>(why)) => return plain(StatusCode::BAD_REQUEST, &why),
         Err(_) => return interrupted(),
     };
+    let bytes = if has_more { long.waiting_bytes() } else { long.made_bytes() };
+    let fetch = match api.fetches.of_scrape(&api.admin, &asker, bytes) {
+        Ok(fetch) => fetch,
+        Err(refused) => return busy(&refused),
+    };
     let mut answer = empty(StatusCode::OK);
     answer.headers_mut().insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
     if is_gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     *answer.body_mut() = if has_more {
+        long.hold(fetch);
         long.send(pages, asker, None, None, PIECE_TIMEOUT)
     } else {
-        Outgoing::whole(long.take())
+        Outgoing::whole(fetch.hold(long.take()))
     };
     answer
 }
@@ -165,20 +173,23 @@ struct Scrape {
     endpoint: Endpoint,
     query: Query,
     page: Page,
-    text: Text,
     started: Instant,
     bytes: u64,
 }
 
 impl Rows for Scrape {
+    fn bytes(&self) -> usize {
+        self.page.bytes()
+    }
+
     fn write_some(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
-        let has_more = self.page.write_some(&mut self.text);
+        let mut text = Text::default();
+        let has_more = self.page.write_some(&mut text);
         if self.query.has_given_up() {
             return Err(io::Error::other(TOO_LONG));
         }
-        out.extend_from_slice(self.text.0.as_bytes());
-        self.bytes += self.text.0.len() as u64;
-        self.text.0.clear();
+        out.extend_from_slice(text.0.as_bytes());
+        self.bytes += text.0.len() as u64;
         if !has_more {
             self.exporter.telemetry.note(self.endpoint, self.started.elapsed(), self.bytes);
         }
@@ -191,6 +202,13 @@ fn plain(status: StatusCode, text: &str) -> Response<Outgoing> {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE_HEADER, kind);
     *answer.body_mut() = Outgoing::whole(text.to_owned().into());
+    answer
+}
+
+/// There is no room for the page: the next scrape may find some.
+fn busy(refused: &Refusal) -> Response<Outgoing> {
+    let mut answer = refusal(refused);
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
     answer
 }
 

@@ -5,8 +5,10 @@ use super::text::{Kind, Labels, Text, Value, border};
 use courser_broker::admin::{Listing, PageRequest, Start};
 use std::collections::HashSet;
 
-/// Items that are looked at before others get their turn, as they may make no text at all.
+/// Items that are looked at before others get their turn, as they may make no text at all; and connections with their channels,
+/// of which each may have thousands.
 const SOME_ITEMS: usize = 100;
+const SOME_CONNECTIONS: usize = 1;
 
 /// A metric of what a `T` describes: a queue, a connection, or all of them together.
 pub(crate) struct Metric<T: 'static> {
@@ -69,6 +71,9 @@ pub(crate) fn none<T>(_: &T) -> Value {
 
 /// A part of a page.
 trait Section: Send {
+    /// Bytes of memory that it has until it is written.
+    fn bytes(&self) -> usize;
+
     /// Writes some of it. Returns whether there is more.
     fn write_some(&mut self, text: &mut Text) -> bool;
 }
@@ -169,6 +174,11 @@ impl Page {
         self.sections.push_back(Box::new(Written(text)));
     }
 
+    /// Bytes of memory that it has until it is written.
+    pub fn bytes(&self) -> usize {
+        self.sections.iter().map(|section| section.bytes()).sum()
+    }
+
     /// Writes some of the page. Returns whether there is more.
     pub fn write_some(&mut self, text: &mut Text) -> bool {
         if let Some(section) = self.sections.front_mut()
@@ -192,6 +202,10 @@ pub(crate) struct Histogram {
 struct Written(Text);
 
 impl Section for Written {
+    fn bytes(&self) -> usize {
+        self.0.0.capacity()
+    }
+
     fn write_some(&mut self, text: &mut Text) -> bool {
         text.0.push_str(&self.0.0);
         false
@@ -203,13 +217,18 @@ pub(crate) type Each<V, R> = Box<dyn Fn(&V, &mut Labels, &mut dyn FnMut(&Labels,
 
 /// A list that is read page by page.
 pub(crate) trait Pages<V>: Send {
+    /// How many items are looked at before others get their turn.
+    const SOME: usize;
+
     /// Looks at the items from this rank on, `limit` at most. Returns how many these are, and which are wanted.
     fn some(&self, rank: usize, limit: usize) -> (usize, Vec<V>);
 }
 
 macro_rules! pages {
-    ($($view:ty),*) => {
+    ($($view:ty: $some:expr),*) => {
         $(impl Pages<$view> for Listing<$view> {
+            const SOME: usize = $some;
+
             fn some(&self, rank: usize, limit: usize) -> (usize, Vec<$view>) {
                 let start = Start::Rank(rank);
                 let items = self.page(&PageRequest { start, limit, filter: None }).items;
@@ -220,10 +239,10 @@ macro_rules! pages {
 }
 
 pages!(
-    courser_broker::admin::QueueFigures,
-    courser_broker::admin::ConnectionFigures,
-    courser_broker::admin::ChannelsView,
-    courser_broker::admin::ExchangeView
+    courser_broker::admin::QueueFigures: SOME_ITEMS,
+    courser_broker::admin::ConnectionFigures: SOME_ITEMS,
+    courser_broker::admin::ChannelsView: SOME_CONNECTIONS,
+    courser_broker::admin::ExchangeView: SOME_ITEMS
 );
 
 struct Listed<L, V, R: 'static> {
@@ -238,13 +257,18 @@ struct Listed<L, V, R: 'static> {
 }
 
 impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
+    fn bytes(&self) -> usize {
+        // What it lists is the broker's.
+        0
+    }
+
     fn write_some(&mut self, text: &mut Text) -> bool {
         let Some(metric) = self.metrics.get(self.at) else { return false };
         let name = (self.prefix, metric.name);
         if (self.list, self.rank) == (0, 0) {
             text.header(name, metric.kind, metric.help);
         }
-        let items = self.listings.get(self.list).map(|list| list.some(self.rank, SOME_ITEMS));
+        let items = self.listings.get(self.list).map(|list| list.some(self.rank, L::SOME));
         let (looked_at, items) = items.unwrap_or_default();
         let mut labels = Labels::default();
         for item in &items {
@@ -254,7 +278,7 @@ impl<L: Pages<V>, V, R> Section for Listed<L, V, R> {
             });
         }
         self.rank += looked_at;
-        if looked_at < SOME_ITEMS {
+        if looked_at < L::SOME {
             (self.list, self.rank) = (self.list + 1, 0);
         }
         // All rows of a metric stand together, whichever list they are of.
@@ -276,6 +300,8 @@ mod tests {
     struct Numbers(usize);
 
     impl Pages<usize> for Numbers {
+        const SOME: usize = SOME_ITEMS;
+
         fn some(&self, rank: usize, limit: usize) -> (usize, Vec<usize>) {
             let items: Vec<usize> = (rank..self.0).take(limit).collect();
             (items.len(), items)

@@ -20,6 +20,8 @@ impl<L, V> Wanted<L, V> {
 }
 
 impl<L: Pages<V> + Sync, V> Pages<V> for Arc<Wanted<L, V>> {
+    const SOME: usize = L::SOME;
+
     fn some(&self, rank: usize, limit: usize) -> (usize, Vec<V>) {
         let (looked_at, mut items) = self.list.some(rank, limit);
         let mut known = self.known.lock();

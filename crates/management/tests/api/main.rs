@@ -43,6 +43,7 @@ mod refused_rows;
 mod relay;
 mod rooms;
 mod searches;
+mod slow_scrapes;
 mod streams;
 mod support;
 mod taken;

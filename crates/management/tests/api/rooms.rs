@@ -24,7 +24,7 @@ pub fn world(users: &[&str]) -> Direct {
     direct
 }
 
-fn declare(direct: &Direct, name: &str) {
+pub fn declare(direct: &Direct, name: &str) {
     let queue = NewQueue { durable: false, auto_delete: false, arguments: FieldTable::new() };
     direct.broker.admin().declare_queue("/", name, queue).expect("a queue");
 }
@@ -77,7 +77,7 @@ async fn status_of(stream: &mut DuplexStream) -> u16 {
 }
 
 /// Waits until what answers have is as wanted.
-async fn counts(direct: &Direct, is_wanted: impl Fn(u64) -> bool) {
+pub async fn counts(direct: &Direct, is_wanted: impl Fn(u64) -> bool) {
     let waiting = async {
         while !is_wanted(direct.broker.admin().memory_uses().answers) {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -87,7 +87,7 @@ async fn counts(direct: &Direct, is_wanted: impl Fn(u64) -> bool) {
 }
 
 /// No timer of the test's runtime fires until what is returned is dropped, or much longer than the test takes.
-fn time_stands_still() -> mpsc::Sender<()> {
+pub fn time_stands_still() -> mpsc::Sender<()> {
     tokio::time::pause();
     let (sender, dropped) = mpsc::channel();
     // A paused clock goes on by itself when nothing runs, but not beside a thread that is at work.

@@ -30,6 +30,29 @@ pub async fn connect(direct: &Direct) -> Vec<Session> {
 }
 
 fn open(direct: &Direct, nth: usize) -> Session {
+    let mut session = connected(direct, nth);
+    for number in 1..=if nth == 0 { CHANNELS } else { 1 } {
+        session.admit_channel().expect("let in");
+        session.open_channel(number);
+        consume(&mut session, number);
+    }
+    session
+}
+
+/// More connections, of which each has so many channels.
+pub fn with_channels(direct: &Direct, connections: usize, channels: u16) -> Vec<Session> {
+    let with_channels = |nth| {
+        let mut session = connected(direct, CONNECTIONS + nth);
+        for number in 1..=channels {
+            session.admit_channel().expect("let in");
+            session.open_channel(number);
+        }
+        session
+    };
+    (0..connections).map(with_channels).collect()
+}
+
+fn connected(direct: &Direct, nth: usize) -> Session {
     let admission = direct.broker.admit(LOW, "/").expect("let in");
     let user = ShortString::try_from(LOW).expect("short");
     let identity = Identity { user, cancel_notify: true, impersonator: false };
@@ -42,13 +65,7 @@ fn open(direct: &Direct, nth: usize) -> Session {
         client_properties: ClientProperties::of(Table::from_entries(&said)),
         tls: None,
     };
-    let mut session = direct.broker.open_connection(admission, identity, FRAME_MAX, details);
-    for number in 1..=if nth == 0 { CHANNELS } else { 1 } {
-        session.admit_channel().expect("let in");
-        session.open_channel(number);
-        consume(&mut session, number);
-    }
-    session
+    direct.broker.open_connection(admission, identity, FRAME_MAX, details)
 }
 
 /// A consumer that is sent nothing.

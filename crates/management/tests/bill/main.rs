@@ -178,4 +178,5 @@ async fn no_request_of_the_lowest_rank_costs_more_than_its_bill_says() {
     // Nothing else may be counted meanwhile, so it is part of this test.
     waiting::check(&direct, ROOT).await;
     waiting::check_gathered(&direct, ROOT).await;
+    waiting::check_scrape(&direct).await;
 }

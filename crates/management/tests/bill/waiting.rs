@@ -1,14 +1,19 @@
 //! What a list has in memory that waits for its client.
 
-use crate::asked;
+use crate::clients::with_channels;
 use crate::counting::{measured, used_kib};
 use crate::direct::{Asked, Direct, HERE, head};
 use crate::largest::QUEUE;
+use crate::{asked, asked_over};
 use courser_auth::{Permission, TopicPermission};
 use courser_broker::admin::{ApplyTo, NewBinding, NewQueue, Parameter, Policy, PolicyKind};
 use courser_codec::{FieldTable, ShortString};
+use courser_management::{Exporter, ServerFigures};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::watch;
 
 /// Longer than a list waits for its client, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -95,8 +100,31 @@ pub async fn check_gathered(direct: &Direct, user: &str) {
     }
 }
 
-/// Makes policies, parameters and permissions whose texts are long: of each kind more than a list may have that finds no room. The patterns
-/// of policies are not: each is compiled several times.
+/// Connections, channels of each, and what a page of metrics may have that is written connection by connection.
+const CONNECTIONS: usize = 100;
+const CHANNELS: u16 = 150;
+const SCRAPE_KIB: usize = 4 << 10;
+
+/// A page of metrics has some channels in memory, not those of a hundred connections.
+pub async fn check_scrape(direct: &Direct) {
+    let _sessions = with_channels(direct, CONNECTIONS, CHANNELS);
+    let (api, ledger) = (Arc::clone(&direct.api), Arc::default());
+    let exporter = Exporter::new(api, ledger, ServerFigures::default, false);
+    let stop = watch::Sender::new(false);
+    for gzip in ["", "accept-encoding: gzip\r\n"] {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let peer = SocketAddr::from((HERE, 1));
+        tokio::spawn(Arc::clone(&exporter).serve(theirs, peer, stop.subscribe()));
+        let path = "/metrics/detailed?family=channel_metrics&family=channel_exchange_metrics";
+        let request = format!("GET {path} HTTP/1.1\r\nhost: b\r\nconnection: close\r\n{gzip}\r\n");
+        let (status, cost) = measured(asked_over(ours, request.as_bytes())).await;
+        assert_eq!(status, 200);
+        assert!(cost.memory_kib < SCRAPE_KIB, "{gzip}: {cost:?}");
+    }
+}
+
+/// Makes policies, parameters and permissions whose texts are long: of each kind more than a list may have that finds no room.
+/// The patterns of policies are not: each is compiled several times.
 fn set_long_texts(direct: &Direct, user: &str) {
     let admin = direct.broker.admin();
     let long = || format!("[{}]", "a".repeat(PATTERN_BYTES - 2));
