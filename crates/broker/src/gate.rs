@@ -15,7 +15,7 @@
 //! effect are in it, whichever comes first.
 
 use courser_auth::NoHashing;
-use courser_store::aside;
+use courser_store::blocking;
 use courser_store::critical::{self, Section, Within};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -69,9 +69,8 @@ impl Gate {
     /// pass it again, as one that waits for it may be between the two.
     pub fn read(&self) -> Held<'_> {
         let section = self.enter();
-        let part = &self.0[NUMBER.with(|number| number.0 % PARTS)];
         Held {
-            _part: part.try_read().unwrap_or_else(|| aside::wait(|| part.read())),
+            _part: blocking::read(&self.0[NUMBER.with(|number| number.0 % PARTS)]),
             _section: section,
             _no_hashing: NoHashing::begin(),
             #[cfg(debug_assertions)]

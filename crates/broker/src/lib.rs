@@ -61,7 +61,7 @@ pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,
     QueueStatus, Unread,
 };
-pub use session::{Batch, Inbound, Pace, Session};
+pub use session::{Batch, Inbound, NextAppend, Pace, Session};
 pub use timers::Due;
 pub use vhost::{Admission, Vhost, VhostLimits, VhostSettings};
 pub use work::Budget;

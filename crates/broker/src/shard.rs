@@ -11,8 +11,8 @@ use crate::memory::Memory;
 use crate::persistence::gone::Gone;
 use crate::removals::Removals;
 use crate::timers::Timers;
+use courser_store::blocking::Lock;
 use courser_store::{Lsn, ShardId, Store};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(crate) struct Shard {
     /// Where its messages and changes are kept.
     pub store: Arc<dyn Store>,
     /// What is gone and not in the log, which had no room. Nothing is defined meanwhile, so this is no more than what was.
-    pub unlogged: Mutex<Vec<Gone>>,
+    pub unlogged: Lock<Vec<Gone>>,
     /// Where the log ends that has all changes of definitions so far.
     pub defined: LogEnd,
     /// What is gone from its vhosts, and the log has yet to be told so.
@@ -59,7 +59,7 @@ impl Shard {
         Arc::new(Shard {
             id,
             store,
-            unlogged: Mutex::default(),
+            unlogged: Lock::default(),
             defined: LogEnd::default(),
             removals: Arc::default(),
             gate: Gate::new(),

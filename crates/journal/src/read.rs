@@ -7,6 +7,7 @@ use crate::{
     format::{RECORD_HEAD_LEN, record_is_valid, u32_at},
     segments::Segment,
 };
+use courser_store::blocking;
 use std::{ops::Range, sync::Arc, time::Instant};
 
 /// Bytes that are read at once to begin with, and after a jump.
@@ -152,7 +153,11 @@ impl Core {
         cache.make_room(len);
         let offset = position.0 - segment.start.0;
         let before = Instant::now();
-        let found = read_up_to(&*file, &mut cache.bytes[..len], offset).map_err(failed)?;
+        let out = &mut cache.bytes[..len];
+        let found = match file.read_cached(out, offset) {
+            true => len,
+            false => blocking::wait(|| read_up_to(&*file, out, offset)).map_err(failed)?,
+        };
         self.done.read(before.elapsed(), found);
         if found == BLOCK_BYTES_MAX {
             file.will_need(offset + found as u64, found as u64);

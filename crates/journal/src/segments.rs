@@ -2,6 +2,7 @@
 
 use crate::{Disk, DiskFile, Lsn, OpenMode, names};
 use courser_store::Position;
+use courser_store::blocking::{self, Lock};
 use parking_lot::{Mutex, RwLock};
 use std::{
     io,
@@ -37,7 +38,7 @@ pub struct Segment {
     /// Ranges of offsets in the file that were given back to the file system.
     pub holes: Mutex<Vec<Range<u32>>>,
     /// The open file, while it is read.
-    file: Mutex<Option<Weak<dyn DiskFile>>>,
+    file: Lock<Option<Weak<dyn DiskFile>>>,
 }
 
 impl Segment {
@@ -52,7 +53,7 @@ impl Segment {
             checkpoint: AtomicU64::new(0),
             sparse_below: AtomicU64::new(u64::MAX),
             holes: Mutex::default(),
-            file: Mutex::default(),
+            file: Lock::default(),
         }
     }
 
@@ -114,7 +115,7 @@ impl Segment {
         if let Some(open) = file.as_ref().and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let opened = disk.open(&self.path(dir), OpenMode::Read)?;
+        let opened = blocking::wait(|| disk.open(&self.path(dir), OpenMode::Read))?;
         *file = Some(Arc::downgrade(&opened));
         Ok(opened)
     }

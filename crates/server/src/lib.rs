@@ -18,9 +18,9 @@
 struct Embedding;
 
 mod accounts;
-mod aside;
 mod auth_http;
 mod banner;
+mod blocking;
 mod clock;
 mod cluster;
 mod config;

@@ -125,6 +125,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(served.map_or_else(|error| log.say_last(&error), |()| ExitCode::SUCCESS))
 }
 
+/// Threads that may block at a time, most for a connection each whose requests wait for the disk. Where all of them do, no
+/// other connection is served.
+const BLOCKING_THREADS: usize = 4096;
+
 /// The threads that serve connections.
 fn runtime(config: &Config, workers: &Workers) -> io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -132,6 +136,7 @@ fn runtime(config: &Config, workers: &Workers) -> io::Result<tokio::runtime::Run
     if config.amqp.threads > 0 {
         builder.worker_threads(config.amqp.threads);
     }
+    builder.max_blocking_threads(BLOCKING_THREADS);
     let pause = Duration::from_micros(config.amqp.gather_us);
     Arc::new(Gather::new(pause)).install(&mut builder);
     workers.install(&mut builder);

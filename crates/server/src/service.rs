@@ -3,8 +3,8 @@
 //! A broker by itself has one from its start to its end. A node of a cluster has one as long as it leads.
 
 use crate::accounts;
-use crate::aside;
 use crate::auth_http::HttpUsers;
+use crate::blocking;
 use crate::clock::Clock;
 use crate::cluster::Front;
 use crate::config::Config;
@@ -165,7 +165,7 @@ impl Service {
         config: &Config,
         around: &Around,
     ) -> Result<Self, StartError> {
-        aside::begin();
+        blocking::install();
         let (stop, stopping) = watch::channel(false);
         let stop = Arc::new(stop);
         let (failed, failure) = watch::channel(None);

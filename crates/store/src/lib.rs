@@ -15,7 +15,7 @@
 //! while others wait for it.
 #![forbid(unsafe_code)]
 
-pub mod aside;
+pub mod blocking;
 pub mod body;
 pub mod change;
 pub mod chunk;

@@ -14,10 +14,10 @@ use crate::memory::{Charge, Use};
 use crate::queue::SPILLED;
 use crate::routing::cc;
 use courser_codec::{FieldTable, RawProperties, Value};
+use courser_store::blocking::Lock;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
 use courser_store::critical;
 use courser_store::{Location, Lsn, MessageRef, Position, Record, Store, StoreError, Sync};
-use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
@@ -42,7 +42,7 @@ pub(crate) struct History {
     durable: bool,
     length: usize,
     store: Arc<dyn Store>,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Default)]
@@ -117,7 +117,7 @@ impl History {
         let length = asked.and_then(|length| usize::try_from(length).ok()).unwrap_or(USUAL_LENGTH);
         let Context { store, memory, .. } = context;
         let state = State { charge: memory.charge(Use::Histories, 0), ..State::default() };
-        let state = Mutex::new(state);
+        let state = Lock::new(state);
         Arc::new(History { number, durable, length, store, state })
     }
 

@@ -11,7 +11,6 @@ use crate::routing::Namespace;
 use crate::timers::{Timer, TimerKind};
 use crate::wakes::Wakes;
 use crate::work;
-use courser_store::aside;
 use courser_store::{Location, Position, Store, StoreError, Sync};
 use parking_lot::MutexGuard;
 use std::collections::{BTreeMap, VecDeque};
@@ -216,7 +215,7 @@ impl Queue {
 
     /// Letters are posted by one thread at a time, which holds this.
     pub(crate) fn lock_posting(&self) -> MutexGuard<'_, ()> {
-        aside::lock(&self.posting)
+        self.posting.lock()
     }
 
     /// Takes some of the letters that are to be posted, the oldest first.

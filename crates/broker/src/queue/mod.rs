@@ -83,12 +83,12 @@ use commits::Copied;
 use consumers::Consumers;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
+use courser_store::blocking::Lock;
 use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
 use lease::Lease;
 use message_notes::MessageNotes;
-use parking_lot::Mutex;
 use ready::Ready;
 use retry::Delayed;
 use single_active::SingleActive;
@@ -142,9 +142,9 @@ pub struct Queue {
     counted_as: u8,
     /// What it takes to match it with policies.
     pub(crate) matched: Counting,
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Held while its dead letters are posted. Locked before any queue's state.
-    posting: Mutex<()>,
+    posting: Lock<()>,
     /// Its messages need a stamp.
     stamps: AtomicBool,
     /// There are to be copies of what is delivered.
@@ -280,7 +280,7 @@ impl Queue {
             takes_specially: is_stream || notes.is_some(),
             is_quorum: queue_type == QueueType::Quorum,
             matched: Counting::begin(std::mem::take(&mut policies.took)),
-            state: Mutex::new(State {
+            state: Lock::new(State {
                 charge,
                 ready,
                 reader: KeptReader::new(memory),
@@ -293,7 +293,7 @@ impl Queue {
                 delayed: Delayed::new(memory.charge(Use::Retries, 0)),
                 ..State::default()
             }),
-            posting: Mutex::new(()),
+            posting: Lock::new(()),
             stamps: AtomicBool::new(false),
             traced: AtomicBool::new(false),
             copied: is_copied.then(Copied::default),

@@ -15,7 +15,7 @@ use crate::work;
 use courser_codec::{
     ContentHeader, DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Value,
 };
-use courser_store::aside;
+use courser_store::blocking::Lock;
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ pub(crate) struct Deduplication {
     size: usize,
     ttl_ms: Option<u64>,
     /// Held from the look at what is remembered until more is.
-    order: Mutex<()>,
+    order: Lock<()>,
     cache: Mutex<Cache>,
 }
 
@@ -202,14 +202,14 @@ impl Deduplication {
             marker: Marker::of(arguments),
             size: size.clamp(1, CACHE_SIZE_MAX as usize),
             ttl_ms: number(CACHE_TTL),
-            order: Mutex::new(()),
+            order: Lock::new(()),
             cache: Mutex::new(Cache { charge, ..Cache::default() }),
         })
     }
 
     /// Keeps others from looking until the guard is dropped.
     pub fn lock_order(&self) -> MutexGuard<'_, ()> {
-        aside::lock(&self.order)
+        self.order.lock()
     }
 
     /// Whether a message has been there; none if it does not say what identifies it.

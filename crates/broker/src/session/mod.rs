@@ -24,7 +24,7 @@ mod slow_requests;
 mod streams;
 mod transaction;
 
-pub use pace::Pace;
+pub use pace::{NextAppend, Pace};
 pub use publish::{Batch, Inbound};
 
 use crate::broker::{Broker, Identity};

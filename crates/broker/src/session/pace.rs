@@ -23,14 +23,47 @@ pub struct Pace(With);
 
 enum With {
     Consumers(Ahead),
-    Store(Arc<dyn Store>),
+    Store(Arc<dyn Store>, Until),
+}
+
+/// How far the store has to come.
+#[derive(Clone, Copy)]
+enum Until {
+    /// It is not behind.
+    NotBehind,
+    /// No append may block.
+    NoneMayBlock,
+}
+
+impl Until {
+    fn is_ahead_of(self, store: &dyn Store) -> bool {
+        match self {
+            Until::NotBehind => store.is_behind(),
+            Until::NoneMayBlock => store.may_block(),
+        }
+    }
+
+    fn pace(self, store: &Arc<dyn Store>) -> Option<Pace> {
+        self.is_ahead_of(&**store).then(|| Pace(With::Store(Arc::clone(store), self)))
+    }
+}
+
+/// What is read next of a client and may be appended to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextAppend {
+    /// A message that is persistent.
+    Persistent,
+    /// Another message.
+    Transient,
+    /// What settles deliveries, or commits a transaction.
+    Settlement,
 }
 
 impl std::fmt::Debug for With {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             With::Consumers(_) => "Consumers",
-            With::Store(_) => "Store",
+            With::Store(..) => "Store",
         })
     }
 }
@@ -38,7 +71,7 @@ impl std::fmt::Debug for With {
 impl Pace {
     /// Whether it is the store that needs time.
     pub fn is_for_store(&self) -> bool {
-        matches!(self.0, With::Store(_))
+        matches!(self.0, With::Store(..))
     }
 
     /// Asked about every millisecond, with how long the publisher has waited: whether it has to wait on.
@@ -46,7 +79,7 @@ impl Pace {
         critical::assert_outside("a publisher waits");
         match &self.0 {
             With::Consumers(ahead) => ahead.wait_on(waited),
-            With::Store(store) => store.is_behind(),
+            With::Store(store, until) => until.is_ahead_of(&**store),
         }
     }
 }
@@ -195,21 +228,22 @@ impl Session {
         self.shard.store.is_behind()
     }
 
-    /// With whom to keep pace before a message is read, of a client whose last batch was none for the log: it may be the
-    /// first of many clients, whose messages would fill what waits for the disk. Where a message is kept that is not persistent
-    /// is not known yet: it waits only where the next append may block, and so does what settles deliveries.
-    pub fn pace_before(&self, is_persistent: bool) -> Option<Pace> {
-        let store = &self.shard.store;
-        let waits = if is_persistent { store.is_behind() } else { store.may_block() };
-        waits.then(|| Pace(With::Store(Arc::clone(store))))
+    /// With whom to keep pace before that is read of a client whose last batch was none for the log: it may be the first of
+    /// many clients, whose messages would fill what waits for the disk. Where a message is kept that is not persistent is not
+    /// known yet, and acknowledgements make room: they wait only where the next append may block.
+    pub fn pace_before(&self, next: NextAppend) -> Option<Pace> {
+        let until = match next {
+            NextAppend::Persistent => Until::NotBehind,
+            NextAppend::Transient | NextAppend::Settlement => Until::NoneMayBlock,
+        };
+        until.pace(&self.shard.store)
     }
 
     /// With whom to keep pace before the client is read again. One whose last batch had persistent
     /// messages waits while the store has enough to write: its next append would block a thread that
     /// consumers, whose acknowledgements make room, need as well.
     pub fn pace_with_store(&self) -> Option<Pace> {
-        let store = &self.shard.store;
-        let is_ahead = self.pacing.has_logged && store.is_behind();
-        is_ahead.then(|| Pace(With::Store(Arc::clone(store))))
+        let has_logged = self.pacing.has_logged;
+        has_logged.then(|| Until::NotBehind.pace(&self.shard.store)).flatten()
     }
 }

@@ -33,7 +33,7 @@ use crate::queue::EffectiveSettings;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use arguments::Settings;
-use courser_store::aside;
+use courser_store::blocking::Lock;
 use courser_store::stream::StreamIndex;
 use courser_store::{Location, Lsn, Position, Record, Store, StoreError, Sync};
 use parking_lot::{Mutex, MutexGuard};
@@ -50,7 +50,7 @@ pub(crate) struct Stream {
     id: u64,
     /// Held from the append of messages to the log until they are in the index, so that both have
     /// them in the same order: that is what makes offsets the same after a restart.
-    order: Mutex<()>,
+    order: Lock<()>,
     state: Mutex<State>,
     /// Copies of what the index says, read without the lock.
     first_offset: AtomicU64,
@@ -101,7 +101,7 @@ impl Stream {
         let settings = Settings::of(traits);
         Stream {
             id,
-            order: Mutex::new(()),
+            order: Lock::new(()),
             state: Mutex::new(State {
                 index: StreamIndex::new(0, settings.pages()),
                 charge,
@@ -138,7 +138,7 @@ impl Stream {
 
     /// Makes the order of appends to the log that of the stream, as long as the guard lives.
     pub fn lock_order(&self) -> MutexGuard<'_, ()> {
-        aside::lock(&self.order)
+        self.order.lock()
     }
 
     /// The record that makes the queue a stream after a restart.

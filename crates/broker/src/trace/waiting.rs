@@ -11,7 +11,7 @@ use crate::routing::Namespace;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use courser_store::Store;
-use courser_store::aside;
+use courser_store::blocking::Lock;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,7 +24,7 @@ pub(crate) struct WaitingCopies {
     number: u64,
     timers: Arc<Timers>,
     /// Held while some are posted, so that they stay in order.
-    posting: Mutex<()>,
+    posting: Lock<()>,
     state: Mutex<State>,
 }
 
@@ -48,7 +48,7 @@ impl WaitingCopies {
             vhost,
             number,
             timers: Arc::clone(timers),
-            posting: Mutex::new(()),
+            posting: Lock::new(()),
             state: Mutex::new(state),
         })
     }
@@ -73,7 +73,7 @@ impl WaitingCopies {
         gate::assert_inside("copies are posted");
         let Some(vhost) = self.vhost.upgrade() else { return };
         // Another thread may be posting what came before. One of the two goes on with all of it.
-        let _order = aside::lock(&self.posting);
+        let _order = self.posting.lock();
         while !go.is_over() {
             let Some(copy) = self.take_first() else { return };
             go.left -= 1;

@@ -52,7 +52,7 @@ impl Vhost {
         let Some(bound) = bound else { return Ok(lsn) };
         if let Err(fault) = self.replay(&bound, wakes, may_go_on) {
             let _gate = self.shard.gate.read();
-            let write = self.lock_topology();
+            let write = self.write.lock();
             if self.replays.end(&bound) {
                 let removing = self.begin_removal();
                 let mut gone = Gone::default();
@@ -106,7 +106,7 @@ impl Vhost {
         request: BindingRequest<'_>,
         connection: ConnectionId,
     ) -> Result<(Lsn, Option<Arc<Bound>>), Fault> {
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         let (exchange, destination) = self.ends(&request, connection)?;
         let key = request.key;
         self.replays.take_over(&exchange, &destination, &key);
@@ -168,7 +168,7 @@ impl Vhost {
         connection: ConnectionId,
     ) -> Result<Lsn, Fault> {
         let source = clean_name(request.source);
-        let write = self.lock_topology();
+        let write = self.write.lock();
         super::declare::refuse_default_exchange(source.as_bytes())?;
         if !request.to_queue {
             super::declare::refuse_default_exchange(request.destination.as_bytes())?;

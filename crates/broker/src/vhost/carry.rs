@@ -43,7 +43,7 @@ impl Vhost {
     pub(crate) fn take_in<T>(&self, what: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
         let _gate = self.shard.gate.read();
         // Taken once by the thread that forgets it, between its mark and its look at what is there.
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         self.refuse_if_deleted()?;
         what()
     }

@@ -111,7 +111,7 @@ impl Vhost {
         let mut is_last = false;
         loop {
             let gate = self.shard.gate.read();
-            let write = self.lock_topology();
+            let write = self.write.lock();
             if let Some(lsn) = self.redeclare_exchange(declare)? {
                 return Ok(lsn);
             }
@@ -226,7 +226,7 @@ impl Vhost {
                 _ => policies.of_queue(&request.name, queue_type, survives),
             };
             let gate = self.shard.gate.read();
-            let write = self.lock_topology();
+            let write = self.write.lock();
             if let Some(current) = self.redeclare_queue(&mut request, connection)? {
                 return Ok(current);
             }

@@ -21,7 +21,7 @@ impl Vhost {
         if_unused: bool,
     ) -> Result<Lsn, Fault> {
         self.refuse_system_exchange(name)?;
-        let write = self.lock_topology();
+        let write = self.write.lock();
         let Some(exchange) = self.exchange(name.as_bytes()) else { return Ok(self.logged()) };
         if if_unused && exchange.has_bindings() {
             return Err(Fault::precondition_failed(format_args!(
@@ -84,7 +84,7 @@ impl Vhost {
         reply: impl FnOnce(usize, Lsn),
         wakes: &mut Wakes,
     ) -> Result<(), Fault> {
-        let write = self.lock_topology();
+        let write = self.write.lock();
         if !self.is_current(queue) {
             reply(0, self.logged());
             return Ok(());
@@ -153,7 +153,7 @@ impl Vhost {
     pub(crate) fn empty(&self, wakes: &mut Wakes) -> Result<(), Fault> {
         let shard = Arc::clone(self.shard());
         // What is just being made by a thread that has not seen the mark is listed then; what comes later is refused.
-        drop(self.lock_topology());
+        drop(self.write.lock());
         for queue in self.ordered_queues().starting_at(0) {
             // A section for each, so that checkpoints and others get their turns.
             let _gate = shard.gate.read();
@@ -166,7 +166,7 @@ impl Vhost {
                 continue;
             }
             // It has no definition, and its bindings have.
-            let write = self.lock_topology();
+            let write = self.write.lock();
             let removing = self.begin_removal();
             let mut gone = Gone::default();
             self.clear_bindings(exchange, &mut gone);

@@ -45,7 +45,7 @@ impl Vhost {
 
     /// Pauses a queue, or ends that: then [`Queue::go_on`] has to follow. Returns whether that is a change.
     pub(crate) fn pause_queue(&self, queue: &Arc<Queue>, on: bool) -> Result<bool, Fault> {
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         if !self.is_current(queue) {
             return Err(self.no_queue(queue.name.as_bytes()));
         }
@@ -85,7 +85,7 @@ impl Vhost {
     /// The same for one who has found nothing, and wants it to be gone.
     pub(crate) fn logged_when_missing(&self) -> Lsn {
         // It is missing before the log has that.
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         self.logged()
     }
 
@@ -179,7 +179,7 @@ impl Vhost {
 
     /// Has the log forget its policies.
     pub(crate) fn forget_policies(&self) -> Result<(), Fault> {
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         let mut gone = Gone::default();
         self.policies.read().for_each_kept(&mut |kind, policy| {
             gone.keys.push(definition::policy_key(&self.name, kind, &policy.name));
@@ -231,7 +231,7 @@ impl Vhost {
 
     /// Puts a queue or exchange back that was there before a restart.
     pub(crate) fn restore(&self, restored: Destination) {
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         self.show(restored);
     }
 

@@ -41,8 +41,8 @@ use crate::shard::Shard;
 use crate::trace::{self, WaitingCopies};
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
-use courser_store::aside;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use courser_store::blocking::Lock;
+use parking_lot::{Mutex, RwLock};
 use replies::ReplyQueues;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -65,7 +65,7 @@ pub struct Vhost {
     names: ArcSwap<Names>,
     listed: listed::Listed,
     /// Held while the topology changes.
-    write: Mutex<()>,
+    write: Lock<()>,
     traced: AtomicBool,
     copies: Arc<WaitingCopies>,
     generation: AtomicU64,
@@ -170,7 +170,7 @@ impl Vhost {
             name: name.to_owned(),
             names: ArcSwap::from_pointee(names),
             listed,
-            write: Mutex::new(()),
+            write: Lock::new(()),
             traced: AtomicBool::new(false),
             copies: WaitingCopies::new(
                 Weak::<Vhost>::clone(me),
@@ -213,11 +213,6 @@ impl Vhost {
         self.monitor.events.tell(event);
     }
 
-    /// Lets no other thread change the topology until the guard is dropped.
-    pub(super) fn lock_topology(&self) -> MutexGuard<'_, ()> {
-        aside::lock(&self.write)
-    }
-
     /// Whether copies of messages go to `amq.rabbitmq.trace`.
     pub fn is_traced(&self) -> bool {
         self.traced.load(Ordering::Relaxed)
@@ -231,7 +226,7 @@ impl Vhost {
     /// Switches that on or off.
     pub(crate) fn set_tracing(&self, on: bool) {
         // A queue that is made at the same moment is seen here, or finds what is said here.
-        let _write = self.lock_topology();
+        let _write = self.write.lock();
         self.traced.store(on, Ordering::Relaxed);
         self.queues().iter().chain(&self.replies.all()).for_each(|queue| queue.set_traced(on));
         self.routes_changed();

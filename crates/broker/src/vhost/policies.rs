@@ -182,7 +182,7 @@ impl Broker {
             let is_replaced = {
                 let mut next = vhost.stop_matching();
                 let _gate = vhost.shard.gate.read();
-                let _write = vhost.lock_topology();
+                let _write = vhost.write.lock();
                 announced.as_ref().map_or(Ok(()), Announced::still_may)?;
                 let is_replaced = vhost.replace_policies(&before, &after, &keep)?;
                 *next = None;

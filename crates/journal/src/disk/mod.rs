@@ -63,6 +63,10 @@ pub trait DiskFile: Send + Sync {
     fn size_bytes(&self) -> io::Result<u64>;
     /// Reads some bytes at `offset`; 0 at the end of the file.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Fills `out` with what is at `offset` if no disk is waited for. Returns whether it has.
+    fn read_cached(&self, _out: &mut [u8], _offset: u64) -> bool {
+        false
+    }
     /// Writes some bytes at `offset`.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Makes what was written durable, and the size with it (`fdatasync`; macOS: `F_FULLFSYNC`). Must not try again

@@ -272,6 +272,11 @@ impl DiskFile for File {
         FileExt::read_at(self, out, offset)
     }
 
+    fn read_cached(&self, out: &mut [u8], offset: u64) -> bool {
+        critical::check(Work::File);
+        system::read_cached(self, out, offset)
+    }
+
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         critical::check(Work::File);
         FileExt::write_at(self, bytes, offset)

@@ -16,7 +16,7 @@ use crate::{
     replica::{Begun, Lead, RESERVED_LEN, Vote},
     segments::Segment,
 };
-use courser_store::aside;
+use courser_store::blocking;
 use courser_store::critical::{self, Work};
 use parking_lot::MutexGuard;
 use std::{
@@ -195,7 +195,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.work.notify_one();
-            aside::wait(|| self.space.wait(&mut log));
+            blocking::wait(|| self.space.wait(&mut log));
             return Ok(log);
         }
         drop(log);
@@ -208,7 +208,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.wake_upkeep();
-            aside::wait(|| self.space.wait(&mut log));
+            blocking::wait(|| self.space.wait(&mut log));
             return log;
         }
         drop(log);

@@ -10,7 +10,7 @@ mod cache;
 mod client;
 mod questions;
 
-use crate::aside::aside;
+use crate::blocking::in_place;
 use crate::config::AuthHttp;
 use cache::Cache;
 use client::Client;
@@ -36,7 +36,7 @@ pub(crate) use client::ClientError;
 const QUESTIONS_MAX: usize = 128;
 /// The part of one half that a user gets at most, or an address that logs in.
 const SHARE: usize = 4;
-/// Threads that wait, and those for one user: who asks one more is refused. The runtime has 512 for all that
+/// Threads that wait, and those for one user: who asks one more is refused. A runtime has so many for all that
 /// waits, and one whose threads are all taken serves no connection.
 const WAITING_MAX: usize = 256;
 const USER_WAITING_MAX: usize = 64;
@@ -244,7 +244,7 @@ impl HttpUsers {
                 let _ = sender.send(done);
             }
         });
-        aside(|| coming.recv_timeout(limit)).ok()
+        in_place(|| coming.recv_timeout(limit)).ok()
     }
 
     fn unanswered(&self, question: &Question<'_>, why: &dyn fmt::Display) -> Option<Verdict> {

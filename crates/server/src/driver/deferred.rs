@@ -1,39 +1,48 @@
 //! What is left unread while the store is behind: publishes of a client that has not published to the log lately, as nothing is
 //! known of it before, and its first messages would fill what waits for the disk, one client after the other; and, when that
-//! is nearly full, what else may come in any number: messages that are not persistent, and acknowledgements.
+//! is nearly full, what else may come in any number: messages that are not persistent, acknowledgements and commits.
 
-use courser_codec::{ContentHeader, Frame, FrameKind, basic};
+use courser_broker::NextAppend;
+use courser_codec::{ContentHeader, Frame, FrameKind, basic, tx};
 
-/// If the next frames are a message, as far as it has come, or settle deliveries: whether they are a persistent message.
-pub(super) fn next_append(input: &[u8]) -> Option<bool> {
+/// What the next frames are of this, as far as they have come.
+pub(super) fn next_append(input: &[u8]) -> Option<NextAppend> {
     let (frame, len) = Frame::parse(input, 0).ok()??;
     match frame.kind {
-        FrameKind::Header => Some(is_persistent(&frame)),
+        FrameKind::Header => Some(message(&frame)),
         FrameKind::Method if frame.payload.starts_with(&PUBLISH) => {
             let next = Frame::parse(&input[len..], 0).ok().flatten();
             let header = next.filter(|(next, _)| next.kind == FrameKind::Header);
-            Some(header.is_some_and(|(header, _)| is_persistent(&header)))
+            Some(header.map_or(NextAppend::Transient, |(header, _)| message(&header)))
         }
         FrameKind::Method => {
-            SETTLEMENTS.iter().any(|method| frame.payload.starts_with(method)).then_some(false)
+            let settles = SETTLEMENTS.iter().any(|method| frame.payload.starts_with(method));
+            settles.then_some(NextAppend::Settlement)
         }
         _ => None,
     }
 }
 
 /// How the payload of a frame begins that publishes.
-const PUBLISH: [u8; 4] = begin(basic::Publish::METHOD_ID);
-/// The same of one that settles deliveries.
-const SETTLEMENTS: [[u8; 4]; 3] =
-    [begin(basic::Ack::METHOD_ID), begin(basic::Nack::METHOD_ID), begin(basic::Reject::METHOD_ID)];
+const PUBLISH: [u8; 4] = method(basic::CLASS_ID, basic::Publish::METHOD_ID);
+/// The same of those that settle deliveries.
+const SETTLEMENTS: [[u8; 4]; 4] = [
+    method(basic::CLASS_ID, basic::Ack::METHOD_ID),
+    method(basic::CLASS_ID, basic::Nack::METHOD_ID),
+    method(basic::CLASS_ID, basic::Reject::METHOD_ID),
+    method(tx::CLASS_ID, tx::Commit::METHOD_ID),
+];
 
-const fn begin(method: u16) -> [u8; 4] {
-    let ([class, of_class], [method, of_method]) =
-        (basic::CLASS_ID.to_be_bytes(), method.to_be_bytes());
-    [class, of_class, method, of_method]
+const fn method(class: u16, method: u16) -> [u8; 4] {
+    let (class, method) = (class.to_be_bytes(), method.to_be_bytes());
+    [class[0], class[1], method[0], method[1]]
 }
 
-fn is_persistent(header: &Frame<'_>) -> bool {
+/// A message by its header.
+fn message(header: &Frame<'_>) -> NextAppend {
     let content = ContentHeader::parse(header.payload);
-    content.is_ok_and(|content| content.properties.delivery_mode() == Ok(Some(2)))
+    match content.is_ok_and(|content| content.properties.delivery_mode() == Ok(Some(2))) {
+        true => NextAppend::Persistent,
+        false => NextAppend::Transient,
+    }
 }

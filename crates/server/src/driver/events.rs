@@ -2,7 +2,7 @@
 
 use super::verdict::Verdict;
 use super::{ClientStream, Driver};
-use crate::aside::{aside, aside_if};
+use crate::blocking::{in_place, in_place_if};
 use crate::clock;
 use crate::login::{Begun, LoginError, named};
 use courser_auth::Login;
@@ -38,7 +38,7 @@ impl<S: ClientStream> Driver<S> {
                     self.budget.note_request();
                 }
                 let takes_long = batch.takes_long() || session.takes_long(channel, &method);
-                let done = aside_if(takes_long, || session.request(batch, channel, &method));
+                let done = in_place_if(takes_long, || session.request(batch, channel, &method));
                 if let Err(fault) = done {
                     let method = (method.class_id(), method.method_id());
                     self.fault(channel, &fault, method, batch, now);
@@ -175,7 +175,7 @@ impl<S: ClientStream> Driver<S> {
         };
         if login.rehashed.is_some() {
             // Where it is not kept, the old hash still does.
-            match aside(|| self.shared.broker.admin().keep_rehashed(&login)) {
+            match in_place(|| self.shared.broker.admin().keep_rehashed(&login)) {
                 Ok(false) => {}
                 Ok(true) => tracing::info!(%user, "imported password hash replaced by argon2id"),
                 Err(error) => tracing::warn!(%user, %error, "imported password hash not replaced"),
@@ -220,7 +220,7 @@ impl<S: ClientStream> Driver<S> {
     fn flush_for_good(&mut self, batch: &mut Batch<'_>) {
         let Some(session) = &mut self.session else { return };
         let takes_long = batch.takes_long() || session.has_much_to_settle();
-        aside_if(takes_long, || drop(session.flush(batch)));
+        in_place_if(takes_long, || drop(session.flush(batch)));
     }
 
     /// Ends a channel, behind what was published before.
@@ -232,7 +232,7 @@ impl<S: ClientStream> Driver<S> {
         let Some(session) = &mut self.session else { return Ok(()) };
         self.budget.note_request();
         let takes_long = batch.takes_long() || session.takes_long_to_close(channel);
-        aside_if(takes_long, || {
+        in_place_if(takes_long, || {
             let flushed = session.flush(batch);
             session.close_channel(channel);
             flushed.map(drop)

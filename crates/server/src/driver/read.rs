@@ -4,7 +4,7 @@ use super::deferred::next_append;
 use super::newcomer;
 use super::paced::Paced;
 use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL};
-use crate::aside::aside_if;
+use crate::blocking::in_place_if;
 use crate::clock;
 use crate::gather;
 use courser_broker::admin::ConnectionState;
@@ -100,7 +100,7 @@ impl<S: ClientStream> Driver<S> {
         self.collect_output();
         if let Some(session) = &mut self.session {
             let takes_long = batch.takes_long() || session.has_much_to_settle();
-            match aside_if(takes_long, || session.flush(&mut batch)) {
+            match in_place_if(takes_long, || session.flush(&mut batch)) {
                 Ok(pace) => {
                     self.is_deferred |= deferred.is_some();
                     if let Some(pace) = deferred.or(pace) {

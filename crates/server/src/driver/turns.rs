@@ -1,7 +1,7 @@
 //! The turns of a connection: how much it does before others on the same thread have theirs.
 
 use super::{ClientStream, Driver, Task};
-use crate::aside::aside_if;
+use crate::blocking::in_place_if;
 use courser_broker::{Budget, Session};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -45,7 +45,7 @@ impl<S: ClientStream> Driver<S> {
     /// Ends the session; what it still had to say is sent when nothing is left of it.
     pub(super) fn end_session(&mut self) {
         let Some(mut session) = self.session.take() else { return };
-        aside_if(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
+        in_place_if(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
         self.ending = Some(session);
         self.paced = None;
         self.held_back = false;
@@ -56,7 +56,7 @@ impl<S: ClientStream> Driver<S> {
     /// Removes what is left of a session that has ended, as far as the budget goes. Returns whether nothing is.
     fn go_on_ending(&mut self) -> bool {
         let is_done = self.ending.as_mut().is_none_or(|session| {
-            aside_if(session.takes_long_to_go_on(), || session.end(&mut self.budget))
+            in_place_if(session.takes_long_to_go_on(), || session.end(&mut self.budget))
         });
         if is_done {
             self.ending = None;

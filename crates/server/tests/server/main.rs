@@ -69,6 +69,7 @@ mod scrub;
 mod slow_appends;
 mod slow_disk;
 mod slow_readers;
+mod slow_reads;
 mod slow_world;
 mod suspended_listeners;
 mod timers;

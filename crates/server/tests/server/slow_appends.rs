@@ -2,8 +2,11 @@
 //! those that publish or define something.
 
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
+use courser::{Clock, Config, Surroundings};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -11,13 +14,20 @@ use tokio::task::{JoinHandle, JoinSet};
 const CLIENTS: usize = 6;
 const MESSAGES: usize = 64;
 static BODY: [u8; 30_000] = [7; 30_000];
-/// After so long messages expire: longer than it takes to publish them.
-const EXPIRY_MS: i32 = 2000;
+/// What may wait for the disk: less than three of the clients bring.
+const BUFFER_BYTES: usize = 4 << 20;
+const HOUR_MS: i64 = 3_600_000;
 
-/// A server where less than what three clients bring may wait for the disk.
 async fn started(disk: &HeldDisk) -> TestServer {
-    let small = |config: &mut courser::Config| config.journal.buffer_bytes = 4 << 20;
-    let server = TestServer::start_on(disk.clone(), small).await;
+    started_with(disk, &Arc::default()).await
+}
+
+/// One whose clock is ahead of the machine's by so many milliseconds.
+async fn started_with(disk: &HeldDisk, ahead_ms: &Arc<AtomicI64>) -> TestServer {
+    let clock = Clock::shifted(Arc::clone(ahead_ms));
+    let surroundings = Surroundings { clock, disk: Some(Arc::new(disk.clone())) };
+    let small = |config: &mut Config| config.journal.buffer_bytes = BUFFER_BYTES;
+    let server = TestServer::start_within(surroundings, small).await;
     Client::connect(server.address()).await.declare_durable("lasting").await;
     server
 }
@@ -81,7 +91,7 @@ async fn letters_that_wait_for_the_disk_hold_up_no_other_client() {
         assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
         client.consume(&name, false).await;
         for _ in 0..MESSAGES {
-            client.publish(&name, &BODY).await;
+            client.publish_persistent(&name, &BODY).await;
         }
         assert_eq!(client.bodies(MESSAGES).await.len(), MESSAGES);
         clients.push(client);
@@ -149,12 +159,12 @@ async fn definitions_that_wait_for_the_disk_hold_up_no_other_client() {
     server.stop().await;
 }
 
-/// Fills what may wait for the disk, until an append of this client waits.
-async fn fill(server: &TestServer, disk: &HeldDisk) -> JoinHandle<Client> {
+/// Fills what may wait for the disk: definitions of this client wait for room.
+async fn fill(server: &TestServer) -> JoinHandle<Client> {
     let mut client = Client::connect(server.address()).await;
     let note = String::from_utf8(BODY.map(|_| b'n').to_vec()).expect("a text");
     let arguments = FieldTable::new().with("note", note.as_str()).to_entries();
-    let filled = tokio::spawn(async move {
+    let filling = tokio::spawn(async move {
         let arguments = Table::from_entries(&arguments);
         for _ in 0..200 {
             let (queue, exchange) = (short("lasting"), short("amq.fanout"));
@@ -165,8 +175,12 @@ async fn fill(server: &TestServer, disk: &HeldDisk) -> JoinHandle<Client> {
         }
         client
     });
-    wait_until("the disk is waited for", async || disk.is_waited_for()).await;
-    filled
+    let has_read_enough = async || {
+        let connections = server.admin().connections(None).expect("all vhosts");
+        connections.iter().any(|one| one.received_bytes >= BUFFER_BYTES as u64)
+    };
+    wait_until("the definitions wait", has_read_enough).await;
+    filling
 }
 
 /// A runtime of one thread for tasks, and few more for what waits.
@@ -194,7 +208,7 @@ fn acknowledgements_that_wait_for_the_disk_hold_up_no_other_client() {
             clients.push(client);
         }
         let hold = disk.hold();
-        let filled = fill(&server, &disk).await;
+        let filled = fill(&server).await;
         for delivery_tag in 1..=MESSAGES as u64 {
             for client in &mut clients {
                 client.tell(basic::Ack { delivery_tag, multiple: false }).await;
@@ -212,16 +226,12 @@ fn acknowledgements_that_wait_for_the_disk_hold_up_no_other_client() {
 }
 
 #[test]
-fn messages_that_expire_while_the_disk_stands_still_hold_up_no_other_client() {
+fn messages_that_expire_while_the_log_has_no_room_hold_up_no_other_client() {
     narrow().block_on(async {
-        let disk = HeldDisk::default();
-        let server = started(&disk).await;
+        let (disk, ahead_ms) = (HeldDisk::default(), Arc::default());
+        let server = started_with(&disk, &ahead_ms).await;
         let mut client = Client::connect(server.address()).await;
-        let arguments = FieldTable::new()
-            .with("x-message-ttl", EXPIRY_MS)
-            .with("x-dead-letter-exchange", "")
-            .with("x-dead-letter-routing-key", "lasting")
-            .to_entries();
+        let arguments = FieldTable::new().with("x-message-ttl", HOUR_MS as i32).to_entries();
         let declare = queue::Declare {
             queue: short("expiring"),
             durable: true,
@@ -229,19 +239,23 @@ fn messages_that_expire_while_the_disk_stands_still_hold_up_no_other_client() {
             ..Default::default()
         };
         assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
-        let all = CLIENTS * MESSAGES;
+        let all = MESSAGES as u32;
         for _ in 0..all {
-            client.publish("expiring", &BODY).await;
+            client.publish_persistent("expiring", b"a message").await;
         }
-        wait_until("they are there", async || client.count("expiring").await == all as u32).await;
-        let (hold, begun) = (disk.hold(), Instant::now());
-        while !disk.is_waited_for() || begun.elapsed().as_millis() < 2 * EXPIRY_MS as u128 {
+        wait_until("they are there", async || client.count("expiring").await == all).await;
+        let hold = disk.hold();
+        let filled = fill(&server).await;
+        ahead_ms.store(HOUR_MS, Ordering::Relaxed);
+        // So long the timers sleep at most. Should they be late, this test only finds less.
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
             is_answered(&server).await;
         }
         drop(hold);
+        filled.await.expect("it goes on").close().await;
         client.close().await;
-        wait_until("the letters are there", async || ready(&server, "lasting").await == all as u32)
-            .await;
+        wait_until("they expire", async || ready(&server, "expiring").await == 0).await;
         server.stop().await;
     });
 }

@@ -33,14 +33,14 @@ const QUESTIONS: [(&str, &str); 3] = [
 const HEARTBEAT: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, 0xce];
 
 /// A broker all of whose tasks one thread has.
-struct OnOneThread {
+pub(crate) struct OnOneThread {
     server: Option<TestServer>,
     /// There until it is dropped, which a task may not do in place.
     runtime: Option<Runtime>,
 }
 
 impl OnOneThread {
-    async fn start(disk: &HeldDisk) -> Self {
+    pub async fn start(disk: &HeldDisk) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let starting = runtime.spawn(TestServer::start_on(disk.clone(), settings));
@@ -48,7 +48,7 @@ impl OnOneThread {
         OnOneThread { server, runtime: Some(runtime) }
     }
 
-    async fn restart(mut self, disk: &HeldDisk) -> Self {
+    pub async fn restart(mut self, disk: &HeldDisk) -> Self {
         let (server, runtime) = (self.server.take(), self.runtime.as_ref());
         let restarting = server.expect("it runs").restart_on(disk.clone(), settings);
         let restarting = runtime.expect("until it is dropped").spawn(restarting);
@@ -57,7 +57,7 @@ impl OnOneThread {
         self
     }
 
-    async fn stop(mut self) {
+    pub async fn stop(mut self) {
         let stopping = self.server.take().expect("it runs").stop();
         timeout(PATIENCE, stopping).await.expect("it stops");
     }
@@ -153,7 +153,7 @@ async fn see_expiry(address: SocketAddr) {
 }
 
 /// What needs no disk goes there and back.
-async fn see_served(address: SocketAddr) {
+pub(crate) async fn see_served(address: SocketAddr) {
     for _ in 0..3 {
         let mut client = Client::connect(address).await;
         client.declare("fleeting").await;

@@ -25,9 +25,9 @@ use crate::timers::{Timed, Timer, TimerKind};
 use crate::wakes::Wakes;
 use crate::work::Budget;
 use courser_codec::ContentHeader;
+use courser_store::blocking::Lock;
 use courser_store::{Location, Lsn, MessageRef, Position, Store, StoreError};
 use overdue::{RETRY_MS, Stays, TOO_LARGE_RETRY_MS};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use wheel::{DueKey, Wheel};
@@ -54,7 +54,7 @@ pub(crate) struct Delay {
     exchange: Weak<Exchange>,
     context: Context,
     me: Weak<Delay>,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Delay {
             exchange,
             context,
             me: Weak::clone(me),
-            state: Mutex::new(State { wheel, ..State::default() }),
+            state: Lock::new(State { wheel, ..State::default() }),
         })
     }
 

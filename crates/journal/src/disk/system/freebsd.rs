@@ -31,6 +31,11 @@ pub fn punch(file: &File, offset: u64, len: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// What is in memory can't be asked for alone here.
+pub fn read_cached(_file: &File, _out: &mut [u8], _offset: u64) -> bool {
+    false
+}
+
 pub fn will_need(file: &File, offset: u64, len: u64) {
     // Advice only: a file system that does not take it just reads later.
     let _ = fadvise(file, offset, NonZeroU64::new(len), Advice::WillNeed);

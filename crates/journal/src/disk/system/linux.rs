@@ -1,7 +1,9 @@
 //! Linux.
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate, fdatasync, fsync};
-use std::{fs::File, io, num::NonZeroU64};
+use rustix::io::{ReadWriteFlags, preadv2};
+use std::io::{self, IoSliceMut};
+use std::{fs::File, num::NonZeroU64};
 
 pub fn sync_data(file: &File) -> io::Result<()> {
     Ok(fdatasync(file)?)
@@ -13,6 +15,11 @@ pub fn sync_dir(dir: &File) -> io::Result<()> {
 
 pub fn punch(file: &File, offset: u64, len: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len)?)
+}
+
+pub fn read_cached(file: &File, out: &mut [u8], offset: u64) -> bool {
+    let len = out.len();
+    preadv2(file, &mut [IoSliceMut::new(out)], offset, ReadWriteFlags::NOWAIT) == Ok(len)
 }
 
 pub fn will_need(file: &File, offset: u64, len: u64) {

@@ -5,4 +5,4 @@
 #[cfg_attr(not(any(target_vendor = "apple", target_os = "freebsd")), path = "linux.rs")]
 mod this;
 
-pub use this::{forget, punch, sync_data, sync_dir, will_need};
+pub use this::{forget, punch, read_cached, sync_data, sync_dir, will_need};

@@ -49,19 +49,24 @@ impl TestServer {
 
     /// A broker whose clock is ahead of the machine's by so many milliseconds, which the test may change.
     pub async fn start_with_clock(ahead_ms: &Arc<AtomicI64>) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
         let clock = Clock::shifted(Arc::clone(ahead_ms));
-        let surroundings = Surroundings { clock, ..Surroundings::default() };
-        let started = Server::start_within(config_in(&folder), surroundings).await;
-        TestServer { server: started.expect("a broker"), folder }
+        Self::start_within(Surroundings { clock, ..Surroundings::default() }, |_| {}).await
     }
 
     /// A broker on a disk that the test may hold.
     pub async fn start_on(disk: HeldDisk, change: impl FnOnce(&mut Config)) -> Self {
+        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
+        Self::start_within(surroundings, change).await
+    }
+
+    /// A broker with a clock and a disk of the test's.
+    pub async fn start_within(
+        surroundings: Surroundings,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = config_in(&folder);
         change(&mut config);
-        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
         let server = Server::start_within(config, surroundings).await.expect("a broker");
         TestServer { server, folder }
     }

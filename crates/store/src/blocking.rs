@@ -1,0 +1,119 @@
+//! What blocks a thread: an append for which the log has no room, a read of what the system has not in memory, and a lock that
+//! is held meanwhile.
+//!
+//! A runtime's thread has other tasks, which would stand still. The owner of the threads says here, once for the process, what
+//! they do when they block.
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Calls the function that it is given, which blocks.
+pub type Handler = fn(&mut dyn FnMut());
+
+static HANDLER: OnceLock<Handler> = OnceLock::new();
+
+/// So long a lock is waited for as any other: most are held for less, and to have another thread go on takes time, too.
+const AT_FIRST: Duration = Duration::from_millis(1);
+
+/// Has whatever blocks from now on called by this handler. The first one stays.
+pub fn set_handler(handler: Handler) {
+    HANDLER.get_or_init(|| handler);
+}
+
+/// Calls what may block.
+pub fn wait<T>(block: impl FnOnce() -> T) -> T {
+    let Some(handler) = HANDLER.get() else { return block() };
+    let (mut block, mut done) = (Some(block), None);
+    handler(&mut || {
+        if let Some(block) = block.take() {
+            done = Some(block());
+        }
+    });
+    done.unwrap_or_else(|| unreachable!("a handler calls what it is given"))
+}
+
+/// A lock that may be held for as long as an append or a read waits.
+#[derive(Debug, Default)]
+pub struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    /// A lock that is free.
+    pub const fn new(value: T) -> Self {
+        Lock(Mutex::new(value))
+    }
+
+    /// Waits until it is free.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.try_lock().unwrap_or_else(|| self.await_free())
+    }
+
+    /// Waits so long at most until it is free.
+    pub fn try_lock_for(&self, at_most: Duration) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock_for(at_most)
+    }
+
+    #[cold]
+    fn await_free(&self) -> MutexGuard<'_, T> {
+        self.0.try_lock_for(AT_FIRST).unwrap_or_else(|| wait(|| self.0.lock()))
+    }
+}
+
+/// Locks what may be held for as long, shared with others.
+#[inline]
+pub fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    let soon = lock.try_read().or_else(|| lock.try_read_for(AT_FIRST));
+    soon.unwrap_or_else(|| wait(|| lock.read()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    const OTHER: &str = "the other thread";
+    static BLOCKED: AtomicUsize = AtomicUsize::new(0);
+
+    thread_local! {
+        static CALLS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Waits until the other thread has blocked so often.
+    fn await_blocked(count: usize) {
+        while BLOCKED.load(Ordering::Acquire) < count {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn only_what_blocks_is_called_by_the_handler() {
+        let calls = || CALLS.get();
+        assert_eq!((wait(|| 1), calls()), (1, 0), "nothing was said yet");
+        set_handler(|block| {
+            CALLS.set(CALLS.get() + 1);
+            if thread::current().name() == Some(OTHER) {
+                BLOCKED.fetch_add(1, Ordering::Release);
+            }
+            block();
+        });
+        set_handler(|_| panic!("the first one stays"));
+        assert_eq!((wait(|| 2), calls()), (2, 1));
+        let mutex = Lock::new(3);
+        assert_eq!((*mutex.lock(), calls()), (3, 1));
+        let shared = RwLock::new(4);
+        assert_eq!((*read(&shared), calls()), (4, 1));
+        let (alone, held) = (shared.write(), mutex.lock());
+        thread::scope(|scope| {
+            let other = thread::Builder::new().name(OTHER.into());
+            let sum = other.spawn_scoped(scope, || *mutex.lock() + *read(&shared));
+            await_blocked(1);
+            drop(held);
+            await_blocked(2);
+            drop(alone);
+            assert!(matches!(sum.map(|sum| sum.join()), Ok(Ok(7))));
+        });
+    }
+}
