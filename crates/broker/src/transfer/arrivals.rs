@@ -49,6 +49,9 @@ impl Arrivals {
     /// Refuses to make a vhost of the name of one of them.
     pub fn refuse(&self, name: &str) -> Result<(), Fault> {
         match self.get(name) {
+            Some(vhost) if vhost.is_deleted() => Err(Fault::precondition_failed(format_args!(
+                "what has come of vhost '{name}' here is not removed yet: try again in a few seconds"
+            ))),
             Some(_) => Err(Fault::precondition_failed(format_args!(
                 "vhost '{name}' is just being moved here: wait until it has arrived"
             ))),
@@ -159,27 +162,41 @@ impl Broker {
         name: &str,
         is_meant: impl FnOnce(&Arc<Vhost>) -> bool,
     ) -> Result<bool, Fault> {
+        let Some(vhost) = self.begin_forgetting(name, is_meant)? else { return Ok(false) };
+        // Other vhosts are changed meanwhile. None of this name is made, or begins to arrive, as long as the arrival is known.
+        let mut wakes = Wakes::default();
+        let emptied = vhost.empty(&mut wakes);
+        wakes.wake_all();
+        emptied?;
         let _write = self.shards_write.lock();
-        let Some(vhost) = self.arrivals.get(name).filter(is_meant) else { return Ok(false) };
+        if !self.arrivals.have(&vhost) {
+            // Another thread was faster.
+            return Ok(false);
+        }
+        self.forget_parameters(name)?;
+        self.forget_for_broker(&moves::arrival_key(name)).map_err(store_fault)?;
+        self.arrivals.remove(name);
+        Ok(true)
+    }
+
+    /// Marks a vhost that is arriving as one that goes, if that is meant: it can't be accepted from now on.
+    fn begin_forgetting(
+        &self,
+        name: &str,
+        is_meant: impl FnOnce(&Arc<Vhost>) -> bool,
+    ) -> Result<Option<Arc<Vhost>>, Fault> {
+        let _write = self.shards_write.lock();
+        let Some(vhost) = self.arrivals.get(name).filter(is_meant) else { return Ok(None) };
         if let Ok(arrival @ KeptArrival { is_whole: true, .. }) = self.arrival(name) {
             // Before any of it is gone.
             let value = KeptArrival { is_whole: false, ..arrival }.value();
             let kept = self.define_for_broker(moves::arrival_key(name), &value);
             kept.map_err(store_fault)?;
         }
-        {
-            // A parameter of it is kept before this, or not any more.
-            let _defined = self.defined.lock();
-            vhost.label.begin_deletion();
-        }
-        let mut wakes = Wakes::default();
-        let emptied = vhost.empty(&mut wakes);
-        wakes.wake_all();
-        emptied?;
-        self.forget_parameters(name)?;
-        self.forget_for_broker(&moves::arrival_key(name)).map_err(store_fault)?;
-        self.arrivals.remove(name);
-        Ok(true)
+        // A parameter of it is kept before this, or not any more.
+        let _defined = self.defined.lock();
+        vhost.label.begin_deletion();
+        Ok(Some(vhost))
     }
 
     /// Throws away what a restart has left of vhosts that were just being moved here, and of those that were moved away.
@@ -280,16 +297,26 @@ impl Broker {
     /// Removes everything from a vhost that is in another group now. What is said of it stays. Returns whether the vhost is still
     /// there, and does not just come back.
     pub(crate) fn clear_moved(&self, vhost: &Arc<Vhost>) -> Result<bool, Fault> {
-        // While this is held, none of its name begins to arrive, or is accepted: the log knows both by the same keys.
-        let write = self.shards_write.lock();
-        let is_current = self.vhost(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost));
-        if !is_current || self.serves(vhost) || self.arrivals.get(&vhost.name).is_some() {
-            return Ok(false);
+        // Another one of its name has the same keys in the log.
+        let is_left = || {
+            let is_current = self.vhost(&vhost.name).is_some_and(|now| Arc::ptr_eq(&now, vhost));
+            is_current && !self.serves(vhost) && self.arrivals.get(&vhost.name).is_none()
+        };
+        {
+            let _write = self.shards_write.lock();
+            if !is_left() {
+                return Ok(false);
+            }
         }
+        // Other vhosts are changed meanwhile. None of this name begins to arrive before the log forgets that it stood still.
         let mut wakes = Wakes::default();
         let emptied = vhost.empty(&mut wakes);
         wakes.wake_all();
         emptied?;
+        let write = self.shards_write.lock();
+        if !is_left() {
+            return Ok(false);
+        }
         self.forget_parameters(&vhost.name)?;
         self.forget_for_broker(&moves::held_key(&vhost.name)).map_err(store_fault)?;
         drop(write);

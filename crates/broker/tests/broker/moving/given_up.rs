@@ -1,7 +1,7 @@
 //! A move is given up while something of the vhost is on its way to the log: nothing of it is kept where it was to arrive.
 
 use super::{
-    START_MS, V, dead, declare_exchange, enter, import, persistent, pieces, settings, sync,
+    START_MS, V, dead, declare_exchange, enter, export, import, persistent, pieces, settings, sync,
 };
 use crate::checkpoints_within_changes::before_append;
 use crate::support::{World, WorldOnDisk, declare_with, lasting};
@@ -11,12 +11,15 @@ use courser_broker::{ApplyTo, Policy, PolicyKind};
 use courser_codec::FieldTable;
 use courser_journal::testing::Call;
 use courser_store::StoreError;
+use std::iter::from_fn;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 /// So long has what ends the arrival, if it does not wait; too short a time only finds less.
 const A_MOMENT: Duration = Duration::from_millis(100);
+/// Longer than anything takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What ends the arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -165,4 +168,54 @@ fn what_could_not_be_given_up_as_a_whole_is_never_whole() {
     world.store().heal();
     arriving.finish().expect_err("some of it may be gone");
     admin.accept_vhost(V, None).expect_err("some of it may be gone");
+}
+
+/// Makes another vhost while the messages of this one are let go of. Returns why none of its name may arrive meanwhile.
+fn refused_while(world: &WorldOnDisk, is_emptied: impl FnOnce() + Send) -> String {
+    let (held, begun, release) = lasting();
+    world.store().before_next_release(held);
+    thread::scope(|scope| {
+        scope.spawn(is_emptied);
+        begun.recv().expect("it has messages");
+        let (tell, told) = channel();
+        scope.spawn(move || {
+            world.broker.admin().change_vhost("other", |_| {}).expect("made");
+            tell.send(())
+        });
+        let made = told.recv_timeout(PATIENCE);
+        let refused = made.is_ok().then(|| {
+            let arriving = world.broker.admin().import_vhost(V, 0, &settings());
+            arriving.expect_err("what is there has its name").explanation
+        });
+        release.send(()).expect("it is waited for");
+        refused.expect("others do not wait for it")
+    })
+}
+
+#[test]
+fn other_vhosts_are_changed_while_what_has_come_of_one_is_removed() {
+    let [pieces, _] = two_moves();
+    let world = WorldOnDisk::new();
+    world.broker.set_time(START_MS);
+    import(&world, &pieces).expect("taken in");
+    let admin = world.broker.admin();
+    let forget = || assert!(admin.forget_arrival(V, 0).expect("forgotten"));
+    let refused = refused_while(&world, forget);
+    assert!(refused.contains("not removed yet"), "{refused}");
+    import(&world, &pieces).expect("nothing is left");
+}
+
+#[test]
+fn other_vhosts_are_changed_while_what_one_has_left_is_removed() {
+    let world = source();
+    let admin = world.broker.admin();
+    let known = admin.vhost_handle(V).expect("it is there");
+    let mut leaving = export(&world);
+    let all: Vec<Bytes> = from_fn(|| leaving.next_piece().expect("it can be read")).collect();
+    leaving.hold().expect("it stands still");
+    admin.set_vhost_group(&known, 1).expect("said");
+    let clear = || assert_eq!(admin.clear_moved_vhosts().expect("removed"), [V]);
+    let refused = refused_while(&world, clear);
+    assert!(refused.contains("not removed yet"), "{refused}");
+    import(&world, &all).expect("nothing is left");
 }
