@@ -4,6 +4,7 @@ use super::HOME;
 use super::inside::{INSIDE, Inside};
 use crate::Api;
 use crate::call::Call;
+use crate::http::current::current;
 use crate::path::encode_form;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -132,10 +133,11 @@ impl Default for Links {
 }
 
 impl Links {
-    /// Has a group answer.
+    /// Has a group answer. What may be a change is passed on only while this node certainly leads home: the group goes by what
+    /// home says of the user.
     ///
     /// # Errors
-    /// When it can't be reached.
+    /// When it can't be reached, or another node may lead home.
     pub(super) fn ask<'a>(
         &'a self,
         call: &'a Call,
@@ -152,8 +154,12 @@ impl Links {
         group: u16,
         question: &Question,
     ) -> Result<Response<Incoming>, Refusal> {
-        let until = Instant::now() + REACH_TIMEOUT;
         let can_repeat = question.method == Method::GET || question.method == Method::HEAD;
+        if !can_repeat {
+            // The user may have been deleted at another node, which leads home by now.
+            current(&call.api.admin).await?;
+        }
+        let until = Instant::now() + REACH_TIMEOUT;
         let mut request = question.request(call, group)?;
         let mut known = self.known(group);
         loop {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod cut_short;
+mod deposed;
 mod late;
 mod lists;
 mod metrics;

@@ -1,6 +1,7 @@
 //! Three brokers behind the API of the first, which is home, and a single broker that is told the same.
 
 use super::cut_short::{Few, OF_FEW};
+use super::deposed::broker;
 use super::late;
 use super::same::{difference, same, unpacked};
 use super::told::{OF_BRIEF_TOKEN, OF_ROOT_TOKEN, OF_SILENT, OF_TOKEN, Silent, Told};
@@ -9,12 +10,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use courser_auth::{Authority, Grant, Login, LoginRefused, PasswordHash, Permission, Tags, User};
 use courser_broker::admin::{Admin, ConnectionDetails};
-use courser_broker::{Broker, Identity, Limits, Session};
+use courser_broker::{Broker, Identity, Session};
 use courser_codec::ShortString;
+use courser_journal::testing::WatchedStore;
 use courser_management::{
     Api, Groups, HOME, Later, LoginCounts, NodeFacts, RelayStream, Settings, Settled, Web,
 };
-use courser_store::{Lsn, MemoryGauge, MemoryStore};
+use courser_store::Lsn;
 use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
@@ -115,6 +117,8 @@ impl Known {
 pub struct World {
     pub home: Arc<Api>,
     pub known: Arc<Known>,
+    /// What home's definitions are kept in.
+    pub home_store: Arc<WatchedStore>,
     pub single: Arc<Api>,
     single_broker: Arc<Broker>,
     pub now_ms: Arc<AtomicU64>,
@@ -123,12 +127,6 @@ pub struct World {
     /// Whether the user of another authority would be let in no more, as far as home is told.
     pub is_out: Arc<AtomicBool>,
     stop: watch::Sender<bool>,
-}
-
-fn broker(group: u16) -> Arc<Broker> {
-    let gauge = Arc::new(MemoryGauge::default());
-    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
-    Broker::of_group(group, store, gauge, Limits::default(), 7)
 }
 
 /// The users whom no broker knows, by their names, which are their passports too.
@@ -227,8 +225,9 @@ impl World {
         let now_ms = Arc::new(AtomicU64::new(1_000_000));
         let (is_out, tick_ms) = (Arc::default(), Arc::default());
         let clock = |at_clock| (&now_ms, &tick_ms, at_clock);
-        let brokers: Vec<Arc<Broker>> = (0..GROUPS).map(broker).collect();
-        let single_broker = broker(HOME);
+        let (brokers, mut stores): (Vec<_>, Vec<_>) = (0..GROUPS).map(broker).unzip();
+        let home_store = stores.swap_remove(usize::from(HOME));
+        let (single_broker, _) = broker(HOME);
         let guest = guest();
         for home in [&brokers[0], &single_broker] {
             add_guest(&home.admin(), guest.clone());
@@ -255,7 +254,8 @@ impl World {
         let home = api(&known.brokers[0], clock(Arc::default()), &is_out, Some(groups), audit_log);
         let single = api(&single_broker, clock(Arc::default()), &is_out, None, None);
         let stop = watch::Sender::new(false);
-        let world = World { home, known, single, single_broker, now_ms, tick_ms, is_out, stop };
+        let world =
+            World { home, known, home_store, single, single_broker, now_ms, tick_ms, is_out, stop };
         for (nth, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
             let path = format!("/api/vhosts/{name}");
             let placed = format!(r#"{{"group":{}}}"#, (nth + 1) % usize::from(GROUPS));
