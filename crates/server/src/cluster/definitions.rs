@@ -258,7 +258,8 @@ impl Front {
         });
     }
 
-    /// Waits, for 2 s at most, until a group that this node leads has a version of home's definitions.
+    /// Waits, for 2 s at most, until a group that this node leads has a version of home's definitions on a majority of disks: the
+    /// next leader of the group has it then, too.
     ///
     /// # Errors
     /// Why it does not have it, or that another node leads the group.
@@ -275,11 +276,14 @@ impl Front {
             };
             let broker = Arc::clone(&service.shared.broker);
             drop(service);
-            let adopting = self.adopt(&group, &broker, Some(version));
-            let why = match tokio::time::timeout_at(until, adopting).await {
+            let having = async {
+                self.adopt(&group, &broker, Some(version)).await?;
+                broker.admin().durable().await.map_err(|fault| fault.to_string())
+            };
+            let why = match tokio::time::timeout_at(until, having).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(why)) => why,
-                Err(_) => return Err("home takes too long".into()),
+                Err(_) => return Err(format!("home, or group {number}, takes too long")),
             };
             drop(broker);
             if Instant::now() + RETRY_INTERVAL >= until {

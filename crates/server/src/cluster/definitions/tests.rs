@@ -1,6 +1,7 @@
 //! What the other group of three nodes has of home's definitions.
 
 mod aside;
+mod majority;
 mod pieces;
 mod silent;
 
