@@ -13,6 +13,7 @@ use bytes::Bytes;
 use courser_broker::admin::{Admin, Fault};
 use hyper::{HeaderMap, Method};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -172,7 +173,7 @@ impl Call {
     }
 
     /// The vhosts of a list: the one that is asked for, or all that the caller may enter.
-    pub fn vhosts(&self) -> Result<Vec<String>, Refusal> {
+    pub fn vhosts(&self) -> Result<BTreeSet<String>, Refusal> {
         let caller = self.caller()?;
         if let Some(vhost) = self.vhost()? {
             let is_there =

@@ -315,8 +315,8 @@ fn of_certificates(call: &Call, findings: &mut Vec<Finding>) {
 }
 
 /// Exchanges at which messages stay whose delay is over.
-fn of_overdue(call: &Call, vhosts: &[String], findings: &mut Vec<Finding>) {
-    let is_shown = |vhost: &str| vhosts.iter().any(|one| one == vhost);
+fn of_overdue(call: &Call, vhosts: &BTreeSet<String>, findings: &mut Vec<Finding>) {
+    let is_shown = |vhost: &str| vhosts.contains(vhost);
     for OverdueView { vhost, exchange, overdue } in call.admin().overdue(QUEUES_MAX, &is_shown) {
         let of = name(&exchange);
         let text = format!(
@@ -361,7 +361,7 @@ fn attention(call: &Call) -> Outcome {
     let vhosts = call.vhosts()?;
     of_overdue(call, &vhosts, &mut findings);
     let queues = admin.queues(None)?;
-    let queues = Listing::within(queues, |vhost| vhosts.iter().any(|one| one == vhost));
+    let queues = Listing::within(queues, |vhost| vhosts.contains(vhost));
     let request = PageRequest { start: Start::Rank(0), limit: QUEUES_MAX, filter: None };
     let waiting = queues.page_by(&request, true, |queue| {
         let status = queue.status();

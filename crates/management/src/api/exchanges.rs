@@ -20,7 +20,7 @@ pub(crate) const ROUTES: &[Route] = &[
 fn exchanges(call: &Call) -> Outcome {
     let vhosts = call.vhosts()?;
     let listing = call.admin().exchanges(None)?;
-    let within = Listing::within(listing, |vhost| vhosts.iter().any(|one| one == vhost));
+    let within = Listing::within(listing, |vhost| vhosts.contains(vhost));
     let render = renderer(call)?;
     paged(call, within, render)
 }

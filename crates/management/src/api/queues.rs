@@ -39,7 +39,7 @@ fn detailed(call: &Call) -> Outcome {
 fn list(call: &Call, is_detailed: bool) -> Outcome {
     let vhosts = call.vhosts()?;
     let listing = call.admin().queues(None)?;
-    let within = Listing::within(listing, |vhost| vhosts.iter().any(|one| one == vhost));
+    let within = Listing::within(listing, |vhost| vhosts.contains(vhost));
     let render = renderer(call, is_detailed)?;
     paged(call, within, render)
 }
