@@ -3,7 +3,7 @@
 //! [`Api`] answers the requests of connections that the server accepts ([`Api::serve`]). One table
 //! says what is served; see `routes`. A request is read and authenticated here, and answered on a
 //! thread that may be blocked, by a handler that asks the broker's `admin` and nothing else. While
-//! no client asks, nothing runs.
+//! no client asks, nothing runs but what lets go of notes that were made for lists.
 #![forbid(unsafe_code)]
 
 mod api;

@@ -70,7 +70,7 @@ fn looked<R>(
         "node" => by(&mut |_| Key::Text(api.settings.node.name.clone())),
         column => match column.strip_suffix("_details.rate").and_then(counter) {
             Some(counter) => {
-                let sweep = api.sweeps.begin(column, api.now_ms());
+                let sweep = api.sweeps.begin(&api.admin, column, api.now_ms());
                 by(&mut |one| Key::Number(sweep.rate(one.id(), counter(one)) as f64))
             }
             None => by(&mut *key_by(column)?),

@@ -2,11 +2,14 @@
 //!
 //! A request for such a list has the counter of each queue noted that it looks at, at most once a second; the rate is
 //! what has been added since it was noted before. Callers look at different queues, so each queue has notes of its own.
-//! Without such requests nothing is noted.
+//! Notes count towards the limit of memory. Without such requests nothing is noted, and what was noted goes.
 
+use courser_broker::admin::{Admin, Held};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// Counters that are noted at the same time; the one that was asked for least recently gives way.
 const COLUMNS_MAX: usize = 4;
@@ -20,19 +23,27 @@ const CLEANING_MS: u64 = 60_000;
 /// What was noted of counters.
 #[derive(Debug, Default)]
 pub(crate) struct Sweeps {
-    columns: Mutex<Vec<Column>>,
+    columns: Arc<Columns>,
 }
+
+type Columns = Mutex<Vec<Column>>;
 
 #[derive(Debug)]
 struct Column {
     name: String,
     used_ms: u64,
+    /// Since it was last looked for columns that are not.
+    is_used: bool,
     cleaned_ms: u64,
-    queues: Arc<Queues>,
+    queues: Arc<Mutex<Queues>>,
 }
 
 /// What was noted of each queue, by its number.
-type Queues = Mutex<HashMap<u64, Noted>>;
+#[derive(Debug)]
+struct Queues {
+    noted: HashMap<u64, Noted>,
+    held: Held,
+}
 
 #[derive(Debug)]
 struct Noted {
@@ -50,32 +61,67 @@ struct Note {
 #[derive(Debug)]
 pub(crate) struct Sweep {
     now_ms: u64,
-    queues: Arc<Queues>,
+    queues: Arc<Mutex<Queues>>,
 }
 
 impl Sweeps {
-    /// Begins to look at a counter.
-    pub fn begin(&self, name: &str, now_ms: u64) -> Sweep {
+    /// Begins to look at a counter, of which the broker of `admin` counts the notes.
+    pub fn begin(&self, admin: &Admin, name: &str, now_ms: u64) -> Sweep {
         let mut columns = self.columns.lock();
-        // What was not asked for in all this time is of no use.
-        columns.retain(|column| column.used_ms + STALE_MS >= now_ms);
+        if columns.is_empty() {
+            tokio::spawn(let_go(Arc::downgrade(&self.columns)));
+        }
         let at = columns.iter().position(|column| column.name == name).unwrap_or_else(|| {
             if columns.len() >= COLUMNS_MAX {
                 let oldest = columns.iter().enumerate().min_by_key(|(_, column)| column.used_ms);
                 let oldest = oldest.map_or(0, |(at, _)| at);
                 columns.swap_remove(oldest);
             }
-            let (name, used_ms, cleaned_ms) = (name.to_owned(), now_ms, now_ms);
-            columns.push(Column { name, used_ms, cleaned_ms, queues: Arc::default() });
+            columns.push(Column::new(admin, name, now_ms));
             columns.len() - 1
         });
         let column = &mut columns[at];
-        column.used_ms = now_ms;
+        (column.used_ms, column.is_used) = (now_ms, true);
         if now_ms.abs_diff(column.cleaned_ms) >= CLEANING_MS {
             column.cleaned_ms = now_ms;
-            column.queues.lock().retain(|_, noted| noted.last.at_ms + STALE_MS >= now_ms);
+            column.queues.lock().forget_old(now_ms);
         }
         Sweep { now_ms, queues: Arc::clone(&column.queues) }
+    }
+}
+
+/// Lets go of what was not asked for in all the time after which notes are of no use, until nothing is left.
+async fn let_go(columns: Weak<Columns>) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(STALE_MS)).await;
+        let Some(columns) = columns.upgrade() else { return };
+        let mut columns = columns.lock();
+        columns.retain_mut(|column| mem::take(&mut column.is_used));
+        if columns.is_empty() {
+            return;
+        }
+    }
+}
+
+impl Column {
+    fn new(admin: &Admin, name: &str, now_ms: u64) -> Self {
+        let queues = Queues { noted: HashMap::new(), held: admin.hold(0) };
+        let (name, queues) = (name.to_owned(), Arc::new(Mutex::new(queues)));
+        Column { name, used_ms: now_ms, is_used: true, cleaned_ms: now_ms, queues }
+    }
+}
+
+impl Queues {
+    fn forget_old(&mut self, now_ms: u64) {
+        self.noted.retain(|_, noted| noted.last.at_ms + STALE_MS >= now_ms);
+        self.noted.shrink_to_fit();
+        self.count();
+    }
+
+    fn count(&mut self) {
+        // A table has a byte more for each place, and an eighth of its places stays free.
+        let place = size_of::<(u64, Noted)>() + 1;
+        self.held.set(self.noted.capacity() * place * 8 / 7);
     }
 }
 
@@ -85,15 +131,16 @@ impl Sweep {
         let now = Note { at_ms: self.now_ms, count };
         // Held for one queue only: a look at many may take long.
         let mut queues = self.queues.lock();
-        let Some(noted) = queues.get_mut(&queue) else {
-            queues.insert(queue, Noted { last: now, before: None });
+        let Some(noted) = queues.noted.get_mut(&queue) else {
+            queues.noted.insert(queue, Noted { last: now, before: None });
+            queues.count();
             return 0;
         };
         let is_usable =
             |note: &Note| (GAP_MS..=STALE_MS).contains(&self.now_ms.saturating_sub(note.at_ms));
         let then = [Some(noted.last), noted.before].into_iter().flatten().find(is_usable);
         if self.now_ms.abs_diff(noted.last.at_ms) >= GAP_MS {
-            noted.before = Some(std::mem::replace(&mut noted.last, now));
+            noted.before = Some(mem::replace(&mut noted.last, now));
         }
         let Some(then) = then else { return 0 };
         let elapsed_ms = self.now_ms.saturating_sub(then.at_ms);
@@ -105,31 +152,43 @@ impl Sweep {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use courser_broker::{Broker, Limits};
+    use courser_store::{MemoryGauge, MemoryStore};
+
+    fn admin() -> Admin {
+        let gauge = Arc::new(MemoryGauge::default());
+        let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+        Broker::new(store, gauge, Limits::default(), 7).admin()
+    }
 
     fn rates(sweeps: &Sweeps, now_ms: u64, counts: &[u64]) -> Vec<i64> {
-        let sweep = sweeps.begin("publish", now_ms);
+        rates_in(&admin(), sweeps, now_ms, counts)
+    }
+
+    fn rates_in(admin: &Admin, sweeps: &Sweeps, now_ms: u64, counts: &[u64]) -> Vec<i64> {
+        let sweep = sweeps.begin(admin, "publish", now_ms);
         let counts = counts.iter().enumerate();
         counts.map(|(queue, count)| sweep.rate(queue as u64, *count)).collect()
     }
 
-    #[test]
-    fn the_rate_is_what_was_added_since_the_last_look() {
+    #[tokio::test]
+    async fn the_rate_is_what_was_added_since_the_last_look() {
         let sweeps = Sweeps::default();
         assert_eq!(rates(&sweeps, 10_000, &[5, 100]), [0, 0]);
         assert_eq!(rates(&sweeps, 12_000, &[5, 300, 9]), [0, 100_000, 0]);
         assert_eq!(rates(&sweeps, 13_000, &[0, 300, 9]), [-5_000, 0, 0]);
     }
 
-    #[test]
-    fn two_who_ask_at_once_see_the_same_rate() {
+    #[tokio::test]
+    async fn two_who_ask_at_once_see_the_same_rate() {
         let sweeps = Sweeps::default();
         rates(&sweeps, 10_000, &[0]);
         assert_eq!(rates(&sweeps, 12_000, &[20]), [10_000]);
         assert_eq!(rates(&sweeps, 12_000, &[20]), [10_000]);
     }
 
-    #[test]
-    fn a_look_at_some_queues_leaves_what_is_noted_of_the_others() {
+    #[tokio::test]
+    async fn a_look_at_some_queues_leaves_what_is_noted_of_the_others() {
         let sweeps = Sweeps::default();
         rates(&sweeps, 10_000, &[0, 0]);
         assert_eq!(rates(&sweeps, 12_000, &[2]), [1_000]);
@@ -137,31 +196,55 @@ mod tests {
         assert_eq!(rates(&sweeps, 14_500, &[2, 9]), [0, 2_000]);
     }
 
-    #[test]
-    fn queues_that_are_not_looked_at_any_more_are_forgotten() {
+    #[tokio::test]
+    async fn queues_that_are_not_looked_at_any_more_are_forgotten() {
         let sweeps = Sweeps::default();
         rates(&sweeps, 10_000, &[0, 0]);
         rates(&sweeps, 10_000 + STALE_MS, &[0]);
         rates(&sweeps, 10_000 + STALE_MS + CLEANING_MS, &[0]);
-        assert_eq!(sweeps.columns.lock()[0].queues.lock().len(), 1);
+        assert_eq!(sweeps.columns.lock()[0].queues.lock().noted.len(), 1);
     }
 
-    #[test]
-    fn what_was_noted_long_ago_says_nothing() {
+    #[tokio::test]
+    async fn what_was_noted_long_ago_says_nothing() {
         let sweeps = Sweeps::default();
         rates(&sweeps, 10_000, &[0]);
         assert_eq!(rates(&sweeps, 10_000 + STALE_MS + 1, &[900]), [0]);
     }
 
-    #[test]
-    fn there_is_a_bound_to_what_is_noted() {
+    #[tokio::test]
+    async fn there_is_a_bound_to_what_is_noted() {
         let sweeps = Sweeps::default();
         for nth in 0..COLUMNS_MAX as u64 + 3 {
             let name = format!("column {nth}");
-            sweeps.begin(&name, nth).rate(1, 1);
+            sweeps.begin(&admin(), &name, nth).rate(1, 1);
         }
         let columns = sweeps.columns.lock();
         assert_eq!(columns.len(), COLUMNS_MAX);
         assert!(columns.iter().all(|column| column.name != "column 0"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn notes_count_as_memory_until_a_while_after_they_are_used_last() {
+        let (admin, sweeps) = (admin(), Sweeps::default());
+        let before = admin.memory_used_bytes();
+        let used = || admin.memory_used_bytes() - before;
+        let wait = |times: u64| tokio::time::sleep(Duration::from_millis(times * STALE_MS + 1));
+        let counts = [0; 10_000];
+        for _ in 0..2 {
+            rates_in(&admin, &sweeps, 10_000, &counts);
+            let least = counts.len() as u64 * size_of::<(u64, Noted)>() as u64;
+            assert!((least..4 * least).contains(&used()), "{} of {least}", used());
+            wait(1).await;
+            assert!(used() > least, "it was used not long ago");
+            rates_in(&admin, &sweeps, 10_000, &[0]);
+            wait(1).await;
+            assert!(used() > least);
+            wait(1).await;
+            assert_eq!(used(), 0);
+        }
+        rates_in(&admin, &sweeps, 10_000, &counts);
+        rates_in(&admin, &sweeps, 10_000 + STALE_MS + CLEANING_MS, &[0]);
+        assert!(used() < 1_000, "{} of one queue", used());
     }
 }
