@@ -9,6 +9,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::shares::Share;
 use crate::taken;
+use crate::values::values;
 use bytes::Bytes;
 use courser_broker::admin::{Admin, Fault};
 use hyper::{HeaderMap, Method};
@@ -253,21 +254,6 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
         )),
         Ok(_) | Err(_) => Err(Refusal::bad_request("not_json")),
     }
-}
-
-/// How many values and names a JSON text has: no fewer than these.
-fn values(body: &[u8]) -> usize {
-    let (mut values, mut is_text, mut is_escaped) = (1, false, false);
-    for byte in body {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_text,
-            b'"' => is_text = !is_text,
-            b',' | b':' | b'[' | b'{' if !is_text => values += 1,
-            _ => {}
-        }
-    }
-    values
 }
 
 /// Members of an object, read as leniently as older tools need.

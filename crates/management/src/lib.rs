@@ -46,6 +46,7 @@ mod settings;
 mod shares;
 mod slow;
 mod taken;
+mod values;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{
@@ -101,6 +102,9 @@ const USER_PORTIONS_MAX: usize = 2;
 /// Requests that are answered from all groups at the same time, and those of one user; others wait.
 const GATHERS_MAX: usize = 32;
 const USER_GATHERS_MAX: usize = 16;
+/// Exports of definitions, and looks at what imports would change, at the same time, and those of one user; others wait.
+const EXPORTS_MAX: usize = 4;
+const USER_EXPORTS_MAX: usize = 2;
 /// Questions to the provider of tokens at the same time, for logins; who asks one more is refused.
 const EXCHANGES_MAX: usize = 8;
 /// Connections on which events are followed, and those of one user; who asks for one more is refused.
@@ -143,6 +147,7 @@ pub struct Api {
     pub(crate) gathers: Shares,
     /// Of these, for users whom another program knows.
     pub(crate) asking_gathers: Shares,
+    pub(crate) exports: Shares,
     pub(crate) followers: Shares,
     /// For administrators who find no place among these.
     pub(crate) more_followers: Shares,
@@ -183,6 +188,7 @@ impl Api {
             links: Links::default(),
             gathers: Shares::new(GATHERS_MAX, USER_GATHERS_MAX),
             asking_gathers: Shares::new(ASKERS_MAX, USER_ASKERS_MAX),
+            exports: Shares::new(EXPORTS_MAX, USER_EXPORTS_MAX),
             followers: Shares::new(FOLLOWERS_MAX, USER_FOLLOWERS_MAX),
             more_followers: Shares::new(ADMINISTRATORS_MORE, ADMINISTRATOR_MORE),
             exchanges: Semaphore::new(EXCHANGES_MAX),

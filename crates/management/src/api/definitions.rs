@@ -9,6 +9,7 @@ use crate::groups;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::routes::{Changes, Needs, Route, Verb};
+use crate::values::read_bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::StatusCode;
@@ -17,6 +18,8 @@ use memchr::memmem::{self, Finder};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+/// Bytes of memory that a file may take once it is read. A usual one that is as long as a body may be takes half of that.
+const READ_BYTES_MAX: usize = 256 << 20;
 /// Bytes of what separates the parts of a form (RFC 2046, 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
 
@@ -41,6 +44,12 @@ pub(crate) const ROUTES: &[Route] = &[
         doc: "Makes what a file describes, in a vhost; with dry_run says what that would change.",
     },
 ];
+
+/// Whether a request has all definitions in memory, and changes nothing.
+pub(crate) fn exports(route: &Route, call: &Call) -> bool {
+    let is_of_definitions = ROUTES.iter().any(|one| one.pattern == route.pattern);
+    is_of_definitions && (route.method == Verb::Get || call.is_set("dry_run"))
+}
 
 fn export(call: &Call) -> Outcome {
     exported_for(call, of_broker(&call.api)?)
@@ -98,11 +107,21 @@ pub(crate) fn definitions_file(call: &Call) -> Result<&[u8], Refusal> {
     let content_type = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let content_type = content_type.unwrap_or_default();
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    match kind.as_str() {
-        "application/json" => Ok(&call.body[..]),
-        "multipart/form-data" => file_part(content_type, &call.body).map_err(Refusal::bad_request),
-        _ => Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
+    let file = match kind.as_str() {
+        "application/json" => &call.body[..],
+        "multipart/form-data" => {
+            file_part(content_type, &call.body).map_err(Refusal::bad_request)?
+        }
+        _ => return Err(Refusal::empty(StatusCode::UNSUPPORTED_MEDIA_TYPE)),
+    };
+    if read_bytes(file) > READ_BYTES_MAX {
+        let most = READ_BYTES_MAX >> 20;
+        let reason = format!(
+            "The definitions would take more than {most} MiB of memory: import them in parts"
+        );
+        return Err(Refusal::bad_request(reason));
     }
+    Ok(file)
 }
 
 /// Says what an import would change where there is this now.

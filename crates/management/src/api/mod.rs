@@ -46,7 +46,9 @@ mod vhost_changes;
 pub(crate) mod vhost_limits;
 mod vhosts;
 
-pub(crate) use definitions::{definitions_file, exported, import_of, imported_with, tell_plan};
+pub(crate) use definitions::{
+    definitions_file, exported, exports, import_of, imported_with, tell_plan,
+};
 pub(crate) use diagnosis::QUEUES_MAX;
 pub(crate) use health::reply_alarms;
 pub(crate) use nodes::{NODE_COUNTERS, memory_parts};

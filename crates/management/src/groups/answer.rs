@@ -3,9 +3,9 @@
 use super::link::{PART_TIMEOUT, Question};
 use super::scopes::{self, Scope};
 use super::{Groups, HOME, events, imports, parts, rows};
-use crate::api::changes_policies;
 use crate::api::live::EVENT_STREAM;
 use crate::api::vhost_limits::COMPONENT;
+use crate::api::{changes_policies, exports};
 use crate::call::{Call, object};
 use crate::http::answer::{Answer, WHOLE_BYTES_MAX, interrupted, is_question, refusal};
 use crate::http::body::Outgoing;
@@ -19,6 +19,15 @@ use std::sync::Arc;
 
 /// Answers a request, wherever that is done.
 pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
+    // Groups that are asked for their parts do not wait again: home may be one of them.
+    let _exporting = match call.inside.is_none() && exports(&answer.route, &call) {
+        true => call.api.exports.take(call.user(), 1).await,
+        false => None,
+    };
+    answered_anywhere(call, answer).await
+}
+
+async fn answered_anywhere(call: Call, answer: Answer) -> Response<Outgoing> {
     let Some(groups) = several(&call) else { return answer.to(call).await };
     let scope = scopes::of(&answer.route);
     let (call, named) = match scope {

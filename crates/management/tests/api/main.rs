@@ -14,6 +14,7 @@ mod direct;
 mod documented;
 mod events;
 mod exported_tables;
+mod exports;
 mod failing_imports;
 mod floods;
 mod foreign_policies;

@@ -89,7 +89,7 @@ async fn settle(direct: &Direct, user: &str) {
     }
 }
 
-async fn status(mut stream: DuplexStream) -> u16 {
+pub async fn status(mut stream: DuplexStream) -> u16 {
     let answering = exchange_over(&mut stream, Vec::new(), false);
     tokio::time::timeout(PATIENCE, answering).await.expect("an answer").status
 }
