@@ -137,9 +137,13 @@ impl<'a> Made<'a> {
 
     /// Notes that they are made.
     fn note(self, skips: Skips<'_>) -> Result<(), DefinitionsError> {
-        match skips {
-            Skips::Nothing => return Ok(()),
-            Skips::Last | Skips::LastOf(_) => self.set(IMPORTED_HASH, &self.hash)?,
+        let is_wanted = match skips {
+            // What was noted before must not say that something else was made last.
+            Skips::Nothing => self.last.as_ref().is_some_and(|last| *last != self.hash),
+            Skips::Last | Skips::LastOf(_) => true,
+        };
+        if is_wanted {
+            self.set(IMPORTED_HASH, &self.hash)?;
         }
         self.note_of(skips)
     }
@@ -273,6 +277,31 @@ mod tests {
         load(&admin, none, Skips::LastOf("a"), Hashing::RabbitSha256, 1, || Ok(()))
             .expect("nothing");
         assert_eq!(admin.global_parameter(LEFT_OUT), None);
+        server.stop().await.expect("a clean stop");
+    }
+
+    #[tokio::test]
+    async fn what_was_imported_in_between_without_skipping_is_not_what_was_imported_last() {
+        let (server, folder) = start().await;
+        let admin = server.admin();
+        let import = |skips, text: &str| {
+            let file = folder.path().join("definitions.json");
+            std::fs::write(&file, text).expect("a file");
+            load(&admin, &file, skips, Hashing::RabbitSha256, 1, || Ok(())).expect("definitions");
+        };
+        let (one, two) =
+            (r#"{"vhosts":[{"name":"one"}]}"#, r#"{"vhosts":[{"name":"one"},{"name":"two"}]}"#);
+        import(Skips::Nothing, one);
+        assert_eq!(admin.global_parameter(IMPORTED_HASH), None, "it is of no use");
+        import(Skips::Last, one);
+        import(Skips::Nothing, two);
+        admin.delete_vhost("one").expect("deleted");
+        import(Skips::Last, two);
+        assert!(admin.vhost("one").is_none(), "that was imported last");
+        import(Skips::Nothing, two);
+        admin.delete_vhost("one").expect("deleted");
+        import(Skips::Last, one);
+        assert!(admin.vhost("one").is_some());
         server.stop().await.expect("a clean stop");
     }
 
