@@ -342,8 +342,11 @@ fn route_letter(
 }
 
 fn avoid_circles(route: &mut Route, rewritten: &Rewritten, reason: Reason) {
-    if reason != Reason::Rejected {
+    if rewritten.may_circle {
+        // Exchanges that keep messages don't get it either: its header is longer than any that may be kept.
+        *route = Route::default();
+    } else if reason != Reason::Rejected {
         let circle = death::circle(&rewritten.headers);
-        route.retain(|queue| !rewritten.may_circle && !circle.contains(queue.name.as_bytes()));
+        route.retain(|queue| !circle.contains(queue.name.as_bytes()));
     }
 }

@@ -7,9 +7,9 @@ use crate::support::{Client, Heard, Message, World, deaths, declare_with, header
 use courser_codec::{FieldTable, FieldValue, Table, basic};
 
 /// What a content header of the largest size leaves for the value of a header `h`.
-const LONGEST: usize = 131_072 - 8 - 4096 - (12 + 2 + 4 + 2 + 1 + 4);
+pub const LONGEST: usize = 131_072 - 8 - 4096 - (12 + 2 + 4 + 2 + 1 + 4);
 
-fn with_header(queue: &str, body: &str, len: usize) -> Message {
+pub fn with_header(queue: &str, body: &str, len: usize) -> Message {
     let long = FieldTable::new().with("h", FieldValue::LongStr(vec![b'y'; len]));
     Message::new("", queue, body).headers(long)
 }
@@ -280,73 +280,6 @@ fn the_longest_header_goes_through_streams_returns_and_dead_letters() {
     }
     let letter = client.get("dead").expect("the letter");
     assert_eq!(deaths(&letter), ["q delivery_limit 1"]);
-}
-
-/// A queue's name of the greatest length but one.
-fn long_name(n: usize) -> String {
-    format!("{n:0>254}")
-}
-
-/// Declares a durable queue whose dead letters go to another one.
-fn declare_dying_to(client: &mut Client, name: &str, to: &str, arguments: FieldTable) {
-    let letters = arguments.with("x-dead-letter-exchange", "");
-    declare_with(client, name, true, &letters.with("x-dead-letter-routing-key", to));
-}
-
-#[test]
-fn deaths_take_no_more_than_there_is_room_for() {
-    let world = World::new();
-    let mut client = world.connect();
-    let count = 400;
-    for n in 0..count {
-        declare_dying_to(&mut client, &long_name(n), &long_name(n + 1), FieldTable::new());
-    }
-    client.declare(&long_name(count));
-    client.publish("", &long_name(0), "dead often");
-    for n in 0..count {
-        let delivery_tag = client.get(&long_name(n)).expect("the letter").tag;
-        client.tell(basic::Reject { delivery_tag, requeue: false });
-    }
-    let letter = client.get(&long_name(count)).expect("the letter, in a frame of the usual size");
-    assert!(deaths(&letter).len() > 50);
-    assert_eq!(deaths(&letter)[0], format!("{} rejected 1", long_name(count - 1)));
-}
-
-#[test]
-fn a_circle_of_dead_letters_ends_whatever_room_there_is_for_deaths() {
-    let at_once = || FieldTable::new().with("x-message-ttl", 0);
-    for header in [LONGEST, 126_000, 120_000, 100_000, 10] {
-        for (outside, within) in [(0, 2), (0, 6), (1, 6), (3, 2), (200, 200)] {
-            let world = World::new();
-            let mut client = world.connect();
-            let count = outside + within;
-            for n in 0..count {
-                let next = if n + 1 == count { outside } else { n + 1 };
-                declare_dying_to(&mut client, &long_name(n), &long_name(next), at_once());
-            }
-            client.send(with_header(&long_name(0), "for ever", header));
-            let is_over = (0..2 * count + 10).any(|_| world.broker.tick(1000).is_none());
-            assert!(is_over, "{header} bytes, {outside} and {within} queues");
-            assert!((0..count).all(|n| world.counts(&long_name(n)) == (0, 0, 0)));
-        }
-    }
-}
-
-#[test]
-fn a_message_is_tried_again_and_again_whatever_room_there_is_for_deaths() {
-    let world = World::new();
-    let mut client = world.connect();
-    let (work, retry) = (long_name(0), long_name(1));
-    declare_dying_to(&mut client, &work, &retry, FieldTable::new());
-    declare_dying_to(&mut client, &retry, &work, FieldTable::new().with("x-message-ttl", 0));
-    client.send(with_header(&work, "refused", LONGEST));
-    for round in 0..20 {
-        let delivery = client.get(&work).expect("the message");
-        let times = if round == 0 { vec![] } else { vec![format!("{retry} expired {round}")] };
-        assert_eq!(deaths(&delivery).first(), times.first());
-        client.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
-        world.broker.tick(1000);
-    }
 }
 
 #[test]

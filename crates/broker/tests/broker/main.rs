@@ -102,6 +102,7 @@ mod recent_history_cut_short;
 mod recent_history_restarts;
 mod removals;
 mod requeue;
+mod room_for_deaths;
 mod single_active;
 mod spread;
 mod store_behind;
