@@ -67,8 +67,8 @@ struct Dead {
     /// Its level in the queue: where a restart finds it.
     rank: u8,
     reason: Reason,
-    /// It is not tried again before.
-    retry_ms: u64,
+    /// If it is too large, it is not tried again before.
+    not_before_ms: u64,
 }
 
 impl Dying {
@@ -104,43 +104,53 @@ impl Dying {
 
     /// Takes one of those that nothing posts now and that have a number below `end`.
     pub fn pop_stranded(&mut self, end: u64) -> Option<Location> {
-        let (_, Dead { location, .. }) = self.unstrand_first(|number, _| number < end)?;
+        let may_go = |number, _: &Dead| number < end;
+        let (_, Dead { location, .. }) = pop_first_if(&mut self.stranded, may_go)
+            .or_else(|| pop_first_if(&mut self.too_large, may_go))?;
+        self.stranded_amounts.sub(&location);
         self.amounts.sub(&location);
         self.count_memory();
         Some(location)
     }
 
-    /// Takes one that could not be delivered: the first of those that are not too large, or else of those that are, if that may go.
-    fn unstrand_first(&mut self, may_go: impl Fn(u64, &Dead) -> bool) -> Option<(u64, Dead)> {
-        let mut lines = [&mut self.stranded, &mut self.too_large].into_iter();
-        let first = lines.find_map(|line| {
-            line.first_entry().filter(|first| may_go(*first.key(), first.get()))
-        })?;
-        let (number, dead) = first.remove_entry();
+    /// Takes one that may be tried again. Those that are too large come first: the others always may, and could leave
+    /// them no turn.
+    fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Dead)> {
+        let (number, dead) =
+            pop_first_if(&mut self.too_large, |_, dead| dead.not_before_ms <= now_ms)
+                .or_else(|| self.stranded.pop_first())?;
         self.stranded_amounts.sub(&dead.location);
         Some((number, dead))
     }
 
-    /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these. If it is too
-    /// large, it is not tried again before `too_large_until_ms`.
-    fn strand(&mut self, number: u64, too_large_until_ms: Option<u64>) {
-        if let Some(mut dead) = self.under_way.remove(&number) {
-            let last = self.next_number();
-            self.stranded_amounts.add(&dead.location);
-            dead.retry_ms = too_large_until_ms.unwrap_or(0);
-            let is_too_large = too_large_until_ms.is_some();
-            let line = if is_too_large { &mut self.too_large } else { &mut self.stranded };
-            line.insert(last, dead);
+    /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these.
+    fn strand(&mut self, number: u64) {
+        if let Some((last, dead)) = self.end_way(number) {
+            self.stranded.insert(last, dead);
         }
+    }
+
+    /// A letter that is under way is too large for the log.
+    fn keep_too_large(&mut self, number: u64, not_before_ms: u64) {
+        if let Some((last, dead)) = self.end_way(number) {
+            self.too_large.insert(last, Dead { not_before_ms, ..dead });
+        }
+    }
+
+    /// Takes a letter that is under way and has not arrived, with a number behind all others.
+    fn end_way(&mut self, number: u64) -> Option<(u64, Dead)> {
+        let dead = self.under_way.remove(&number)?;
+        self.stranded_amounts.add(&dead.location);
+        Some((self.next_number(), dead))
     }
 
     /// When there are some to be tried again.
     fn next_retry_ms(&self, now_ms: u64) -> Option<u64> {
-        let first = self.too_large.first_key_value().map(|(_, dead)| dead.retry_ms);
+        let first = self.too_large.first_key_value().map(|(_, dead)| dead.not_before_ms);
         let earliest_ms = now_ms.saturating_add(RETRY_MS);
         match self.stranded.is_empty() {
             false => Some(earliest_ms),
-            true => first.map(|retry_ms| retry_ms.max(earliest_ms)),
+            true => first.map(|not_before_ms| not_before_ms.max(earliest_ms)),
         }
     }
 
@@ -175,6 +185,15 @@ impl Dying {
     }
 }
 
+/// Takes the first of a line, if that may go.
+fn pop_first_if(
+    line: &mut BTreeMap<u64, Dead>,
+    may_go: impl Fn(u64, &Dead) -> bool,
+) -> Option<(u64, Dead)> {
+    let first = line.first_entry()?;
+    may_go(*first.key(), first.get()).then(|| first.remove_entry())
+}
+
 impl Queue {
     /// Where its vhost is, unless the broker is about to end.
     pub(crate) fn namespace(&self) -> Option<Arc<dyn Namespace>> {
@@ -206,7 +225,7 @@ impl Queue {
         state.leave(&location);
         let number = state.dying.next_number();
         state.dying.amounts.add(&location);
-        let dead = Dead { location: location.clone(), rank, reason, retry_ms: 0 };
+        let dead = Dead { location: location.clone(), rank, reason, not_before_ms: 0 };
         state.dying.under_way.insert(number, dead);
         state.dying.unposted.push_back(Letter { number, location, reason });
         state.dying.count_memory();
@@ -279,15 +298,15 @@ impl Queue {
     pub(crate) fn strand_dead(&self, numbers: &[u64]) {
         let mut state = self.state.lock();
         let dying = &mut state.dying;
-        numbers.iter().for_each(|number| dying.strand(*number, None));
+        numbers.iter().for_each(|number| dying.strand(*number));
         self.retry_after(RETRY_MS, dying);
     }
 
     /// Keeps a dead letter that is too large for the log, to try it again when its way may be another one.
     pub(crate) fn keep_too_large(&self, number: u64) {
         let mut state = self.state.lock();
-        let until_ms = self.timers.now_ms().saturating_add(TOO_LARGE_RETRY_MS);
-        state.dying.strand(number, Some(until_ms));
+        let not_before_ms = self.timers.now_ms().saturating_add(TOO_LARGE_RETRY_MS);
+        state.dying.keep_too_large(number, not_before_ms);
         self.retry_after(TOO_LARGE_RETRY_MS, &mut state.dying);
     }
 
@@ -324,8 +343,7 @@ impl Queue {
         dying.retry.fired(fired_ms);
         if dying.unposted.is_empty() {
             for _ in 0..RETRIED_AT_ONCE {
-                let first = dying.unstrand_first(|_, dead| dead.retry_ms <= now_ms);
-                let Some((number, dead)) = first else { break };
+                let Some((number, dead)) = dying.pop_due(now_ms) else { break };
                 let (location, reason) = (dead.location.clone(), dead.reason);
                 dying.unposted.push_back(Letter { number, location, reason });
                 dying.under_way.insert(number, dead);

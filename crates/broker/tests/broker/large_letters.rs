@@ -225,3 +225,40 @@ fn a_letter_that_is_too_large_for_all_delays_on_its_way_waits_until_it_is_not() 
     }
     assert_eq!(lengths(&client.pop_all("dead")), [LARGE]);
 }
+
+#[test]
+fn a_letter_that_is_too_large_is_tried_again_beside_many_that_have_no_way() {
+    let world = WorldOnDisk::new();
+    world.broker.set_time(1_000_000);
+    let mut client = world.connect();
+    declare_with(&mut client, "dead", true, &FieldTable::new());
+    client.bind("dead", "amq.direct", "dead");
+    let arguments = FieldTable::new()
+        .with("x-dead-letter-exchange", "amq.direct")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
+    declare_with(&mut client, "q", true, &arguments);
+    client.bind("q", "amq.fanout", "");
+    client.consume("q");
+    let receive = |client: &mut Client, key: &str| {
+        let message = Message::new("amq.fanout", key, key);
+        client.send(message.with_properties(|properties| properties.delivery_mode = Some(2)));
+        client.deliveries().remove(0).tag
+    };
+    let delivery_tag = receive(&mut client, "dead");
+    let too_large = StoreError::TooLarge(1 << 30);
+    world.store().set_faults(move |call| (call == Call::Append).then(|| too_large.clone()));
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    world.store().heal();
+    // More than are tried again in one go.
+    for _ in 0..300 {
+        let delivery_tag = receive(&mut client, "to no queue");
+        client.tell(basic::Reject { delivery_tag, requeue: false });
+    }
+    world.broker.tick(1_000_000 + MINUTE_MS - 1);
+    assert_eq!(client.pop_all("dead").len(), 0);
+    for now_ms in [1_000_000 + MINUTE_MS, 1_001_000 + MINUTE_MS] {
+        world.broker.tick(now_ms);
+    }
+    assert_eq!(client.pop_all("dead"), ["dead"]);
+}
