@@ -59,6 +59,10 @@ impl Queue {
     pub(crate) fn lines(&self) -> Lines {
         let mut state = self.state.lock();
         state.return_passed_over();
+        // While the vhost stands still, no timer has the rest of them return.
+        while state.has_unclaimed() {
+            self.return_unclaimed(&mut state);
+        }
         let lines = state.lines_with(std::iter::empty());
         let messages = state.ready.len() + state.dying.len() + state.delayed.len();
         let unacked = state.unacked.len();

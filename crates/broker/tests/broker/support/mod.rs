@@ -73,6 +73,10 @@ impl World {
         self.open(admission, guest(), 131_072)
     }
 
+    pub fn connect_small_to(&self, admission: impl Into<Admission>, frame_max: usize) -> Client {
+        self.open(admission, guest(), frame_max)
+    }
+
     /// A client of one of the accounts, in `/`.
     pub fn connect_user(&self, user: &str) -> Client {
         self.admit(user, "/").expect("admitted")
