@@ -59,6 +59,8 @@ struct Found {
     queues: HashMap<u64, Arc<Queue>>,
     delays: HashMap<u64, Arc<Delay>>,
     histories: HashMap<u64, Arc<History>>,
+    /// The definitions of bindings without one of their ends.
+    loose_bindings: Vec<Vec<u8>>,
 }
 
 impl Found {
@@ -140,7 +142,7 @@ impl Broker {
         restored.for_each(|vhost| vhost.follow_restored_policies());
         // The log is told of what is found and was to have gone.
         let gate = shard.gate.read();
-        let ownerless = drop_ownerless(shard, &found, &mut recovered);
+        let ownerless = drop_ownerless(shard, &mut found, &mut recovered);
         restore_histories(shard, &found, &recovered.queues);
         let mut messages = 0;
         for (id, index) in recovered.queues {
@@ -249,7 +251,9 @@ impl Broker {
                 vhost.restore(Destination::Queue(queue));
             }
             Definition::Binding { vhost, binding } => {
-                on_shard(&vhost)?.restore_binding(binding, Lsn::default());
+                if !on_shard(&vhost)?.restore_binding(binding, Lsn::default()) {
+                    found.loose_bindings.push(key.to_vec());
+                }
             }
             Definition::Policy { vhost, kind, policy } => {
                 on_shard(&vhost)?.restore_policy(CompiledPolicy::restored(kind, policy));
@@ -261,8 +265,10 @@ impl Broker {
 
 /// Drops the messages of queues and exchanges that have no definition: a crash may have come between the deletion of a queue
 /// and the end of what was published to it meanwhile, or between two parts of a large deletion. The log is told, as it and its
-/// copies on other machines would keep them otherwise. Returns how many those are.
-fn drop_ownerless(shard: &Shard, found: &Found, recovered: &mut Recovered) -> usize {
+/// copies on other machines would keep them otherwise. Returns how many those are. Bindings whose queue or exchange is missing
+/// go likewise, as a new one of its name would have them after another restart: it was deleted while a checkpoint was written
+/// and the log had no room.
+fn drop_ownerless(shard: &Shard, found: &mut Found, recovered: &mut Recovered) -> usize {
     let ownerless = Recovered {
         queues: recovered.queues.extract_if(|id, _| !found.has(*id)).collect(),
         delayed: recovered.delayed.extract_if(|id, _| !found.has(*id)).collect(),
@@ -273,8 +279,9 @@ fn drop_ownerless(shard: &Shard, found: &Found, recovered: &mut Recovered) -> us
     let queues = queues.keys().chain(delayed.keys()).chain(streams.keys()).copied().collect();
     let mut count = 0;
     ownerless.for_each_position(&mut |_| count += 1);
-    let gone = Gone { queues, left: vec![Box::new(ownerless)], ..Gone::default() };
-    if !gone.queues.is_empty() {
+    let bindings = std::mem::take(&mut found.loose_bindings);
+    let gone = Gone { bindings, queues, left: vec![Box::new(ownerless)], ..Gone::default() };
+    if !gone.queues.is_empty() || !gone.bindings.is_empty() {
         // If the store has failed, they are found once more at the next start.
         drop(shard.forget(gone));
     }

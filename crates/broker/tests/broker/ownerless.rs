@@ -1,5 +1,5 @@
-//! Messages in the log whose queue has no definition: a crash came between the deletion of the queue and the end of what was
-//! published to it meanwhile.
+//! Messages and bindings in the log whose queue has no definition: a crash came between the deletion of the queue and the end of
+//! what was published to it meanwhile, or behind a checkpoint that had the bindings and not the queue any more.
 
 use crate::support::{Message, WorldOnDisk, declare_with, on_a_thread};
 use courser_codec::FieldTable;
@@ -60,4 +60,27 @@ fn what_is_under_any_number_without_a_definition_is_dropped() {
     assert_eq!((world.restored.ownerless, world.restored.messages), (3, 0));
     let found = world.found_by_restart();
     assert!(found.queues.is_empty() && found.delayed.is_empty() && found.streams.is_empty());
+}
+
+#[test]
+fn a_binding_that_finds_no_queue_does_not_come_back_with_one_of_that_name() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.bind("q", "amq.direct", "k");
+    client.disconnect();
+    let found = world.found_by_restart();
+    let without_queue = found.definitions.iter().filter(|(key, _)| key.first() == Some(&b'b'));
+    let records: Vec<_> =
+        without_queue.map(|(key, value)| Record::Defined { key, value }).collect();
+    assert_eq!(records.len(), 1);
+    let mut world = WorldOnDisk::of(&records);
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    client.publish("amq.direct", "k", "m");
+    assert_eq!(world.counts("q"), (0, 0, 0));
+    client.disconnect();
 }
