@@ -96,7 +96,7 @@ fn beside<T>(world: &WorldOnDisk, remove: Removal, meanwhile: impl FnOnce() -> T
         // What fails lets it go on.
         let _go_on = go_on;
         scope.spawn(|| remove(world));
-        begun.recv().expect("it begins");
+        begun.recv_timeout(LONG).expect("it begins");
         meanwhile()
     })
 }
@@ -255,13 +255,13 @@ fn a_get_waits_for_no_portion_of_a_purge_that_begins_behind_it() {
         // What fails lets them go on.
         let (first_goes_on, _second_goes_on) = (first_goes_on, second_goes_on);
         scope.spawn(|| purge(&world));
-        first_begun.recv().expect("it begins");
+        first_begun.recv_timeout(LONG).expect("it begins");
         let get = basic::Get { queue: short("empty"), no_ack: true };
         let mut client = read_at_once(client, Step::Call(1, get.into()));
         world.flush();
         assert_eq!(client.heard(), [], "the log has yet to be told of the first portion");
         drop(first_goes_on);
-        second_begun.recv().expect("there is a second portion");
+        second_begun.recv_timeout(LONG).expect("there is a second portion");
         world.flush();
         assert_eq!(client.heard(), [Heard::GetEmpty]);
     });
