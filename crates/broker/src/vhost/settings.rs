@@ -111,7 +111,10 @@ impl Vhost {
             home.define(&records).map_err(store_fault)?;
             let tracing = new.tracing;
             *self.settings.lock() = Some(new);
-            self.set_tracing(tracing);
+            // That waits for changes of the vhost under way.
+            if tracing != self.is_traced() {
+                self.set_tracing(tracing);
+            }
         }
         Ok(())
     }

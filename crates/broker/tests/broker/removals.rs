@@ -4,7 +4,7 @@ use crate::support::{
     Client, Heard, Message, Step, WorldOnDisk, declare_with, lasting, owned, short,
 };
 use courser_broker::VhostLimits;
-use courser_broker::admin::NewBinding;
+use courser_broker::admin::{NewBinding, VhostSettings};
 use courser_codec::{FieldTable, Method, Table, basic, exchange, queue};
 use std::future::Future;
 use std::pin::Pin;
@@ -195,6 +195,18 @@ fn a_deletion_holds_up_no_answer_elsewhere() {
             world.flush();
             assert!(!client.heard().is_empty(), "{step:?}");
         }
+    });
+}
+
+#[test]
+fn the_settings_of_a_vhost_change_while_a_queue_in_it_is_deleted() {
+    let world = world();
+    beside(&world, delete, || {
+        let broker = Arc::clone(&world.broker);
+        at_once(move || {
+            let change = |settings: &mut VhostSettings| settings.description = "another".to_owned();
+            broker.admin().change_vhost("/", change).expect("changed");
+        });
     });
 }
 
