@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::groups::HOME;
 use crate::groups::inside::Inside;
 use crate::json::Columns;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, is_vhost_gone};
 use crate::reply::Reply;
 use crate::shares::Share;
 use crate::taken;
@@ -185,14 +185,14 @@ impl Call {
         Ok(all.filter(|name| self.is_here(name) && caller.may_enter(name)).collect())
     }
 
-    /// Looks at each vhost of a list. What is deleted or moved away meanwhile is not in the list.
+    /// Has `look` read each vhost of a list. One that is deleted or moves away before it is read is not in the list.
     pub fn for_each_vhost(
         &self,
         mut look: impl FnMut(&str) -> Result<(), Fault>,
     ) -> Result<(), Refusal> {
         for vhost in self.vhosts()? {
             match look(&vhost) {
-                Err(fault) if fault.code != 404 && self.is_here(&vhost) => return Err(fault.into()),
+                Err(fault) if !is_vhost_gone(&fault) => return Err(fault.into()),
                 _ => {}
             }
         }

@@ -2,12 +2,18 @@
 
 use courser_auth::AccountError;
 use courser_broker::admin::{AccountsError, Fault, PolicyError};
+use courser_codec::reply_code;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
 /// Characters of a text in a reason, and bytes of all of it as JSON: what it quotes of a request may be long.
 const TEXT_CHARS_MAX: usize = 2048;
 const REASON_BYTES_MAX: usize = 32 << 10;
+
+/// Whether what is in a vhost could not be read because that has been deleted or has moved to another group.
+pub(crate) fn is_vhost_gone(fault: &Fault) -> bool {
+    matches!(fault.code, reply_code::NOT_FOUND | reply_code::NOT_ALLOWED)
+}
 
 /// Why a request is not done.
 #[derive(Clone, Debug, PartialEq)]

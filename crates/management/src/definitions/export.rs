@@ -10,12 +10,12 @@ use super::skipped::Rows;
 use crate::api::{name_of_cluster, vhost_limits};
 use crate::json::{from_table, is_text, kept_value, name, survives_json};
 use crate::path::encode_segment;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, is_vhost_gone};
 use crate::settings::NodeFacts;
 use crate::{API_VERSION, Api};
 use courser_auth::{PasswordHash, UserRow};
 use courser_broker::admin::{
-    Admin, BindingView, ExchangeView, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
+    Admin, BindingView, ExchangeView, Fault, Policy, PolicyKind, QueueView, VhostLimits, VhostView,
 };
 use courser_codec::{FieldTable, ShortString};
 use serde_json::{Map, Value, json};
@@ -59,7 +59,7 @@ pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
     let accounts = admin.accounts();
     let users = accounts.users(None).filter(|user| user.is_kept());
     let users: Vec<UserRow> = users.map(|user| UserRow::from(&**user)).collect();
-    let (vhosts, all) = Topology::of_vhosts(api)?;
+    let (vhosts, all) = Topology::of_vhosts(admin)?;
     let mut document = head(node, "cluster");
     let cluster = name_of_cluster(admin, node);
     document.insert("explanation".into(), format!("Definitions of cluster '{cluster}'").into());
@@ -75,12 +75,11 @@ pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
     };
     document.insert("vhosts".into(), vhosts.iter().map(row).collect());
     let there: BTreeSet<&str> = vhosts.iter().map(|vhost| vhost.name.as_str()).collect();
-    let permissions =
-        accounts.permission_rows().filter(|row| there.contains(&*row.vhost)).collect::<Vec<_>>();
-    document.insert("permissions".into(), json!(permissions));
-    let topic_permissions = accounts.topic_permission_rows();
-    let topic_permissions =
-        topic_permissions.filter(|row| there.contains(&*row.vhost)).collect::<Vec<_>>();
+    let is_there = |vhost: &str| there.contains(vhost);
+    let permissions = accounts.permission_rows().filter(|row| is_there(&row.vhost));
+    document.insert("permissions".into(), json!(permissions.collect::<Vec<_>>()));
+    let topic_permissions = accounts.topic_permission_rows().filter(|row| is_there(&row.vhost));
+    let topic_permissions = topic_permissions.collect::<Vec<_>>();
     document.insert("topic_permissions".into(), json!(topic_permissions));
     document.insert("global_parameters".into(), global_parameters(admin));
     all.put(&mut document);
@@ -165,17 +164,17 @@ fn vhost_row(vhost: &VhostView) -> Value {
 }
 
 impl Topology {
-    /// The vhosts, and what lies in those that are here. One that is deleted meanwhile is left out.
-    fn of_vhosts(api: &Api) -> Result<(Vec<VhostView>, Self), Refusal> {
+    /// The vhosts, and what lies in those that are here. One that is deleted meanwhile is left out; one that moves away is the
+    /// other group's to tell of.
+    fn of_vhosts(admin: &Admin) -> Result<(Vec<VhostView>, Self), Fault> {
         let (mut there, mut all) = (Vec::new(), Topology::default());
-        for vhost in api.admin.vhosts() {
-            if api.is_here(&vhost.name) {
-                let mut one = Topology::default();
-                match one.add(&api.admin, &vhost) {
-                    Ok(()) => all.append(one),
-                    Err(_) if !api.admin.has_vhost(&vhost.name) => continue,
-                    Err(refusal) => return Err(refusal),
-                }
+        for vhost in admin.vhosts() {
+            let mut one = Topology::default();
+            match one.add(admin, &vhost) {
+                Ok(()) => all.append(one),
+                Err(fault) if !is_vhost_gone(&fault) => return Err(fault),
+                Err(_) if !admin.has_vhost(&vhost.name) => continue,
+                Err(_) => {}
             }
             there.push(vhost);
         }
@@ -192,7 +191,7 @@ impl Topology {
         self.not_exported.append(not_exported);
     }
 
-    fn add_topology(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
+    fn add_topology(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Fault> {
         let default_type = default_type(vhost.default_queue_type.as_deref());
         let vhost = vhost.name.as_str();
         // Whose bindings are left out, too: whether it is a queue, and the name.
@@ -256,7 +255,7 @@ impl Topology {
         self.not_exported.push(format!("{kind} '{}' in vhost '{vhost}'", encode_segment(name)));
     }
 
-    fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Refusal> {
+    fn add(&mut self, admin: &Admin, vhost: &VhostView) -> Result<(), Fault> {
         let name = vhost.name.as_str();
         self.add_topology(admin, vhost)?;
         // Those from the configuration are no definitions: an import would make others of them that stay when these are gone.

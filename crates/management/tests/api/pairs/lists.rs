@@ -91,3 +91,45 @@ async fn questions_are_answered_while_what_they_list_comes_and_goes() {
     changing.await.expect("it changes");
     assert!(failed.is_empty(), "{failed:#?}");
 }
+
+/// Queues of the vhost that moves: an export takes long enough to be met by a move.
+const QUEUES: usize = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_and_exports_are_answered_while_a_vhost_moves_to_another_group_and_back() {
+    let world = world().await;
+    let admin = world.direct.broker.admin();
+    for nth in 0..QUEUES {
+        admin.declare_queue("v", &format!("n{nth}"), NewQueue::default()).expect("a queue");
+    }
+    let vhost = admin.vhost_handle("v").expect("it is there");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let moving = {
+        let (direct, is_over) = (Arc::clone(&world.direct), Arc::clone(&is_over));
+        tokio::task::spawn_blocking(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                for group in [1, 0] {
+                    direct.broker.admin().set_vhost_group(&vhost, group).expect("it is moved");
+                }
+            }
+        })
+    };
+    let mut failed = Vec::new();
+    for list in ["bindings", "consumers", "definitions", "parameters", "policies", "queues"] {
+        for _ in 0..10 * ROUNDS {
+            let path = format!("/api/{list}");
+            let answer = world.direct.ask(Asked::new("GET", &path).by("root")).await;
+            let has_vhost = list != "definitions" || {
+                let vhosts = answer.json()["vhosts"].clone();
+                vhosts.as_array().is_some_and(|rows| rows.iter().any(|row| row["name"] == "v"))
+            };
+            if answer.status != 200 || !has_vhost {
+                failed.push(format!("{path}: {}", answer.status));
+                break;
+            }
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    moving.await.expect("it moves");
+    assert!(failed.is_empty(), "{failed:#?}");
+}
