@@ -35,6 +35,8 @@ pub(crate) struct Fetches {
 pub(crate) struct Fetch {
     share: Share,
     held: Held,
+    /// Up to where its share grows with what it counts.
+    grows_to: usize,
 }
 
 /// An answer with its share of the memory.
@@ -62,7 +64,7 @@ impl Fetches {
         bytes_max: usize,
     ) -> Result<Fetch, Refusal> {
         match tokio::time::timeout(PATIENCE, self.room.take(user, bytes_max)).await {
-            Ok(Some(share)) => Ok(Fetch { share, held: admin.hold(0) }),
+            Ok(Some(share)) => Ok(Fetch { share, held: admin.hold(0), grows_to: 0 }),
             Ok(None) => Err(Refusal::internal("the broker ends")),
             Err(_) => Err(no_room()),
         }
@@ -82,13 +84,13 @@ impl Fetches {
     /// A share for so many bytes of a list, or of an answer, that are there already, if it is left. They count from now on.
     pub fn of(&self, admin: &Admin, user: &str, bytes: usize) -> Result<Fetch, Refusal> {
         let share = self.lists.try_take(user, bytes).ok_or_else(no_room_for_lists)?;
-        Ok(Fetch { share, held: admin.hold(bytes) })
+        Ok(Fetch { share, held: admin.hold(bytes), grows_to: 0 })
     }
 
-    /// The same for a page of metrics, whose beginning is there.
+    /// The same for a page of metrics, whose beginning is there. Its share grows with what the page has later.
     pub fn of_scrape(&self, admin: &Admin, asker: &str, bytes: usize) -> Result<Fetch, Refusal> {
         let share = self.scrapes.try_take(asker, bytes).ok_or_else(no_room_for_scrapes)?;
-        Ok(Fetch { share, held: admin.hold(bytes) })
+        Ok(Fetch { share, held: admin.hold(bytes), grows_to: USER_SCRAPES_BYTES_MAX })
     }
 
     /// Has the share of a list be one for so many bytes, more or fewer than before, if they are left. They count from now on.
@@ -136,9 +138,11 @@ fn busy(reason: String) -> Refusal {
 }
 
 impl Fetch {
-    /// Counts so many bytes from now on. Its share stays what it is.
-    pub fn count(&mut self, bytes: usize) {
+    /// Counts so many bytes from now on. Returns whether its share has room for them, if that is one that grows. One page may
+    /// have more than its asker's share if it is the only one.
+    pub fn count(&mut self, bytes: usize) -> bool {
         self.held.set(bytes);
+        self.share.grow(bytes.min(self.grows_to))
     }
 
     /// Keeps as much of the share as an answer needs until it is sent.

@@ -79,6 +79,19 @@ impl Share {
         self.of_all.merge(other.of_all);
     }
 
+    /// Makes it `count`, if it is less. Returns whether as much is left.
+    pub fn grow(&mut self, count: usize) -> bool {
+        let Ok(missing) = u32::try_from(count.saturating_sub(self.count())) else { return false };
+        let take = |of: &OwnedSemaphorePermit| {
+            Arc::clone(of.semaphore()).try_acquire_many_owned(missing).ok()
+        };
+        let (Some(of_user), Some(of_all)) = (take(&self.of_user), take(&self.of_all)) else {
+            return false;
+        };
+        self.add(Share { of_user, of_all });
+        true
+    }
+
     /// Gives back what is more than `count`.
     pub fn keep(&mut self, count: usize) {
         for permits in [&mut self.of_user, &mut self.of_all] {

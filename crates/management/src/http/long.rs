@@ -111,10 +111,10 @@ impl Long {
         Ok(true)
     }
 
-    /// What has been made.
+    /// What has been made, without the room that it would have for more.
     pub fn take(&mut self) -> Bytes {
         self.largest_piece_bytes = self.largest_piece_bytes.max(self.made.len());
-        std::mem::take(&mut self.made).into()
+        std::mem::take(&mut self.made).into_boxed_slice().into()
     }
 
     /// Bytes of memory that it has while pieces wait for its client: one of them and the next may be larger than others, as rows
@@ -138,7 +138,8 @@ impl Long {
         sent_in_pieces(patience, |pieces| self.send_to(pieces, places, user, listener, admin))
     }
 
-    /// Returns early when the client has gone, may not hear more or takes nothing, or when the broker ends.
+    /// Returns early when the client has gone, may not hear more or takes nothing, when there is no memory for what comes, or
+    /// when the broker ends.
     async fn send_to(
         mut self,
         pieces: Pieces,
@@ -151,8 +152,11 @@ impl Long {
         loop {
             let piece = self.take();
             let bytes = self.waiting_bytes();
-            if let Some(fetch) = &mut self.fetch {
-                fetch.count(bytes);
+            if let Some(fetch) = &mut self.fetch
+                && !fetch.count(bytes)
+            {
+                drop(piece);
+                return pieces.fail(io::ErrorKind::OutOfMemory.into()).await;
             }
             pieces.send(piece).await?;
             if !has_more {
