@@ -82,6 +82,13 @@ pub struct Login {
 }
 
 impl Login {
+    /// Leaves out what is the password of another user.
+    fn leave_out_password_of_another(&mut self, user: &str) {
+        if self.user.as_deref().is_some_and(|own| own != user) {
+            (self.password, self.password_file) = (None, None);
+        }
+    }
+
     /// The password, if it is said here or in a file that is named here.
     fn secret(&self) -> Result<Option<String>, Failure> {
         match (&self.password, &self.password_file) {
@@ -115,8 +122,8 @@ impl Wanted {
     /// # Errors
     /// If what is said is wrong, or says nothing and no broker is found.
     pub fn resolve(self) -> Result<Target, Failure> {
-        if let Some(url) = &self.url {
-            return self.remote(url, &Context::default()).map(Target::Http);
+        if let Some(url) = self.url.clone() {
+            return self.remote(&url, &Context::default()).map(Target::Http);
         }
         if self.context.is_none()
             && let Some(folder) = &self.data_dir
@@ -159,16 +166,18 @@ impl Wanted {
         )
     }
 
-    fn remote(&self, url: &str, context: &Context) -> Result<Remote, Failure> {
+    fn remote(mut self, url: &str, context: &Context) -> Result<Remote, Failure> {
         let mut remote = parse(url)?;
         let mut saved = context.login();
         let user = self.ranked(&saved).iter().find_map(|login| login.user.clone());
         remote.user = user.ok_or_else(|| {
             Failure::usage(format!("{url} needs a login: give --user, and the password with --password-file or COURSER_CTL_PASSWORD"))
         })?;
-        if saved.user.as_ref().is_some_and(|user| *user != remote.user) {
-            // The saved password is that of the saved user.
-            (saved.password, saved.password_file) = (None, None);
+        // The saved password is that of the saved user, and one in the environment that of the user there, unless an option says
+        // whose it is.
+        saved.leave_out_password_of_another(&remote.user);
+        if self.options.user.is_none() {
+            self.environment.leave_out_password_of_another(&remote.user);
         }
         let logins = self.ranked(&saved);
         let secret = logins.iter().find_map(|login| login.secret().transpose()).transpose()?;

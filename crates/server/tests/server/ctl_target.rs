@@ -59,6 +59,30 @@ fn the_login_of_a_context_that_is_an_option_counts_before_the_environment() {
 }
 
 #[test]
+fn a_password_of_the_environment_is_not_sent_as_the_user_of_a_context() {
+    let broker = Operated::start();
+    for user in ["ops", "other"] {
+        // Were it sent, it would be the right one.
+        broker.quiet(&["add_user", user, "one-s3cret"]);
+        broker.quiet(&["set_user_tags", user, "administrator"]);
+    }
+    let url = broker.url();
+    let added = broker.anywhere(&["context", "add", "prod", "--url", &url, "--user", "ops"]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let of_other = [("COURSER_CTL_USER", "other"), ("COURSER_CTL_PASSWORD", "one-s3cret")];
+    let named = asked_as(&broker, &of_other, &["--context", "prod"]);
+    assert!(named.error.contains("the password of ops is missing"), "{named:?}");
+    for environment in [&of_other[1..], &[("COURSER_CTL_USER", "ops"), of_other[1]]] {
+        let named = asked_as(&broker, environment, &["--context", "prod"]);
+        assert_eq!(named.out, "name\n/\n", "{environment:?}: {named:?}");
+    }
+    for arguments in [&["--context", "prod", "--user", "ops"][..], &[]] {
+        let sent = asked_as(&broker, &of_other, arguments);
+        assert_eq!(sent.out, "name\n/\n", "{arguments:?}: {sent:?}");
+    }
+}
+
+#[test]
 fn a_mistake_in_the_contexts_file_shows_no_password() {
     let broker = Operated::start();
     let folder = broker.folder.path().join(".config/courser");
