@@ -4,6 +4,8 @@ use courser_auth::Backoff;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+const MINUTE_MS: u64 = 60_000;
+
 fn address(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
 }
@@ -58,6 +60,40 @@ fn guessing_names_makes_an_address_wait_too() {
 }
 
 #[test]
+fn names_that_are_guessed_again_and_again_make_an_address_wait_each_time() {
+    let mut backoff = Backoff::default();
+    for minute in 0..100 {
+        for number in 0..12 {
+            backoff.failed(address(1), format!("user{number}").as_bytes(), minute * MINUTE_MS);
+        }
+    }
+    assert_eq!(backoff.wait_ms(address(1), b"another", 99 * MINUTE_MS), MINUTE_MS);
+}
+
+#[test]
+fn a_client_that_fails_for_ever_makes_no_other_user_of_its_address_wait() {
+    let mut backoff = Backoff::default();
+    for minute in 0..1_000 {
+        let now_ms = minute * MINUTE_MS;
+        backoff.failed(address(1), b"old", now_ms);
+        // Others make mistakes now and then.
+        backoff.failed(address(1), format!("user{minute}").as_bytes(), now_ms);
+        assert_eq!(backoff.wait_ms(address(1), b"another", now_ms), 0, "after {minute} minutes");
+    }
+    assert_eq!(backoff.wait_ms(address(1), b"old", 999 * MINUTE_MS), MINUTE_MS);
+}
+
+#[test]
+fn good_logins_of_a_user_end_what_its_failures_count_at_its_address() {
+    let mut backoff = Backoff::default();
+    for second in 0..1_000 {
+        backoff.failed(address(1), b"a", second * 1_000);
+        backoff.succeeded(address(1), b"a");
+        assert_eq!(backoff.wait_ms(address(1), b"another", second * 1_000), 0, "{second}");
+    }
+}
+
+#[test]
 fn a_client_with_many_addresses_is_one_client() {
     let mut backoff = Backoff::default();
     for last in 0..9 {
@@ -77,6 +113,10 @@ fn a_clock_that_is_set_back_does_not_make_anyone_wait_longer() {
         backoff.failed(address(1), b"a", 1_000_000);
     }
     assert_eq!(backoff.wait_ms(address(1), b"a", 500_000), 0);
+    for number in 0..60 {
+        backoff.failed(address(1), format!("user{number}").as_bytes(), 500_000);
+    }
+    assert_eq!(backoff.wait_ms(address(1), b"another", 500_000), MINUTE_MS);
 }
 
 #[test]
