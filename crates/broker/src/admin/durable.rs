@@ -67,6 +67,13 @@ impl Admin {
         Durable { awaited, told: None }
     }
 
+    /// Whether the next change may have to wait for room in a log, as its disk is behind.
+    pub fn log_may_block(&self) -> bool {
+        let mut may_block = false;
+        self.broker.for_each_shard(&mut |shard| may_block |= shard.store.may_block());
+        may_block
+    }
+
     /// Waits until what was read before this call is certainly current. `None` if it is.
     pub fn current(&self) -> Option<Durable> {
         self.broker.current()

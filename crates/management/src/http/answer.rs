@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Bytes up to which a list goes out whole.
 pub(crate) const WHOLE_BYTES_MAX: usize = 128 * 1024;
-/// How long a change may take to be durable.
+/// How long a change may take to be durable, and before that to find room in the log.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes below which nothing is gained by compressing.
 const GZIP_BYTES_MIN: usize = 300;
@@ -283,10 +283,25 @@ pub(crate) fn is_question(route: &Route) -> bool {
 
 /// Waits until what has been changed so far is durable.
 pub(crate) async fn durable(call: &Call) -> Result<(), Refusal> {
+    let too_slow = || Refusal::internal("the disk is too slow: whether it is done is not certain");
+    durable_or(call, too_slow).await
+}
+
+/// Has a change wait until there is room in the log, before it has a place: the handler would keep the place until then, and
+/// requests that only ask need places too.
+pub(super) async fn room_in_log(call: &Call) -> Result<(), Refusal> {
+    match call.admin().log_may_block() {
+        true => {
+            durable_or(call, || Refusal::unavailable("the disk is too slow: nothing is done")).await
+        }
+        false => Ok(()),
+    }
+}
+
+async fn durable_or(call: &Call, too_slow: impl FnOnce() -> Refusal) -> Result<(), Refusal> {
     match tokio::time::timeout(DURABLE_TIMEOUT, call.admin().durable()).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(fault)) => Err(fault.into()),
-        Err(_) => Err(Refusal::internal("the disk is too slow: whether it is done is not certain")),
+        Ok(done) => done.map_err(Refusal::from),
+        Err(_) => Err(too_slow()),
     }
 }
 

@@ -1,16 +1,17 @@
-//! What a request has to have before it is answered: one of its user's places, and for a change of policies its turn.
+//! What a request has to have before it is answered: for a change room in the log, one of its user's places, and for a change of
+//! policies its turn.
 //!
 //! Changes of the policies of one vhost come one after the other, and each may take long. What waits for the one in front has
 //! neither a place nor a thread meanwhile. None waits there that may not make its change, and one of each user at a time: the
 //! others of that user wait behind it, and not in front of other users. The one whose turn it is does not wait for a place.
 
-use super::answer::{has_given_up, look_again};
+use super::answer::{has_given_up, look_again, room_in_log};
 use crate::api::turn;
 use crate::asking::{Budget, GiveUp};
 use crate::call::Call;
 use crate::caller::{Caller, NO_ANSWER};
 use crate::refusal::Refusal;
-use crate::routes::{Needs, Route, check_vhost};
+use crate::routes::{Changes, Needs, Route, check_vhost};
 use crate::shares::Share;
 use std::sync::Arc;
 
@@ -33,8 +34,12 @@ impl Ready {
     /// Waits until a request can be answered.
     ///
     /// # Errors
-    /// When its sender may not change the policies that it is to change, or has to ask another program and can't.
+    /// When its sender may not change the policies that it is to change, or has to ask another program and can't, or when the
+    /// disk is too slow.
     pub async fn wait(route: &Route, call: Call) -> Result<Ready, Refusal> {
+        if route.changes == Changes::Log && !call.is_set("dry_run") {
+            room_in_log(&call).await?;
+        }
         let Some(vhost) = turn(route, &call) else {
             return Ok(Places::take(&call).await?.given(call, None));
         };

@@ -1,9 +1,11 @@
 //! What is not published fills what waits for the disk as well: letters, transactions, definitions. Other clients go on, but for
 //! those that publish or define something.
 
+use crate::slow_world::{ALICE, BOB, GUEST, add_publishers, publish_over_http, status};
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
-use courser::{Clock, Config, Surroundings};
+use courser::{Clock, Config, HttpListen, Surroundings};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -26,7 +28,11 @@ async fn started(disk: &HeldDisk) -> TestServer {
 async fn started_with(disk: &HeldDisk, ahead_ms: &Arc<AtomicI64>) -> TestServer {
     let clock = Clock::shifted(Arc::clone(ahead_ms));
     let surroundings = Surroundings { clock, disk: Some(Arc::new(disk.clone())) };
-    let small = |config: &mut Config| config.journal.buffer_bytes = BUFFER_BYTES;
+    let small = |config: &mut Config| {
+        config.journal.buffer_bytes = BUFFER_BYTES;
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.management.listen = HttpListen::At(vec![any_port]);
+    };
     let server = TestServer::start_within(surroundings, small).await;
     Client::connect(server.address()).await.declare_durable("lasting").await;
     server
@@ -175,12 +181,35 @@ async fn fill(server: &TestServer) -> JoinHandle<Client> {
         }
         client
     });
-    let has_read_enough = async || {
-        let connections = server.admin().connections(None).expect("all vhosts");
-        connections.iter().any(|one| one.received_bytes >= BUFFER_BYTES as u64)
-    };
-    wait_until("the definitions wait", has_read_enough).await;
+    wait_until("there is hardly any room", async || server.admin().log_may_block()).await;
     filling
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
+    // As many as are answered at the same time.
+    const PUBLISHES: usize = 32;
+    let disk = HeldDisk::default();
+    let server = started(&disk).await;
+    add_publishers(&server).await;
+    let hold = disk.hold();
+    let filled = fill(&server).await;
+    let mut publishes = JoinSet::new();
+    for user in [ALICE, BOB].into_iter().cycle().take(PUBLISHES) {
+        publishes.spawn(publish_over_http(server.http_addresses()[0], user));
+    }
+    // They come meanwhile.
+    for _ in 0..20 {
+        assert_eq!(status(&server, "/api/overview", GUEST).await, "200");
+    }
+    drop(hold);
+    filled.await.expect("it goes on").close().await;
+    while let Some(answer) = publishes.join_next().await {
+        let answer = answer.expect("an answer");
+        assert!(answer.ends_with(br#"{"routed":true}"#), "{}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(ready(&server, "lasting").await, PUBLISHES as u32);
+    server.stop().await;
 }
 
 /// A runtime of one thread for tasks, and few more for what waits.

@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 /// Users of another program. No user has all places.
-const ALICE: &str = "YWxpY2U6czNjcmV0";
-const BOB: &str = "Ym9iOnMzY3JldA==";
+pub(crate) const ALICE: &str = "YWxpY2U6czNjcmV0";
+pub(crate) const BOB: &str = "Ym9iOnMzY3JldA==";
 pub(crate) const GUEST: &str = "Z3Vlc3Q6Z3Vlc3Q=";
 
 /// The status of the answer to a question of this user.
@@ -290,8 +290,22 @@ async fn publishers_that_give_up_and_come_again_hold_up_no_other_client() {
     server.stop().await;
 }
 
+/// Makes users who may publish over HTTP, and has all log in, of which the disk hears where a hash is made anew.
+pub(crate) async fn add_publishers(server: &TestServer) {
+    let admin = server.admin();
+    for name in ["alice", "bob"] {
+        let mut user = User::new(name, PasswordHash::quick(b"s3cret").expect("a hash"));
+        user.tags = Tags::parse("management").expect("tags");
+        admin.create_user(user).expect("a user");
+        admin.set_permission(name, "/", Permission::all()).expect("a permission");
+    }
+    for user in [ALICE, BOB, GUEST] {
+        assert_eq!(status(server, "/api/whoami", user).await, "200");
+    }
+}
+
 /// Publishes a message that lasts, to a queue of [`confirming`].
-async fn publish_over_http(address: SocketAddr, user: &str) -> Vec<u8> {
+pub(crate) async fn publish_over_http(address: SocketAddr, user: &str) -> Vec<u8> {
     let body = r#"{"routing_key":"lasting","properties":{"delivery_mode":2},"payload":"m","payload_encoding":"string"}"#;
     let request = format!(
         "POST /api/exchanges/%2F/amq.default/publish HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
@@ -316,15 +330,7 @@ async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
     let server = TestServer::start_on(disk.clone(), with_http).await;
     let _declared = confirming(&server).await;
     let admin = server.admin();
-    for name in ["alice", "bob"] {
-        let mut user = User::new(name, PasswordHash::quick(b"s3cret").expect("a hash"));
-        user.tags = Tags::parse("management").expect("tags");
-        admin.create_user(user).expect("a user");
-        admin.set_permission(name, "/", Permission::all()).expect("a permission");
-    }
-    for user in [ALICE, BOB, GUEST] {
-        assert_eq!(status(&server, "/api/whoami", user).await, "200");
-    }
+    add_publishers(&server).await;
     let hold = disk.hold();
     let mut publishes = JoinSet::new();
     for user in [ALICE, BOB].into_iter().cycle().take(PUBLISHES) {
