@@ -1,17 +1,17 @@
 //! What a queue knows of some of its messages besides their places: what identifies them, where it
 //! holds no two of the same, and how often they came back, where that is more than fits the marks or did no harm.
 //!
-//! A message that leaves takes this along, so it is never more than there are messages.
+//! A message that leaves takes this along, but for what identifies one of whose end the log has yet to be told.
 
 use super::settle::Settling;
+use super::untold::Untold;
 use super::{Queue, State};
-use crate::gate;
 use crate::memory::Charge;
 use crate::posting::PublishRun;
 use crate::routing::deduplication::{HeaderKeys, Key, Marker};
 use crate::wakes::Wakes;
 use courser_codec::FieldTable;
-use courser_store::{Location, MessageRef, Position, Record, Store, StoreError, Sync};
+use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -55,13 +55,9 @@ struct Present {
     by_place: FxHashMap<Place, Key>,
     /// Those that the queue has refused, and of whose end the log has yet to be told: a few, each by a thread that does that next.
     refused: Vec<(Place, Key)>,
-    /// Where those are in the log that have gone while it had no room to be told so: what identifies them stays until it is told,
-    /// which is before the next message comes.
-    untold: Vec<Position>,
+    /// Those that have gone while the log had no room to be told so.
+    untold: Untold,
 }
-
-/// Positions that the log is told of at once when it has room again.
-const TOLD_AT_ONCE: usize = 1 << 14;
 
 impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
@@ -88,7 +84,7 @@ impl MessageNotes {
             present.keys.capacity() * (size_of::<Key>() + 1)
                 + present.more.capacity() * (size_of::<(Key, usize)>() + 1)
                 + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
-                + present.untold.capacity() * size_of::<Position>()
+                + present.untold.used_bytes()
         });
         let counts = self.counts.capacity() + self.unharmed.capacity();
         let counts = counts * (size_of::<(Place, u64)>() + 1);
@@ -205,23 +201,25 @@ impl MessageNotes {
     pub fn leave_told(&mut self, positions: &[Position], is_told: bool) {
         match &mut self.present {
             Some(present) if !is_told => {
-                present.untold.extend_from_slice(positions);
+                present.untold.add(positions);
                 self.count_memory();
             }
             _ => self.leave_positions(positions),
         }
     }
 
-    /// Takes some of the positions that the log has yet to be told of, in ascending order.
-    fn take_untold(&mut self) -> Vec<Position> {
-        let Some(present) = &mut self.present else { return Vec::new() };
-        let mut some = present.untold.split_off(present.untold.len().saturating_sub(TOLD_AT_ONCE));
-        some.sort_unstable();
-        if present.untold.is_empty() && present.untold.capacity() > 0 {
-            present.untold = Vec::new();
-            self.count_memory();
+    /// Those that have gone while the log had no room to be told so.
+    pub fn untold(&self) -> Option<&Untold> {
+        self.present.as_ref().map(|present| &present.untold)
+    }
+
+    /// The log has been told of these, which were the first of them.
+    pub fn leave_untold(&mut self, positions: &[Position]) {
+        if let Some(present) = &mut self.present {
+            present.untold.remove_first(positions.len());
         }
-        some
+        self.leave_positions(positions);
+        self.count_memory();
     }
 
     /// The message at this position of the log leaves.
@@ -314,27 +312,6 @@ impl Queue {
     /// The same of a message that says this of itself.
     pub(crate) fn holds_one_with(&self, keys: &mut HeaderKeys<'_>) -> bool {
         self.holds_no_two() && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(keys))
-    }
-
-    /// Tells the log of the messages that have gone while it had no room for that. Called before others go into the log for this
-    /// queue, as these may be the same: a crash before the next checkpoint brings back what has gone, and a restart that finds both
-    /// drops what came later. Called with the gate held, and without any lock.
-    ///
-    /// # Errors
-    /// If there still is no room, or the store has failed.
-    pub(crate) fn tell_untold(&self, store: &dyn Store) -> Result<(), StoreError> {
-        while self.holds_no_two() {
-            let untold = self.state.lock().notes.as_mut().map(|notes| notes.take_untold());
-            let Some(some) = untold.filter(|some| !some.is_empty()) else { break };
-            gate::assert_inside("messages are settled");
-            let settled = Record::Settled { queue: self.id, positions: &some };
-            let told = store.append(&[settled], Sync::Later, &mut Vec::new());
-            if let Some(notes) = &mut self.state.lock().notes {
-                notes.leave_told(&some, told.is_ok());
-            }
-            told?;
-        }
-        Ok(())
     }
 
     /// Adds the messages of `run` to a queue that holds no two of the same: one after the other, as

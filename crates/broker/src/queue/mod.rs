@@ -44,6 +44,7 @@ mod subscription;
 mod unfit;
 mod unnoted;
 mod unread;
+mod untold;
 mod walk;
 
 pub use amounts::Amount;

@@ -144,6 +144,37 @@ fn what_is_the_same_as_one_whose_end_finds_no_room_is_refused() {
 }
 
 #[test]
+fn what_comes_while_the_log_is_told_that_the_same_has_gone_is_not_dropped() {
+    let (mut world, mut client, mut other) = world_before("get");
+    send(&mut client, "b", "old");
+    world.store().set_faults(|call| (call == Call::Settle).then_some(StoreError::Full));
+    client.tell(queue::Purge { queue: short("q"), nowait: true });
+    world.store().set_faults(|_| None);
+    let (begin, begun) = channel();
+    let (tell, told) = channel();
+    let publishing = thread::spawn(move || {
+        begun.recv().expect("the log is about to be told");
+        send(&mut other, "a", "new");
+        // No other thread may wait for it any more.
+        let _ = tell.send(());
+        other
+    });
+    world.store().before_next_append(move || {
+        begin.send(()).expect("the other client waits");
+        // Long enough for one that does not wait.
+        let _ = told.recv_timeout(Duration::from_millis(200));
+    });
+    send(&mut client, "b", "new");
+    let mut other = publishing.join().expect("no panic");
+    world.flush();
+    assert!(matches!(other.heard()[..], [Heard::Confirm { .. }]));
+    assert_eq!(world.counts("q").0, 2);
+    drop((client, other));
+    world.lose_power();
+    assert_eq!(world.connect().pop_all("q"), ["new", "new"]);
+}
+
+#[test]
 fn what_comes_before_the_log_knows_that_the_same_is_refused_is_refused_as_well() {
     for overflow in ["reject-publish", "reject-publish-dlx"] {
         let mut world = WorldOnDisk::new();
