@@ -115,6 +115,10 @@ impl Cluster for Members {
         if !self.has_leader() {
             return Some("no node of the cluster leads".into());
         }
+        let of_none = |number| format!("this node has no copy of the log of group {number} yet");
+        if let Some(number) = self.groups.without_thread().first() {
+            return Some(of_none(*number));
+        }
         let all = self.groups.all();
         let group = all.iter().find(|group| group.unserved_for() >= TOLD_AFTER)?;
         let (number, limit_s) = (group.number, TOLD_AFTER.as_secs());
@@ -123,7 +127,7 @@ impl Cluster for Members {
                 format!("no node has served group {number} for more than {limit_s} s")
             }
             // Others may serve it.
-            None => format!("this node has no copy of the log of group {number} yet"),
+            None => of_none(number),
         })
     }
 
