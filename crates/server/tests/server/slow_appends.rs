@@ -1,11 +1,10 @@
 //! What is not published fills what waits for the disk as well: letters, transactions, definitions. Other clients go on, but for
 //! those that publish or define something.
 
-use crate::slow_world::{ALICE, BOB, GUEST, add_publishers, publish_over_http, status};
+use crate::slow_world::{ALICE, BOB, GUEST, add_publishers, publish_over_http, status, with_http};
 use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
-use courser::{Clock, Config, HttpListen, Surroundings};
+use courser::{Clock, Config, Surroundings};
 use courser_codec::{FieldTable, Table, basic, queue, tx};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -30,8 +29,7 @@ async fn started_with(disk: &HeldDisk, ahead_ms: &Arc<AtomicI64>) -> TestServer 
     let surroundings = Surroundings { clock, disk: Some(Arc::new(disk.clone())) };
     let small = |config: &mut Config| {
         config.journal.buffer_bytes = BUFFER_BYTES;
-        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-        config.management.listen = HttpListen::At(vec![any_port]);
+        with_http(config);
     };
     let server = TestServer::start_within(surroundings, small).await;
     Client::connect(server.address()).await.declare_durable("lasting").await;
@@ -187,8 +185,8 @@ async fn fill(server: &TestServer) -> JoinHandle<Client> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
-    // As many as are answered at the same time.
-    const PUBLISHES: usize = 32;
+    // Twice as many as are answered at the same time: some of them find the room that is left.
+    const PUBLISHES: usize = 64;
     let disk = HeldDisk::default();
     let server = started(&disk).await;
     add_publishers(&server).await;
@@ -196,7 +194,7 @@ async fn changes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
     let filled = fill(&server).await;
     let mut publishes = JoinSet::new();
     for user in [ALICE, BOB].into_iter().cycle().take(PUBLISHES) {
-        publishes.spawn(publish_over_http(server.http_addresses()[0], user));
+        publishes.spawn(publish_over_http(server.http_addresses()[0], user, 100_000));
     }
     // They come meanwhile.
     for _ in 0..20 {

@@ -41,10 +41,14 @@ pub(crate) async fn answered(server: &TestServer, asked: &str, user: &str, body:
     String::from_utf8_lossy(&said[9..]).into_owned()
 }
 
+/// Takes requests over HTTP, at any port.
+pub(crate) fn with_http(config: &mut courser::Config) {
+    config.management.listen = HttpListen::At(vec![SocketAddr::from(([127, 0, 0, 1], 0))]);
+}
+
 /// Has the program be asked for a second at most, also by requests over HTTP.
 fn ask_for_a_second(config: &mut courser::Config) {
-    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    config.management.listen = HttpListen::At(vec![any_port]);
+    with_http(config);
     config.auth_http.timeout_ms = 1000;
     config.auth_http.cache_seconds = 600;
 }
@@ -304,9 +308,12 @@ pub(crate) async fn add_publishers(server: &TestServer) {
     }
 }
 
-/// Publishes a message that lasts, to a queue of [`confirming`].
-pub(crate) async fn publish_over_http(address: SocketAddr, user: &str) -> Vec<u8> {
-    let body = r#"{"routing_key":"lasting","properties":{"delivery_mode":2},"payload":"m","payload_encoding":"string"}"#;
+/// Publishes a message of this length that lasts, to a queue of [`confirming`].
+pub(crate) async fn publish_over_http(address: SocketAddr, user: &str, length: usize) -> Vec<u8> {
+    let body = format!(
+        r#"{{"routing_key":"lasting","properties":{{"delivery_mode":2}},"payload":"{}","payload_encoding":"string"}}"#,
+        "m".repeat(length)
+    );
     let request = format!(
         "POST /api/exchanges/%2F/amq.default/publish HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
          authorization: Basic {user}\r\ncontent-length: {}\r\n\r\n{body}",
@@ -324,9 +331,6 @@ async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
     // As many as are answered at the same time.
     const PUBLISHES: usize = 32;
     let disk = HeldDisk::default();
-    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    let with_http =
-        |config: &mut courser::Config| config.management.listen = HttpListen::At(vec![any_port]);
     let server = TestServer::start_on(disk.clone(), with_http).await;
     let _declared = confirming(&server).await;
     let admin = server.admin();
@@ -334,7 +338,7 @@ async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
     let hold = disk.hold();
     let mut publishes = JoinSet::new();
     for user in [ALICE, BOB].into_iter().cycle().take(PUBLISHES) {
-        publishes.spawn(publish_over_http(server.http_addresses()[0], user));
+        publishes.spawn(publish_over_http(server.http_addresses()[0], user, 1));
     }
     let ready = || admin.queue("/", b"lasting").expect("the queue").ready;
     wait_until("all are published", async || ready() == PUBLISHES).await;
@@ -353,9 +357,6 @@ async fn publishes_over_http_that_wait_for_the_disk_hold_up_no_other_request() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_tells_clients_before_it_waits_for_what_reads_the_journal() {
     let disk = HeldDisk::default();
-    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    let with_http =
-        |config: &mut courser::Config| config.management.listen = HttpListen::At(vec![any_port]);
     let server = TestServer::start_on(disk.clone(), with_http).await;
     let machine = rustix::system::uname();
     let scrub = format!("/api/nodes/courser@{}/scrub", machine.nodename().to_string_lossy());
