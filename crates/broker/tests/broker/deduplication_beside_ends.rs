@@ -152,20 +152,20 @@ fn what_comes_while_the_log_is_told_that_the_same_has_gone_is_not_dropped() {
     world.store().set_faults(|_| None);
     let (begin, begun) = channel();
     let (tell, told) = channel();
-    let publishing = thread::spawn(move || {
-        begun.recv().expect("the log is about to be told");
-        send(&mut other, "a", "new");
-        // No other thread may wait for it any more.
-        let _ = tell.send(());
-        other
-    });
     world.store().before_next_append(move || {
         begin.send(()).expect("the other client waits");
         // Long enough for one that does not wait.
         let _ = told.recv_timeout(Duration::from_millis(200));
     });
-    send(&mut client, "b", "new");
-    let mut other = publishing.join().expect("no panic");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            begun.recv().expect("the log is about to be told");
+            send(&mut other, "a", "new");
+            // No other thread may wait for it any more.
+            let _ = tell.send(());
+        });
+        send(&mut client, "b", "new");
+    });
     world.flush();
     assert!(matches!(other.heard()[..], [Heard::Confirm { .. }]));
     assert_eq!(world.counts("q").0, 2);
