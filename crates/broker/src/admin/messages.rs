@@ -164,6 +164,7 @@ impl Admin {
         target: &Arc<Queue>,
         most: usize,
     ) -> Result<usize, Fault> {
+        let route = Arc::new(Route::to(target));
         let mut at_once = MOVED_AT_ONCE;
         if target.may_refuse() || target.holds_no_two() {
             // Whether the next one would be taken is only known when this one is there.
@@ -174,7 +175,8 @@ impl Admin {
                 let peeked = source.peek(Cursor::default(), count, store, &mut |seen| {
                     let Seen::Message(Peeked { message, .. }) = seen else { return true };
                     let is_full = target.is_full(message.body.len());
-                    is_taken = Some(!is_full && !target.holds_same(&message));
+                    let holds_same = route.holds_same(&message, vhost.shard());
+                    is_taken = Some(holds_same.map(|holds_same| !is_full && !holds_same));
                     false
                 });
                 peeked.map_err(|error| source.fault(error))?;
@@ -182,11 +184,10 @@ impl Admin {
                     break;
                 }
             }
-            if is_taken != Some(true) {
+            if is_taken.transpose().map_err(store_fault)? != Some(true) {
                 return Ok(0);
             }
         }
-        let route = Arc::new(Route::to(target));
         let (mut publishes, mut bytes, now_ms) = (Vec::new(), 0, self.broker.now_ms());
         let (taken, failed) = self.take(vhost, source, true, at_once.min(most), &mut |peeked| {
             publishes.push(InternalPublish::to(&peeked.message, Arc::clone(&route), now_ms));

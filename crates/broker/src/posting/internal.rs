@@ -206,9 +206,12 @@ pub(crate) fn post(
     wakes: &mut Wakes,
 ) -> Result<(), StoreError> {
     let store = &*vhost.shard().store;
-    let screened = publishes.iter().filter(|publish| publish.through.is_some());
+    let (screened, others): (Vec<_>, Vec<_>) =
+        publishes.iter().partition(|publish| publish.through.is_some());
+    others.iter().try_for_each(|publish| publish.route.tell_untold(store))?;
     let now_ms = vhost.shard().timers.now_ms();
-    let mut screening = Screening::begin(screened.map(|publish| &*publish.route), store, now_ms)?;
+    let routes = screened.iter().map(|publish| &*publish.route);
+    let mut screening = Screening::begin(routes, store, now_ms)?;
     let narrow = |(index, publish): (usize, _)| {
         InternalPublish::narrow(publish, index, &mut screening, vhost)
     };

@@ -160,12 +160,6 @@ impl MessageNotes {
         present.is_some_and(|one| one.marker.key(keys).is_some_and(|key| one.keys.contains(&key)))
     }
 
-    /// The same of a message that only this queue asks what it says of itself.
-    fn has_one(&self, message: &MessageRef<'_>) -> bool {
-        let present = self.present.as_ref();
-        self.key_in(message).is_some_and(|key| present.is_some_and(|one| one.keys.contains(&key)))
-    }
-
     /// Whether the queue holds no two messages of the same.
     pub fn keeps_apart(&self) -> bool {
         self.present.is_some()
@@ -303,13 +297,7 @@ impl State {
 }
 
 impl Queue {
-    /// Whether it would drop a message that was published now, as it holds one of the same.
-    pub(crate) fn holds_same(&self, message: &MessageRef<'_>) -> bool {
-        self.holds_no_two()
-            && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has_one(message))
-    }
-
-    /// The same of a message that says this of itself.
+    /// Whether it would drop a message that was published now and says this of itself, as it holds one of the same.
     pub(crate) fn holds_one_with(&self, keys: &mut HeaderKeys<'_>) -> bool {
         self.holds_no_two() && self.state.lock().notes.as_ref().is_some_and(|notes| notes.has(keys))
     }

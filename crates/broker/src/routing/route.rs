@@ -5,10 +5,11 @@ use crate::fault::Fault;
 use crate::queue::{Queue, has_expiration};
 use crate::routing::Screen;
 use crate::routing::deduplication::HeaderKeys;
+use crate::shard::Shard;
 use crate::stream::Stream;
 use crate::work;
-use courser_store::MessageRef;
 use courser_store::change::QUEUES_PER_RECORD_MAX;
+use courser_store::{MessageRef, Store, StoreError};
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -82,14 +83,29 @@ impl Route {
         if self.stamped || has_expiration(header) { now_ms().max(1) } else { 0 }
     }
 
-    /// Whether one of its queues would drop the message, as it holds one of the same.
-    pub fn holds_same(&self, message: &MessageRef<'_>) -> bool {
-        let mut apart = self.queues.iter().filter(|queue| queue.holds_no_two()).peekable();
-        if apart.peek().is_none() {
-            return false;
+    /// Whether one of its queues would drop the message, as it holds one of the same. Called without the gate and without any lock.
+    ///
+    /// # Errors
+    /// If the log has no room to be told what one of them has no more.
+    pub fn holds_same(&self, message: &MessageRef<'_>, shard: &Shard) -> Result<bool, StoreError> {
+        if !self.holds_no_two {
+            return Ok(false);
         }
+        let _gate = shard.gate.read();
+        self.tell_untold(&*shard.store)?;
         let mut keys = HeaderKeys::of_content(message.header);
-        apart.any(|queue| queue.holds_one_with(&mut keys))
+        Ok(self.queues.iter().any(|queue| queue.holds_one_with(&mut keys)))
+    }
+
+    /// Tells the log what its queues have no more, before others go there that may be the same. Called as [`Queue::tell_untold`].
+    ///
+    /// # Errors
+    /// If it has no room for that, or the store has failed.
+    pub fn tell_untold(&self, store: &dyn Store) -> Result<(), StoreError> {
+        if !self.holds_no_two {
+            return Ok(());
+        }
+        self.queues.iter().try_for_each(|queue| queue.tell_untold(store))
     }
 
     /// Leaves out queues.
@@ -132,6 +148,7 @@ impl Route {
             streams: only(queue.stream().is_some()),
             stamped: queue.wants_stamps(),
             may_refuse: queue.may_refuse(),
+            holds_no_two: queue.holds_no_two(),
             ..Route::default()
         }
     }

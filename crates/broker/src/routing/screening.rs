@@ -65,9 +65,7 @@ impl<'r> Screening<'r> {
     ) -> Result<Self, StoreError> {
         let mut screens: Vec<&Screen> = Vec::new();
         for route in routes {
-            if route.holds_no_two {
-                route.queues.iter().try_for_each(|queue| queue.tell_untold(store))?;
-            }
+            route.tell_untold(store)?;
             screens.extend(&route.screens);
         }
         screens.sort_unstable_by_key(|screen| screen.place);

@@ -2,9 +2,9 @@
 
 use crate::checkpoints_within_changes::before_append;
 use crate::deduplication_by_presence::{End, apart, send};
-use crate::support::{Client, Heard, WorldOnDisk, declare_with, short};
+use crate::support::{Client, Heard, Message, WorldOnDisk, declare_with, short};
 use courser_broker::Limits;
-use courser_codec::{basic, queue};
+use courser_codec::{FieldTable, basic, queue};
 use courser_journal::testing::Call;
 use courser_store::StoreError;
 use std::mem;
@@ -172,6 +172,22 @@ fn what_comes_while_the_log_is_told_that_the_same_has_gone_is_not_dropped() {
     drop((client, other));
     world.lose_power();
     assert_eq!(world.connect().pop_all("q"), ["new", "new"]);
+}
+
+#[test]
+fn a_traced_copy_comes_where_the_same_has_gone_on_a_full_disk() {
+    let world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "trace", true, &apart().with("x-deduplication-header", "node"));
+    client.bind("trace", "amq.rabbitmq.trace", "publish.#");
+    let old = Message::new("", "trace", "old").headers(FieldTable::new().with("node", "courser"));
+    client.send(old.with_properties(|properties| properties.delivery_mode = Some(2)));
+    world.store().set_faults(|call| (call == Call::Settle).then_some(StoreError::Full));
+    assert_eq!(client.pop("trace").as_deref(), Some("old"));
+    world.store().set_faults(|_| None);
+    world.broker.admin().change_vhost("/", |settings| settings.tracing = true).expect("a vhost");
+    client.publish("amq.direct", "nowhere", "traced");
+    assert_eq!(client.pop_all("trace"), ["traced"]);
 }
 
 #[test]

@@ -145,7 +145,8 @@ impl Moving<'_> {
             self.relocation.done.without_place += 1;
             return Ok(false);
         }
-        if route.holds_same(&message) {
+        let shard = self.relocation.vhost.shard();
+        if route.holds_same(&message, shard).map_err(store_fault)? {
             // It would be dropped there.
             self.relocation.done.without_place += 1;
             return Ok(false);
@@ -156,7 +157,7 @@ impl Moving<'_> {
             return Ok(false);
         }
         batch.count += 1;
-        let is_picky = route.may_refuse || route.queues.iter().any(|queue| queue.holds_no_two());
+        let is_picky = route.may_refuse || route.holds_no_two;
         batch.is_full = is_picky && !self.relocation.is_trial;
         batch.bytes += body_bytes;
         if self.relocation.is_trial {

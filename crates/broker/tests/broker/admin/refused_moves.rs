@@ -5,6 +5,7 @@ use courser_broker::Broker;
 use courser_broker::admin::{MoveTo, Relocated, Selection, WriteTarget};
 use courser_codec::FieldTable;
 use courser_journal::testing::Call;
+use courser_store::StoreError;
 use std::sync::Arc;
 
 fn persistent(queue: &str, body: &str) -> Message {
@@ -124,6 +125,32 @@ fn a_message_stays_while_the_other_queue_holds_one_of_the_same() {
     assert_eq!(client.pop_all("to"), ["7", "8", "9"]);
     assert_eq!(move_all(&world), 2);
     assert_eq!(client.pop_all("to"), ["7", "8"]);
+}
+
+#[test]
+fn a_message_is_moved_where_one_of_the_same_has_gone_on_a_full_disk() {
+    let through_an_exchange = MoveTo::Exchange(owned(""), Some(owned("to")));
+    for to in [None, Some(MoveTo::Queue(owned("to"))), Some(through_an_exchange)] {
+        let mut world = WorldOnDisk::new();
+        let mut client =
+            with_queues(&world, &FieldTable::new().with("x-message-deduplication", true));
+        for (queue, body) in [("to", "old"), ("from", "new")] {
+            let headers = FieldTable::new().with("x-deduplication-header", "7");
+            client.send(persistent(queue, body).headers(headers));
+        }
+        world.store().set_faults(|call| (call == Call::Settle).then_some(StoreError::Full));
+        assert_eq!(client.pop("to").as_deref(), Some("old"));
+        world.store().heal();
+        let moved = to.as_ref().map_or_else(|| move_all(&world), |to| relocate(&world, to).moved);
+        assert_eq!(moved, 1, "{to:?}");
+        // What is confirmed makes durable what was moved.
+        client.confirm_select();
+        client.send(persistent("from", "later"));
+        client.disconnect();
+        world.flush();
+        world.lose_power();
+        assert_eq!(world.connect().pop_all("to"), ["new"], "{to:?}");
+    }
 }
 
 #[test]
