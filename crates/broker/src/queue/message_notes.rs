@@ -97,11 +97,6 @@ impl MessageNotes {
         self.enter_as(key, location)
     }
 
-    /// The same of a message that only this queue asks what it says of itself.
-    pub fn enter_one(&mut self, message: &MessageRef<'_>, location: &Location) -> bool {
-        self.enter_as(self.key_in(message), location)
-    }
-
     /// What identifies a message here, if anything does.
     fn key_in(&self, message: &MessageRef<'_>) -> Option<Key> {
         self.present.as_ref()?.marker.key_in(message.header)
@@ -119,7 +114,7 @@ impl MessageNotes {
     }
 
     /// A message comes in while the log has yet to be told that one of the same was refused: if it came in and the log was never told, a
-    /// restart would find both and drop it. Returns whether it is refused, then until the log has been told of it.
+    /// restart would find both. Returns whether it is refused, then until the log has been told of it.
     pub fn refuse_like(&mut self, keys: &mut HeaderKeys<'_>, location: &Location) -> bool {
         let Some(present) = self.present.as_mut().filter(|one| !one.refused.is_empty()) else {
             return false;

@@ -113,8 +113,7 @@ impl Queue {
     ) -> Result<(), StoreError> {
         let told = self.tell(&mut settling, sync, store);
         let gone = &settling.positions;
-        // Now others like these come in, and are confirmed. If the log did not know by then that these are gone, a restart could
-        // find both, and drop what came later.
+        // Now others like these come in. If the log did not know by then that these are gone, a restart could find both.
         if self.holds_no_two()
             && !gone.is_empty()
             && let Some(notes) = &mut self.state.lock().notes
@@ -285,11 +284,6 @@ impl Queue {
         let keeps_apart = state.notes.as_ref().is_some_and(|notes| notes.keeps_apart());
         let looks_inside = state.ready.has_levels() || keeps_apart;
         let mut reader = looks_inside.then(|| store.reader());
-        let mut settling = Settling::default();
-        // Dead letters that had not arrived elsewhere are here again, and not to be lost for another
-        // message of the same that has come after them.
-        let may_be_letters =
-            state.traits.as_ref().is_some_and(|traits| traits.dead_letter.is_some());
         for (position, body) in index.messages() {
             let mut location = Location::Log { position, body, marks: 0 };
             match index.returns(position) {
@@ -315,13 +309,9 @@ impl Queue {
                 None => None,
             };
             if let (Some(notes), Some(message)) = (notes, &message) {
-                if may_be_letters {
-                    notes.enter_beside(message, &location);
-                } else if !notes.enter_one(message, &location) {
-                    // A crash came between its coming and its end.
-                    settling.add(location);
-                    continue;
-                }
+                // One of the same is no reason to drop it: that may be a dead letter that had not arrived elsewhere, which made
+                // room for this one when it left.
+                notes.enter_beside(message, &location);
             }
             let rank = ready.rank(message);
             if let Some(bytes) = message.map(|message| message.body.len()) {
@@ -338,9 +328,6 @@ impl Queue {
         self.finish(&mut state, Ok(()));
         // Whether they may expire is not known until their turn comes.
         self.watch_head(&mut state);
-        drop(state);
-        // If the store has failed, it is found once more at the next start.
-        drop(self.settle(settling, Sync::Later, store));
         messages
     }
 

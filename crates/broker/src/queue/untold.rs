@@ -1,7 +1,7 @@
 //! Ends of messages that the log had no room to be told of, in a queue that holds no two of the same.
 //!
-//! A crash before the next checkpoint brings these messages back, and a restart that finds one beside another of the same drops
-//! what came later. So what identifies them stays until the log is told, which is before others are published to the queue.
+//! A crash before the next checkpoint brings these messages back, and the queue would hold two of the same. So what identifies them
+//! stays until the log is told, which is before others are published to the queue.
 
 use super::Queue;
 use crate::gate;

@@ -256,6 +256,29 @@ fn a_letter_that_is_back_after_a_restart_takes_only_itself_along() {
 }
 
 #[test]
+fn a_letter_that_is_back_drives_out_no_other_though_letters_go_nowhere_any_more() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &apart());
+    let definition = FieldTable::new()
+        .with("dead-letter-exchange", "")
+        .with("dead-letter-routing-key", "nowhere yet")
+        .with("dead-letter-strategy", "at-least-once")
+        .with("overflow", "reject-publish");
+    world.give_policy("q", definition);
+    send(&mut client, "a", "letter");
+    let delivery_tag = client.get("q").expect("a message").tag;
+    client.tell(basic::Reject { delivery_tag, requeue: false });
+    send(&mut client, "a", "new");
+    assert_eq!(world.counts("q").0, 1);
+    world.take_policy();
+    client.disconnect();
+    world.flush();
+    world.lose_power();
+    assert_eq!(world.connect().pop_all("q"), ["letter", "new"]);
+}
+
+#[test]
 fn what_is_dropped_does_not_stay_in_the_log_and_in_transactions_neither() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();
