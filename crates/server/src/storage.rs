@@ -5,7 +5,7 @@ use crate::notices::Notices;
 use crate::scrub::{Journals, Open, Readable};
 use crate::server::StartError;
 use courser_broker::{Broker, Limits, Restored};
-pub use courser_journal::Disk;
+pub use courser_journal::{Disk, rest_after_failure};
 use courser_journal::{JournalShards, JournalStore, Part, Pass, Repeated, Scrubbing};
 use courser_store::{
     MemoryGauge, OpenReport, OpenShard, Opened, Opening, Progress, Role, ShardId, ShardState,

@@ -22,10 +22,13 @@ impl Inner {
     /// Why it is still that.
     pub(super) async fn adopt(&self) -> Result<Formation, String> {
         tracing::info!("this node begins the cluster with the data in its folder");
-        let dir = self.folder.copy_dir(GroupNumber::HOME).map_err(|error| error.to_string())?;
+        let folder = Arc::clone(&self.folder);
+        let dir = self.blocking(move || folder.copy_dir(GroupNumber::HOME)).await?;
+        let dir = dir.map_err(|error| error.to_string())?;
         loop {
             let (journal, config) = (dir.clone(), self.config());
             let (disk, folder) = (Arc::clone(&self.disk), Arc::clone(&self.folder));
+            let begun = Instant::now();
             let adopting = self.blocking(move || adopt(&journal, &config, disk, &folder));
             let journal = dir.display();
             match adopting.await? {
@@ -34,7 +37,7 @@ impl Inner {
                     let why = format!(
                         "the journal in {journal} can't begin a cluster before its disk has more room, and is as it was: {error}"
                     );
-                    self.try_later(GroupNumber::HOME, why).await;
+                    self.try_later(GroupNumber::HOME, begun.elapsed(), why).await;
                 }
                 Err(error) => {
                     return Err(format!(

@@ -131,7 +131,7 @@ impl Inner {
                 }
                 // Before the others: with any other error the disk has given the log, and that is noted.
                 Err(error) if may_pass(&error, &mut unread_since) => {
-                    self.try_later(group.number, error).await;
+                    self.try_later(group.number, Duration::ZERO, error).await;
                     opened = self.open(&group, &formation, origin.clone()).await?;
                     continue;
                 }

@@ -1,6 +1,7 @@
 //! A node comes to belong to a cluster and its groups, and remembers that.
 
 use super::*;
+use crate::storage::rest_after_failure;
 use courser_cluster::forming::{Folder, FolderError, Verdict, form};
 use std::fmt::Display;
 
@@ -81,21 +82,28 @@ impl Inner {
             let (folder, keep) = (Arc::clone(&self.folder), Arc::clone(&keep));
             match self.blocking(move || keep(&folder)).await? {
                 Ok(()) => return Ok(()),
-                Err(error) if error.lacks_room() => self.try_later(number, error).await,
+                Err(error) if error.lacks_room() => {
+                    self.try_later(number, Duration::ZERO, error).await;
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }
     }
 
-    /// Says that a group can't go on here yet, and waits until it is to be tried again.
-    pub(in super::super) async fn try_later(&self, number: GroupNumber, error: impl Display) {
+    /// Says that a group can't go on here yet, and waits until it is to be tried again: the longer, the longer that `took`.
+    pub(in super::super) async fn try_later(
+        &self,
+        number: GroupNumber,
+        took: Duration,
+        error: impl Display,
+    ) {
         tracing::warn!(
             error = error.to_string(),
             group = number.0,
             "this node can't take part in the group yet: it tries again"
         );
         self.around.notices.group_waits(number.0, true);
-        tokio::time::sleep(ROOM_INTERVAL).await;
+        tokio::time::sleep(rest_after_failure(took).max(ROOM_INTERVAL)).await;
     }
 
     /// Takes part in a group besides home, as soon as there is a thread for it, until that has ended for good: returns why.
@@ -110,7 +118,7 @@ impl Inner {
                 Ok(group) => break group,
                 Err(error) => {
                     self.groups.lacks_thread(number);
-                    self.try_later(number, error).await;
+                    self.try_later(number, Duration::ZERO, error).await;
                 }
             }
         };

@@ -15,6 +15,7 @@ use courser_management::Cluster as _;
 use courser_store::Log as _;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 /// A group besides those of the cluster.
 const ANOTHER: GroupNumber = GroupNumber(2);
@@ -111,6 +112,16 @@ async fn a_broker_without_room_on_its_disk_becomes_a_node_when_there_is_some() {
     assert!(service.shared.broker.vhost("kept").is_some(), "nothing is lost");
     drop(service);
     assert!(!tells(&node), "it is not told any more");
+    node.stop().await.expect("a clean stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_took_long_and_found_no_room_is_tried_again_after_a_longer_pause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = start_alone_on(Arc::new(FakeDisk::new(1)), &folder).await;
+    let (took, begun) = (Duration::from_millis(600), Instant::now());
+    node.inner.try_later(ANOTHER, took, "there is no room").await;
+    assert!(begun.elapsed() >= 10 * took, "{:?}", begun.elapsed());
     node.stop().await.expect("a clean stop");
 }
 
