@@ -22,7 +22,7 @@ use crate::shard::Shard;
 use crate::wakes::Wakes;
 use crate::work::{self, Budget};
 use courser_codec::ContentHeader;
-use courser_store::{Reader, Record, StoreError, Sync};
+use courser_store::{Reader, Record, StoreError};
 use letter::Rewritten;
 use std::sync::Arc;
 
@@ -286,7 +286,7 @@ impl Shard {
         let is_logged = queue.settings.survives() && !positions.is_empty();
         let settled = Record::Settled { queue: queue.id, positions: &positions };
         let settled = is_logged.then_some(settled);
-        let logged = Logged::append(&*self.store, &routed, settled, Sync::Later)?;
+        let logged = Logged::append_own(&*self.store, &routed, settled)?;
         queue.forget_dead(&numbers, true, &*self.store)?;
         queue.retry_dead_soon();
         let refused = logged.distribute(&routed, &*self.store, wakes);

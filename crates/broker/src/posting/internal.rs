@@ -9,7 +9,7 @@ use crate::routing::{Namespace, Route, Screening};
 use crate::wakes::Wakes;
 use crate::work;
 use courser_codec::{ContentHeader, RawProperties};
-use courser_store::{KeptBody, MessageRef, Position, Record, StoreError, Sync};
+use courser_store::{KeptBody, MessageRef, Position, Record, StoreError};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -233,7 +233,7 @@ pub(crate) fn post(
         .collect();
     let settled =
         (!settled.is_empty()).then_some(Record::Settled { queue: from, positions: settled });
-    let logged = Logged::append(store, &routed, settled, Sync::Later)?;
+    let logged = Logged::append_own(store, &routed, settled)?;
     let refused = logged.distribute(&routed, store, wakes);
     screening.settle(|index| refused[index]);
     Ok(())

@@ -154,6 +154,25 @@ impl<'m> Logged<'m> {
         Ok(Logged { lsn, runs: runs.into_iter(), arrivals, locations, _order: order })
     }
 
+    /// The same for what the broker posts by itself, which has left its place by the time it comes to its queues: in no case anything
+    /// behind it needs room.
+    ///
+    /// # Errors
+    /// As [`Logged::append`].
+    pub fn append_own<'s>(
+        store: &dyn Store,
+        routed: &[Routed<'m>],
+        settled: Option<Record<'s>>,
+    ) -> Result<Self, StoreError> {
+        let mut logged = Self::append(store, routed, settled, Sync::Later)?;
+        // One that is alone is not kept yet, and nothing has been appended.
+        let runs = logged.runs.as_mut_slice().iter_mut().zip(routed);
+        let mut not_logged =
+            runs.filter(|(run, one)| !one.is_logged() && !one.queues(run).is_empty());
+        not_logged.try_for_each(|(run, _)| run.keep_for_several(store))?;
+        Ok(logged)
+    }
+
     /// The next of the messages, ready for its queues. To be called for each, in order.
     pub fn next_run(&mut self) -> PublishRun<'m> {
         self.runs.next().unwrap_or_default()

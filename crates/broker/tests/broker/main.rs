@@ -122,6 +122,7 @@ mod tracing;
 mod traits;
 mod transactions;
 mod transient_in_transactions;
+mod transient_without_room;
 mod turns;
 mod unsent;
 mod vhosts;
