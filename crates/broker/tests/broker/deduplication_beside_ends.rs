@@ -157,10 +157,11 @@ fn what_comes_while_the_log_is_told_that_the_same_has_gone_is_not_dropped() {
         // Long enough for one that does not wait.
         let _ = told.recv_timeout(Duration::from_millis(200));
     });
+    let beside = &mut other;
     thread::scope(|scope| {
-        scope.spawn(|| {
+        scope.spawn(move || {
             begun.recv().expect("the log is about to be told");
-            send(&mut other, "a", "new");
+            send(beside, "a", "new");
             // No other thread may wait for it any more.
             let _ = tell.send(());
         });
