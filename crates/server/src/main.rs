@@ -127,7 +127,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// Threads that may block at a time, most for a connection each whose requests wait for the disk. Where all of them do, no
 /// other connection is served.
-const BLOCKING_THREADS: usize = 4096;
+const BLOCKING_THREADS: usize = 1024;
 
 /// The threads that serve connections.
 fn runtime(config: &Config, workers: &Workers) -> io::Result<tokio::runtime::Runtime> {

@@ -49,6 +49,12 @@ impl<T> Lock<T> {
         self.0.try_lock().unwrap_or_else(|| self.await_free())
     }
 
+    /// Locks it if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock()
+    }
+
     /// Waits so long at most until it is free.
     pub fn try_lock_for(&self, at_most: Duration) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock_for(at_most)

@@ -32,16 +32,17 @@ use crate::outbox::wire::WireBuffer;
 use crate::work;
 use atomic_waker::AtomicWaker;
 use courser_store::Waiter;
+use courser_store::blocking::Lock;
 use held::Held;
 pub(crate) use held::Unsent;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One connection's outgoing side.
 #[derive(Debug)]
 pub struct Outbox {
-    state: Mutex<OutboxState>,
+    state: Lock<OutboxState>,
     waker: AtomicWaker,
     /// The connection has been woken since it last looked whether its readers of streams can go on.
     has_woken: AtomicBool,
@@ -109,7 +110,7 @@ impl Outbox {
         charge: Charge,
     ) -> Arc<Self> {
         Arc::new(Outbox {
-            state: Mutex::new(OutboxState {
+            state: Lock::new(OutboxState {
                 wire: WireBuffer::counted(charge),
                 held: None,
                 waiter: None,

@@ -26,9 +26,7 @@ impl Groups for Apis {
     fn others(&self) -> Vec<u16> {
         let Some(front) = self.0.upgrade() else { return Vec::new() };
         let all = front.groups.all().into_iter();
-        let others = all.filter(|group| !group.is_home()).map(|group| group.number);
-        // What they have is not known here: without them the answer would be a part of the truth.
-        others.chain(front.groups.without_thread()).map(|number| number.0).collect()
+        all.filter(|group| !group.is_home()).map(|group| group.number.0).collect()
     }
 
     fn led(&self) -> Vec<u16> {

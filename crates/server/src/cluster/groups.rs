@@ -84,7 +84,7 @@ impl Groups {
 
     /// Whether there are others than the home group.
     pub fn are_several(&self) -> bool {
-        !self.others.read().is_empty() || !self.without_thread.read().is_empty()
+        !self.others.read().is_empty()
     }
 
     /// Whether other nodes lead all groups.

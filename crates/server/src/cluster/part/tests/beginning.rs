@@ -1,7 +1,6 @@
 //! A node that comes to take part in a group for which it has no room on its disk, or no thread, or whose log its disk does not
 //! give. One that begins a cluster with the data of a broker by itself, for which there is no room.
 
-use super::super::super::apis::Apis;
 use super::super::super::front::Serves;
 use super::super::super::testing::start_alone_on;
 use super::*;
@@ -201,9 +200,6 @@ async fn a_node_without_a_thread_for_a_group_takes_part_when_it_has_one() {
     assert!(node.inner.groups.get(ANOTHER).is_none(), "there is no thread");
     assert!(node.inner.members.is_quorum_critical(), "it knows of no majority there");
     assert!(node.inner.members.why_not_ready().is_some_and(|why| why.contains("group 2")));
-    let apis = Apis::of(&Arc::downgrade(three.front(leader))).expect("it is there");
-    assert!(apis.others().contains(&ANOTHER.0), "nothing is answered without what it has");
-    assert!(apis.connect(ANOTHER.0).await.is_err());
     lacks_definitions(&three, leader, true).await;
     let (members, other) = (Arc::clone(&node.inner.members), three.nodes[(leader + 1) % 3].name());
     let asking = tokio::task::spawn_blocking(move || {
