@@ -50,7 +50,8 @@ mod values;
 
 pub use cluster::{Cluster, ClusterError, ClusterNode, ClusterRole, Drained, VhostMove};
 pub use definitions::{
-    IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, Imported, LEFT_OUT, Rows, import,
+    FIRST_USERS_MADE, IMPORTED_BY_NODES, IMPORTED_HASH, ImportError, Imported, LEFT_OUT, Rows,
+    import,
 };
 pub use groups::{Groups, HOME, Later, Settled};
 pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};

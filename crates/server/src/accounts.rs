@@ -1,34 +1,53 @@
-//! The users that a broker starts with: those of its journal, the one of the configuration file, or,
-//! where there would be none at all, `guest`.
+//! The users that a broker starts with: those of its journal, the one of the configuration file, or, if it is new and would have
+//! none at all, `guest`.
 
 use crate::config::{Auth, Config};
 use crate::server::StartError;
 use courser_auth::{Hashing, PasswordHash, Permission, Settings, Tags, User, UserLimits};
 use courser_broker::Broker;
+use courser_broker::admin::Admin;
+use courser_management::FIRST_USERS_MADE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The user that a broker makes when there is none.
+/// The user that a new broker makes when there is none.
 pub(crate) const GUEST: &str = "guest";
 
 /// Sets the accounts up, and tells the log who there is and why.
 pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartError> {
     let auth = &config.auth;
     configure(broker, auth);
-    let kept = broker.accounts().directory().user_count();
+    let admin = broker.admin();
+    let kept = admin.accounts().user_count();
     if auth.names_a_user() {
         if auth.user == GUEST && is_untouched_guest(broker) {
-            // No setting names it: it is only what a broker without any user makes.
-            broker.admin().delete_user(GUEST)?;
+            // No setting names it: it is only what a new broker without any user makes.
+            admin.delete_user(GUEST)?;
         }
         add_file_user(broker, auth)?;
-    } else if kept == 0 {
+    } else if kept == 0 && admin.global_parameter(FIRST_USERS_MADE).is_none() {
         make_guest(broker, auth.hashing())?;
+    } else if kept == 0 {
+        tracing::warn!(
+            "this broker has no users of its own, and makes guest at its first start only: courser ctl add_user makes \
+             one, over the socket in the data folder, which needs no login"
+        );
     }
     if kept > 0 {
         tracing::info!(users = kept, "users kept in the journal");
     }
+    note_first_users(&admin);
     Ok(())
+}
+
+/// Has later starts make no `guest` if the last user is deleted. Noted behind the users: after a crash between, there are some, or
+/// the broker still counts as new.
+fn note_first_users(admin: &Admin) {
+    if admin.global_parameter(FIRST_USERS_MADE).is_none()
+        && let Err(error) = admin.set_own_parameter(FIRST_USERS_MADE, "true")
+    {
+        tracing::warn!(%error, "it can't be noted that this broker has users: the next start tries again");
+    }
 }
 
 /// Sets the accounts of the broker of another group than home up. It adopts those of home, but for the user of the

@@ -49,9 +49,11 @@ pub const IMPORTED_BY_NODES: &str = "imported_definition_hashes_of_nodes";
 pub const LEFT_OUT: &str = "imported_definitions_left_out";
 /// The one with the hash of those that a command has imported last that asks for it.
 pub(crate) const IMPORTED_BY_COMMAND: &str = "imported_by_command_hash_value";
+/// The one that says that this broker has had its first users.
+pub const FIRST_USERS_MADE: &str = "first_users_made";
 /// Global parameters of this broker alone, which are in no definitions.
-pub(crate) const OWN_PARAMETERS: [&str; 4] =
-    [IMPORTED_HASH, IMPORTED_BY_NODES, LEFT_OUT, IMPORTED_BY_COMMAND];
+pub(crate) const OWN_PARAMETERS: [&str; 5] =
+    [IMPORTED_HASH, IMPORTED_BY_NODES, LEFT_OUT, IMPORTED_BY_COMMAND, FIRST_USERS_MADE];
 
 /// The definitions of the whole broker.
 pub(crate) fn of_broker(api: &Api) -> Result<Value, Refusal> {
@@ -153,7 +155,7 @@ pub(crate) fn metadata(vhost: &VhostView) -> Value {
 }
 
 fn global_parameters(admin: &Admin) -> Value {
-    // What was imported here says nothing about another broker.
+    // What was done here says nothing about another broker.
     let all =
         admin.global_parameters().into_iter().filter(|one| !OWN_PARAMETERS.contains(&&*one.name));
     all.map(|one| json!({ "name": one.name, "value": kept_value(&one.value) })).collect()

@@ -17,7 +17,7 @@ mod vhosts;
 pub(crate) use compare::compare;
 pub use error::ImportError;
 pub(crate) use export::OWN_PARAMETERS;
-pub use export::{IMPORTED_BY_NODES, IMPORTED_HASH, LEFT_OUT};
+pub use export::{FIRST_USERS_MADE, IMPORTED_BY_NODES, IMPORTED_HASH, LEFT_OUT};
 pub(crate) use export::{leave_out_foreign_hashes, metadata, of_broker, of_vhost};
 pub(crate) use import::import_into;
 pub use import::{Imported, import};

@@ -56,6 +56,28 @@ async fn a_broker_without_users_makes_guest_and_keeps_what_becomes_of_it() {
 }
 
 #[tokio::test]
+async fn guest_does_not_come_back_to_a_broker_whose_last_user_was_deleted() {
+    let server = TestServer::start().await;
+    server.admin().delete_user("guest").expect("deleted");
+    let server = server.restart_with(|_| {}).await;
+    assert_eq!(server.admin().accounts().user_count(), 0);
+    // Not behind a user of the configuration, either.
+    let server = server.restart_with(|config| config.auth.user = "me".into()).await;
+    let server = server.restart_with(|_| {}).await;
+    assert_eq!(server.admin().accounts().user_count(), 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_broker_that_began_with_other_users_never_makes_guest() {
+    let of_file = |config: &mut courser::Config| config.auth.user = "me".into();
+    let server = TestServer::start_with(of_file).await;
+    let server = server.restart_with(|_| {}).await;
+    assert_eq!(server.admin().accounts().user_count(), 0);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_user_of_the_configuration_is_the_only_one_of_a_new_broker_and_is_not_kept() {
     let named = |config: &mut courser::Config| {
         config.auth.user = "me".into();

@@ -167,3 +167,21 @@ async fn what_a_client_has_made_keeps_no_leader_from_importing_the_rest_once() {
     assert!(said.is_some_and(|text| text.contains(why)), "{findings:?}");
     three.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guest_does_not_come_back_with_another_leader() {
+    let mut three = Three::start().await;
+    let leader = three.wait_for_leader().await;
+    let node = three.node(leader);
+    let deleted = crate::cluster_members::change(node, "DELETE /api/users/guest", "").await;
+    assert_eq!(deleted.0, 204, "{}", deleted.1);
+    let leader = move_lead(&mut three).await;
+    let mut status = 0;
+    wait_until("an answer", async || {
+        status = get(three.node(leader).addresses().http[0], "/api/overview").await.0;
+        status != 503
+    })
+    .await;
+    assert_eq!(status, 401);
+    three.stop().await;
+}

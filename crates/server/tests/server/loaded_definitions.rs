@@ -135,8 +135,10 @@ async fn a_queue_that_a_client_has_put_in_the_place_of_another_stops_no_start() 
 async fn parameters_that_leave_no_room_stop_no_start_and_no_note_of_what_was_imported() {
     let files = tempfile::tempdir().expect("a folder");
     let file = files.path().join("definitions.json");
+    // As large as those that leave no room for it: a small one may fit behind them.
+    let large = "1".repeat((64 << 10) - 2);
     let text = json!({
-        "global_parameters": [{ "name": "late", "value": 1 }],
+        "global_parameters": [{ "name": "late", "value": large }],
         "queues": [{ "name": "q", "vhost": "/", "durable": true, "arguments": {} }],
     });
     fs::write(&file, text.to_string()).expect("a file");
@@ -148,7 +150,6 @@ async fn parameters_that_leave_no_room_stop_no_start_and_no_note_of_what_was_imp
         }
     };
     let server = TestServer::start().await;
-    let large = "1".repeat(64 << 10);
     let full = |nth: u32| server.admin().set_global_parameter(&nth.to_string(), &large).is_err();
     assert!((0..1000).any(full), "there is a bound");
     let server = server.restart_with(with()).await;

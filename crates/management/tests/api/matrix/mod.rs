@@ -22,9 +22,10 @@ const VHOST: &str = "matrix";
 const OTHER_VHOST: &str = "other";
 const TAGS: [&str; 5] = ["none", "management", "policymaker", "monitoring", "administrator"];
 /// Names in a pattern that need more than others there.
-const NEED_MORE: [(&str, &str); 2] = [
+const NEED_MORE: [(&str, &str); 3] = [
     ("/api/global-parameters/{name}", "cluster_name"),
     ("/api/global-parameters/{name}", "imported_definition_hash_value"),
+    ("/api/global-parameters/{name}", "first_users_made"),
 ];
 /// What the page sends along.
 const FROM_PAGE: (&str, &str) = ("x-courser-csrf", "1");
