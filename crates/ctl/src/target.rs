@@ -1,10 +1,10 @@
 //! Which broker is meant: by options, by the environment, by a context, or the one on this machine.
 
 use crate::contexts::{Context, Contexts};
-use crate::failure::{CONFIG, DATA, Failure, UNAVAILABLE};
+use crate::failure::{CONFIG, DATA, Failure, UNAVAILABLE, say_error};
 use hyper::Uri;
 use std::io::Read as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The name of the socket in a broker's data folder.
@@ -242,13 +242,34 @@ pub fn password_of(file: &Path) -> Result<String, Failure> {
     }
 }
 
+/// Whether others than the caller and root have made this folder of a broker, a link in its place, or the socket in it.
+fn is_of_others(folder: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let (link, target) = (std::fs::symlink_metadata(folder), std::fs::metadata(folder));
+    let found = [link, target, std::fs::symlink_metadata(folder.join(SOCKET))];
+    found.into_iter().flatten().any(|found| ![0, own].contains(&found.uid()))
+}
+
+/// The folders to look for the broker on this machine in.
+fn folders() -> Vec<PathBuf> {
+    if let Some(named) = std::env::var_os("COURSER_DATA_DIR") {
+        return vec![named.into()];
+    }
+    let (usual, packaged) = (PathBuf::from(USUAL_DATA), PathBuf::from(PACKAGED_DATA));
+    // Where all may write, as in /tmp, others could wait there for commands, and passwords in them.
+    if is_of_others(&usual) {
+        say_error(&format_args!(
+            "Warning: ./{USUAL_DATA} belongs to another user and is left out: if its broker is meant, add --data-dir \
+             {USUAL_DATA}"
+        ));
+        return vec![packaged];
+    }
+    vec![usual, packaged]
+}
+
 /// The broker on this machine.
 fn local() -> Result<Target, Failure> {
-    let named = std::env::var_os("COURSER_DATA_DIR").map(PathBuf::from);
-    let folders: Vec<PathBuf> = match named {
-        Some(folder) => vec![folder],
-        None => vec![PathBuf::from(USUAL_DATA), PathBuf::from(PACKAGED_DATA)],
-    };
+    let folders = folders();
     let sockets: Vec<PathBuf> = folders.iter().map(|folder| folder.join(SOCKET)).collect();
     for socket in &sockets {
         match std::fs::metadata(socket) {
@@ -302,6 +323,32 @@ mod tests {
             assert_eq!(failure.code, crate::failure::USAGE, "{url}");
             assert!(!failure.text.contains("secret"), "{failure}");
         }
+    }
+
+    #[test]
+    fn a_folder_a_link_or_a_socket_of_another_user_is_of_others() {
+        use std::os::unix::fs::{chown, lchown, symlink};
+        let parent = tempfile::tempdir().expect("a folder");
+        let (folder, link) = (parent.path().join("data"), parent.path().join("link"));
+        std::fs::create_dir(&folder).expect("a folder");
+        symlink(&folder, &link).expect("a link");
+        let socket = folder.join(SOCKET);
+        assert!(!is_of_others(&folder), "without a socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+        assert!(!is_of_others(&folder) && !is_of_others(&link));
+        assert!(!is_of_others(Path::new("/")), "root may have made it");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let other = Some(12_345);
+        lchown(&link, other, None).expect("given away");
+        assert!(is_of_others(&link) && !is_of_others(&folder));
+        lchown(&link, Some(0), None).expect("taken back");
+        chown(&socket, other, None).expect("given away");
+        assert!(is_of_others(&folder));
+        chown(&socket, Some(0), None).expect("taken back");
+        chown(&folder, other, None).expect("given away");
+        assert!(is_of_others(&folder) && is_of_others(&link));
     }
 
     #[test]

@@ -132,3 +132,24 @@ fn the_status_of_a_cluster_has_the_alarms_in_effect() {
         (&"resource_limit".into(), &"memory".into())
     );
 }
+
+#[test]
+fn a_socket_in_a_folder_of_another_user_is_used_only_if_it_is_named() {
+    if !rustix::process::geteuid().is_root() {
+        // No other user can give a folder away.
+        return;
+    }
+    let broker = Operated::start();
+    let usual = broker.folder.path().join("courser-data");
+    std::os::unix::fs::symlink("data", &usual).expect("a link");
+    let found = broker.anywhere(&["-q", "list_vhosts"]);
+    assert_eq!((&*found.out, &*found.error), ("name\n/\n", ""));
+    let data = broker.folder.path().join("data");
+    std::os::unix::fs::chown(data, Some(12_345), None).expect("given away");
+    let passed_over = broker.anywhere(&["-q", "list_vhosts"]);
+    assert_eq!(passed_over.out, "", "{passed_over:?}");
+    let why = "./courser-data belongs to another user and is left out";
+    assert!(passed_over.error.contains(why), "{passed_over:?}");
+    let named = broker.anywhere(&["-q", "--data-dir", "courser-data", "list_vhosts"]);
+    assert_eq!((&*named.out, &*named.error), ("name\n/\n", ""));
+}
