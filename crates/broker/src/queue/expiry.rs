@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 /// Messages that one section under the lock lets expire; the next section follows at once.
 pub(super) const EXPIRED_AT_ONCE: usize = 256;
-/// Bytes of messages that it reads for that; one message more may be begun.
-pub(super) const EXPIRED_BYTES_AT_ONCE: usize = 1 << 20;
+/// Bytes that it reads of messages that no client gets; one message more may be begun.
+pub(super) const UNCONSUMED_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// What a queue knows of the times to live of its messages.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl Queue {
             if expiry.seen == Some(sequence) && armed_ms.is_none_or(|at| at > moment.now_ms) {
                 return Ok(false);
             }
-            if read_bytes >= EXPIRED_BYTES_AT_ONCE {
+            if read_bytes >= UNCONSUMED_BYTES_AT_ONCE {
                 break;
             }
             let message = read(location, reader, store);

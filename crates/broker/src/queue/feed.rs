@@ -307,11 +307,12 @@ impl Queue {
             moment,
             expired: Vec::new(),
             unconsumed: 0,
-            expired_bytes: 0,
+            unconsumed_bytes: 0,
             header: Vec::new(),
             is_quorum: self.is_quorum,
             notes: notes.as_deref_mut(),
             seen: BodySize::UNKNOWN,
+            seen_bytes: 0,
             commits: self.commits(store),
         };
         let fed = self.feed(consumers, &mut waiting, (unacked, counts), settling, wakes);

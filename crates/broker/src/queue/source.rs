@@ -3,7 +3,7 @@
 
 use super::backlog::REDELIVERED;
 use super::commits::Commits;
-use super::expiry::{EXPIRED_AT_ONCE, EXPIRED_BYTES_AT_ONCE, Moment};
+use super::expiry::{EXPIRED_AT_ONCE, Moment, UNCONSUMED_BYTES_AT_ONCE};
 use super::message_notes::MessageNotes;
 use super::ready::Ready;
 use super::returns::put_counts;
@@ -33,6 +33,9 @@ pub(crate) trait Source {
 
     /// Moves past a message that does: its place in the queue, and where it is kept.
     fn take(&mut self) -> Option<(u64, Location)>;
+
+    /// Moves past a message that fits the frames of no consumer whose turn it could be, as [`Source::take`].
+    fn pass_unfit(&mut self) -> Option<(u64, Location)>;
 
     /// How far the log is committed; none if that does not matter.
     fn commits(&self) -> Option<&Commits<'_>>;
@@ -105,6 +108,10 @@ impl Source for Publishing<'_, '_> {
         Some((sequence, location))
     }
 
+    fn pass_unfit(&mut self) -> Option<(u64, Location)> {
+        self.take()
+    }
+
     fn commits(&self) -> Option<&Commits<'_>> {
         self.commits.as_ref()
     }
@@ -120,8 +127,8 @@ pub(crate) struct Waiting<'a> {
     pub expired: Vec<(u8, Location)>,
     /// How many messages have expired or were lost.
     pub unconsumed: usize,
-    /// Bytes of the bodies that were read of what has expired.
-    pub expired_bytes: usize,
+    /// Bytes that were read of what has expired, or fits the frames of no consumer.
+    pub unconsumed_bytes: usize,
     /// The header of a message that has come back to a queue that counts that.
     pub header: Vec<u8>,
     /// The queue is a quorum queue.
@@ -130,7 +137,17 @@ pub(crate) struct Waiting<'a> {
     pub notes: Option<&'a mut MessageNotes>,
     /// How large the body of the message is that was peeked at last.
     pub seen: BodySize,
+    /// How many bytes were read of it.
+    pub seen_bytes: usize,
     pub commits: Option<Commits<'a>>,
+}
+
+impl Waiting<'_> {
+    /// No client gets the message that was peeked at last.
+    fn note_unconsumed(&mut self) {
+        work::count_read(self.seen_bytes);
+        self.unconsumed_bytes += self.seen_bytes;
+    }
 }
 
 impl Source for Waiting<'_> {
@@ -138,7 +155,7 @@ impl Source for Waiting<'_> {
     fn is_empty(&self) -> bool {
         self.ready.is_empty()
             || self.unconsumed >= EXPIRED_AT_ONCE
-            || self.expired_bytes >= EXPIRED_BYTES_AT_ONCE
+            || self.unconsumed_bytes >= UNCONSUMED_BYTES_AT_ONCE
     }
 
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
@@ -154,6 +171,7 @@ impl Source for Waiting<'_> {
             None => self.reader.read(location)?,
         };
         self.seen = BodySize::of(message.body.len());
+        self.seen_bytes = message.header.len() + message.body.len();
         let expired = self.moment.is_some_and(|moment| moment.is_over_for(&message));
         let place = (location, self.notes.as_deref());
         if put_counts(&message, place, self.is_quorum, &mut self.header) {
@@ -170,9 +188,7 @@ impl Source for Waiting<'_> {
         if let Some((number, location)) = self.take() {
             self.expired.push((self.ready.rank_of(number), location));
         }
-        let bytes = self.seen.bytes().map_or(0, |bytes| bytes as usize);
-        work::count_read(bytes);
-        self.expired_bytes += bytes;
+        self.note_unconsumed();
         self.unconsumed += 1;
     }
 
@@ -194,6 +210,11 @@ impl Source for Waiting<'_> {
         // It has been read just now.
         location.set_body_size(self.seen);
         Some((number, location))
+    }
+
+    fn pass_unfit(&mut self) -> Option<(u64, Location)> {
+        self.note_unconsumed();
+        self.take()
     }
 
     fn commits(&self) -> Option<&Commits<'_>> {

@@ -19,8 +19,10 @@ use courser_store::{Location, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Messages that one `basic.get` passes over; behind as many it finds the queue empty.
+/// Messages that one `basic.get` passes over; behind as many, or as many bytes, it finds the queue empty.
 const PASSED_OVER_MAX: usize = 256;
+/// Bytes of these messages; the last one may be larger than what is left, so that no single one hides what is behind it.
+const PASSED_OVER_BYTES_MAX: usize = 16 << 20;
 /// Messages that are offered at once to a client that accepts their frames: more than an outbox takes.
 const OFFERED_AT_ONCE: usize = 256;
 /// Messages that return in one section under the lock when the last consumer has gone; the next section follows at once.
@@ -105,7 +107,7 @@ impl Queue {
         let (next, asked) = consumers.pass_turn(|other| other.outbox.lock().fits(header_len));
         if next.is_none() {
             source.prepare_keep()?;
-            if let Some((sequence, location)) = source.take() {
+            if let Some((sequence, location)) = source.pass_unfit() {
                 unacked.set_aside(sequence, location, header_len);
                 self.count_unfit();
             }
@@ -124,16 +126,22 @@ impl Queue {
     ) -> Result<Option<(u64, Location, Option<u32>)>, StoreError> {
         let frame_max = outbox.lock().frame_max();
         let State { ready, reader, notes, .. } = state;
-        let mut passed_over = Vec::new();
+        let (mut passed_over, mut passed_bytes) = (Vec::new(), 0);
         let popped = loop {
             let Some((_, location)) = ready.front() else { break Ok(None) };
-            match self.header_len(location, reader, notes.as_deref(), store) {
-                Ok(len) if WireBuffer::fits(len, frame_max) => {
+            match self.lengths(location, reader, notes.as_deref(), store) {
+                Ok((len, _)) if WireBuffer::fits(len, frame_max) => {
                     let bytes = ready.front_bytes();
                     break Ok(ready.pop().map(|(at, location)| (at, location, bytes)));
                 }
-                Ok(_) if passed_over.len() == PASSED_OVER_MAX => break Ok(None),
-                Ok(_) => {
+                Ok(_)
+                    if passed_over.len() == PASSED_OVER_MAX
+                        || passed_bytes >= PASSED_OVER_BYTES_MAX =>
+                {
+                    break Ok(None);
+                }
+                Ok((_, read_bytes)) => {
+                    passed_bytes += read_bytes;
                     let bytes = ready.front_bytes();
                     passed_over.extend(ready.pop().map(|(at, location)| (at, location, bytes)));
                     self.count_unfit();
@@ -155,18 +163,19 @@ impl Queue {
         popped
     }
 
-    /// Bytes of the content header that a message is delivered with.
-    fn header_len(
+    /// Bytes of the content header that a message is delivered with, and how many are read for that.
+    fn lengths(
         &self,
         location: &Location,
         reader: &mut KeptReader,
         notes: Option<&MessageNotes>,
         store: &dyn Store,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<(usize, usize), StoreError> {
         let message = read(location, reader, store)?;
-        work::count_read(message.header.len() + message.body.len());
+        let read_bytes = message.header.len() + message.body.len();
+        work::count_read(read_bytes);
         let mut header = Vec::new();
         let is_counted = put_counts(&message, (location, notes), self.is_quorum, &mut header);
-        Ok(if is_counted { header.len() } else { message.header.len() })
+        Ok((if is_counted { header.len() } else { message.header.len() }, read_bytes))
     }
 }

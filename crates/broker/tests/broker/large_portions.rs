@@ -1,5 +1,6 @@
-//! Large messages that expire or are refused together: the bytes of what is done at once are bounded as well as its number.
+//! Large messages that expire, are refused or fit no frames together: the bytes of what is done at once are bounded as well as its number.
 
+use crate::long_headers::with_header;
 use crate::support::{Client, Message, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, basic};
 
@@ -7,8 +8,8 @@ const T0: u64 = 1_000_000;
 const TTL_MS: u64 = 100;
 const MIB: u64 = 1 << 20;
 const LARGE: usize = 32;
-/// More than one portion of what expires, and much less than all.
-const EXPIRED_BYTES_MAX: u64 = 8 * MIB;
+/// More than one portion of what no client gets, and much less than all.
+const PORTION_BYTES_MAX: u64 = 8 * MIB;
 
 fn ttl() -> FieldTable {
     FieldTable::new().with("x-message-ttl", TTL_MS as i64)
@@ -43,7 +44,7 @@ fn a_queue_with_large_messages_to_expire_holds_up_no_other() {
         world.broker.tick(T0 + TTL_MS);
     }
     let read = world.disk().read_bytes() - before;
-    assert!(read < EXPIRED_BYTES_MAX, "{read}");
+    assert!(read < PORTION_BYTES_MAX, "{read}");
     assert_eq!(world.counts("one"), (0, 0, 0));
     assert!(world.counts("many").0 > 0);
     world.tick_all(T0 + TTL_MS);
@@ -59,7 +60,7 @@ fn large_messages_that_expire_before_a_consumer_do_so_in_portions() {
     let before = world.disk().read_bytes();
     client.consume("many");
     let read = world.disk().read_bytes() - before;
-    assert!(read < EXPIRED_BYTES_MAX, "{read}");
+    assert!(read < PORTION_BYTES_MAX, "{read}");
     assert!(world.counts("many").0 > 0);
     world.tick_all(T0 + TTL_MS);
     assert_eq!(world.counts("many").0, 0);
@@ -121,4 +122,52 @@ fn large_dead_letters_that_no_queue_takes_are_read_in_portions() {
     declare_with(&mut client, "dead", true, &FieldTable::new());
     (1..=3).for_each(|tried| world.tick_all(T0 + tried * 1000));
     assert_eq!(world.counts("dead").0, LARGE);
+}
+
+/// A queue `many` with `count` large messages that do not fit the frames of `small`, and a last one that does; read of the log alone.
+fn unfit(count: usize) -> (WorldOnDisk, Client) {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "many", true, &FieldTable::new());
+    let body = "m".repeat(MIB as usize);
+    let persist =
+        |message: Message| message.with_properties(|properties| properties.delivery_mode = Some(2));
+    (0..count).for_each(|_| client.send(persist(with_header("many", &body, 5000))));
+    client.send(persist(Message::new("", "many", "last")));
+    world.sync();
+    client.disconnect();
+    world.restart();
+    world.broker.set_time(T0);
+    let small = world.connect_with_frame_max(4096);
+    (world, small)
+}
+
+#[test]
+fn large_messages_that_fit_no_consumer_are_set_aside_in_portions() {
+    let (world, mut small) = unfit(LARGE);
+    let before = world.disk().read_bytes();
+    small.consume("many");
+    let read = world.disk().read_bytes() - before;
+    assert!(read < PORTION_BYTES_MAX, "{read}");
+    assert!(world.counts("many").0 > 0);
+    world.tick_all(T0);
+    assert_eq!(small.bodies(), ["last"]);
+    assert_eq!(world.counts("many"), (0, LARGE + 1, 1));
+}
+
+#[test]
+fn a_poll_passes_over_a_bounded_number_of_bytes() {
+    let (world, mut small) = unfit(2 * LARGE);
+    let before = world.disk().read_bytes();
+    let polled = small.pop("many");
+    let read = world.disk().read_bytes() - before;
+    assert!(read < LARGE as u64 * MIB, "{read}");
+    assert_eq!(polled, None);
+    assert_eq!(world.counts("many"), (2 * LARGE + 1, 0, 0));
+}
+
+#[test]
+fn a_poll_finds_what_is_behind_a_few_large_messages() {
+    let (_world, mut small) = unfit(LARGE / 4);
+    assert_eq!(small.pop("many"), Some("last".into()));
 }
