@@ -91,6 +91,7 @@ fn user(server: &Server, config: &Config) -> (String, &'static str) {
             };
             (user.name.clone(), from)
         }
-        None => ("NO USER".into(), " can log in: name a user in the configuration"),
+        // Others may know users.
+        None => ("none".into(), " of the broker's own: 'courser ctl add_user' makes one"),
     }
 }

@@ -136,6 +136,25 @@ fn the_banner_says_where_it_listens_and_what_to_try_next() {
 }
 
 #[test]
+fn a_broker_without_users_says_how_to_make_one_and_needs_no_login_for_that() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut broker = Process::start(&folder);
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("text");
+    let ctl = |arguments: &[&str]| {
+        let output = Process::run(&[&["ctl", "--data-dir", data], arguments].concat());
+        assert!(output.status.success(), "{output:?}");
+    };
+    ctl(&["delete_user", "guest"]);
+    broker.signal("TERM");
+    assert!(broker.wait().success());
+    let broker = Process::start(&folder);
+    let expected = "  User        none of the broker's own: 'courser ctl add_user' makes one";
+    assert!(broker.banner.contains(expected), "{}", broker.banner);
+    ctl(&["add_user", "ops", "a long password"]);
+}
+
+#[test]
 fn a_mistake_in_the_configuration_is_told_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bad.yaml");
