@@ -19,8 +19,10 @@ use std::sync::Arc;
 
 /// Answers a request, wherever that is done.
 pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
-    // Groups that are asked for their parts do not wait again: home may be one of them.
-    let _exporting = match call.inside.is_none() && exports(&answer.route, &call) {
+    // Groups that are asked for their parts do not wait again: home may be one of them. A dry run that all groups answer has one
+    // of the places for that.
+    let has_place = call.inside.is_some() || call.is_set("dry_run") && several(&call).is_some();
+    let _exporting = match !has_place && exports(&answer.route, &call) {
         true => call.api.exports.take(call.user(), 1).await,
         false => None,
     };

@@ -208,10 +208,14 @@ async fn operators_see_what_a_start_has_left_out_until_they_have_seen_to_it() {
 #[tokio::test]
 async fn what_imports_note_needs_no_room_that_other_parameters_leave() {
     let broker = Broker::start().await;
-    let large = "1".repeat(64 << 10);
     let admin = broker.admin();
-    let is_full = |nth: u32| admin.set_global_parameter(&nth.to_string(), &large).is_err();
-    assert!((0..1000).any(is_full), "there is a bound");
+    // Until there is no room for a byte more.
+    for len in [64 << 10, 1 << 10, 16, 1] {
+        let value = "1".repeat(len);
+        let is_full =
+            |nth: u32| admin.set_global_parameter(&format!("{len}-{nth}"), &value).is_err();
+        assert!((0..1000).any(is_full), "there is a bound");
+    }
     for (name, status) in [("imported_by_command_hash_value", 201), ("other", 400)] {
         let path = format!("/api/global-parameters/{name}");
         assert_eq!(broker.send("PUT", &path, r#"{"value": "x"}"#).await.status, status, "{name}");
