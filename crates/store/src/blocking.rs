@@ -13,8 +13,9 @@ pub type Handler = fn(&mut dyn FnMut());
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();
 
-/// So long a lock is waited for as any other: most are held for less, and to have another thread go on takes time, too.
-const AT_FIRST: Duration = Duration::from_millis(1);
+/// So long a lock is waited for as any other: longer than a section takes that reads and appends nothing, as to have another
+/// thread go on costs more than such a wait.
+const AT_FIRST: Duration = Duration::from_millis(20);
 
 /// Has whatever blocks from now on called by this handler. The first one stays.
 pub fn set_handler(handler: Handler) {
