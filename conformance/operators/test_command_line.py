@@ -91,8 +91,9 @@ class CommandLineTest(unittest.TestCase):
             self.well(command)
 
     def test_sections_are_those_that_are_followed_here(self):
-        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens", "Messages", "Questions",
-                  "The journal", "Suspended listeners", "Cluster", "Live view", "Support bundle"]
+        titles = ["The command line", "Which broker", "Contexts: saved brokers", "Probes", "What happens",
+                  "Publishing and consuming", "Messages", "Questions", "The journal", "Suspended listeners", "Settings at run time",
+                  "Cluster", "Live view", "Support bundle"]
         self.assertEqual([title for title, _ in blocks()], titles)
 
     def test_commands_do_what_the_page_begins_with(self):
@@ -111,6 +112,9 @@ class CommandLineTest(unittest.TestCase):
         for command in dict(blocks())["What happens"]:
             # Events are followed until they are over.
             self.well(f"{command} --duration 1" if "event_stream" in command else command)
+
+    def test_messages_are_published_and_consumed(self):
+        self.follow("Publishing and consuming")
 
     def test_messages_are_looked_at_moved_and_purged(self):
         self.follow("Messages")
@@ -131,6 +135,14 @@ class CommandLineTest(unittest.TestCase):
         self.assertNotEqual(self.run_command("courser ctl check_protocol_listener amqp").returncode, 0)
         self.well(resume, "courser ctl check_protocol_listener amqp")
         self.assertNotIn("suspended", self.run_command(attention).stdout)
+
+    def test_settings_are_changed_while_the_broker_runs(self):
+        level, limit, of_node = dict(blocks())["Settings at run time"]
+        self.well(level, limit)
+        environment = self.run_command("courser ctl environment").stdout
+        for changed in ("courser::cluster=debug", "4294967296"):
+            self.assertIn(changed, environment)
+        self.assertEqual(self.run_command(of_node).returncode, 65)
 
     def test_a_broker_by_itself_says_of_commands_for_a_cluster_that_it_is_in_none(self):
         commands = dict(blocks())["Cluster"]

@@ -6,6 +6,7 @@ use crate::backoff::{Backoff, Tried};
 use crate::bounds::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 use crate::directory::Directory;
 use crate::login::{Attempt, Login, LoginRefused, Step, Verified};
+use crate::operator;
 use crate::password::{Hashing, PasswordHash};
 use crate::record::Record;
 use crate::rehashed::Rehashed;
@@ -213,6 +214,11 @@ impl Accounts {
         from: IpAddr,
     ) -> Result<Login, LoginRefused> {
         let user = Arc::clone(authority.user());
+        if user.name == operator::NAME {
+            // The audit log could not tell the two apart.
+            let why = "this is the name of who operates the machine".to_owned();
+            return Err(LoginRefused::Elsewhere { user: user.name.clone(), why });
+        }
         self.backoff.lock().succeeded(from, tried);
         self.come_from(&user, from)?;
         Ok(Login { user, account: None, rehashed: None, grant: Some(Grant::new(authority)) })

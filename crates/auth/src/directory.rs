@@ -13,6 +13,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+mod lost;
 mod refused;
 
 /// The number of the next account, in any directory.
@@ -70,12 +71,6 @@ impl Directory {
             return Some(Permission::all());
         }
         account.permissions.get(vhost).cloned()
-    }
-
-    /// The vhosts that a user has permissions for.
-    pub fn vhosts_of(&self, user: &str) -> impl Iterator<Item = &str> {
-        let permissions = self.users.get(user).map(|account| &account.permissions);
-        permissions.into_iter().flat_map(|all| all.keys()).map(String::as_str)
     }
 
     /// The topic permissions of a user in a vhost, with their exchanges.

@@ -17,6 +17,7 @@ mod definitions;
 mod directory;
 mod error;
 mod login;
+mod operator;
 mod password;
 mod pattern;
 mod permission;

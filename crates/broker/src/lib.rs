@@ -49,7 +49,7 @@ mod wakes;
 mod work;
 
 pub use accounts::AccountsError;
-pub use broker::{Broker, Identity, ShardFault};
+pub use broker::{Broker, Identity, ShardFault, spill_bytes};
 pub use exchange::{Exchange, ExchangeKind, ExchangeSettings, Overdue};
 pub use fault::{Fault, LEADER_CHANGED};
 pub use limits::Limits;

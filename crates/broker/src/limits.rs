@@ -9,7 +9,8 @@ pub(crate) const OPERATOR_VALUE_BYTES_MAX: usize = 64 << 10;
 /// How much clients may ask of the broker. A client that asks for more is refused with a reason.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of waiting messages from which on publishers are no longer read.
+    /// Bytes of waiting messages from which on publishers are no longer read, until
+    /// [`Broker::set_memory_high_bytes`](crate::Broker::set_memory_high_bytes) says otherwise.
     pub memory_high_bytes: u64,
     /// Bytes that a connection's outbox may hold before its consumers have to wait.
     pub outbox_high_bytes: usize,

@@ -67,34 +67,48 @@ const INCOMPLETE_AT_ANY_TIME: usize = 256 * 1024;
 pub(crate) struct Memory {
     used: [AtomicU64; USES],
     total: AtomicU64,
-    /// Where the memory alarm begins.
-    high_bytes: u64,
-    /// The most that definitions may use.
-    definitions_max: u64,
-    /// The most that transactions, that what is remembered to drop repetitions, that recent histories, that
-    /// sessions with stream filters, that places of what waits for another try, and that copies of what is traced may use.
-    share_max: u64,
-    /// The most that what has come in part may use.
-    incomplete_max: u64,
-    /// The most that what has been read ahead may use.
-    readers_max: u64,
+    /// Where the memory alarm begins. It may change at any time, and all that is derived from it with it.
+    high_bytes: AtomicU64,
+    /// What has come in part may use this much however early the alarm begins.
+    incomplete_least: u64,
 }
 
 impl Memory {
     /// Books for a broker with these limits.
     pub fn new(limits: &Limits) -> Arc<Self> {
-        let high_bytes = limits.memory_high_bytes;
         Arc::new(Memory {
             used: Default::default(),
             total: AtomicU64::new(0),
-            high_bytes,
-            definitions_max: (high_bytes / 4).max(DEFINITIONS_MAX_LEAST),
-            share_max: high_bytes / 4,
-            readers_max: high_bytes / 8,
+            high_bytes: AtomicU64::new(limits.memory_high_bytes),
             // A connection that is alone may use half of it: enough for one of the largest messages.
-            incomplete_max: (high_bytes / 2)
-                .max(2 * (limits.message_max_bytes + INCOMPLETE_AT_ANY_TIME as u64)),
+            incomplete_least: 2 * (limits.message_max_bytes + INCOMPLETE_AT_ANY_TIME as u64),
         })
+    }
+
+    /// Where the memory alarm begins.
+    pub fn high_bytes(&self) -> u64 {
+        self.high_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Has the memory alarm begin elsewhere. What uses more than it may from now on keeps it, and does not grow.
+    pub fn set_high_bytes(&self, bytes: u64) {
+        self.high_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The most that definitions may use.
+    fn definitions_max(&self) -> u64 {
+        (self.high_bytes() / 4).max(DEFINITIONS_MAX_LEAST)
+    }
+
+    /// The most that transactions, that what is remembered to drop repetitions, that recent histories, that
+    /// sessions with stream filters, that places of what waits for another try, and that copies of what is traced may use.
+    fn share_max(&self) -> u64 {
+        self.high_bytes() / 4
+    }
+
+    /// The most that what has come in part may use.
+    fn incomplete_max(&self) -> u64 {
+        (self.high_bytes() / 2).max(self.incomplete_least)
     }
 
     /// All bytes that are used.
@@ -108,13 +122,13 @@ impl Memory {
     pub fn alarming(&self) -> u64 {
         let held = self.used(Use::Incomplete) + self.used(Use::Unread);
         let newcomers = self.used(Use::Newcomers).saturating_sub(self.newcomers_max());
-        let uncounted = held.saturating_sub(self.high_bytes / 2) + newcomers;
+        let uncounted = held.saturating_sub(self.high_bytes() / 2) + newcomers;
         self.total().saturating_sub(uncounted)
     }
 
     /// The most that newcomers may use, all together. Their connections end where they would use more.
     pub fn newcomers_max(&self) -> u64 {
-        self.high_bytes / 16
+        self.high_bytes() / 16
     }
 
     /// Bytes of one use.
@@ -131,26 +145,26 @@ impl Memory {
 
     /// Refuses a definition of `bytes` when all together have what they may.
     pub fn admit_definition(&self, bytes: usize) -> Result<(), Fault> {
-        let most = self.definitions_max;
+        let most = self.definitions_max();
         admit(self.used(Use::Definitions), bytes, most, "queues, exchanges and bindings")
     }
 
     /// Refuses to let transactions grow by `bytes` when all together have what they may.
     pub fn admit_transaction(&self, bytes: usize) -> Result<(), Fault> {
         let used = self.used(Use::Transactions) + self.used(Use::TransactionBodies);
-        admit(used, bytes, self.share_max, "open transactions")
+        admit(used, bytes, self.share_max(), "open transactions")
     }
 
     /// Refuses what a consumer wants to have kept for it when all sessions together have what they may.
     pub fn admit_consumer(&self, bytes: usize) -> Result<(), Fault> {
         let what = "channels, consumers and stream filters";
-        admit(self.used(Use::Sessions), bytes, self.share_max, what)
+        admit(self.used(Use::Sessions), bytes, self.share_max(), what)
     }
 
     /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
     /// may have is what all of them together leave free, so that each newcomer still finds some room.
     pub fn hold_incomplete(&self, charge: &mut Charge, bytes: usize) -> Result<(), Fault> {
-        let (before, most) = (charge.bytes(), self.incomplete_max);
+        let (before, most) = (charge.bytes(), self.incomplete_max());
         let others = self.used(Use::Incomplete).saturating_sub(before as u64);
         let grows = bytes > before.max(INCOMPLETE_AT_ANY_TIME);
         if grows && 2 * bytes as u64 > most.saturating_sub(others) {
@@ -167,33 +181,33 @@ impl Memory {
 
     /// Whether what is remembered to drop repetitions may grow by `bytes`, all together.
     pub fn admits_deduplication(&self, bytes: usize) -> bool {
-        self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max
+        self.used(Use::Deduplication).saturating_add(bytes as u64) <= self.share_max()
     }
 
     /// Whether recent histories may grow by `bytes`, all together.
     pub fn admits_history(&self, bytes: usize) -> bool {
-        self.used(Use::Histories).saturating_add(bytes as u64) <= self.share_max
+        self.used(Use::Histories).saturating_add(bytes as u64) <= self.share_max()
     }
 
     /// Whether copies of what is traced may grow by `bytes`, all together.
     pub fn admits_copies(&self, bytes: usize) -> bool {
-        self.used(Use::Copies).saturating_add(bytes as u64) <= self.share_max
+        self.used(Use::Copies).saturating_add(bytes as u64) <= self.share_max()
     }
 
     /// Of so many bytes that recent histories had before a restart, those that they may have again: what the same memory had
     /// room for before has it twice over.
     pub fn restored_history_bytes(&self, bytes: u64) -> u64 {
-        bytes.min((2 * self.share_max).saturating_sub(self.used(Use::Histories)))
+        bytes.min((2 * self.share_max()).saturating_sub(self.used(Use::Histories)))
     }
 
     /// Whether what waits for another try uses more than it may, all together.
     pub fn has_too_many_retries(&self) -> bool {
-        self.used(Use::Retries) > self.share_max
+        self.used(Use::Retries) > self.share_max()
     }
 
     /// Whether what has been read ahead may grow by `bytes`, all together.
     pub fn admits_reader(&self, bytes: usize) -> bool {
-        self.used(Use::Readers).saturating_add(bytes as u64) <= self.readers_max
+        self.used(Use::Readers).saturating_add(bytes as u64) <= self.high_bytes() / 8
     }
 }
 

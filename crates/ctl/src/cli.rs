@@ -182,11 +182,16 @@ fn arg(argument: &Argument) -> Arg {
         Some(short) => arg.short(short),
         None => arg,
     };
+    let arg = match argument.values {
+        [] => arg,
+        values => arg.value_parser(values.to_vec()),
+    };
     match argument.kind {
         Kind::Required => arg.required(true),
         Kind::Optional => arg,
         Kind::Any => arg.num_args(0..),
         Kind::Option => arg.long(argument.name).value_name("VALUE"),
+        Kind::Options => arg.long(argument.name).value_name("NAME=VALUE").action(ArgAction::Append),
         Kind::Flag => arg.long(argument.name).action(ArgAction::SetTrue),
     }
 }

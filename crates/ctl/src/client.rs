@@ -1,6 +1,7 @@
 //! Requests to a broker's HTTP API, one after the other, over its socket or over the network.
 
 mod stream;
+mod websocket;
 
 pub use crate::answer::{Answer, good, permitted};
 use crate::failure::{Failure, NO_PERMISSION, TEMPORARY, UNAVAILABLE};
@@ -351,7 +352,7 @@ where
 {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // What goes wrong with it, the sender says.
-    tokio::spawn(connection);
+    tokio::spawn(connection.with_upgrades());
     Ok(sender)
 }
 

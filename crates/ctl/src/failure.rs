@@ -1,6 +1,7 @@
 //! Why a command failed, and the code that the program ends with: those of `sysexits.h`, as RabbitMQ's
 //! tools use them.
 
+use crate::format::plain;
 use std::fmt;
 use std::io::{self, Write as _};
 
@@ -23,9 +24,14 @@ pub const NO_PERMISSION: u8 = 77;
 /// The file of contexts is wrong.
 pub const CONFIG: u8 = 78;
 
-/// Says something on standard error, which may be closed or full: the code still tells.
+/// Says something on standard error, which may be closed or full: the code still tells. Names that clients chose may stand in
+/// it: no control character but the end of a line reaches the terminal.
 pub(crate) fn say_error(what: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr(), "{what}");
+    let _ = writeln!(io::stderr(), "{}", shown(what));
+}
+
+fn shown(what: &dyn fmt::Display) -> String {
+    what.to_string().split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
 /// Why a command failed.
@@ -66,3 +72,15 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_character_of_an_error_reaches_the_terminal() {
+        let failure = Failure::error(DATA, "no queue '\u{1b}]0;title\u{7}é\r'\nThis was 1 of 2");
+        let expected = "Error:\nno queue '\\u{1b}]0;title\\u{7}é\\r'\nThis was 1 of 2";
+        assert_eq!(shown(&failure), expected);
+    }
+}

@@ -10,7 +10,7 @@ use std::io::Read as _;
 /// Bytes of a password that is read from standard input.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 /// Arguments that name something.
-const NAMES: [&str; 5] = ["user", "name", "queue", "component", "pid"];
+const NAMES: [&str; 7] = ["user", "name", "queue", "component", "pid", "source", "destination"];
 
 /// The arguments of a command.
 #[derive(Clone, Debug, Default)]

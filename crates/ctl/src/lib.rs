@@ -1,11 +1,13 @@
 //! The command line for operators of a broker: `courser ctl` and `courser top`.
 //!
 //! Everything is asked over the broker's HTTP API, at its socket on the same machine or over the
-//! network. A table says what commands there are (`commands`), what each of them asks, and what it
-//! shows; completions, the manual and the help are made from it. Names, columns, texts and exit codes
-//! are those of RabbitMQ's `rabbitmqctl`, so that scripts for that work.
+//! network; `consume` speaks AMQP there, over a WebSocket. A table says what commands there are
+//! (`commands`), what each of them asks, and what it shows; completions, the manual and the help are
+//! made from it. Names, columns, texts and exit codes are those of RabbitMQ's `rabbitmqctl`, so that
+//! scripts for that work.
 #![forbid(unsafe_code)]
 
+mod amqp;
 mod answer;
 mod cli;
 mod client;
@@ -16,6 +18,7 @@ mod failure;
 mod format;
 mod input;
 mod node_name;
+mod pairs;
 pub mod rabbitmq_conf;
 mod redact;
 mod session;
@@ -25,7 +28,7 @@ mod tls;
 mod top;
 
 pub use failure::{Failure, USAGE};
-pub use format::rfc3339;
+pub use format::{rfc3339, steers};
 pub use top::Top;
 
 use clap::parser::ValueSource;

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, body, good, segment};
 use crate::failure::{DATA, Failure, TEMPORARY, UNAVAILABLE};
-use crate::format::Style;
+use crate::format::{Style, plain};
 use crate::input::Input;
 use crate::node_name::NodeName;
 use crate::spec::{Action, Body, Change, From, List, Output, Spec};
@@ -118,7 +118,7 @@ impl Session {
                 let (at, count) = (index + 1, names.len());
                 return Err(Failure::new(
                     code,
-                    format!("{text}\nThis was {at} of {count}: {name}"),
+                    format!("{text}\nThis was {at} of {count}: {}", plain(name)),
                 ));
             }
         }

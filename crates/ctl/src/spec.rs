@@ -24,11 +24,18 @@ pub(crate) struct Argument {
     pub kind: Kind,
     /// The letter that an option has besides its name.
     pub short: Option<char>,
+    /// What it may be; anything if there are none.
+    pub values: &'static [&'static str],
 }
 
 impl Argument {
     pub const fn short(mut self, letter: char) -> Self {
         self.short = Some(letter);
+        self
+    }
+
+    pub const fn one_of(mut self, values: &'static [&'static str]) -> Self {
+        self.values = values;
         self
     }
 }
@@ -44,28 +51,34 @@ pub(crate) enum Kind {
     Any,
     /// As `--name VALUE`.
     Option,
+    /// As `--name VALUE`, as often as one likes.
+    Options,
     /// As `--name`.
     Flag,
 }
 
 pub(crate) const fn required(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, short: None, kind: Kind::Required }
+    Argument { name, help, short: None, values: &[], kind: Kind::Required }
 }
 
 pub(crate) const fn optional(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, short: None, kind: Kind::Optional }
+    Argument { name, help, short: None, values: &[], kind: Kind::Optional }
 }
 
 pub(crate) const fn any(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, short: None, kind: Kind::Any }
+    Argument { name, help, short: None, values: &[], kind: Kind::Any }
 }
 
 pub(crate) const fn option(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, short: None, kind: Kind::Option }
+    Argument { name, help, short: None, values: &[], kind: Kind::Option }
+}
+
+pub(crate) const fn options(name: &'static str, help: &'static str) -> Argument {
+    Argument { name, help, short: None, values: &[], kind: Kind::Options }
 }
 
 pub(crate) const fn flag(name: &'static str, help: &'static str) -> Argument {
-    Argument { name, help, short: None, kind: Kind::Flag }
+    Argument { name, help, short: None, values: &[], kind: Kind::Flag }
 }
 
 /// What a command does.

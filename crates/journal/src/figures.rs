@@ -3,7 +3,7 @@
 //! What is done for each batch is counted behind the lock that is held anyway, in [`Log`](crate::log::Log);
 //! all else, which is rarer, here.
 
-use crate::{core::Core, log::Step};
+use crate::{core::Core, log::Step, public_id};
 use courser_store::{Figures, SYNC_DURATIONS};
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -76,7 +76,7 @@ impl Core {
             (log.appends, log.records)
         };
         Figures {
-            id: self.id,
+            id: public_id(self.id),
             appends,
             records,
             writes: count(&done.writes),

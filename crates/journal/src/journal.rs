@@ -186,9 +186,12 @@ impl Journal {
     }
 
     /// Whether a checkpoint, as soon as there is room for one, would let go of what was given to
-    /// [`Journal::release_unlogged`].
+    /// [`Journal::release_unlogged`], or may have been before the journal was opened: of the two that were found then, the older
+    /// one may bring back what the newer one has let go of.
     pub fn awaits_checkpoint(&self) -> bool {
-        self.core.has_unlogged() || self.core.a_segment_awaits_a_checkpoint()
+        self.core.has_unlogged()
+            || self.core.latest.unlogged.is_older_in_doubt()
+            || self.core.a_segment_awaits_a_checkpoint()
     }
 
     /// Whether something was given to [`Journal::release_unlogged`] that no checkpoint stands for
@@ -226,7 +229,7 @@ impl Journal {
     }
 
     /// Whether batches without [`AppendMode::reserve`] find room. When not, appends still go on
-    /// until the current segment is full, then fail with [`AppendError::Full`].
+    /// until the current segment is full, or is the reserve, then fail with [`AppendError::Full`].
     pub fn has_room(&self) -> bool {
         self.core.has_room() && !self.core.is_stalled()
     }

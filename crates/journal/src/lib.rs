@@ -28,6 +28,7 @@ mod journal;
 mod log;
 mod names;
 mod options;
+mod public_id;
 mod read;
 mod recovery;
 mod repeated;
@@ -51,6 +52,7 @@ pub use error::{
 };
 pub use journal::{AppendMode, CheckpointDone, EachLive, Journal, Usage};
 pub use options::Options;
+pub use public_id::public_id;
 pub use read::ReadCache;
 pub use recovery::{BatchInfo, Record, Recovery, Replayed};
 pub use repeated::Repeated;

@@ -13,6 +13,8 @@ pub const REPLICA: &str = "replica";
 pub const REPLICA_BEING_WRITTEN: &str = "replica.tmp";
 /// Marks a folder whose copy has not come as a whole.
 pub const BEING_INSTALLED: &str = "being-installed";
+/// The same, while it is made.
+pub const MARK_BEING_WRITTEN: &str = "being-installed.tmp";
 
 /// Where no segment starts, so that positions in one can be counted up.
 const LSN_MAX: u64 = 1 << 62;
@@ -26,6 +28,11 @@ pub enum Named {
     Checkpoint(u64),
     /// A pre-written file that no part of the log is in.
     Spare(u64),
+}
+
+/// Whether a file was to get another name once all of it was written: one that a start finds is of no use.
+pub fn is_being_written(name: &str) -> bool {
+    [CHECKPOINT_BEING_WRITTEN, REPLICA_BEING_WRITTEN, MARK_BEING_WRITTEN].contains(&name)
 }
 
 /// The segment that starts at `start`.

@@ -43,6 +43,11 @@ impl ReadCache {
         self.bytes.len()
     }
 
+    /// Whether all of the record at `position` is cached.
+    pub(crate) fn has(&self, position: Lsn) -> bool {
+        self.find(position).is_some()
+    }
+
     /// What is cached from `position` on.
     fn cached_from(&self, position: Lsn) -> &[u8] {
         let offset = position.0.checked_sub(self.start.0).and_then(|o| usize::try_from(o).ok());
@@ -130,6 +135,8 @@ impl Core {
         let gathered = || log.lead.as_ref().and_then(|lead| lead.find(position));
         let Some(rest) = log.buffer.find(position).or_else(gathered) else { return false };
         let Some(len) = record_len(rest).filter(|len| *len <= rest.len()) else { return false };
+        // What follows is likely to be read next. Little of it: appends wait meanwhile.
+        let len = rest.len().min(BLOCK_BYTES_MIN).max(len);
         cache.make_room(len);
         cache.bytes[..len].copy_from_slice(&rest[..len]);
         cache.start = position;
@@ -156,7 +163,7 @@ impl Core {
         let out = &mut cache.bytes[..len];
         let found = match file.read_cached(out, offset) {
             true => len,
-            false => blocking::wait(|| read_up_to(&*file, out, offset)).map_err(failed)?,
+            false => blocking::wait_for_disk(|| read_up_to(&*file, out, offset)).map_err(failed)?,
         };
         self.done.read(before.elapsed(), found);
         if found == BLOCK_BYTES_MAX {

@@ -115,7 +115,7 @@ impl Segment {
         if let Some(open) = file.as_ref().and_then(Weak::upgrade) {
             return Ok(open);
         }
-        let opened = blocking::wait(|| disk.open(&self.path(dir), OpenMode::Read))?;
+        let opened = blocking::wait_for_disk(|| disk.open(&self.path(dir), OpenMode::Read))?;
         *file = Some(Arc::downgrade(&opened));
         Ok(opened)
     }

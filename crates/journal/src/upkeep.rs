@@ -137,7 +137,7 @@ impl Core {
         let written = self.written();
         // First the number: what has been released meanwhile waits for a later one.
         let done = self.latest.unlogged.done_before();
-        if !self.may_free() {
+        if !self.may_free() || self.latest.unlogged.is_older_in_doubt() {
             return Vec::new();
         }
         let mut before = self.segments.before(self.latest.kept_from());

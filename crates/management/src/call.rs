@@ -208,22 +208,26 @@ impl Call {
     }
 }
 
-/// Parameters of a query, and columns that it names: each of them is compared with each member of each row.
+/// Parameters of a query.
 pub(crate) const PARAMETERS_MAX: usize = 64;
-const COLUMNS_MAX: usize = 256;
+/// Parameters that name several, and how many: each is compared with each member of each row, or with each event.
+const LISTS: [(&str, &str); 2] = [("columns", "members"), ("kind", "kinds")];
+const NAMED_MAX: usize = 256;
 /// Parameters that are the path of a column, and the characters of one.
 const PATHS: [&str; 2] = ["sort", "has"];
 const PATH_CHARS_MAX: usize = 256;
 
-/// Refuses a query that would have all rows of a list take long.
+/// Refuses a query that would have all rows of a list, or all events, take long.
 pub(crate) fn check_query(query: &[(String, String)]) -> Result<(), Refusal> {
     if query.len() > PARAMETERS_MAX {
         let reason = format!("The query has more than {PARAMETERS_MAX} parameters");
         return Err(Refusal::bad_request(reason));
     }
     for (name, value) in query {
-        if name == "columns" && value.split(',').count() > COLUMNS_MAX {
-            let reason = format!("columns names more than {COLUMNS_MAX} members");
+        if let Some((_, named)) = LISTS.iter().find(|(list, _)| list == name)
+            && value.split(',').count() > NAMED_MAX
+        {
+            let reason = format!("{name} names more than {NAMED_MAX} {named}");
             return Err(Refusal::bad_request(reason));
         }
         if PATHS.contains(&name.as_str()) && value.chars().count() > PATH_CHARS_MAX {

@@ -5,8 +5,7 @@ use crate::oauth::renewal::Renewal;
 use crate::refusal::Refusal;
 use crate::sessions::Life;
 use courser_auth::{
-    Access, Accounts, Directory, Grant, Login, Origin, PasswordHash, Resource, Right, Tag, Tags,
-    User,
+    Access, Accounts, Directory, Grant, Login, PasswordHash, Resource, Right, Tag, User,
 };
 use courser_broker::admin::Admin;
 use std::sync::{Arc, Weak};
@@ -18,9 +17,6 @@ const NOT_ADMINISTRATOR: &str = "Not administrator user";
 const NOT_PERMITTED: &str = "User not authorised to access object";
 /// Said instead of a list that lacks what could not be asked for.
 pub(crate) const NO_ANSWER: &str = "The program that knows what this user may do (auth_http) takes too long to answer; try again later";
-
-/// The name that the operator of this machine goes by. No login uses it: it is no user.
-const OPERATOR: &str = "(operator)";
 
 /// What tells an account with its password from others, those that there will be included.
 #[derive(Clone)]
@@ -56,7 +52,7 @@ pub(crate) struct Caller {
     pub renewal: Option<Arc<Renewal>>,
     /// The session that it asks in, if any.
     session: Option<Weak<Life>>,
-    /// Permissions of users do not count.
+    /// Other groups of a cluster are told so.
     is_operator: bool,
     /// What may still be asked for this request, if another program is asked.
     budget: Option<Arc<Budget>>,
@@ -82,12 +78,7 @@ impl Caller {
 
     /// The operator: the system's user whom the broker runs as, or root.
     pub fn operator(accounts: &Arc<Accounts>) -> Self {
-        let mut user = User::new(OPERATOR, PasswordHash::none());
-        // It is in no list of users, and has no permissions that could be kept.
-        user.origin = Origin::ConfigurationFile;
-        // One tag that is known is never too many, nor too long.
-        user.tags = Tags::new([Tag::Administrator.name()]).unwrap_or_default();
-        Caller { is_operator: true, ..Caller::new(Arc::new(user), accounts) }
+        Caller { is_operator: true, ..Caller::of_login(Login::of_operator(), accounts) }
     }
 
     /// Whether it is the operator.
@@ -185,7 +176,6 @@ impl Caller {
                 let is_let_in = !is_over && grant.ask_again();
                 is_let_in.then(|| Arc::clone(grant.authority().user()))
             }
-            None if self.is_operator => Some(Arc::clone(&self.user)),
             None => self.account().user_in(&directory),
         };
         let user = user.ok_or_else(Refusal::challenge)?;
@@ -234,9 +224,8 @@ impl Caller {
         }
         let is_same = Arc::ptr_eq(&self.directory, &before.directory);
         is_same || self.is_administrator() || self.grant.is_some() || {
-            let is_kept = |vhost: &str| self.directory.permission(self.name(), vhost).is_some();
-            let mut vhosts = before.directory.vhosts_of(self.name());
-            vhosts.all(|vhost| is_kept(vhost) || admin.vhost(vhost).is_none())
+            let lost = self.directory.vhosts_lost(&before.directory, self.name());
+            !lost.into_iter().any(|vhost| admin.has_vhost(vhost))
         }
     }
 
@@ -257,7 +246,7 @@ impl Caller {
 
     /// The user in whose name accounts are changed, if it is one of them.
     pub fn author(&self) -> Option<Arc<User>> {
-        (self.grant.is_none() && !self.is_operator).then(|| Arc::clone(&self.user))
+        self.grant.is_none().then(|| Arc::clone(&self.user))
     }
 
     pub fn need_login(&self) -> Result<(), Refusal> {
@@ -291,9 +280,6 @@ impl Caller {
     /// # Errors
     /// The text that a client hears over AMQP.
     pub fn check(&self, vhost: &str, right: Right, what: Resource<'_>) -> Result<(), String> {
-        if self.is_operator {
-            return Ok(());
-        }
         let mut access = self.access(vhost)?;
         access
             .enter()
@@ -309,9 +295,6 @@ impl Caller {
         exchange: &[u8],
         key: &[u8],
     ) -> Result<(), String> {
-        if self.is_operator {
-            return Ok(());
-        }
         let mut access = self.access(vhost)?;
         access.check_topic(right, exchange, key).map_err(|refusal| refusal.to_string())
     }

@@ -1,6 +1,7 @@
 //! What the API asks of the cluster that the broker is a node of.
 
 use crate::ScrubState;
+use crate::runtime::{AskedSetting, SettingInEffect};
 use serde_json::Value;
 
 /// How far a node's drain is.
@@ -105,6 +106,16 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// Why it can't be known.
     fn scrub(&self, node: &str, start: bool) -> Result<ScrubState, ClusterError>;
+
+    /// What a setting of a node that can change is, or has become.
+    ///
+    /// # Errors
+    /// Why it can't be known, or can't be that.
+    fn runtime_setting(
+        &self,
+        node: &str,
+        asked: &AskedSetting,
+    ) -> Result<SettingInEffect, ClusterError>;
 
     /// Its metrics, in the text format of Prometheus.
     fn metrics(&self) -> String;

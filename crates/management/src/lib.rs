@@ -40,6 +40,7 @@ mod reference;
 mod refusal;
 mod reply;
 mod routes;
+mod runtime;
 mod scrub;
 mod sessions;
 mod settings;
@@ -58,11 +59,12 @@ pub use http::relay::{OwnAnswer, Relay, RelayIo, RelayStream};
 pub use log_lines::{LogLevel, LogLine, LogLines};
 pub use metrics::{EndpointFigures, Exporter, Ledger, LoginCounts, ServerFigures};
 pub use oauth::{Asking, Endpoints, Issued, OAuthClient, ProviderError, TokenGrant, TokenProvider};
+pub use runtime::{AskedSetting, NewLevel, NewLimit, RuntimeSetting, SettingInEffect};
 pub use scrub::{Scrub, ScrubState};
 pub use settings::{
-    Certificate, CertificateUse, CipherSuiteFacts, ClientTls, ListenerFacts, LogIn, LoggingIn,
-    NodeFacts, Notice, Readmit, ServeWebSocket, Settings, TlsFacts, TlsVersionFacts, Upgraded, Web,
-    WebSocketEnds,
+    AskRuntime, Certificate, CertificateUse, CipherSuiteFacts, ClientTls, ListenerFacts, LogIn,
+    LoggingIn, NodeFacts, Notice, Readmit, ServeWebSocket, Settings, TlsFacts, TlsVersionFacts,
+    Upgraded, Web, WebSocketEnds,
 };
 pub use shares::{Share, Shares};
 

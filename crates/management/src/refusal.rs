@@ -55,6 +55,12 @@ impl Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, "bad_request", reason)
     }
 
+    /// The request names a host that the settings do not.
+    pub fn misdirected() -> Self {
+        let reason = "This host is not served here (management.hosts)";
+        Refusal::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", reason)
+    }
+
     /// There is no such object.
     pub fn not_found() -> Self {
         Refusal::new(StatusCode::NOT_FOUND, "Object Not Found", "Not Found")

@@ -253,7 +253,7 @@ mod tests {
         (Post, "/api/policy-preview/{vhost}"),
     ];
     /// What is done though no log gets on.
-    const OF_MEMORY: [(Verb, &str); 24] = [
+    const OF_MEMORY: [(Verb, &str); 26] = [
         (Delete, "/api/auth/attempts/{node}"),
         (Delete, "/api/auth/attempts/{node}/source"),
         (Delete, "/api/channels/{name}"),
@@ -267,6 +267,8 @@ mod tests {
         (Post, "/api/login"),
         (Put, "/api/nodes/{node}/listeners/resume"),
         (Put, "/api/nodes/{node}/listeners/suspend"),
+        (Put, "/api/nodes/{node}/log-level"),
+        (Put, "/api/nodes/{node}/memory-limit"),
         (Put, "/api/nodes/{node}/scrub"),
         (Post, "/api/oauth/login"),
         (Post, "/api/oauth/session"),

@@ -5,6 +5,7 @@ use crate::LoginCounts;
 use crate::groups::Groups;
 use crate::log_lines::LogLines;
 use crate::oauth::OAuthClient;
+use crate::runtime::{AskedSetting, SettingInEffect};
 use crate::scrub::Scrub;
 use courser_auth::{Accounts, Authority, Login, LoginRefused};
 use courser_broker::admin::PeerCertificate;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub listeners_suspended: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Reads the journal of this broker for damage, if anything does; a node's is asked for by way of its cluster.
     pub scrub: Option<Arc<dyn Scrub>>,
+    /// Answers what is asked about settings of this node that can change, and changes them.
+    pub runtime: AskRuntime,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// What could not be done as it was asked for.
@@ -69,6 +72,9 @@ pub struct Notice {
     /// Since when, in milliseconds since 1970.
     pub since_ms: u64,
 }
+
+/// Says what a setting is, or has become; or why it can't be that.
+pub type AskRuntime = Arc<dyn Fn(&AskedSetting) -> Result<SettingInEffect, String> + Send + Sync>;
 
 /// Checks a name and a password that came from an address, away from the threads that serve connections.
 pub type LogIn = Arc<dyn Fn(Vec<u8>, Zeroizing<Vec<u8>>, IpAddr) -> LoggingIn + Send + Sync>;
@@ -110,6 +116,8 @@ pub struct WebSocketEnds {
     pub tls: Option<Arc<ClientTls>>,
     /// It was asked for by a name that need not be this machine's: users who may only come from here must not log in.
     pub by_foreign_name: bool,
+    /// The system says that the client belongs to the user whom the broker runs as, or to root.
+    pub is_operator: bool,
 }
 
 /// What concerns browsers.
@@ -172,8 +180,6 @@ pub struct NodeFacts {
     pub started_ms: u64,
     /// The folder that its data is in.
     pub data_dir: PathBuf,
-    /// Bytes of memory from which on publishers are held back.
-    pub memory_limit_bytes: u64,
     /// Connections that it takes at the same time.
     pub connections_max: usize,
     /// SASL mechanisms that clients may log in with.

@@ -203,6 +203,8 @@ pub(crate) const BODIES: &[Body] = &[
     ),
     body(Put, "/api/global-parameters/{name}", &["value"], &["name"]),
     body(Put, "/api/cluster-name", &["name"], &[]),
+    body(Put, "/api/nodes/{node}/log-level", &["level", "target"], &[]),
+    body(Put, "/api/nodes/{node}/memory-limit", &["bytes", "fraction"], &[]),
     body(Post, "/api/cluster/nodes", &["address"], &[]),
     body(Put, "/api/cluster/leader", &["node", "group"], &[]),
     body(Put, "/api/cluster/moves/{vhost}", &["group"], &[]),

@@ -1,5 +1,6 @@
 //! What may take long on a thread of the runtime.
 
+use crate::read_buffers;
 use courser_store::blocking;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -7,7 +8,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// meanwhile, and after the sockets of all, which an idle thread does not wake up for.
 pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        Ok(RuntimeFlavor::MultiThread) => {
+            read_buffers::release();
+            tokio::task::block_in_place(work)
+        }
         _ => work(),
     }
 }

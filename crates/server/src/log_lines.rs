@@ -1,5 +1,6 @@
 //! The last lines of this process's log, for the HTTP API.
 
+use courser_ctl::steers;
 use courser_management::{LogLevel, LogLine, LogLines};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, LazyLock};
@@ -64,15 +65,15 @@ impl Visit for Text {
     }
 }
 
-/// Writes control characters as escapes: what comes from clients can neither forge a line nor steer a
-/// terminal.
+/// Writes characters that a terminal obeys as escapes: what comes from clients can neither forge a line nor have one read as
+/// another.
 #[derive(Debug)]
 pub struct Escaped<'a, W>(pub &'a mut W);
 
 impl<W: fmt::Write> fmt::Write for Escaped<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
-        while let Some((start, control)) = rest.char_indices().find(|(_, c)| c.is_control()) {
+        while let Some((start, control)) = rest.char_indices().find(|(_, c)| steers(*c)) {
             self.0.write_str(&rest[..start])?;
             write!(self.0, "{}", control.escape_default())?;
             rest = &rest[start + control.len_utf8()..];

@@ -5,7 +5,7 @@
 //! a terminal.
 
 use anyhow::Context;
-use courser::{Escaped, KeepLogLines};
+use courser::{Escaped, KeepLogLines, log_filter};
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Stderr, Write};
@@ -14,7 +14,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tracing::field::Field;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -38,7 +37,7 @@ impl Log {
     /// # Errors
     /// When the level can't be understood.
     pub fn start(level: &str) -> anyhow::Result<Self> {
-        let filter = EnvFilter::try_new(level).with_context(|| format!("log.level: '{level}'"))?;
+        let filter = log_filter(level).with_context(|| format!("log.level: '{level}'"))?;
         let dropped = Arc::new(OnceLock::new());
         let (out, worker) = NonBlockingBuilder::default()
             .lossy(true)

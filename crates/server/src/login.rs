@@ -129,7 +129,7 @@ impl Logins {
             Credentials::Plain { user, password } | Credentials::AmqPlain { user, password } => {
                 (user, password)
             }
-            Credentials::External => return Begun::Decided(self.by_certificate(peer)),
+            Credentials::External => return Begun::Decided(self.vouched(peer)),
             Credentials::Anonymous => return Begun::Decided(self.without_credentials(peer)),
         };
         let from = peer.address.ip();
@@ -156,8 +156,11 @@ impl Logins {
         Renewal(tokio::spawn(async move { checks.renew(&grant, &secret).await }))
     }
 
-    /// Lets in the user whom the certificate of a client names.
-    fn by_certificate(&self, peer: &Peer) -> Result<Login, LoginError> {
+    /// Lets in the operator of the machine, or the user whom the certificate of a client names.
+    fn vouched(&self, peer: &Peer) -> Result<Login, LoginError> {
+        if peer.is_operator {
+            return Ok(Login::of_operator());
+        }
         let tls = peer.tls.as_ref().ok_or(LoginError::Mechanism)?;
         let named = tls.user.as_ref().map_err(|why| LoginError::Certificate(why))?;
         Ok(self.checks.accounts.login_vouched(named, peer.address.ip())?)

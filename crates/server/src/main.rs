@@ -1,6 +1,7 @@
 //! The `courser` command.
 
 mod arguments;
+mod folder_owner;
 mod generate;
 mod logging;
 mod running;
@@ -13,6 +14,7 @@ use courser::{Config, Gather, Inherited, Reloaded, Workers, raise_open_file_limi
 use courser_broker::{names_in_log, shards_in_log};
 use courser_cluster::forming::{Folder, FolderError};
 use courser_journal::tools;
+use folder_owner::act_as_owner;
 use logging::Log;
 use running::Running;
 use sd_notify::NotifyState;
@@ -100,6 +102,10 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     let config = arguments.settings()?;
+    if let Some(Command::Journal(JournalCommand::Repair) | Command::Cluster(_)) = &arguments.command
+    {
+        act_as_owner(&config.data_dir)?;
+    }
     let mut workers = Workers::new();
     let runtime = runtime(&config, &workers)?;
     survive_file_size_limit(&runtime)?;
@@ -214,7 +220,7 @@ async fn reload_on_hangup(
                 let is_whole = is_in_effect(&config, &started);
                 if !is_whole {
                     tracing::warn!(
-                        "settings other than vhosts and policies take effect after a restart"
+                        "settings other than vhosts, policies, log.level and limits.memory_high_bytes take effect after a restart"
                     );
                 }
                 server.note_reload(if is_whole { Reloaded::Whole } else { Reloaded::InPart });
@@ -229,12 +235,14 @@ async fn reload_on_hangup(
 
 /// Whether all of these settings that do not change while the broker runs are those that it was started with.
 fn is_in_effect(config: &Config, started: &Config) -> bool {
-    let fixed = Config {
+    let mut fixed = Config {
         vhosts: started.vhosts.clone(),
         policies: started.policies.clone(),
         operator_policies: started.operator_policies.clone(),
+        log: started.log.clone(),
         ..config.clone()
     };
+    fixed.limits.memory_high_bytes = started.limits.memory_high_bytes;
     fixed == *started
 }
 

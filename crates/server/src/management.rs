@@ -49,13 +49,13 @@ pub(crate) fn api(
         version: VERSION.to_owned(),
         started_ms: clock.now_ms(),
         data_dir: config.data_dir.clone(),
-        memory_limit_bytes: config.broker_limits().memory_high_bytes,
         connections_max: shared.places.most(),
         mechanisms,
         listeners,
         settings: config.without_secrets(),
         tls: tls_facts(&config.tls),
     };
+    let runtime = Arc::clone(&around.runtime);
     let scrub = around.scrub.clone().map(|scrub| scrub as Arc<dyn Scrub>);
     let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
@@ -73,6 +73,7 @@ pub(crate) fn api(
         suspend_listeners: Arc::new(move |on| suspending.suspension.set(on)),
         listeners_suspended: Arc::new(move || suspended.suspension.is_on()),
         scrub,
+        runtime: Arc::new(move |asked| runtime.ask(asked)),
         certificates: Arc::new(move || certificates.in_use()),
         notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),

@@ -21,6 +21,12 @@ pub(crate) fn with_tls(config: &Config) -> ConnectionConfig {
     connection
 }
 
+/// As `connection`, for the operator of the machine, for whom the system vouches.
+pub(crate) fn for_operator(connection: &ConnectionConfig) -> ConnectionConfig {
+    let mechanisms = connection.mechanisms.with(Mechanism::External);
+    ConnectionConfig { mechanisms, ..connection.clone() }
+}
+
 /// What is offered to clients without TLS.
 pub(crate) fn plain(config: &Config) -> ConnectionConfig {
     let properties = FieldTable::new()

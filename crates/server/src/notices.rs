@@ -96,7 +96,12 @@ impl Notices {
         self.set_of(&self.waiting, group, waits, "group_waits", waiting);
     }
 
-    /// Whether this node can't take part in one of its groups yet.
+    /// Groups in which this node can't take part yet.
+    pub fn waiting_groups(&self) -> Vec<u16> {
+        self.waiting.lock().iter().copied().collect()
+    }
+
+    /// Whether there are such groups.
     pub fn has_waiting_group(&self) -> bool {
         !self.waiting.lock().is_empty()
     }

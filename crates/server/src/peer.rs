@@ -16,11 +16,13 @@ pub(crate) struct Peer {
     pub is_counted: bool,
     /// A web page may have had its browser connect, under a name that need not be this machine's.
     pub by_foreign_name: bool,
+    /// It is the operator of the machine, for whom the system vouches: it needs no password.
+    pub is_operator: bool,
 }
 
 impl Peer {
     pub const fn new(address: SocketAddr, tls: Option<Arc<ClientTls>>) -> Self {
-        Peer { address, tls, is_counted: false, by_foreign_name: false }
+        Peer { address, tls, is_counted: false, by_foreign_name: false, is_operator: false }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::inside::{self, NoPlace};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
+use crate::runtime_settings::RuntimeSettings;
 use crate::scrub::ScrubThread;
 use crate::service::{self, Around, Reloads, Service};
 use crate::storage::{self, Disk, StopError, StoreFailed};
@@ -154,6 +155,7 @@ pub struct Server {
     addresses: Addresses,
     certificates: Arc<Certificates>,
     notices: Arc<Notices>,
+    runtime: Arc<RuntimeSettings>,
     /// Before the journals that it reads.
     scrub: Option<ScrubThread>,
     service: Service,
@@ -218,8 +220,11 @@ impl Server {
         let notices = Arc::new(Notices::new(clock.clone()));
         let certificates = Certificates::new(doors.certificates(), &notices);
         let scrub = ScrubThread::start(journals, config.journal.scrub_days, &clock, &notices);
+        let runtime = RuntimeSettings::new(&config, &clock);
+        runtime.follow_memory_limit(&broker, 1);
         let around = Around {
             clock,
+            runtime: Arc::clone(&runtime),
             scrub: scrub.as_ref().map(ScrubThread::scrubber),
             notices: Arc::clone(&notices),
             places: doors.places(&config),
@@ -239,11 +244,21 @@ impl Server {
         let _socket = socket.map(|socket| socket.serve(operators, stopping));
         let (addresses, reloads) = (around.addresses, Reloads::default());
         let _data_dir = data_dir;
-        Ok(Server { addresses, certificates, notices, scrub, service, reloads, _socket, _data_dir })
+        Ok(Server {
+            addresses,
+            certificates,
+            notices,
+            runtime,
+            scrub,
+            service,
+            reloads,
+            _socket,
+            _data_dir,
+        })
     }
 
-    /// Takes over what can change while the broker runs: vhosts, their limits, and policies. If
-    /// anything is wrong, no policy is changed. Certificates are read again.
+    /// Takes over what can change while the broker runs: vhosts, their limits, policies, the memory limit, and, where there is a
+    /// [`log_filter`](crate::log_filter), the log's level. If anything is wrong, no policy is changed. Certificates are read again.
     ///
     /// With many names and patterns it takes long. It goes on if the future is dropped, and no stop waits for it. A reload
     /// that is asked for meanwhile follows when it is done, so that the last settings hold.
@@ -254,7 +269,9 @@ impl Server {
         self.certificates.reload();
         config.check_values()?;
         let turn = Arc::clone(&self.reloads).lock_owned().await;
-        service::set_up_again(turn, vec![Arc::clone(&self.service.shared.broker)], config).await
+        service::set_up_again(turn, vec![Arc::clone(&self.service.shared.broker)], config).await?;
+        self.runtime.configure(config);
+        Ok(())
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -17,6 +17,7 @@ use crate::negotiated;
 use crate::notices::{Notices, Settings};
 use crate::oauth::{self, Tokens};
 use crate::places::Places;
+use crate::runtime_settings::RuntimeSettings;
 use crate::scrub::Scrubber;
 use crate::server::StartError;
 use crate::storage::{Checkpoints, Storage, StoreFailed};
@@ -50,6 +51,8 @@ pub(crate) struct Around {
     pub scrub: Option<Arc<Scrubber>>,
     /// What could not be done as an operator has asked.
     pub notices: Arc<Notices>,
+    /// Settings that an operator can change.
+    pub runtime: Arc<RuntimeSettings>,
     /// Totals of metrics, those of brokers that have ended included.
     pub ledger: Arc<Ledger>,
 }
@@ -172,6 +175,7 @@ impl Service {
         broker.on_failure(move |reason| {
             failed.send_replace(Some(reason.to_owned()));
         });
+        broker.begin_to_serve(around.clock.now_ms());
         let elsewhere = around.elsewhere.clone();
         let logins = Logins::new(broker.accounts(), elsewhere, around.clock.clone());
         let shared = Arc::new(Shared {
@@ -212,6 +216,7 @@ impl Service {
             front: Weak::new(),
             scrub: None,
             notices,
+            runtime: RuntimeSettings::new(&config, &shared.clock),
             ledger: Arc::default(),
         };
         let api = management::api(&config, shared, &around, &stop);
@@ -308,6 +313,11 @@ pub(crate) fn elsewhere(config: &Config, questions: usize) -> Result<Elsewhere, 
     }
     let mut elsewhere = Elsewhere { anonymous, ..Elsewhere::default() };
     if config.auth_http.is_used() {
+        if config.auth_http.timeout_ms >= config.amqp.handshake_timeout_ms {
+            tracing::warn!(
+                "auth_http.timeout_ms is not less than amqp.handshake_timeout_ms: AMQP clients are disconnected before a login that takes so long is refused"
+            );
+        }
         let program = HttpUsers::new(&config.auth_http, questions);
         elsewhere.program = Some(program.map_err(|error| StartError::AuthHttp(error.to_string()))?);
     }

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::notices::Notices;
 use crate::scrub::{Journals, Open, Readable};
 use crate::server::StartError;
-use courser_broker::{Broker, Limits, Restored};
+use courser_broker::{Broker, Limits, Restored, spill_bytes};
 pub use courser_journal::{Disk, rest_after_failure};
 use courser_journal::{JournalShards, JournalStore, Part, Pass, Repeated, Scrubbing};
 use courser_store::{
@@ -67,7 +67,7 @@ pub(crate) fn open(
     now_ms: u64,
 ) -> Result<(Arc<Broker>, Storage, Journals), StartError> {
     let gauge = Arc::new(MemoryGauge::default());
-    let spill_bytes = limits.memory_high_bytes / 2;
+    let spill_bytes = spill_bytes(limits.memory_high_bytes);
     let options = config.journal_options();
     let for_store = Arc::clone(&gauge);
     let all = JournalShards::new(&config.data_dir, options, disk, for_store, spill_bytes);

@@ -80,10 +80,12 @@ pub(crate) fn endpoint(node: NodeId, name: &str, address: &str) -> Arc<Endpoint>
     let about = About {
         cluster: "test".into(),
         node,
+        process: None,
         name: name.into(),
         address: address.into(),
         version: VERSION.into(),
         segment_bytes: 1 << 20,
+        seed: 1,
         formation: None,
         has_data: false,
         known: Vec::new(),

@@ -23,6 +23,7 @@ use pings::Pings;
 use protocol::Protocol;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -39,6 +40,8 @@ const MESSAGE_BYTES: usize = 64 * 1024;
 /// Room for answers to pings behind a message that waits for the socket. Of more only the last one is kept; a client that
 /// lets so many wait loses the connection with the next message.
 const PONGS_BYTES: usize = 64 * 1024;
+/// Numbers sockets of the operator, which have no address that tells them apart.
+static OPERATORS: AtomicU64 = AtomicU64::new(1);
 
 /// Serves the sockets that the HTTP API hands over, until the broker stops. Those whose vhosts are in another group of the
 /// cluster are passed on by `front`.
@@ -75,11 +78,14 @@ async fn run(
     stopping: watch::Receiver<bool>,
     front: Option<Arc<Front>>,
 ) {
-    let name = format!("{} -> {}", ends.peer, ends.local);
+    let name = match ends.is_operator {
+        true => format!("operator {}", OPERATORS.fetch_add(1, Ordering::Relaxed)),
+        false => format!("{} -> {}", ends.peer, ends.local),
+    };
     let stream = OfHttp::new(upgraded, ends.tls.clone());
     let socket = WebSocket::new(stream, shared.connection.frame_max);
-    let by_foreign_name = ends.by_foreign_name;
-    let peer = Peer { by_foreign_name, ..Peer::new(ends.peer, ends.tls) };
+    let (by_foreign_name, is_operator) = (ends.by_foreign_name, ends.is_operator);
+    let peer = Peer { by_foreign_name, is_operator, ..Peer::new(ends.peer, ends.tls) };
     if let Some(front) = front.filter(|front| front.has_several_groups()) {
         let (client, home) = (Newcomer { peer, place, name }, (shared, stopping.clone()));
         return front.serve_at_home(Box::new(socket), client, home, stopping).await;

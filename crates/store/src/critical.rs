@@ -13,6 +13,8 @@ pub enum Section {
     LogThread,
     /// The thread of a group: its heartbeats wait, without which the other nodes elect another leader.
     GroupThread,
+    /// An outbox that deliveries are put into: its connection waits, and each queue that delivers to it.
+    Outbox,
 }
 
 /// What is right in some sections, and in others not.
@@ -30,6 +32,8 @@ pub enum Work {
     Message,
     /// An append waits for room in the log.
     Room,
+    /// A lock is waited for that another thread may hold while it reads a message or appends.
+    Lock,
     /// A confirm is sent as soon as it is durable, by the thread that has made it so.
     Confirm,
 }
@@ -85,6 +89,8 @@ impl Section {
             // An append and its effect are one. The log makes room on threads that pass no gate, and publishers are held back
             // before it is needed.
             (Section::Gate, _, Work::Room) => true,
+            // Queues and outboxes. Who holds them waits for no gate.
+            (Section::Gate, _, Work::Lock) => true,
             // Its own log.
             (Section::LogThread, None, Work::File | Work::Sync) => true,
             // `InlineConfirm`: to a socket that is written without a runtime, and a panic ends that connection alone. The log of
@@ -95,6 +101,8 @@ impl Section {
             (Section::GroupThread, _, Work::Socket) => true,
             // A packet is taken when there is a file for it. One that is longer than a segment, as in tests only, needs two.
             (Section::GroupThread, _, Work::Room) => true,
+            // One that its reader has at hand.
+            (Section::Outbox, _, Work::Message) => true,
             _ => false,
         }
     }

@@ -25,8 +25,9 @@ pub const SYNC_DURATIONS: [Duration; 14] = [
 /// What a log has done since it was opened, and what it takes on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// The log's own among all that there are, and the same after a restart; 0 for none.
-    pub id: u64,
+    /// What tells the log from others, and is the same after a restart; 0 for none. It says nothing of what the log is written
+    /// with.
+    pub id: u32,
     /// Batches appended.
     pub appends: u64,
     /// Records in them.

@@ -46,6 +46,8 @@ impl Messages for MemoryStore {
         Box::new(MemoryReader)
     }
 
+    fn spill_from(&self, _bytes: u64) {}
+
     fn hold(&self, _position: Position) {}
 
     fn release(&self, _positions: &[Position]) {}
@@ -109,7 +111,11 @@ impl Log for MemoryStore {
 struct MemoryReader;
 
 impl Reader for MemoryReader {
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+    fn read_while<'a>(
+        &'a mut self,
+        location: &'a Location,
+        _is_kept: &dyn Fn() -> bool,
+    ) -> Result<MessageRef<'a>, StoreError> {
         location
             .in_memory()
             .ok_or_else(|| StoreError::Failed("a message of a log in a store without one".into()))

@@ -25,6 +25,9 @@ pub trait Messages: Send + Sync + 'static {
         Ok(kept.pop())
     }
 
+    /// Keeps messages on the disk, if it ever does, while those in memory take so many bytes or more.
+    fn spill_from(&self, bytes: u64);
+
     /// Something to read messages with, one after the other.
     fn reader(&self) -> Box<dyn Reader>;
 
@@ -43,7 +46,25 @@ pub trait Reader: Send + std::fmt::Debug {
     /// # Errors
     /// When it can't be read: [`StoreError::Lost`] if it never will be, [`StoreError::Unread`] if
     /// another try may succeed.
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError>;
+    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+        self.read_while(location, &|| true)
+    }
+
+    /// The same for a message that others may let go of during the read. Where that has failed, `is_kept` says whether they have
+    /// not: if they have, it is no trouble, and the error is [`StoreError::Lost`].
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    fn read_while<'a>(
+        &'a mut self,
+        location: &'a Location,
+        is_kept: &dyn Fn() -> bool,
+    ) -> Result<MessageRef<'a>, StoreError>;
+
+    /// Whether it reads the message at `location` without waiting for a disk.
+    fn is_at_hand(&self, _location: &Location) -> bool {
+        true
+    }
 
     /// Bytes that it has read ahead, or keeps of the last message, until the next one is read or it goes.
     fn held_bytes(&self) -> usize {

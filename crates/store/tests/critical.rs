@@ -3,8 +3,16 @@
 use courser_store::critical::{self, Section, Work};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const ALL: [Work; 7] =
-    [Work::Gate, Work::Socket, Work::File, Work::Sync, Work::Message, Work::Room, Work::Confirm];
+const ALL: [Work; 8] = [
+    Work::Gate,
+    Work::Socket,
+    Work::File,
+    Work::Sync,
+    Work::Message,
+    Work::Room,
+    Work::Lock,
+    Work::Confirm,
+];
 
 /// What the thread may do now.
 fn allowed() -> Vec<Work> {
@@ -20,10 +28,11 @@ fn a_thread_may_do_anything_outside() {
 
 #[test]
 fn each_section_allows_what_it_lists() {
-    let lists: [(Section, &[Work]); 3] = [
-        (Section::Gate, &[Work::Gate, Work::Message, Work::Room]),
+    let lists: [(Section, &[Work]); 4] = [
+        (Section::Gate, &[Work::Gate, Work::Message, Work::Room, Work::Lock]),
         (Section::LogThread, &[Work::File, Work::Sync, Work::Confirm]),
         (Section::GroupThread, &[Work::Socket, Work::Room, Work::Confirm]),
+        (Section::Outbox, &[Work::Message]),
     ];
     for (section, list) in lists {
         let within = critical::enter(section);
@@ -39,10 +48,14 @@ fn each_section_allows_what_it_lists() {
 fn what_is_allowed_brings_its_parts_along_and_no_more() {
     let gate = critical::enter(Section::Gate);
     let reading = critical::begin(Work::Message);
-    assert_eq!(allowed(), [Work::Gate, Work::File, Work::Message, Work::Room]);
+    assert_eq!(allowed(), [Work::Gate, Work::File, Work::Message, Work::Room, Work::Lock]);
     drop(reading);
     assert!(!allowed().contains(&Work::File));
-    drop(gate);
+    // No file is read in one that allows only what is at hand.
+    let outbox = critical::enter(Section::Outbox);
+    let reading = critical::begin(Work::Message);
+    assert_eq!(allowed(), [Work::Message]);
+    drop((reading, outbox, gate));
     let thread = critical::enter(Section::LogThread);
     let confirm = critical::begin(Work::Confirm);
     // Neither a disk nor a gate, though the log itself needs its disk.
@@ -60,6 +73,10 @@ fn of_two_sections_both_have_to_allow_it() {
     let first = critical::enter(Section::Gate);
     let other = critical::enter(Section::Gate);
     drop(other);
-    assert_eq!(allowed(), [Work::Gate, Work::Message, Work::Room], "of the one that is left");
+    assert_eq!(
+        allowed(),
+        [Work::Gate, Work::Message, Work::Room, Work::Lock],
+        "of the one that is left"
+    );
     drop(first);
 }

@@ -70,7 +70,7 @@ fn check(index: &StreamIndex, model: &Model, at_times: &[u64]) {
     for time in at_times {
         let later = model.messages.iter().position(|(_, _, at)| at >= time);
         let later = later.unwrap_or(model.messages.len());
-        assert_eq!(index.offset_at(*time), model.first_offset + later as u64, "{time}");
+        assert_eq!(index.offset_at(*time, u64::MAX), model.first_offset + later as u64, "{time}");
     }
 }
 
@@ -98,6 +98,7 @@ proptest! {
                 let kept = Retention {
                     size_bytes_max: Some(50_000),
                     arrived_before_ms: Some(now_ms - 500),
+                    now_ms,
                 };
                 let first_offset = index.kept_from(&kept);
                 let before = model.messages.len();
@@ -231,5 +232,77 @@ fn far_behind_the_end_there_is_nothing() {
         let mut places = VecDeque::new();
         assert_eq!(index.read_from(offset, &mut places), offset);
         assert_eq!(places.len(), 0, "from {offset} on");
+    }
+}
+
+/// What is kept of it at `now_ms`, where messages may be this old.
+fn kept_from(index: &StreamIndex, now_ms: u64, age_max_ms: u64) -> u64 {
+    let arrived_before_ms = Some(now_ms.saturating_sub(age_max_ms));
+    index.kept_from(&Retention { arrived_before_ms, now_ms, ..Retention::default() })
+}
+
+const HOUR_MS: u64 = 3_600_000;
+const NOW_MS: u64 = 1_000_000 * HOUR_MS;
+const YEAR_MS: u64 = 365 * 24 * HOUR_MS;
+
+/// A stream to which one message came before the clock was ahead by a year, one meanwhile, and one each minute of an hour after.
+fn ahead_for_one_message(limits: PageLimits) -> StreamIndex {
+    let mut index = StreamIndex::new(0, limits);
+    index.push(&log(0), 1, NOW_MS);
+    index.push(&log(1), 1, NOW_MS + YEAR_MS);
+    (2..62).for_each(|at| index.push(&log(at), 1, NOW_MS + at * 60_000));
+    index
+}
+
+fn restarted(index: &StreamIndex) -> StreamIndex {
+    let mut again = StreamIndex::default();
+    pieces(index).iter().for_each(|piece| again.add_piece(piece).expect("it was encoded"));
+    assert_eq!(again, *index);
+    // What a checkpoint does not know yet comes from the log.
+    let next = index.next_offset();
+    again.replay(Position(next), 1, NOW_MS + next * 60_000);
+    again
+}
+
+#[test]
+fn what_comes_after_the_clock_was_ahead_leaves_in_time() {
+    for span_ms in [u64::MAX, 1000] {
+        let index = ahead_for_one_message(PageLimits { span_ms, ..PageLimits::default() });
+        for index in [restarted(&index), index] {
+            assert_eq!(kept_from(&index, NOW_MS + HOUR_MS, 2 * HOUR_MS), 0, "none is old");
+            let all_old_ms = NOW_MS + 2 * HOUR_MS + 3 * 60_000;
+            let mut index = index;
+            while kept_from(&index, all_old_ms, HOUR_MS) > index.first_offset() {
+                index.trim(kept_from(&index, all_old_ms, HOUR_MS));
+            }
+            assert_eq!(index.len(), 0);
+        }
+    }
+}
+
+#[test]
+fn what_came_before_the_clock_was_behind_stays() {
+    let mut index = StreamIndex::new(0, PageLimits { span_ms: 1000, ..PageLimits::default() });
+    index.push(&log(0), 1, NOW_MS);
+    index.push(&log(1), 1, NOW_MS - YEAR_MS);
+    index.push(&log(2), 1, NOW_MS + 1);
+    assert_eq!(kept_from(&index, NOW_MS - YEAR_MS, HOUR_MS), 0);
+    assert_eq!(kept_from(&index, NOW_MS + 1, HOUR_MS), 0);
+}
+
+#[test]
+fn a_time_is_found_behind_what_came_while_the_clock_was_ahead() {
+    for span_ms in [u64::MAX, 1000] {
+        let index = ahead_for_one_message(PageLimits { span_ms, ..PageLimits::default() });
+        let at = |index: &StreamIndex, time_ms| index.offset_at(time_ms, NOW_MS + 2 * HOUR_MS);
+        for index in [restarted(&index), index] {
+            assert_eq!(at(&index, 0), 0);
+            assert_eq!(at(&index, NOW_MS), 0);
+            assert_eq!(at(&index, NOW_MS + 1), 1, "it may have come then");
+            for later in [10, 30, 61] {
+                assert_eq!(at(&index, NOW_MS + later * 60_000), later);
+            }
+            assert_eq!(at(&index, NOW_MS + HOUR_MS + 2 * 60_000 + 1), index.next_offset());
+        }
     }
 }

@@ -197,3 +197,40 @@ fn an_account_that_is_made_anew_is_another_one() {
     change(&accounts, made_anew).expect("deleted and made");
     assert!(number().is_some() && number() != first);
 }
+
+#[test]
+fn vhosts_that_a_user_may_enter_no_more_are_told_from_all_others() {
+    let accounts = accounts();
+    put(&accounts, user("a"));
+    let enter = |vhost: &str| {
+        let set = |directory: &Directory| {
+            Ok(vec![directory.set_permission("a", vhost, Permission::all())?])
+        };
+        change(&accounts, set).expect("a permission");
+    };
+    let names: Vec<String> = (0..1000).map(|nth| format!("v{nth:04}")).collect();
+    names.iter().for_each(|name| enter(name));
+    let before = accounts.directory();
+    let lost = || accounts.directory().vhosts_lost(&before, "a").join(" ");
+    assert_eq!(lost(), "");
+    put(&accounts, user("b"));
+    permit(&accounts, "b", ["", "", ""]);
+    permit(&accounts, "a", ["", "", ""]);
+    change(&accounts, |directory| {
+        Ok(vec![directory.set_permission("a", "v0500", Permission::default())?])
+    })
+    .expect("another permission");
+    assert_eq!(lost(), "", "less of a vhost is not lost");
+    for vhost in ["v0999", "v0000", "v0100"] {
+        let clear = |directory: &Directory| {
+            Ok(directory.clear_permission("a", vhost)?.into_iter().collect())
+        };
+        change(&accounts, clear).expect("cleared");
+    }
+    assert_eq!(lost(), "v0000 v0100 v0999");
+    enter("v0100");
+    assert_eq!(lost(), "v0000 v0999");
+    change(&accounts, |directory| directory.delete_user("a")).expect("deleted");
+    assert_eq!(accounts.directory().vhosts_lost(&before, "a").len(), names.len());
+    assert!(before.vhosts_lost(&accounts.directory(), "a").is_empty(), "there was none before");
+}

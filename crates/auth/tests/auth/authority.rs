@@ -2,8 +2,8 @@
 
 use super::accounts::accounts;
 use courser_auth::{
-    Access, Authority, Grant, LoginRefused, Origin, PasswordHash, Resource, Right, Settings, Tags,
-    Tried, User,
+    Access, Authority, Grant, Login, LoginRefused, Origin, PasswordHash, Resource, Right, Settings,
+    Tags, Tried, User,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -78,6 +78,16 @@ fn what_renews_it_holds_at_once_for_all_that_share_it() {
     access.check(Right::Read, Resource::Queue(b"own")).expect("new");
     access.check(Right::Write, Resource::Queue(b"own")).expect_err("not any more");
     assert!(access.may_impersonate());
+}
+
+#[test]
+fn no_other_authority_lets_in_who_has_the_name_of_the_operator() {
+    let operator = Login::of_operator().user;
+    let near: IpAddr = "::1".parse().expect("an address");
+    let login =
+        accounts().login_granted(told(&operator.name, Right::Read, ""), Tried::Secret(b"t"), near);
+    let refused = login.expect_err("refused").to_string();
+    assert_eq!(refused, "user '(operator)' - this is the name of who operates the machine");
 }
 
 #[test]

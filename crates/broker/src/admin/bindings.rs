@@ -29,15 +29,14 @@ pub struct BindingView {
     pub arguments: FieldTable,
 }
 
-/// Says whether a binding is wanted, and there is room for it.
+/// Says whether there is room for one more binding. The first one for which there is none ends the list.
 pub type Admits<'a> = &'a mut dyn FnMut(&BindingView) -> bool;
 
 /// Bindings of one routing key that are looked at with the exchange locked.
 const PORTION: usize = 100;
 
 impl Admin {
-    /// Those bindings between the two that have one of these routing keys and are admitted. In a key, U+FFFD stands for
-    /// bytes that are no text too, which are shown so.
+    /// The bindings between the two, as far as they are admitted.
     ///
     /// # Errors
     /// When one of the two is not there.
@@ -46,25 +45,39 @@ impl Admin {
         vhost: &str,
         source: &[u8],
         destination: Resource<'_>,
-        routing_keys: &[String],
         admits: Admits<'_>,
     ) -> Result<Vec<BindingView>, Fault> {
-        let (_, source) = self.known_exchange(vhost, source)?;
-        let (vhost, destination) = match destination {
-            Resource::Queue(name) => {
-                let (vhost, queue) = self.known_queue(vhost, name)?;
-                if source.name.is_empty() {
-                    let mut found = vec![by_name(&vhost, &queue)];
-                    found.retain(|binding| admits(binding));
-                    return Ok(found);
-                }
-                (vhost, Destination::Queue(queue))
+        let (vhost, source, destination) = self.known_ends(vhost, source, destination)?;
+        let mut found = Vec::new();
+        let _ = match &destination {
+            Destination::Queue(queue) if source.name.is_empty() => {
+                add(by_name(&vhost, queue), &mut found, admits)
             }
-            Resource::Exchange(name) => {
-                let (vhost, exchange) = self.known_exchange(vhost, name)?;
-                (vhost, Destination::Exchange(exchange))
-            }
+            _ => add_between(&vhost, &source, Some(destination.id()), &mut found, admits),
         };
+        sort(&mut found);
+        Ok(found)
+    }
+
+    /// Those bindings between the two that have one of these routing keys and are meant. In a key, U+FFFD stands for
+    /// bytes that are no text too, which are shown so.
+    ///
+    /// # Errors
+    /// When one of the two is not there.
+    pub fn bindings_by_key(
+        &self,
+        vhost: &str,
+        source: &[u8],
+        destination: Resource<'_>,
+        routing_keys: &[String],
+        is_meant: &mut dyn FnMut(&BindingView) -> bool,
+    ) -> Result<Vec<BindingView>, Fault> {
+        let (vhost, source, destination) = self.known_ends(vhost, source, destination)?;
+        if let (true, Destination::Queue(queue)) = (source.name.is_empty(), &destination) {
+            let mut found = vec![by_name(&vhost, queue)];
+            found.retain(|binding| is_meant(binding));
+            return Ok(found);
+        }
         let mut found = Vec::new();
         for key in keys_of(&source, &destination, routing_keys) {
             let mut before = usize::MAX;
@@ -75,10 +88,30 @@ impl Admin {
                 let some = some.iter();
                 let some =
                     some.map(|one| BindingView::of(&vhost, &source, &destination, &key, one));
-                found.extend(some.filter(|binding| admits(binding)));
+                found.extend(some.filter(|binding| is_meant(binding)));
             }
         }
         Ok(found)
+    }
+
+    fn known_ends(
+        &self,
+        vhost: &str,
+        source: &[u8],
+        destination: Resource<'_>,
+    ) -> Result<(Arc<Vhost>, Arc<Exchange>, Destination), Fault> {
+        let (_, source) = self.known_exchange(vhost, source)?;
+        let (vhost, destination) = match destination {
+            Resource::Queue(name) => {
+                let (vhost, queue) = self.known_queue(vhost, name)?;
+                (vhost, Destination::Queue(queue))
+            }
+            Resource::Exchange(name) => {
+                let (vhost, exchange) = self.known_exchange(vhost, name)?;
+                (vhost, Destination::Exchange(exchange))
+            }
+        };
+        Ok((vhost, source, destination))
     }
 }
 
@@ -92,15 +125,17 @@ fn keys_of(source: &Exchange, destination: &Destination, texts: &[String]) -> Ve
             Cow::Borrowed(_) => false,
             Cow::Owned(shown) => texts.contains(&shown),
         };
-        keys.extend(source.routing_keys_to(destination.id(), &is_meant));
+        let _ = source.for_each_binding(Some(destination.id()), &mut |_, key, _| {
+            keys.extend(is_meant(key.as_bytes()).then(|| key.clone()));
+            ControlFlow::Continue(())
+        });
     }
     keys.sort();
     keys.dedup();
     keys
 }
 
-/// The bindings that an exchange is the source of, by destination and key. The bindings to one
-/// destination are taken under the exchange's lock, those to the next one later.
+/// The bindings that an exchange is the source of, by destination and key.
 pub(super) fn from_exchange(
     vhost: &Vhost,
     exchange: &Exchange,
@@ -109,21 +144,20 @@ pub(super) fn from_exchange(
     if exchange.name.is_empty() {
         let queues = vhost.ordered_queues();
         let all = queues.starting_at(0).map(|queue| by_name(vhost, queue));
-        return all.filter(|binding| admits(binding)).collect();
+        return all.take_while(|binding| admits(binding)).collect();
     }
     let mut found = Vec::new();
-    for destination in exchange.destinations() {
-        add(vhost, exchange, destination, &mut found, admits);
-    }
+    let _ = add_between(vhost, exchange, None, &mut found, admits);
     sort(&mut found);
     found
 }
 
 /// The bindings that lead to a queue, the one by its name included.
 pub(super) fn to_queue(vhost: &Vhost, queue: &Arc<Queue>, admits: Admits<'_>) -> Vec<BindingView> {
-    let mut found = vec![by_name(vhost, queue)];
-    found.retain(|binding| admits(binding));
-    add_all(vhost, &Destination::Queue(Arc::clone(queue)), &mut found, admits);
+    let mut found = Vec::new();
+    if add(by_name(vhost, queue), &mut found, admits).is_continue() {
+        add_all(vhost, &Destination::Queue(Arc::clone(queue)), &mut found, admits);
+    }
     found
 }
 
@@ -145,28 +179,35 @@ fn add_all(
     admits: Admits<'_>,
 ) {
     for source in destination.sources().all() {
-        if let Some(exchange) = vhost.exchange(source.as_bytes()) {
-            add(vhost, &exchange, destination.id(), found, admits);
+        if let Some(exchange) = vhost.exchange(source.as_bytes())
+            && add_between(vhost, &exchange, Some(destination.id()), found, admits).is_break()
+        {
+            break;
         }
     }
     sort(found);
 }
 
-fn add(
+/// Adds the bindings from an exchange, or those of them to one destination. Breaks off as [`add`].
+fn add_between(
     vhost: &Vhost,
     source: &Exchange,
-    destination: u64,
+    destination: Option<u64>,
     found: &mut Vec<BindingView>,
     admits: Admits<'_>,
-) {
-    let mut each = |destination: &Destination, key: &ShortString, arguments: &FieldTable| {
-        let binding = BindingView::of(vhost, source, destination, key, arguments);
-        if admits(&binding) {
-            found.push(binding);
-        }
-        ControlFlow::Continue(())
-    };
-    let _ = source.for_each_binding_to(destination, None, &mut each);
+) -> ControlFlow<()> {
+    source.for_each_binding(destination, &mut |destination, key, arguments| {
+        add(BindingView::of(vhost, source, destination, key, arguments), found, admits)
+    })
+}
+
+/// Breaks off where there is no room for it.
+fn add(binding: BindingView, found: &mut Vec<BindingView>, admits: Admits<'_>) -> ControlFlow<()> {
+    if !admits(&binding) {
+        return ControlFlow::Break(());
+    }
+    found.push(binding);
+    ControlFlow::Continue(())
 }
 
 impl BindingView {

@@ -1,6 +1,7 @@
 //! Channels and consumers as an operator sees them.
 
 use crate::counts::ChannelCounts;
+use crate::direct_reply::is_reply_name;
 use crate::outbox::{ChannelOut, Outbox, Slot};
 use crate::queue::{ConsumerStanding, Queue};
 use courser_codec::ShortString;
@@ -114,23 +115,27 @@ impl ChannelView {
     }
 }
 
-/// The consumers of a queue. The queue says which there are; each one's channel is asked afterwards, when its turn comes.
+/// The consumers of a queue; none while that is held for long. The queue says which there are; each one's channel is asked
+/// afterwards, when its turn comes.
 pub(super) fn of_queue(queue: &Arc<Queue>) -> impl Iterator<Item = ConsumerView> {
-    queue.consumer_standings().into_iter().filter_map(move |standing| seen(&standing, queue))
+    let standings = queue.look().map(|look| look.consumers()).unwrap_or_default();
+    standings.into_iter().filter_map(move |standing| seen(&standing, queue))
 }
 
-/// The consumers on a channel, whatever others their queues have. The channel says which there are; each one's queue is asked
-/// afterwards, when its turn comes.
+/// The consumers on a channel, whatever others their queues have; without those of queues that are held for long, and without that
+/// of direct replies, as the name of its queue is told to those only who may answer. The channel says which there are; each one's
+/// queue is asked afterwards, when its turn comes.
 pub(super) fn of_channel(outbox: &Arc<Outbox>, number: u16) -> impl Iterator<Item = ConsumerView> {
     let mut consumers = Vec::new();
     if let Some(channel) = outbox.lock().channel(number) {
-        consumers.extend(channel.consumers().filter_map(|slot| {
+        let listed = channel.consumers().filter(|slot| !is_reply_name(slot.queue.name.as_bytes()));
+        consumers.extend(listed.filter_map(|slot| {
             let index = channel.find_consumer(slot.consumer_tag.as_ref()?.as_bytes())?;
             Some((Arc::clone(&slot.queue), slot.consumer_key, index))
         }));
     }
     consumers.into_iter().filter_map(move |(queue, key, slot)| {
-        let standing = queue.consumer_standing(key)?;
+        let standing = queue.look()?.consumer(key)?;
         // One that has only just come to its channel is not in its queue yet, and has no key.
         let is_it = Arc::ptr_eq(&standing.outbox, outbox)
             && (standing.channel, standing.slot) == (number, slot);

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::monitor::TrafficCounts;
 use crate::outbox::Outbox;
-use crate::queue::{Queue, QueueContents, QueueStatus};
+use crate::queue::{Look, Queue, QueueContents, QueueStatus};
 use courser_codec::ShortString;
 use courser_store::Figures;
 use std::collections::HashMap;
@@ -32,6 +32,9 @@ pub struct QueueFigures {
     pub delayed: usize,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+    /// A thread waits for the disk, as it seems, and has the queue to itself meanwhile. What is above is as it was before; what is
+    /// below is not known, and as of a queue without messages.
+    pub is_held: bool,
     /// How many messages have come and gone.
     pub counts: QueueCounts,
     /// What its messages amount to; none for a stream.
@@ -190,8 +193,9 @@ impl View for QueueFigures {
     type Group = Arc<str>;
 
     fn view(vhost: &Arc<str>, queue: &Arc<Queue>) -> Self {
-        let (QueueStatus { ready, unacked, delayed, consumers }, counts, contents) =
-            queue.figures();
+        let look = queue.look();
+        let status = look.as_ref().map_or_else(|| queue.last_status(), Look::status);
+        let QueueStatus { ready, unacked, delayed, consumers } = status;
         QueueFigures {
             vhost: Arc::clone(vhost),
             name: queue.name.clone(),
@@ -200,10 +204,11 @@ impl View for QueueFigures {
             unacked,
             delayed: delayed.messages,
             consumers,
-            counts,
-            contents,
-            memory_bytes: queue.memory_bytes(),
-            head_timestamp: queue.head_timestamp_in_memory(),
+            is_held: look.is_none(),
+            counts: look.as_ref().map(Look::counts).unwrap_or_default(),
+            contents: look.as_ref().and_then(Look::contents),
+            memory_bytes: look.as_ref().map(Look::memory_bytes).unwrap_or_default(),
+            head_timestamp: look.as_ref().and_then(Look::head_timestamp),
         }
     }
 }

@@ -7,7 +7,9 @@ use crate::memory::Charge;
 use crate::monitor::{Connection, ConnectionDetails};
 use crate::outbox::Outbox;
 use crate::posting::{InternalPublish, post};
-use crate::queue::{Cursor, Freed, Peeked, Poll, Polled, Poller, Queue, Seen, Settled, Taking};
+use crate::queue::{
+    Cursor, Freed, Outcome, Peeked, Poll, Polled, Poller, Queue, Seen, Settled, Taking,
+};
 use crate::routing::Route;
 use crate::vhost::Vhost;
 use crate::wakes::Wakes;
@@ -100,13 +102,16 @@ impl Admin {
             let _gate = shard.gate.read();
             let store = &*shard.store;
             let returned = match taken.pop_if(|_| ends_early) {
-                Some(unseen) => queue.return_untouched(&[unseen], store, &mut wakes),
+                Some(unseen) => queue.return_untouched(vec![unseen], store, &mut wakes),
                 None => Ok(()),
             };
             let settled = match mode {
-                _ if failed.is_some() => queue.return_untouched(&taken, store, &mut wakes),
+                _ if failed.is_some() => queue.return_untouched(taken, store, &mut wakes),
                 GetMode::Acknowledge => queue.acknowledge(&taken, false, store, &mut wakes),
-                GetMode::Requeue { counts } => queue.requeue(&taken, counts, store, &mut wakes),
+                GetMode::Requeue { counts } => {
+                    let lots = vec![(taken, Outcome::Requeued { counts })];
+                    queue.take_back(lots, store, &mut wakes).map(drop)
+                }
                 GetMode::Reject => queue.reject(&taken, true, store, &mut wakes),
             };
             shard.post_dead_letters(&mut wakes);
@@ -321,10 +326,10 @@ pub(super) fn publish_taken(
         });
         let moved = match posted {
             Ok(true) => source.acknowledge(&taken, is_logged, store, &mut wakes).map(|()| count),
-            Ok(false) => source.return_untouched(&taken, store, &mut wakes).map(|()| 0),
+            Ok(false) => source.return_untouched(taken, store, &mut wakes).map(|()| 0),
             Err(error) => {
                 // They are where they were.
-                let returned = source.return_untouched(&taken, store, &mut wakes);
+                let returned = source.return_untouched(taken, store, &mut wakes);
                 returned.and(Err(error))
             }
         };

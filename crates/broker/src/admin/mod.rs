@@ -205,7 +205,7 @@ impl Admin {
         Ok(ExchangeView::view(&vhost, &exchange))
     }
 
-    /// Those bindings that are admitted of which an exchange is the source, by destination.
+    /// The bindings of which an exchange is the source, by destination, as far as they are admitted.
     ///
     /// # Errors
     /// When the exchange is not there.
@@ -219,7 +219,7 @@ impl Admin {
         Ok(bindings::from_exchange(&vhost, &exchange, admits))
     }
 
-    /// Those bindings that are admitted which lead to a queue, by source; the first is the one by its name.
+    /// The bindings that lead to a queue, by source, as far as they are admitted; the first is the one by its name.
     ///
     /// # Errors
     /// When the queue is not there.
@@ -233,7 +233,7 @@ impl Admin {
         Ok(bindings::to_queue(&vhost, &queue, admits))
     }
 
-    /// Those bindings that are admitted which lead to an exchange, by source.
+    /// The bindings that lead to an exchange, by source, as far as they are admitted.
     ///
     /// # Errors
     /// When the exchange is not there.
@@ -247,7 +247,7 @@ impl Admin {
         Ok(bindings::to_exchange(&vhost, &exchange, admits))
     }
 
-    /// Calls `each` with those bindings of a vhost that are admitted, by source; those of one source at a time are in
+    /// Calls `each` with the bindings of a vhost, by source, as far as they are admitted; those of one source at a time are in
     /// memory.
     ///
     /// # Errors
@@ -308,6 +308,11 @@ impl Admin {
     /// Bytes that waiting messages use.
     pub fn memory_used_bytes(&self) -> u64 {
         self.broker.memory_used_bytes()
+    }
+
+    /// Bytes of memory from which on publishers are held back.
+    pub fn memory_high_bytes(&self) -> u64 {
+        self.broker.memory_high_bytes()
     }
 
     fn all_vhosts(&self) -> Vec<Arc<Vhost>> {

@@ -4,9 +4,9 @@ use super::page::{Listing, Page, PageRequest, View};
 use crate::arguments::QueueType;
 use crate::counts::QueueCounts;
 use crate::monitor::Named;
-use crate::policy::PolicyKind;
+use crate::policy::{PolicyKind, QueuePolicies};
 use crate::queue::{
-    ConnectionId, DelayedRetry, DelayedStatus, Queue, QueueContents, QueueStatus, Unread,
+    ConnectionId, DelayedRetry, DelayedStatus, Look, Queue, QueueContents, QueueStatus, Unread,
 };
 use crate::vhost::Vhost;
 use courser_codec::{FieldTable, ShortString};
@@ -45,6 +45,10 @@ pub struct QueueView {
     pub delayed_retry: Option<DelayedRetry>,
     /// Consumers, blocked ones included.
     pub consumers: usize,
+    /// A thread waits for the disk, as it seems, and has the queue to itself meanwhile. The messages that wait, those that are not
+    /// acknowledged and the consumers are as many as before; what else changes is not known, and as of a queue without
+    /// messages and policies.
+    pub is_held: bool,
     /// The part of the time, from 0 to 1, in which no message had to wait for a consumer to be free: mostly of the last
     /// seconds. 0 without consumers, none for a stream.
     pub consumer_capacity: Option<f64>,
@@ -69,7 +73,7 @@ pub struct QueueView {
     /// The `timestamp` of the message whose turn it is, if it has one and is in memory.
     pub head_timestamp: Option<u64>,
     /// When a message last came, was asked for or given to a client, or was settled by one; or else when the
-    /// queue was made or found at a start: milliseconds since 1970.
+    /// queue was made or the broker began to serve: milliseconds since 1970.
     pub used_ms: u64,
 }
 
@@ -124,19 +128,28 @@ impl QueueGlance<'_> {
         self.queue.settings.exclusive_owner.is_some()
     }
 
+    /// Whether a thread has it to itself for long, as in [`QueueView`].
+    pub fn is_held(&self) -> bool {
+        self.queue.look().is_none()
+    }
+
     /// The policy that applies to it.
     pub fn policy(&self) -> Option<String> {
-        self.queue.policies().name(PolicyKind::User)
+        self.policies()?.name(PolicyKind::User)
     }
 
     /// The operator policy that applies to it.
     pub fn operator_policy(&self) -> Option<String> {
-        self.queue.policies().name(PolicyKind::Operator)
+        self.policies()?.name(PolicyKind::Operator)
     }
 
     /// What the two policies ask for together.
     pub fn effective_definition(&self) -> FieldTable {
-        self.queue.policies().definition()
+        self.policies().map(|policies| policies.definition()).unwrap_or_default()
+    }
+
+    fn policies(&self) -> Option<QueuePolicies> {
+        self.queue.look().map(|look| look.policies().clone())
     }
 
     /// The arguments as declared.
@@ -146,27 +159,27 @@ impl QueueGlance<'_> {
 
     /// What it holds.
     pub fn status(&self) -> QueueStatus {
-        self.queue.status()
+        self.queue.shown_status()
     }
 
     /// What its messages amount to; none for a stream.
     pub fn contents(&self) -> Option<QueueContents> {
-        self.queue.contents()
+        self.queue.look()?.contents()
     }
 
-    /// Bytes of memory that it uses.
-    pub fn memory_bytes(&self) -> u64 {
-        self.queue.memory_bytes()
+    /// Bytes of memory that it uses, if it is not held.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.queue.look().map(|look| look.memory_bytes())
     }
 
     /// The part of the time in which no message had to wait for a consumer to be free, as in [`QueueView`].
     pub fn consumer_capacity(&self) -> Option<f64> {
-        self.queue.consumer_capacity()
+        self.queue.look()?.consumer_capacity()
     }
 
     /// How often a message may come back from consumers, as in [`QueueView`].
     pub fn delivery_limit(&self) -> Option<u64> {
-        self.queue.delivery_limit()
+        self.queue.look()?.delivery_limit()
     }
 
     /// Whether clients get nothing from it for now.
@@ -181,12 +194,12 @@ impl QueueGlance<'_> {
 
     /// Whether it can't read what comes next.
     pub fn is_unread(&self) -> bool {
-        self.queue.unread().is_some()
+        self.queue.look().is_some_and(|look| look.unread().is_some())
     }
 
-    /// How many messages have come and gone.
-    pub fn counts(&self) -> QueueCounts {
-        self.queue.counts()
+    /// How many messages have come and gone, if it is not held.
+    pub fn counts(&self) -> Option<QueueCounts> {
+        self.queue.look().map(|look| look.counts())
     }
 }
 
@@ -235,35 +248,60 @@ impl View for QueueView {
 
     fn view(vhost: &Arc<Vhost>, queue: &Arc<Queue>) -> Self {
         let settings = &queue.settings;
-        let policies = queue.policies();
-        let (status, counts, contents) = queue.figures();
+        let (vhost, arguments) = (vhost.name.clone(), settings.arguments.clone());
+        let look = queue.look();
+        let policies = look.as_ref().map(|look| look.policies().clone());
+        let shown = QueueView::shown(vhost, arguments, queue, look.as_ref());
+        drop(look);
+        // They take longer.
+        let Some(policies) = policies else { return shown };
+        QueueView {
+            policy: policies.name(PolicyKind::User),
+            operator_policy: policies.name(PolicyKind::Operator),
+            effective_definition: policies.definition(),
+            ..shown
+        }
+    }
+}
+
+impl QueueView {
+    /// A queue without its policies.
+    fn shown(
+        vhost: String,
+        arguments: FieldTable,
+        queue: &Arc<Queue>,
+        look: Option<&Look<'_>>,
+    ) -> Self {
+        let settings = &queue.settings;
+        let status = look.map_or_else(|| queue.last_status(), Look::status);
         let QueueStatus { ready, unacked, delayed, consumers } = status;
         QueueView {
-            vhost: vhost.name.clone(),
+            vhost,
             name: queue.name.clone(),
             queue_type: QueueType::of(&settings.arguments).name(),
             durable: settings.durable,
             auto_delete: settings.auto_delete,
             exclusive_owner: settings.exclusive_owner,
-            arguments: settings.arguments.clone(),
-            policy: policies.name(PolicyKind::User),
-            operator_policy: policies.name(PolicyKind::Operator),
-            effective_definition: policies.definition(),
+            arguments,
+            policy: None,
+            operator_policy: None,
+            effective_definition: FieldTable::default(),
             ready,
             unacked,
             delayed,
-            delayed_retry: queue.traits().and_then(|traits| traits.delayed_retry),
+            delayed_retry: look.and_then(Look::delayed_retry),
             consumers,
-            consumer_capacity: queue.consumer_capacity(),
-            delivery_limit: queue.delivery_limit(),
-            counts,
-            contents,
-            memory_bytes: queue.memory_bytes(),
-            head_timestamp: queue.head_timestamp_in_memory(),
-            used_ms: queue.used_ms(),
+            is_held: look.is_none(),
+            consumer_capacity: look.and_then(Look::consumer_capacity),
+            delivery_limit: look.and_then(Look::delivery_limit),
+            counts: look.map(Look::counts).unwrap_or_default(),
+            contents: look.and_then(Look::contents),
+            memory_bytes: look.map(Look::memory_bytes).unwrap_or_default(),
+            head_timestamp: look.and_then(Look::head_timestamp),
+            used_ms: look.map(Look::used_ms).unwrap_or_default(),
             paused: queue.is_paused(),
             unfit: queue.unfit(),
-            unread: queue.unread(),
+            unread: look.and_then(Look::unread),
             stream: queue.stream().map(|stream| StreamView {
                 first_offset: stream.first_offset(),
                 next_offset: stream.next_offset(),

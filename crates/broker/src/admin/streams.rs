@@ -51,7 +51,7 @@ impl Admin {
         body_bytes_max: usize,
     ) -> Result<StreamPage, Fault> {
         let (vhost, queue) = self.known_stream(vhost, queue)?;
-        let offset = queue.stream().map_or(0, |stream| stream.offset_of(start));
+        let offset = queue.stream().map_or(0, |stream| stream.offset_of(start, queue.now_ms()));
         read(&vhost, &queue, offset, count, Shown::new(body_bytes_max))
     }
 
@@ -66,7 +66,7 @@ impl Admin {
         start: Start,
     ) -> Result<StreamFollower, Fault> {
         let (vhost, queue) = self.known_stream(vhost, queue)?;
-        let offset = queue.stream().map_or(0, |stream| stream.offset_of(start));
+        let offset = queue.stream().map_or(0, |stream| stream.offset_of(start, queue.now_ms()));
         let (outbox, reader) = (self.holder(&vhost), vhost.shard().next_id());
         Ok(StreamFollower { vhost, queue, outbox, reader, offset })
     }

@@ -74,7 +74,7 @@ impl MessageTotals {
     pub(super) fn of(vhost: &Arc<Vhost>) -> Self {
         let mut totals = MessageTotals::default();
         for queue in vhost.ordered_queues().starting_at(0) {
-            let status = queue.status();
+            let status = queue.shown_status();
             totals.ready += status.ready as u64;
             totals.unacked += status.unacked as u64;
             totals.delayed += status.delayed.messages as u64;

@@ -113,9 +113,22 @@ impl Broker {
         }
     }
 
+    /// Bytes of memory from which on publishers are held back.
+    pub fn memory_high_bytes(&self) -> u64 {
+        self.memory.high_bytes()
+    }
+
+    /// Has publishers be held back from so many bytes on. The alarm is raised or ends at once if that follows from it, and more
+    /// messages go to the disk, or fewer.
+    pub fn set_memory_high_bytes(&self, bytes: u64) {
+        self.memory.set_high_bytes(bytes);
+        self.shards.load().iter().for_each(|shard| shard.store.spill_from(spill_bytes(bytes)));
+        self.check_alarms();
+    }
+
     /// Whether there is a memory alarm now. It ends a little below its beginning, so that it does not flutter.
     fn is_short_of_memory(&self) -> bool {
-        let high = self.limits.memory_high_bytes;
+        let high = self.memory.high_bytes();
         let is_set = self.memory_alarm.load(Ordering::Relaxed);
         self.messages_bytes() + self.memory.alarming() > if is_set { high / 10 * 9 } else { high }
     }
@@ -165,6 +178,11 @@ impl Broker {
     fn shard_without_room(&self) -> Option<Arc<Shard>> {
         self.shards.load().iter().find(|shard| !shard.store.has_room()).cloned()
     }
+}
+
+/// Bytes of messages in memory from which on more of them go to the disk, where the alarm begins at so many.
+pub fn spill_bytes(memory_high_bytes: u64) -> u64 {
+    memory_high_bytes / 2
 }
 
 /// Woken when the store has room again.

@@ -6,8 +6,8 @@ mod names;
 mod shards;
 mod vhosts;
 
-pub use alarms::Alarms;
 use alarms::HeldBack;
+pub use alarms::{Alarms, spill_bytes};
 pub use shards::ShardFault;
 
 use crate::counts::MessageCounts;
@@ -57,6 +57,8 @@ pub struct Broker {
     pub(crate) kept: Kept,
     pub(crate) limits: Limits,
     pub(crate) timers: Timers,
+    /// The time of the last tick.
+    ticked_ms: AtomicU64,
     pub(crate) gauge: Arc<MemoryGauge>,
     /// What clients make it hold besides waiting messages.
     pub(crate) memory: Arc<Memory>,
@@ -86,6 +88,9 @@ pub struct Broker {
 
 /// Timers that one call of [`Broker::tick`] lets fire.
 const TIMERS_PER_TICK: usize = 16;
+
+/// A clock that goes back by no more is waited for.
+const SET_BACK_MS: u64 = 1000;
 
 /// What is to be done with the reason of a store's failure.
 type FailureCall = Box<dyn Fn(&str) + Send + Sync>;
@@ -142,6 +147,7 @@ impl Broker {
             limits,
             monitor: Arc::default(),
             timers: timers.clone(),
+            ticked_ms: AtomicU64::new(0),
             gauge,
             memory: Arc::clone(&memory),
             vhosts: RwLock::default(),
@@ -220,6 +226,15 @@ impl Broker {
         self.timers.set_time(now_ms);
     }
 
+    /// Says what time it is before the first client is let in. To open the log may have taken long, and what is in it could not
+    /// be used meanwhile.
+    pub fn begin_to_serve(&self, now_ms: u64) {
+        self.set_time(now_ms);
+        for vhost in self.vhosts() {
+            vhost.queues().iter().for_each(|queue| queue.begin_to_serve());
+        }
+    }
+
     /// The time as it was last told, in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.timers.now_ms()
@@ -251,6 +266,11 @@ impl Broker {
     /// Fires timers of a lane that are due; or leaves those that may read.
     fn fire_due(&self, (lane, leaves): (Lane, bool), now_ms: u64) {
         self.set_time(now_ms);
+        if matches!(lane, Lane::Prompt)
+            && self.ticked_ms.swap(now_ms, Ordering::Relaxed) > now_ms.saturating_add(SET_BACK_MS)
+        {
+            self.go_on_at_once();
+        }
         let _serving = self.timers.serve(lane);
         let mut wakes = Wakes::default();
         let budget = Budget::begin();
@@ -275,6 +295,14 @@ impl Broker {
         }
         wakes.wake_all();
         self.check_alarms();
+    }
+
+    /// The clock was set back: has what follows by itself not wait until that time has come again.
+    #[cold]
+    fn go_on_at_once(&self) {
+        for vhost in self.vhosts() {
+            vhost.queues().iter().for_each(|queue| queue.go_on_at_once());
+        }
     }
 
     /// Of what is due at `now_ms` and not done yet, what was due first: one that stays the same says that [`Broker::tick`], or

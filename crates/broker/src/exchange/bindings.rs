@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 
 impl Exchange {
     /// The numbers of the destinations that bindings lead to, in no particular order.
-    pub(crate) fn destinations(&self) -> Vec<u64> {
+    pub(super) fn destinations(&self) -> Vec<u64> {
         self.bindings.read().by_destination.keys().copied().collect()
     }
 
-    /// Calls `each` for every binding to a destination, or for those with a routing key, until it breaks off.
+    /// Calls `each` for every binding to a destination, or for those with a routing key, until it breaks off. The lock is held all
+    /// the while.
     pub(crate) fn for_each_binding_to(
         &self,
         destination: u64,
@@ -48,18 +49,6 @@ impl Exchange {
         let bound = bindings.by_destination.get(&destination);
         let variants = bound.and_then(|bound| bound.keys.get(routing_key));
         variants.map_or((0, Vec::new()), |variants| variants.some(before, limit))
-    }
-
-    /// The routing keys of bindings to a destination that are meant.
-    pub(crate) fn routing_keys_to(
-        &self,
-        destination: u64,
-        is_meant: &dyn Fn(&[u8]) -> bool,
-    ) -> Vec<ShortString> {
-        let bindings = self.bindings.read();
-        let keys = bindings.by_destination.get(&destination).into_iter();
-        let keys = keys.flat_map(|bound| bound.keys.keys()).inspect(|_| work::count(1));
-        keys.filter(|key| is_meant(key.as_bytes())).cloned().collect()
     }
 
     /// How many bindings it has.

@@ -112,7 +112,7 @@ pub(super) struct ConsistentHashIndex {
 
 /// A destination with its weights and the binding keys that say them. The greatest one counts: a restart
 /// does not bring bindings back in the order in which they were made.
-struct Weighted {
+pub(super) struct Weighted {
     destination: Destination,
     weights: BTreeSet<(u64, ShortString)>,
     seed: u64,
@@ -166,14 +166,19 @@ impl ConsistentHashIndex {
         known.weights.remove(&weighing(key));
         known.weigh();
         if known.weights.is_empty() {
-            self.weighted.swap_remove(at);
-            self.places.remove(&destination);
-            if let Some(moved) = self.weighted.get(at) {
-                self.places.insert(moved.destination.id(), at);
-            }
-            shrink_list(&mut self.weighted);
-            shrink(&mut self.places);
+            self.remove_destination(destination);
         }
+    }
+
+    pub fn remove_destination(&mut self, destination: u64) -> Option<Weighted> {
+        let at = self.places.remove(&destination)?;
+        let removed = self.weighted.swap_remove(at);
+        if let Some(moved) = self.weighted.get(at) {
+            self.places.insert(moved.destination.id(), at);
+        }
+        shrink_list(&mut self.weighted);
+        shrink(&mut self.places);
+        Some(removed)
     }
 }
 

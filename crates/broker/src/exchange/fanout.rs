@@ -32,9 +32,13 @@ impl FanoutIndex {
         let Some(keys) = self.keys.get_mut(&destination) else { return };
         *keys -= 1;
         if *keys == 0 {
-            self.keys.remove(&destination);
-            shrink(&mut self.keys);
-            self.destinations.remove(destination);
+            self.remove_destination(destination);
         }
+    }
+
+    pub fn remove_destination(&mut self, destination: u64) {
+        self.keys.remove(&destination);
+        shrink(&mut self.keys);
+        self.destinations.remove(destination);
     }
 }

@@ -1,6 +1,6 @@
 //! The bindings of an exchange, laid out so that its type finds the matching ones quickly.
 
-use super::consistent_hash::{ConsistentHashIndex, Hashed};
+use super::consistent_hash::{ConsistentHashIndex, Hashed, Weighted};
 use super::direct::DirectIndex;
 use super::fanout::FanoutIndex;
 use super::headers::HeadersIndex;
@@ -98,6 +98,24 @@ impl Index {
             Index::ConsistentHash(index) => index.remove(destination, &key.routing_key),
             Index::Random(index) => index.remove(destination),
             Index::Modulus(index) => index.remove(destination),
+        }
+    }
+
+    /// Removes a destination from where one is chosen out of all of them, whatever the routing keys by which it is bound:
+    /// [`Index::remove`] finds nothing of it there then. Returns what is left of it, which takes long to drop if these
+    /// are many.
+    pub fn remove_destination(&mut self, destination: u64) -> Option<Weighted> {
+        match self {
+            Index::Direct(_) | Index::Fanout(_) | Index::Topic(_) | Index::Headers(_) => None,
+            Index::ConsistentHash(index) => index.remove_destination(destination),
+            Index::Random(index) => {
+                index.remove_destination(destination);
+                None
+            }
+            Index::Modulus(index) => {
+                index.remove_destination(destination);
+                None
+            }
         }
     }
 }

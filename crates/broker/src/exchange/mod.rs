@@ -12,6 +12,7 @@ pub(crate) mod history;
 mod index;
 mod kind;
 mod portions;
+mod removal;
 mod retention;
 mod sources;
 mod spread;
@@ -37,7 +38,6 @@ use crate::memory::{Charge, Use, named_bytes};
 use crate::policy::{CompiledPolicy, Counting, ExchangePolicy, Takes};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
-use crate::work;
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -130,7 +130,9 @@ fn shrink_list<T>(list: &mut Vec<T>) {
 struct Bindings {
     by_destination: FxHashMap<u64, Bound>,
     index: Index,
-    /// How many there are.
+    /// A destination that no message goes to any more, though the index may still have it.
+    leaving: Option<u64>,
+    /// How many there are, those to it included.
     count: usize,
 }
 
@@ -180,6 +182,14 @@ impl Destination {
     }
 }
 
+impl Bindings {
+    /// Those of a new exchange.
+    fn none(settings: &ExchangeSettings) -> Self {
+        let index = Index::new(settings.kind, &settings.arguments);
+        Bindings { by_destination: FxHashMap::default(), index, leaving: None, count: 0 }
+    }
+}
+
 impl Exchange {
     /// An exchange without bindings; one that keeps messages keeps them at `home`.
     pub(crate) fn new(
@@ -191,8 +201,7 @@ impl Exchange {
     ) -> Arc<Self> {
         let bytes = named_bytes(&name, &settings.arguments);
         let charge = context.memory.charge(Use::Definitions, bytes);
-        let index = Index::new(settings.kind, &settings.arguments);
-        let bindings = Bindings { by_destination: FxHashMap::default(), index, count: 0 };
+        let bindings = Bindings::none(&settings);
         let remembered = context.memory.charge(Use::Deduplication, 0);
         let deduplication = match settings.kind {
             ExchangeKind::Deduplicating => {
@@ -279,13 +288,21 @@ impl Exchange {
         steps: &mut Steps,
         found: &mut dyn FnMut(&Destination),
     ) {
-        self.bindings.read().index.matches(envelope, steps, found);
+        let Bindings { index, leaving, .. } = &*self.bindings.read();
+        match *leaving {
+            None => index.matches(envelope, steps, found),
+            Some(leaving) => index.matches(envelope, steps, &mut |destination| {
+                if destination.id() != leaving {
+                    found(destination);
+                }
+            }),
+        }
     }
 
     /// Adds a binding unless the same exists. Returns whether it is new.
     pub(crate) fn bind(&self, destination: &Destination, key: BindingKey) -> bool {
         let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index, count } = &mut *bindings;
+        let Bindings { by_destination, index, count, .. } = &mut *bindings;
         let bound = by_destination.entry(destination.id()).or_insert_with(|| Bound {
             destination: destination.clone(),
             keys: KeyedMap::default(),
@@ -317,7 +334,7 @@ impl Exchange {
         each: &mut dyn FnMut(&BindingKey),
     ) -> Removed {
         let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index, count } = &mut *bindings;
+        let Bindings { by_destination, index, count, .. } = &mut *bindings;
         let nothing = Removed::default();
         let Some(bound) = by_destination.get_mut(&destination.id()) else { return nothing };
         let Some(arguments) = bound.keys.get_mut(&key.routing_key) else { return nothing };
@@ -338,49 +355,6 @@ impl Exchange {
             destination.sources().remove(&self.name);
         }
         Removed { count: 1, none_left: by_destination.is_empty() }
-    }
-
-    /// Removes all bindings to a destination, and calls `each` for every one.
-    pub(crate) fn unbind_all(
-        &self,
-        destination: u64,
-        each: &mut dyn FnMut(&Destination, &BindingKey),
-    ) -> Removed {
-        let mut bindings = self.bindings.write();
-        let Bindings { by_destination, index, count } = &mut *bindings;
-        let Some(bound) = by_destination.remove(&destination) else { return Removed::default() };
-        shrink(by_destination);
-        let mut removed = 0;
-        for (routing_key, variants) in bound.keys {
-            let of_key = variants.len();
-            removed += of_key;
-            work::count(of_key);
-            for (nth, arguments) in variants.into_tables().into_iter().enumerate() {
-                let key = BindingKey { routing_key: routing_key.clone(), arguments };
-                index.remove(destination, &key, nth + 1 == of_key);
-                each(&bound.destination, &key);
-            }
-        }
-        *count -= removed;
-        Removed { count: removed, none_left: by_destination.is_empty() }
-    }
-
-    /// Forgets all bindings when the exchange itself goes, and calls `each` for every one. Returns
-    /// how many there were.
-    pub(crate) fn clear(&self, each: &mut dyn FnMut(&Destination, &BindingKey)) -> usize {
-        let mut bindings = self.bindings.write();
-        for (_, bound) in bindings.by_destination.drain() {
-            for (routing_key, variants) in bound.keys {
-                work::count(variants.len());
-                for arguments in variants.into_tables() {
-                    let routing_key = routing_key.clone();
-                    each(&bound.destination, &BindingKey { routing_key, arguments });
-                }
-            }
-            bound.destination.sources().remove(&self.name);
-        }
-        bindings.index = Index::new(self.settings.kind, &self.settings.arguments);
-        std::mem::take(&mut bindings.count)
     }
 }
 

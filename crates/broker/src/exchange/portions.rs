@@ -1,13 +1,15 @@
-//! All bindings of an exchange, taken in portions: what is done with them may be slow, and holds up no other thread that
-//! binds or routes meanwhile.
+//! Bindings of an exchange, taken in portions: what is done with them may be slow, and holds up no other thread that binds or
+//! routes meanwhile.
 
 use super::{Bindings, Destination, Exchange};
 use crate::memory::table_bytes;
+use crate::work;
 use courser_codec::{FieldTable, ShortString};
+use std::ops::ControlFlow;
 
 /// Bindings in a portion at most, and bytes of their keys and arguments with which it ends.
-const PORTION: usize = 256;
-const PORTION_BYTES: usize = 64 << 10;
+pub(super) const PORTION: usize = 256;
+pub(super) const PORTION_BYTES: usize = 64 << 10;
 
 /// A binding as it was taken.
 type Taken = (Destination, ShortString, FieldTable);
@@ -24,8 +26,7 @@ struct Left {
 }
 
 impl Left {
-    fn all(bindings: &Bindings) -> Self {
-        let destinations = bindings.by_destination.keys().copied().collect();
+    fn of(destinations: Vec<u64>) -> Self {
         Left { destinations, destination: 0, keys: Vec::new(), before: usize::MAX }
     }
 
@@ -62,21 +63,23 @@ impl Left {
 }
 
 impl Exchange {
-    /// Calls `each`, which may take its time, for every binding that is there all the while. One that comes or
-    /// goes meanwhile may be among them or not.
+    /// Calls `each`, which may take its time, for every binding, or for those to one destination, until it breaks off. A binding
+    /// that comes or goes meanwhile may be among them or not.
     pub(crate) fn for_each_binding(
         &self,
-        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable),
-    ) {
-        let mut left = Left::all(&self.bindings.read());
+        to: Option<u64>,
+        each: &mut dyn FnMut(&Destination, &ShortString, &FieldTable) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut left = Left::of(to.map_or_else(|| self.destinations(), |to| vec![to]));
         let mut portion = Vec::new();
         loop {
             left.take(&self.bindings.read(), &mut portion);
             if portion.is_empty() {
-                return;
+                return ControlFlow::Continue(());
             }
+            work::count(portion.len());
             for (destination, routing_key, arguments) in portion.drain(..) {
-                each(&destination, &routing_key, &arguments);
+                each(&destination, &routing_key, &arguments)?;
             }
         }
     }

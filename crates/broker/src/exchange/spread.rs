@@ -33,6 +33,10 @@ impl RandomIndex {
     pub fn remove(&mut self, destination: u64) {
         self.destinations.remove(destination);
     }
+
+    pub fn remove_destination(&mut self, destination: u64) {
+        self.destinations.remove_destination(destination);
+    }
 }
 
 /// `x-modulus-hash`: the hash of the routing key modulo the number of destinations, which stand in
@@ -65,15 +69,19 @@ impl ModulusIndex {
     }
 
     pub fn remove(&mut self, destination: u64) {
-        let Some((known, keys)) = self.keys.get_mut(&destination) else { return };
+        let Some((_, keys)) = self.keys.get_mut(&destination) else { return };
         *keys -= 1;
         if *keys == 0 {
-            if let Ok(at) = position(&self.destinations, known) {
-                self.destinations.remove(at);
-                shrink_list(&mut self.destinations);
-            }
-            self.keys.remove(&destination);
-            shrink(&mut self.keys);
+            self.remove_destination(destination);
+        }
+    }
+
+    pub fn remove_destination(&mut self, destination: u64) {
+        let Some((known, _)) = self.keys.remove(&destination) else { return };
+        shrink(&mut self.keys);
+        if let Ok(at) = position(&self.destinations, &known) {
+            self.destinations.remove(at);
+            shrink_list(&mut self.destinations);
         }
     }
 }

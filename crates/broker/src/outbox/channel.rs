@@ -8,7 +8,7 @@ use crate::memory::Charge;
 use crate::queue::{Freed, Queue};
 use crate::work;
 use courser_codec::ShortString;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The deliveries of one open channel.
@@ -27,9 +27,9 @@ pub(crate) struct ChannelOut {
     pub transactional: bool,
     /// `basic.qos` with global=false: the limit for each consumer made from now on.
     pub prefetch_each: u16,
-    slots: Vec<Option<Slot>>,
+    pub(super) slots: Vec<Option<Slot>>,
     /// Tags that the slots have room for.
-    tag_places: usize,
+    pub(super) tag_places: usize,
     /// Slots that were in use and are not.
     free: Vec<u32>,
     /// The slots of consumers by their tags.
@@ -248,22 +248,6 @@ impl ChannelOut {
         }
     }
 
-    /// What came through some slots returns to its queue, and its numbers there are added to `sequences`. Until the
-    /// client settles it, without effect, it counts for the limit of the whole channel.
-    pub(crate) fn take_away(&mut self, indexes: &FxHashSet<u32>, sequences: &mut Vec<u64>) {
-        for index in indexes {
-            let Some(Some(slot)) = self.slots.get_mut(*index as usize) else { continue };
-            let tags = slot.tags.replace(Vec::new()).unwrap_or_default();
-            self.tag_places -= tags.capacity();
-            let taken = tags.iter().filter_map(|tag| self.unacked.take_away(*tag, *index));
-            let before = sequences.len();
-            sequences.extend(taken);
-            slot.in_flight -= (sequences.len() - before) as u32;
-            self.free_if_done(*index);
-        }
-        self.count_memory();
-    }
-
     /// Frees a slot that has ended, if this was the last acknowledgement it waited for.
     #[inline]
     pub(crate) fn free_if_done(&mut self, index: u32) {
@@ -339,6 +323,7 @@ impl ChannelOut {
             prefetch: if no_ack { 0 } else { prefetch },
             in_flight: 0,
             tags: (!no_ack && queue.takes_away()).then(Vec::new),
+            is_overdue: false,
             ended: false,
         });
         self.by_tag.insert(tag, index);
@@ -360,6 +345,7 @@ impl ChannelOut {
             prefetch: 0,
             in_flight: 0,
             tags: None,
+            is_overdue: false,
             ended: true,
         });
         self.polled.insert(queue.id, index);

@@ -10,6 +10,7 @@ mod delivery_times;
 mod held;
 mod slot;
 mod stalled;
+mod take_away;
 mod unacked;
 mod until;
 mod waking;
@@ -33,6 +34,7 @@ use crate::work;
 use atomic_waker::AtomicWaker;
 use courser_store::Waiter;
 use courser_store::blocking::Lock;
+use courser_store::critical::{self, Section, Within};
 use held::Held;
 pub(crate) use held::Unsent;
 use parking_lot::MutexGuard;
@@ -138,6 +140,11 @@ impl Outbox {
         self.state.lock()
     }
 
+    /// Locks the outbox to put deliveries into it, for which no disk is waited for meanwhile.
+    pub(crate) fn lock_to_deliver(&self) -> (MutexGuard<'_, OutboxState>, Within) {
+        (self.lock(), critical::enter(Section::Outbox))
+    }
+
     /// Locks the outbox if it is not locked.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, OutboxState>> {
         self.state.try_lock()
@@ -175,7 +182,7 @@ impl Outbox {
         debug_assert!(fault.closes_connection());
         self.connection.set_state(ConnectionState::Closing);
         self.lock().fault = Some(fault);
-        self.has_faults.store(true, Ordering::Release);
+        self.note_faults();
         self.wake();
     }
 
@@ -187,11 +194,16 @@ impl Outbox {
     /// Has a channel closed by its connection, which has to be woken for it. Returns whether it is
     /// there.
     pub(crate) fn fail_channel(&self, number: u16, fault: Fault) -> bool {
-        let mut state = self.lock();
-        let Some(channel) = state.channel(number) else { return false };
-        channel.fault = Some(fault);
+        let is_there = self.lock().fail_channel(number, fault);
+        if is_there {
+            self.note_faults();
+        }
+        is_there
+    }
+
+    /// Has the connection look for channels that have a fault.
+    pub(crate) fn note_faults(&self) {
         self.has_faults.store(true, Ordering::Release);
-        true
     }
 
     /// Whether it holds so many answers that its client should not be read until it takes them.
@@ -291,6 +303,12 @@ impl OutboxState {
     /// True for the first to put something in since the connection last took it: he has to wake it.
     pub(crate) fn claim_wake(&mut self) -> bool {
         !std::mem::replace(&mut self.wake_due, true)
+    }
+
+    /// Gives a channel a fault, for which its connection has to close it. Returns whether the channel is there.
+    pub(crate) fn fail_channel(&mut self, number: u16, fault: Fault) -> bool {
+        let channel = self.channel(number);
+        channel.map(|channel| channel.fault = Some(fault)).is_some()
     }
 
     pub(crate) fn open_channel(&mut self, number: u16, unacked_max: u32, charge: Charge) {

@@ -26,6 +26,8 @@ pub(crate) struct Slot {
     /// The tags of deliveries that wait for an acknowledgement, ascending, and of some that no longer do; there if they may be
     /// taken away.
     pub(super) tags: Option<Vec<u64>>,
+    /// The consumer has kept messages for too long: they are taken away.
+    pub(super) is_overdue: bool,
     /// The consumer is gone; the slot stays for the deliveries not yet acknowledged.
     pub(super) ended: bool,
 }

@@ -3,7 +3,7 @@
 use super::line::{Line, Part};
 use super::logged::{Logged, logged};
 use super::packed::{Packed, Slots};
-use super::sizes::Sizes;
+use super::sizes::{SizeOf, Sizes};
 use super::walk::{WALKED_AT_ONCE, Walk};
 use crate::memory::Charge;
 use crate::work;
@@ -110,30 +110,39 @@ impl Backlog {
     }
 
     /// Counts the bytes of messages that have yet to be read, the newest first, so that what is beyond a
-    /// limit is always older. `size_of` reads; no more than `most`. Returns how many those were.
-    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
+    /// limit is always older. `size_of` reads, or says that it is enough; no more than `most`. Returns how many those were.
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut SizeOf<'_>) -> usize {
         let Backlog { returned, line, sizes: Some(sizes), .. } = self else { return 0 };
         let mut read = 0;
         while read < most && sizes.unread_of(line.slots()) > 0 {
             let end = line.first() + sizes.unread_of(line.slots()) as u64;
             let Some((numbers, part)) = line.parts_from(end - 1).next() else { break };
             let first = end.saturating_sub((most - read) as u64).max(numbers.start);
-            let mut run = vec![0; (end - first) as usize];
+            let mut run = vec![None; (end - first) as usize];
             part.all(&mut |slot, location| {
                 let number = numbers.start + slot as u64;
                 if (first..end).contains(&number) {
-                    run[(number - first) as usize] = size_of(location);
+                    run[(number - first) as usize] = Some(location.clone());
                 }
                 number < end
             });
-            read += run.len();
-            run.into_iter().rev().for_each(|bytes| sizes.push_front(bytes));
+            for location in run.into_iter().rev() {
+                let Some(bytes) = location.map_or(Some(0), |location| size_of(&location)) else {
+                    self.count_memory();
+                    return read;
+                };
+                sizes.push_front(bytes);
+                read += 1;
+            }
         }
         while read < most
             && let Some(sequence) = sizes.pop_unread()
         {
-            let bytes = returned.get(&sequence).map_or(0, &mut *size_of);
-            sizes.put_back(sequence, Some(bytes));
+            let bytes = returned.get(&sequence).map_or(Some(0), &mut *size_of);
+            sizes.put_back(sequence, bytes);
+            if bytes.is_none() {
+                break;
+            }
             read += 1;
         }
         self.count_memory();

@@ -1,6 +1,6 @@
 //! How much a queue may hold, and what becomes of what is too much.
 
-use super::expiry::read;
+use super::expiry::{UNCONSUMED_BYTES_AT_ONCE, read};
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::dead_letter::Reason;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const DROPPED_AT_ONCE: usize = 4096;
 /// Messages whose sizes one section under the lock counts; the next section follows at once.
 const SIZES_AT_ONCE: usize = 4096;
-/// The same where some of them have to be read.
+/// The same where some of them have to be read, if these have no more bytes than [`UNCONSUMED_BYTES_AT_ONCE`].
 const SIZES_READ_AT_ONCE: usize = 128;
 
 /// The most that may wait in a queue. Only messages that wait count, for a consumer or for another try, and of them only the
@@ -188,15 +188,24 @@ impl Queue {
     #[cold]
     pub(super) fn read_sizes(state: &mut State, store: &dyn Store) {
         let (mut reader, mut counted, mut is_known) = (KeptReader::default(), 0, true);
-        let mut some = SIZES_READ_AT_ONCE;
+        let (mut some, mut read_bytes) = (SIZES_READ_AT_ONCE, 0);
         while counted < SIZES_AT_ONCE && is_known && some == SIZES_READ_AT_ONCE {
             some = state.ready.read_sizes(SIZES_READ_AT_ONCE, &mut |location| {
-                location.body_size().bytes().unwrap_or_else(|| {
-                    is_known = false;
-                    // One that can't be read is found out when its turn comes.
-                    let read = read(location, &mut reader, store);
-                    read.map_or(0, |message| message.body.len() as u32)
-                })
+                if let Some(bytes) = location.body_size().bytes() {
+                    return Some(bytes);
+                }
+                is_known = false;
+                if read_bytes >= UNCONSUMED_BYTES_AT_ONCE {
+                    return None;
+                }
+                // One that can't be read is found out when its turn comes.
+                let bytes = match read(location, &mut reader, store) {
+                    Ok(message) => message.body.len(),
+                    Err(_) => 0,
+                };
+                work::count_read(bytes);
+                read_bytes += bytes;
+                Some(bytes as u32)
             });
             counted += some;
         }

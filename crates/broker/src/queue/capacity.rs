@@ -31,7 +31,7 @@ impl Capacity {
     }
 
     /// What it is at a time, from 0 to 1.
-    fn at(&self, now_ms: u64) -> f64 {
+    pub fn at(&self, now_ms: u64) -> f64 {
         let latest = if self.can_take { 1.0 } else { 0.0 };
         let elapsed_ms = now_ms.saturating_sub(self.since_ms) as f64;
         latest + (self.average - latest) * (-elapsed_ms / HALF_LIFE_MS).exp2()
@@ -39,23 +39,6 @@ impl Capacity {
 }
 
 impl Queue {
-    /// The part of the time, from 0 to 1, in which no message had to wait for a consumer to be free: mostly of the last
-    /// seconds. 0 without consumers, none for a stream.
-    pub(crate) fn consumer_capacity(&self) -> Option<f64> {
-        let state = self.state.lock();
-        match state.consumers.len() {
-            _ if self.stream.is_some() => None,
-            0 => Some(0.0),
-            _ => Some(state.capacity.at(self.now_ms())),
-        }
-    }
-
-    /// How often a message may come back from consumers before it is dropped or dead-lettered; the largest number where that
-    /// is counted without a limit, none where it is not counted.
-    pub(crate) fn delivery_limit(&self) -> Option<u64> {
-        self.state.lock().traits.as_ref()?.delivery_limit
-    }
-
     /// At the end of a section: whether some consumer could take more.
     #[inline]
     pub(super) fn note_capacity(&self, state: &mut State) {

@@ -5,7 +5,6 @@ use super::logged::{Entries, Entry, Logged};
 use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};
-use std::sync::atomic::Ordering;
 
 /// The messages of a queue that are in the log.
 pub(crate) struct Lines {
@@ -111,7 +110,7 @@ impl Queue {
         }
         let rank = ready.rank(Some(*message));
         ready.push(location, rank, message.body.len());
-        self.backlog.store(state.ready.len(), Ordering::Relaxed);
+        self.note_counts(&state);
     }
 
     /// Everything that it is to have has been taken in.

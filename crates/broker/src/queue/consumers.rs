@@ -50,22 +50,15 @@ pub(crate) struct ConsumerStanding {
     pub active: bool,
 }
 
-impl Queue {
-    /// Its consumers, in no particular order.
-    pub(crate) fn consumer_standings(&self) -> Vec<ConsumerStanding> {
-        let state = self.state.lock();
-        let keys = 0..state.consumers.all.len() as u32;
-        keys.filter_map(|key| ConsumerStanding::of(&state, key)).collect()
-    }
-
-    /// Its consumer with this key.
-    pub(crate) fn consumer_standing(&self, key: u32) -> Option<ConsumerStanding> {
-        ConsumerStanding::of(&self.state.lock(), key)
-    }
-}
-
 impl ConsumerStanding {
-    fn of(state: &State, key: u32) -> Option<Self> {
+    /// Those of a queue.
+    pub(super) fn all_of(state: &State) -> Vec<Self> {
+        let keys = 0..state.consumers.all.len() as u32;
+        keys.filter_map(|key| ConsumerStanding::of(state, key)).collect()
+    }
+
+    /// That of the consumer with this key.
+    pub(super) fn of(state: &State, key: u32) -> Option<Self> {
         work::count(1);
         let consumers = &state.consumers;
         let consumer = consumers.get(key)?;

@@ -67,10 +67,6 @@ impl AddAssign<&QueueContents> for QueueContents {
 
 impl Queue {
     /// What its messages amount to; none for a stream.
-    pub(crate) fn contents(&self) -> Option<QueueContents> {
-        self.contents_of(&self.state.lock())
-    }
-
     pub(super) fn contents_of(&self, state: &State) -> Option<QueueContents> {
         if self.stream.is_some() {
             return None;
@@ -100,39 +96,10 @@ impl Queue {
         })
     }
 
-    /// Bytes of memory that it uses: its name and arguments, the places of its messages, what it knows of them besides, and the
-    /// bodies of those that are in memory.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        let state = self.state.lock();
-        let notes = state.notes.as_ref().map_or(0, |notes| notes.used_bytes());
-        let books =
-            state.ready.used_bytes() + state.unacked.used_bytes() + state.dying.used_bytes();
-        let books = books + state.delayed.used_bytes() + state.charge.bytes();
-        let waiting = [state.ready.amounts(), state.delayed.amounts(), state.dying.amounts()];
-        let amounts = waiting.into_iter().chain([state.unacked.amounts()]);
-        let bodies: u64 = amounts.map(|amounts| amounts.in_memory().bytes).sum();
-        drop(state);
-        let stream = self.stream().map_or(0, |stream| stream.used_bytes());
-        (size_of::<Queue>() + notes + books + stream) as u64 + bodies
-    }
-
-    /// When a message last came to it, was asked for or given to a client, or was settled by one; or else
-    /// when the queue was made or found at a start: milliseconds since 1970.
-    pub(crate) fn used_ms(&self) -> u64 {
-        let used_ms = self.state.lock().counts.as_ref().map_or(0, |counts| counts.used_ms);
-        used_ms.max(self.made_ms)
-    }
-
-    /// The `timestamp` of the message whose turn it is, if it has one and is in memory.
-    pub(crate) fn head_timestamp_in_memory(&self) -> Option<u64> {
-        let state = self.state.lock();
-        timestamp_of(&state.ready.front()?.1.in_memory()?)
-    }
-
-    /// The same, wherever the message is: read without the queue's lock, if it can be read.
+    /// The `timestamp` of the message whose turn it is, if it has one: read without the queue's lock, if it can be read.
     pub(crate) fn head_timestamp(&self, store: &dyn Store) -> Option<u64> {
         let head = {
-            let state = self.state.lock();
+            let state = self.state.look()?;
             let head = state.ready.front()?.1.clone();
             // So that the store keeps it meanwhile.
             head.position().into_iter().for_each(|at| store.hold(at));
@@ -154,6 +121,6 @@ impl State {
     }
 }
 
-fn timestamp_of(message: &MessageRef<'_>) -> Option<u64> {
+pub(super) fn timestamp_of(message: &MessageRef<'_>) -> Option<u64> {
     ContentHeader::parse(message.header).ok()?.properties.timestamp().ok().flatten()
 }

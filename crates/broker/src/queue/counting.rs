@@ -1,6 +1,6 @@
 //! Counting what comes to a queue and what clients get of it.
 
-use super::{Queue, QueueContents, QueueStatus, State};
+use super::{Queue, State};
 use crate::counts::{DeliveryCounts, Handed, QueueCounts, Tally};
 use crate::dead_letter::Reason;
 use crate::posting::PublishRun;
@@ -8,18 +8,6 @@ use crate::wakes::Wakes;
 use std::sync::atomic::Ordering;
 
 impl Queue {
-    /// How many messages have come and gone.
-    pub(crate) fn counts(&self) -> QueueCounts {
-        self.state.lock().counts.as_deref().copied().unwrap_or_default()
-    }
-
-    /// What it holds, how many messages have come and gone, and what its messages amount to.
-    pub(crate) fn figures(&self) -> (QueueStatus, QueueCounts, Option<QueueContents>) {
-        let state = self.state.lock();
-        let counts = state.counts.as_deref().copied().unwrap_or_default();
-        (self.status_of(&state), counts, self.contents_of(&state))
-    }
-
     /// Where to count what concerns more than this queue.
     #[inline]
     fn tally<'w>(&self, wakes: &'w mut Wakes) -> &'w mut Tally {

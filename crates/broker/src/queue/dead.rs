@@ -113,14 +113,25 @@ impl Dying {
         Some(location)
     }
 
-    /// Takes one that may be tried again. Those that are too large come first: the others always may, and could leave
-    /// them no turn.
-    fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Dead)> {
-        let (number, dead) =
-            pop_first_if(&mut self.too_large, |_, dead| dead.not_before_ms <= now_ms)
-                .or_else(|| self.stranded.pop_first())?;
-        self.stranded_amounts.sub(&dead.location);
-        Some((number, dead))
+    /// Has some posted that may be tried again. Those that are too large and the others take turns: neither leave the others none,
+    /// however many they are.
+    fn post_due(&mut self, now_ms: u64) {
+        let is_due = |_, dead: &Dead| dead.not_before_ms <= now_ms;
+        for turn in 0..RETRIED_AT_ONCE {
+            let due = match turn % 2 {
+                0 => {
+                    pop_first_if(&mut self.too_large, is_due).or_else(|| self.stranded.pop_first())
+                }
+                _ => {
+                    self.stranded.pop_first().or_else(|| pop_first_if(&mut self.too_large, is_due))
+                }
+            };
+            let Some((number, dead)) = due else { break };
+            self.stranded_amounts.sub(&dead.location);
+            let (location, reason) = (dead.location.clone(), dead.reason);
+            self.unposted.push_back(Letter { number, location, reason });
+            self.under_way.insert(number, dead);
+        }
     }
 
     /// A letter that is under way could not be delivered. It comes behind the others: there may be a way for these.
@@ -342,12 +353,7 @@ impl Queue {
         let dying = &mut state.dying;
         dying.retry.fired(fired_ms);
         if dying.unposted.is_empty() {
-            for _ in 0..RETRIED_AT_ONCE {
-                let Some((number, dead)) = dying.pop_due(now_ms) else { break };
-                let (location, reason) = (dead.location.clone(), dead.reason);
-                dying.unposted.push_back(Letter { number, location, reason });
-                dying.under_way.insert(number, dead);
-            }
+            dying.post_due(now_ms);
         }
         if !dying.unposted.is_empty() {
             wakes.push_lettered(self);
@@ -361,5 +367,33 @@ impl Queue {
     pub(super) fn take_dying(&self, state: &mut State) -> Dying {
         self.timers.disarm(&mut state.dying.retry, (self.id, TimerKind::DeadLetters));
         std::mem::take(&mut state.dying)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use courser_store::BodySize;
+
+    fn dead(position: usize) -> Dead {
+        let (position, body) = (Position(position as u64), BodySize::UNKNOWN);
+        let location = Location::Log { position, body, marks: 0 };
+        Dead { location, rank: 0, reason: Reason::Rejected, not_before_ms: 0 }
+    }
+
+    #[test]
+    fn letters_that_are_too_large_and_others_leave_each_other_turns() {
+        let few = 2;
+        for (too_large, stranded) in [(RETRIED_AT_ONCE, few), (few, RETRIED_AT_ONCE)] {
+            let mut dying = Dying::default();
+            let all = (0..too_large + stranded).map(|at| (at as u64, dead(at)));
+            let mut all = all.inspect(|(_, dead)| dying.stranded_amounts.add(&dead.location));
+            dying.too_large.extend(all.by_ref().take(too_large));
+            dying.stranded.extend(all);
+            dying.post_due(1);
+            assert_eq!(dying.unposted.len(), RETRIED_AT_ONCE);
+            let left = (dying.too_large.len(), dying.stranded.len());
+            assert_eq!(left, if too_large > few { (few, 0) } else { (0, few) });
+        }
     }
 }

@@ -8,8 +8,7 @@ use crate::fault::Fault;
 use crate::memory::Use;
 use crate::persistence::gone::HoldsPlaces;
 use crate::timers::TimerKind;
-use courser_store::critical;
-use courser_store::{Location, Position, Store, StoreError, Sync};
+use courser_store::{Location, Position, Store, StoreError, Sync, blocking, critical};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -53,12 +52,16 @@ impl Purge {
     /// If it is a long one, waits for a while until the log takes more without holding up others that append.
     pub fn wait_for_log(&self, store: &dyn Store) {
         critical::assert_outside("a purge waits for the log");
-        let asked = if self.may_wait { ASKED_MAX } else { 0 };
-        for _ in 0..asked {
-            if !store.is_behind() || store.failure().is_some() {
-                return;
-            }
-            std::thread::sleep(ASKED_EVERY);
+        let has_to_wait = || store.is_behind() && store.failure().is_none();
+        if self.may_wait && has_to_wait() {
+            blocking::wait(|| {
+                for _ in 0..ASKED_MAX {
+                    std::thread::sleep(ASKED_EVERY);
+                    if !has_to_wait() {
+                        break;
+                    }
+                }
+            });
         }
     }
 }
@@ -100,10 +103,12 @@ impl Queue {
         let delayed = state.delayed.take_all();
         let waiting = state.ready.take_all();
         let unacked = state.unacked.take_all();
+        let returning = std::mem::take(&mut state.returning);
         let consumers = state.consumers.take_all();
         self.backlog.store(0, Ordering::Relaxed);
         self.active_consumers.store(0, Ordering::Relaxed);
         drop(state);
+        drop(returning);
         let mut others: Vec<Position> = Vec::new();
         others.extend(unacked.values().filter_map(Location::position));
         others.extend(dying.locations().filter_map(Location::position));

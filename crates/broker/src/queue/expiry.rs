@@ -114,13 +114,15 @@ impl Queue {
         self.expire_at(moment, state, settling, store, wakes)
     }
 
-    /// Whether the head has expired, and more than `many` wait.
-    pub(crate) fn has_many_to_expire(&self, many: usize) -> bool {
+    /// Whether the head has expired and more than `many` wait, or portions are on the way to their places: a poll sees to that
+    /// before it finds something.
+    pub(crate) fn has_much_in_front(&self, many: usize) -> bool {
         let state = self.state.lock();
         let is_due = |deadline_ms| deadline_ms <= self.timers.now_ms();
-        state.expiry.watching
-            && state.ready.len() > many
-            && state.expiry.timer.deadline_ms().is_some_and(is_due)
+        state.is_returning()
+            || state.expiry.watching
+                && state.ready.len() > many
+                && state.expiry.timer.deadline_ms().is_some_and(is_due)
     }
 
     fn expire_at(

@@ -27,6 +27,8 @@ struct Turn {
     blocked: Option<Blocked>,
     /// Bytes of the next message's content header, which does not fit its frames.
     unfit: Option<usize>,
+    /// The next message is to be fetched first.
+    is_away: bool,
     /// Why the turn ended early, if it did.
     failed: Option<StoreError>,
 }
@@ -97,7 +99,10 @@ impl Queue {
     ) -> Result<(), StoreError> {
         self.count_published(state, run, wakes);
         let mut next = 0;
-        if state.ready.is_empty() && !(run.is_refusable() && state.is_full_of_letters()) {
+        if state.ready.is_empty()
+            && !state.is_returning()
+            && !(run.is_refusable() && state.is_full_of_letters())
+        {
             let State { ready, consumers, unacked, counts, .. } = &mut *state;
             let unacked_before = if APART { unacked.len() } else { 0 };
             let commits = self.commits(store);
@@ -147,11 +152,26 @@ impl Queue {
             let next = chosen.take().map(|key| (key, false)).or_else(|| consumers.next());
             let Some((key, alone)) = next else { break };
             let Some(consumer) = consumers.get(key) else { break };
+            // The disk is waited for here, and not with the outbox locked: others need that.
+            if !consumer.no_ack
+                && let Err(error) = source.prepare_keep()
+            {
+                failed = Some(error);
+                break;
+            }
             let is_followed = consumers.is_followed(consumer);
             let turn = self.feed_one(consumer, alone, source, unacked, settling, wakes);
-            turns += 1;
+            // One that ends as a message is fetched goes on with that message.
+            turns += u64::from(!turn.is_away);
             handed += turn.handed.messages;
             failed = turn.failed;
+            if turn.is_away {
+                match source.fetch() {
+                    // It must not stop those behind it.
+                    Err(StoreError::Lost(_)) => settling.positions.extend(source.pass_lost()),
+                    fetched => failed = fetched.err(),
+                }
+            }
             deliveries.add_handed(consumer.no_ack, &turn.handed);
             if let Some(header_len) = turn.unfit {
                 match self.pass_on(header_len, consumers, source, unacked) {
@@ -194,11 +214,12 @@ impl Queue {
         settling: &mut Settling,
         wakes: &mut Wakes,
     ) -> Turn {
-        let mut turn = Turn { handed: Handed::default(), blocked: None, unfit: None, failed: None };
+        let handed = Handed::default();
+        let mut turn = Turn { handed, blocked: None, unfit: None, is_away: false, failed: None };
         let high_bytes = consumer.outbox.high_bytes();
         let traced = self.is_traced();
         let (number, slot) = (consumer.channel, consumer.slot);
-        let mut outbox = consumer.outbox.lock();
+        let (mut outbox, within) = consumer.outbox.lock_to_deliver();
         while !source.is_empty() {
             let ready = match turn.handed.messages {
                 0 => outbox.check(number, slot, high_bytes),
@@ -211,10 +232,8 @@ impl Queue {
                 turn.blocked = Some(blocked);
                 break;
             }
-            if !consumer.no_ack
-                && let Err(error) = source.prepare_keep()
-            {
-                turn.failed = Some(error);
+            if !source.is_at_hand() {
+                turn.is_away = true;
                 break;
             }
             let next = match source.peek() {
@@ -265,6 +284,7 @@ impl Queue {
         if outbox.has_news() && outbox.claim_wake() {
             wakes.push(&consumer.outbox);
         }
+        drop(within);
         if let Some(commits) = source.commits() {
             consumer.outbox.wake_when_committed(outbox, commits.store);
         }

@@ -2,6 +2,7 @@
 //! (`x-consumer-timeout`), since when.
 
 use super::amounts::Amounts;
+use super::returning::SETTLED_AT_ONCE;
 use super::unnoted::Unnoted;
 use crate::memory::Charge;
 use crate::outbox::{NO_SLOT, Outbox};
@@ -240,7 +241,7 @@ impl HandedOut {
     }
 
     /// The timer that was armed for `fired_ms` has fired: who has had a message for too long, each with the
-    /// time that was allowed.
+    /// time that was allowed. Looks at a portion of the messages; for the others the timer fires again.
     pub fn overdue(&mut self, fired_ms: u64, now_ms: u64) -> Vec<(u64, Holder)> {
         self.watch.as_mut().map_or_else(Vec::new, |watch| watch.overdue(fired_ms, now_ms))
     }
@@ -299,6 +300,9 @@ impl Watch {
         if timeout_ms.is_some() {
             self.own.insert((deadline_ms, number), delivery);
         } else {
+            // The clock was ahead when these were handed out, or they would hold up all that follow.
+            let ahead = self.order.iter_mut().rev().take_while(|one| one.at_ms > at_ms);
+            ahead.for_each(|one| one.at_ms = at_ms);
             self.order.push_back(delivery);
         }
         if self.timer.deadline_ms().is_none_or(|armed_ms| deadline_ms < armed_ms) {
@@ -352,30 +356,36 @@ impl Watch {
                 overdue.push((timeout_ms, holder));
             }
         };
-        while let Some(oldest) = self.order.front() {
+        let mut left = SETTLED_AT_ONCE;
+        while left > 0
+            && let Some(oldest) = self.order.front()
+        {
             let is_current = self.is_current(oldest);
             if is_current && now_ms < oldest.at_ms.saturating_add(self.timeout_ms) {
                 break;
             }
-            work::count(1);
+            left -= 1;
             if let Some(Delivery { holder, .. }) = self.order.pop_front()
                 && is_current
             {
                 add(self.timeout_ms, holder);
             }
         }
-        while let Some(((deadline_ms, _), first)) = self.own.first_key_value() {
+        while left > 0
+            && let Some(((deadline_ms, _), first)) = self.own.first_key_value()
+        {
             let is_current = self.is_current(first);
             if is_current && now_ms < *deadline_ms {
                 break;
             }
-            work::count(1);
+            left -= 1;
             if let Some(((deadline_ms, _), Delivery { at_ms, holder, .. })) = self.own.pop_first()
                 && is_current
             {
                 add(deadline_ms - at_ms, holder);
             }
         }
+        work::count(SETTLED_AT_ONCE - left);
         self.arm_for_oldest();
         overdue
     }

@@ -4,6 +4,7 @@
 
 use super::{Queue, State};
 use crate::timers::TimerKind;
+use std::sync::atomic::Ordering;
 
 /// When a queue was last used.
 #[derive(Debug, Default)]
@@ -31,14 +32,21 @@ impl Queue {
         !state.deleted
     }
 
+    /// Clients can use it from now on.
+    pub(crate) fn begin_to_serve(&self) {
+        self.usable_ms.store(self.now_ms(), Ordering::Relaxed);
+        self.touch();
+    }
+
     /// Begins the lease anew.
     pub(super) fn renew_lease(&self, state: &mut State) {
         let Some(expires_ms) = state.traits.as_ref().and_then(|traits| traits.expires_ms) else {
             return;
         };
         state.lease.used_ms = self.timers.now_ms();
-        // An armed timer fires no later than it has to; it finds out then.
-        if state.lease.timer.deadline_ms().is_none() {
+        // A timer that fires earlier finds out then. If it is to fire later, the clock was set back.
+        let over_ms = state.lease.used_ms.saturating_add(expires_ms);
+        if state.lease.timer.deadline_ms().is_none_or(|armed_ms| over_ms < armed_ms) {
             self.arm_lease(state, expires_ms);
         }
     }

@@ -23,6 +23,7 @@ mod handed_out;
 mod lease;
 mod line;
 mod logged;
+mod look;
 mod message_notes;
 mod overdue;
 mod packed;
@@ -33,6 +34,7 @@ mod priority;
 mod ready;
 mod reconfigure;
 mod retry;
+mod returning;
 mod returns;
 mod serve;
 mod settle;
@@ -58,13 +60,16 @@ pub(crate) use deletion::{BeforeDeletion, PURGED_WITHOUT_WAITING};
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
 pub(crate) use logged::{Entries, Entry};
+pub(crate) use look::Look;
 pub(crate) use peek::{Peeked, Seen};
 pub(crate) use poll::{Poll, Polled, Poller, Taking};
 pub(crate) use priority::Ranks;
 pub use retry::{DelayedRetry, DelayedStatus, Retried};
-pub(crate) use settle::{Freed, Settled};
+pub(crate) use returning::{Lots, SETTLED_AT_ONCE};
+pub(crate) use settle::{Freed, Outcome, Settled};
 pub(crate) use subscription::{Departure, NewConsumer};
 pub use unread::Unread;
+pub(crate) use unread::is_too_early;
 pub(crate) use walk::Cursor;
 
 use crate::arguments::{self, QueueType};
@@ -89,9 +94,11 @@ use dead::Dying;
 use expiry::Expiry;
 use handed_out::HandedOut;
 use lease::Lease;
+use look::LastCounts;
 use message_notes::MessageNotes;
 use ready::Ready;
 use retry::Delayed;
+use returning::Returning;
 use single_active::SingleActive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -134,8 +141,8 @@ pub struct Queue {
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
-    /// When it was made or found at a start, in milliseconds since 1970.
-    made_ms: u64,
+    /// Since when clients can use it, in milliseconds since 1970.
+    usable_ms: AtomicU64,
     /// It is a stream, or holds no two messages of the same.
     takes_specially: bool,
     is_quorum: bool,
@@ -157,6 +164,7 @@ pub struct Queue {
     /// It refuses messages that it has no room for.
     refuses: AtomicBool,
     backlog: AtomicUsize,
+    last_counts: LastCounts,
     consumed: AtomicU64,
     active_consumers: AtomicUsize,
     /// Publishers that wait until consumers have caught up.
@@ -177,6 +185,8 @@ struct State {
     consumers: Consumers,
     capacity: Capacity,
     unacked: HandedOut,
+    /// Which of them are on the way to their places.
+    returning: Returning,
     had_consumer: bool,
     /// What it does that not every queue does.
     traits: Option<Arc<EffectiveSettings>>,
@@ -262,7 +272,7 @@ impl Queue {
         let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0), is_copied);
         let queue = Arc::new_cyclic(|me| Queue {
-            made_ms: timers.now_ms(),
+            usable_ms: AtomicU64::new(timers.now_ms()),
             id,
             counted_as: match is_reply_name(name.as_bytes()) {
                 true => counts::VOLATILE,
@@ -301,6 +311,7 @@ impl Queue {
             paused: AtomicBool::new(false),
             refuses: AtomicBool::new(false),
             backlog: AtomicUsize::new(0),
+            last_counts: LastCounts::default(),
             consumed: AtomicU64::new(0),
             active_consumers: AtomicUsize::new(0),
             waiting_publishers: AtomicUsize::new(0),
@@ -333,21 +344,6 @@ impl Queue {
     #[inline]
     pub(crate) fn now_ms(&self) -> u64 {
         self.timers.now_ms()
-    }
-
-    /// What it holds right now.
-    pub fn status(&self) -> QueueStatus {
-        self.status_of(&self.state.lock())
-    }
-
-    fn status_of(&self, state: &State) -> QueueStatus {
-        let in_stream = self.stream().map_or(0, |stream| stream.len() as usize);
-        QueueStatus {
-            ready: state.ready.len() + state.passed_over() + in_stream,
-            unacked: state.unacked.len() - state.passed_over(),
-            delayed: state.delayed.status(),
-            consumers: state.consumers.len(),
-        }
     }
 
     /// What it has as a stream, if it is one.

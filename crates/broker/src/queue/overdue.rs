@@ -1,13 +1,13 @@
 //! What becomes of who has had a message for too long (`x-consumer-timeout`).
 
 use super::handed_out::Holder;
+use super::returning::Lot;
 use super::settle::Settling;
 use super::{Queue, State};
 use crate::fault::Fault;
 use crate::outbox::{NO_SLOT, Outbox};
 use crate::wakes::Wakes;
 use courser_store::{Lsn, Store, StoreError, Sync};
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 impl Queue {
@@ -25,19 +25,11 @@ impl Queue {
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let cancels = self.takes_away();
-        // The slots of each channel whose consumers are cancelled.
-        let mut slots: FxHashMap<_, (Arc<Outbox>, FxHashSet<u32>)> = FxHashMap::default();
         let mut state = self.state.lock();
         let (consumers, was_vacant) = (state.consumers.len(), state.consumers.is_vacant());
         for (timeout_ms, holder) in state.unacked.overdue(fired_ms, now_ms) {
             let Some(outbox) = holder.outbox.upgrade() else { continue };
             if cancels && self.cancel_overdue(&mut state, &outbox, &holder, wakes) {
-                let key = (Arc::as_ptr(&outbox).addr(), holder.channel);
-                slots
-                    .entry(key)
-                    .or_insert_with(|| (outbox, FxHashSet::default()))
-                    .1
-                    .insert(holder.slot);
                 continue;
             }
             let channel = holder.channel;
@@ -49,24 +41,13 @@ impl Queue {
             outbox.fail_channel(channel, fault);
             wakes.push(&outbox);
         }
-        let mut returned = Vec::new();
-        for ((_, number), (outbox, slots)) in slots {
-            if let Some(channel) = outbox.lock().channel(number) {
-                channel.take_away(&slots, &mut returned);
-            }
-        }
         // What they had may have been acknowledged just now.
         let has_fewer = state.consumers.len() < consumers;
-        if returned.is_empty() && !has_fewer {
+        if !state.is_returning() && !has_fewer {
             return Ok(());
         }
         let mut settling = Settling::default();
-        // All are back in their places before any is handed out again.
-        for sequence in returned {
-            if let Some(location) = state.unacked.remove(sequence) {
-                self.put_back_unharmed(&mut state, (sequence, location), &mut settling);
-            }
-        }
+        self.put_some_back(&mut state, &mut settling, wakes);
         // The queue may have been without any for long.
         if has_fewer {
             self.note_departure(&mut state);
@@ -77,14 +58,13 @@ impl Queue {
         }
         state.consumers.hand_over();
         state.offer_aside_to_next();
-        state.unacked.shrink_if_empty();
         self.serve(&mut state, &mut settling, store, wakes);
         drop(state);
         self.settle(settling, Sync::Later, store)
     }
 
-    /// Cancels a consumer, unless it is gone or has settled everything by now. Returns whether what it has may be taken back;
-    /// else its channel has to go.
+    /// Cancels a consumer, unless it is gone or has settled everything by now, and has return what it has. Returns whether that
+    /// may be taken back; else its channel has to go.
     fn cancel_overdue(
         self: &Arc<Self>,
         state: &mut State,
@@ -102,10 +82,13 @@ impl Queue {
             if channel.transactional {
                 return false;
             }
-            let slot = channel.slot(holder.slot).filter(|slot| Arc::ptr_eq(&slot.queue, self));
-            let Some(slot) = slot.filter(|slot| slot.in_flight() > 0) else { return true };
-            slot.consumer_key
+            match channel.begin_to_take_away(self, holder.slot) {
+                Some(consumer_key) => consumer_key,
+                None => return true,
+            }
         };
+        let (channel, slot) = (holder.channel, holder.slot);
+        state.returning.push_back(Lot::Overdue { outbox: Arc::downgrade(outbox), channel, slot });
         let is_there = state.consumers.is_of(key, outbox, holder.channel)
             && state.consumers.get(key).is_some_and(|consumer| consumer.slot == holder.slot);
         if is_there && let Some(consumer) = state.consumers.remove(key) {

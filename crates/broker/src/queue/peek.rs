@@ -9,7 +9,6 @@ use crate::outbox::Outbox;
 use courser_store::{Location, MessageRef, Store, StoreError};
 use parking_lot::MutexGuard;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// What is looked at.
 pub(crate) enum Seen<'a> {
@@ -94,7 +93,7 @@ impl Queue {
             if state.ready.is_empty() {
                 state.reader.close();
             }
-            self.backlog.store(state.ready.len(), Ordering::Relaxed);
+            self.note_counts(&state);
             left = &left[done..];
             if left.is_empty() {
                 return taken;

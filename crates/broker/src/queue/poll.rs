@@ -9,6 +9,7 @@ use super::{Queue, State};
 use crate::outbox::Outbox;
 use crate::wakes::Wakes;
 use courser_store::{BodySize, Lsn, MessageRef, Store, StoreError, Sync};
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 
 /// The oldest message, and what `basic.get-ok` says of it.
@@ -51,8 +52,8 @@ pub(crate) enum Poll {
     Offered,
     /// Nothing waits.
     Empty,
-    /// Some messages that no client gets have left the front, and there may be more of them: to be
-    /// asked again once dead letters are posted.
+    /// Some messages that no client gets have left the front, and there may be more of them, or some are on the way to their
+    /// places: to be asked again once dead letters are posted.
     Again,
 }
 
@@ -71,10 +72,18 @@ impl Queue {
         let mut settling = Settling::default();
         let mut state = self.state.lock();
         self.renew_lease(&mut state);
+        if state.is_returning() {
+            drop(state);
+            return self.take_back(Vec::new(), store, wakes).map(|_| Poll::Again);
+        }
         state.offer_aside(poller.outbox);
         let polled = self.poll_locked(&mut state, &mut settling, poller, store, wakes, with);
         self.finish(&mut state, polled.clone().map(drop));
-        drop(state);
+        match polled {
+            // It comes back at once: who waits is before it.
+            Ok(Poll::Again) => MutexGuard::unlock_fair(state),
+            _ => drop(state),
+        }
         self.settle(settling, Sync::Later, store)?;
         polled
     }

@@ -2,6 +2,7 @@
 
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
+use super::sizes::SizeOf;
 use super::walk::Walk;
 use crate::memory::Charge;
 use courser_codec::ContentHeader;
@@ -125,7 +126,7 @@ impl Levels {
     }
 
     /// As [`Backlog::read_sizes`]: those first whose turn comes last.
-    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut SizeOf<'_>) -> usize {
         let read = |read, (_, backlog): &mut (u8, Backlog)| {
             read + backlog.read_sizes(most - read, size_of)
         };

@@ -4,6 +4,7 @@ use super::amounts::Amounts;
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
 use super::priority::{Ends, Levels, Ranks, level_of};
+use super::sizes::SizeOf;
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
 use courser_store::{Location, MessageRef};
@@ -111,9 +112,9 @@ impl Ready {
             }
     }
 
-    /// Counts the bytes of `most` messages that have yet to be read; `size_of` reads. Returns how many
-    /// those were.
-    pub fn read_sizes(&mut self, most: usize, size_of: &mut dyn FnMut(&Location) -> u32) -> usize {
+    /// Counts the bytes of `most` messages that have yet to be read; `size_of` reads, or says that it is enough. Returns how
+    /// many those were.
+    pub fn read_sizes(&mut self, most: usize, size_of: &mut SizeOf<'_>) -> usize {
         match &mut self.levels {
             None => self.backlog.read_sizes(most, size_of),
             Some(levels) => levels.read_sizes(most, size_of),

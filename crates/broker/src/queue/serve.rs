@@ -15,7 +15,6 @@ use crate::timers::TimerKind;
 use crate::wakes::Wakes;
 use courser_store::{Store, StoreError, Sync};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Queue {
     /// Ends a section: lets another single active consumer take over if it is time, drops the messages
@@ -28,6 +27,9 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) {
+        if state.is_returning() {
+            return self.finish(state, Ok(()));
+        }
         if state.consumers.is_handing_over() {
             state.consumers.hand_over();
             state.offer_aside_to_next();
@@ -49,20 +51,18 @@ impl Queue {
 
     /// The one place that decides whether another section has to follow: while there is more than there
     /// may be or it is not known how much there is, a consumer could take what waits, something is to return
-    /// to its place, or could not be read.
+    /// to its place or on the way there, or could not be read.
     #[inline]
     pub(super) fn finish(&self, state: &mut State, served: Result<(), StoreError>) {
         if let Err(error) = served {
             self.note_unread(state, &error);
         }
         self.note_capacity(state);
-        let ready = state.ready.len();
-        if self.backlog.load(Ordering::Relaxed) != ready {
-            self.backlog.store(ready, Ordering::Relaxed);
-        }
-        let goes_on = state.has_excess()
+        self.note_counts(state);
+        let goes_on = state.is_returning()
+            || state.has_excess()
             || state.has_unclaimed()
-            || ready > 0 && (self.can_feed(state) || state.ready.lacks_sizes());
+            || !state.ready.is_empty() && (self.can_feed(state) || state.ready.lacks_sizes());
         if goes_on {
             self.serve_in(state, 0);
         } else if state.unread.is_some() {
@@ -107,6 +107,20 @@ impl Queue {
         }
     }
 
+    /// Has what follows without a client follow now.
+    pub(crate) fn go_on_at_once(&self) {
+        // Who has the lock says itself what follows.
+        let Some(mut state) = self.state.try_lock() else { return };
+        if state.serving.deadline_ms().is_some() {
+            self.serve_in(&mut state, 0);
+        }
+        drop(state);
+        self.post_more_soon();
+        if let Some(stream) = self.stream() {
+            stream.watch_age(Some(0), &self.timers, self.timed());
+        }
+    }
+
     /// The timer for `fired_ms` has fired: does what is left to be done, or a part of it.
     pub(super) fn serve_more(
         self: &Arc<Self>,
@@ -119,6 +133,7 @@ impl Queue {
         state.serving.fired(fired_ms);
         self.try_to_read(&mut state, store);
         self.return_unclaimed(&mut state);
+        self.put_some_back(&mut state, &mut settling, wakes);
         if self.stream.is_some() {
             // What reads for its consumers goes on with the next turn of their connections.
             state.consumers.for_each_outbox(&mut |outbox| wakes.push(outbox));

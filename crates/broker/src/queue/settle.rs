@@ -4,6 +4,7 @@ use super::backlog::{FAILED, REDELIVERED, SPILLED};
 use super::logged::{Entry, Logged, Placed, logged};
 use super::priority::level_of;
 use super::retry::{Waiting, logged_of};
+use super::returning::SETTLED_AT_ONCE;
 use super::{Queue, State};
 use crate::gate;
 use crate::wakes::Wakes;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A delivery that comes back from its consumer.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Settled {
     pub sequence: u64,
     pub freed: Freed,
@@ -32,8 +33,8 @@ pub(crate) enum Freed {
 
 /// What becomes of deliveries that come back. One that is untouched no client has had: it is in its place again as if it had
 /// never been handed out.
-#[derive(Clone, Copy)]
-pub(super) enum Outcome {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
     Acknowledged { in_log: bool },
     Purged,
     Untouched,
@@ -100,6 +101,19 @@ impl State {
             has_levels: self.ready.has_levels(),
         }
     }
+
+    /// A delivery has ended: its consumer may have more.
+    #[inline]
+    pub(super) fn give_credit(&mut self, freed: Freed) {
+        match freed {
+            Freed::Nothing => {}
+            Freed::MayHaveTurn(consumer) => self.consumers.starve(consumer),
+            Freed::MayHaveMore(consumer) => {
+                self.consumers.unblock(consumer);
+                self.offer_aside_to(consumer);
+            }
+        }
+    }
 }
 
 impl Queue {
@@ -150,7 +164,7 @@ impl Queue {
         Ok(true)
     }
 
-    /// Acknowledges (or drops) deliveries: their consumers may have more. `in_log` says that the log
+    /// Acknowledges (or drops) deliveries, in portions: their consumers may have more. `in_log` says that the log
     /// knows of it already.
     pub(crate) fn acknowledge(
         self: &Arc<Self>,
@@ -159,7 +173,13 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(&[(settled, Outcome::Acknowledged { in_log })], store, wakes)
+        let mut done = Ok(());
+        for some in settled.chunks(SETTLED_AT_ONCE) {
+            // Also where the store has failed: the log may know of all.
+            let outcome = Outcome::Acknowledged { in_log };
+            done = done.and(self.end_deliveries(some, outcome, store, wakes));
+        }
+        done
     }
 
     /// Drops what an operator has taken out of the queue.
@@ -169,45 +189,10 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(&[(taken, Outcome::Purged)], store, wakes)
+        self.end_deliveries(taken, Outcome::Purged, store, wakes)
     }
 
-    /// Puts deliveries back to their original places. Whether it counts says if the message may have been at
-    /// fault.
-    pub(crate) fn requeue(
-        self: &Arc<Self>,
-        returned: &[Settled],
-        counts: bool,
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        self.take_back(&[(returned, Outcome::Requeued { counts })], store, wakes)
-    }
-
-    /// The same for deliveries of channels that close, on which their clients may have failed, and for what these have never
-    /// been sent. All is in its place before any of it is handed out again.
-    pub(crate) fn requeue_closed(
-        self: &Arc<Self>,
-        returned: &[Settled],
-        unsent: &[Settled],
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        let lots = [(returned, Outcome::Requeued { counts: true }), (unsent, Outcome::Untouched)];
-        self.take_back(&lots, store, wakes)
-    }
-
-    /// Puts back what no client has had: to its place at once, whatever waits in this queue, and as no return.
-    pub(crate) fn return_untouched(
-        self: &Arc<Self>,
-        returned: &[Settled],
-        store: &dyn Store,
-        wakes: &mut Wakes,
-    ) -> Result<(), StoreError> {
-        self.take_back(&[(returned, Outcome::Untouched)], store, wakes)
-    }
-
-    /// Takes deliveries that their consumers refuse for good. Whether it counts says if the message may have been at
+    /// Takes deliveries that their consumers refuse for good, in portions. Whether it counts says if the message may have been at
     /// fault.
     pub(crate) fn reject(
         self: &Arc<Self>,
@@ -216,49 +201,44 @@ impl Queue {
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
-        self.take_back(&[(refused, Outcome::Rejected { counts })], store, wakes)
+        let mut done = Ok(());
+        for some in refused.chunks(SETTLED_AT_ONCE) {
+            done = done.and(self.end_deliveries(some, Outcome::Rejected { counts }, store, wakes));
+        }
+        done
     }
 
-    /// Settles lots of deliveries, one way or another, and gives their consumers more.
+    /// Ends deliveries, one way or another, and gives their consumers more.
     #[inline]
-    fn take_back(
+    fn end_deliveries(
         self: &Arc<Self>,
-        lots: &[(&[Settled], Outcome)],
+        settled: &[Settled],
+        outcome: Outcome,
         store: &dyn Store,
         wakes: &mut Wakes,
     ) -> Result<(), StoreError> {
         let mut acknowledged = Settling::default();
         let mut settling = Settling::default();
-        let mut in_log = false;
+        let (acknowledges, in_log) = match outcome {
+            Outcome::Acknowledged { in_log } => (settled.len(), in_log),
+            _ => (0, false),
+        };
+        let is_done = matches!(outcome, Outcome::Acknowledged { .. } | Outcome::Purged);
         let mut state = self.state.lock();
-        for (settled, outcome) in lots {
-            let is_done = matches!(outcome, Outcome::Acknowledged { .. } | Outcome::Purged);
-            let mut acknowledges = 0;
-            if let Outcome::Acknowledged { in_log: known } = outcome {
-                (acknowledges, in_log) = (settled.len(), *known);
-            }
-            self.count_settled(&mut state, acknowledges, wakes);
-            work::count(settled.len());
-            for (index, one) in settled.iter().enumerate() {
-                match state.unacked.remove(one.sequence) {
-                    Some(location) if is_done => {
-                        acknowledged.add_first_of(settled.len() - index, location);
-                    }
-                    Some(location) => {
-                        let returned = (one.sequence, location);
-                        self.put_back_as(*outcome, &mut state, returned, &mut settling, wakes);
-                    }
-                    None => {}
+        self.count_settled(&mut state, acknowledges, wakes);
+        work::count(settled.len());
+        for (index, one) in settled.iter().enumerate() {
+            match state.unacked.remove(one.sequence) {
+                Some(location) if is_done => {
+                    acknowledged.add_first_of(settled.len() - index, location);
                 }
-                match one.freed {
-                    Freed::Nothing => {}
-                    Freed::MayHaveTurn(consumer) => state.consumers.starve(consumer),
-                    Freed::MayHaveMore(consumer) => {
-                        state.consumers.unblock(consumer);
-                        state.offer_aside_to(consumer);
-                    }
+                Some(location) => {
+                    let refused = (one.sequence, location);
+                    self.put_back_as(outcome, &mut state, refused, &mut settling, wakes);
                 }
+                None => {}
             }
+            state.give_credit(one.freed);
         }
         if let Some(notes) = &mut state.notes {
             if in_log || !notes.keeps_apart() {

@@ -1,8 +1,12 @@
 //! How large the messages of a queue are whose bytes are bounded: known without reading any, so that
 //! one that can't be read any more takes its bytes along when it leaves.
 
+use courser_store::Location;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
+
+/// Reads how large a message is; none if enough has been read.
+pub(super) type SizeOf<'a> = dyn FnMut(&Location) -> Option<u32> + 'a;
 
 /// The sizes of the messages of a backlog, but for the oldest ones as long as these have yet to be read.
 #[derive(Debug, Default)]

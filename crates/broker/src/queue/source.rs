@@ -15,8 +15,14 @@ use courser_store::{BodySize, Location, Lsn, MessageRef, Position, Reader, Store
 pub(crate) trait Source {
     fn is_empty(&self) -> bool;
 
-    /// Sees to it that the next message can be kept until it is acknowledged.
+    /// Sees to it that the next message can be kept until it is acknowledged. It may wait for the disk.
     fn prepare_keep(&mut self) -> Result<(), StoreError>;
+
+    /// Whether a look at the next message does not wait for the disk.
+    fn is_at_hand(&self) -> bool;
+
+    /// Has it at hand from now on, for which it may wait for the disk.
+    fn fetch(&mut self) -> Result<(), StoreError>;
 
     /// The next message.
     fn peek(&mut self) -> Result<Option<Next<'_>>, StoreError>;
@@ -72,6 +78,15 @@ impl Source for Publishing<'_, '_> {
     #[inline]
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
         self.run.keep_from(self.next, self.store)
+    }
+
+    #[inline]
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
+    fn fetch(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     #[inline]
@@ -160,6 +175,18 @@ impl Source for Waiting<'_> {
 
     fn prepare_keep(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    #[inline]
+    fn is_at_hand(&self) -> bool {
+        self.ready.front().is_none_or(|(_, location)| self.reader.is_at_hand(location))
+    }
+
+    fn fetch(&mut self) -> Result<(), StoreError> {
+        match self.ready.front() {
+            Some((_, location)) => self.reader.read(location).map(drop),
+            None => Ok(()),
+        }
     }
 
     #[inline]

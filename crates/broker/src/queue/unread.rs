@@ -21,6 +21,11 @@ const PASSED_OVER_MAX: usize = 256;
 /// Messages that are tried again in one go, and heads that are passed over.
 const TRIED_AT_ONCE: usize = 8;
 
+/// Whether it is too early for a try at `next_try_ms`. If that is further ahead than a try ever is, the clock was set back.
+pub(crate) fn is_too_early(next_try_ms: u64, now_ms: u64) -> bool {
+    (1..=READ_AGAIN_MS).contains(&next_try_ms.saturating_sub(now_ms))
+}
+
 /// What a queue can't read, for an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -48,6 +53,12 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
+    /// What an operator is shown of it.
+    pub fn shown(&self) -> Unread {
+        let passed_over = self.passed_over.len() + self.offsets.len();
+        Unread { since_ms: self.since_ms, why: self.why.clone(), passed_over }
+    }
+
     /// Whether a reader of the stream goes on behind an offset that it has waited for long enough, or another
     /// one has.
     fn goes_on_behind(&mut self, offset: u64, has_waited: bool) -> bool {
@@ -150,20 +161,14 @@ impl Queue {
         (now_ms.saturating_add(READ_AGAIN_MS), goes_on)
     }
 
-    /// What it can't read, if there is something.
-    pub(crate) fn unread(&self) -> Option<Unread> {
-        let state = self.state.lock();
-        let unread = state.unread.as_deref()?;
-        let passed_over = unread.passed_over.len() + unread.offsets.len();
-        Some(Unread { since_ms: unread.since_ms, why: unread.why.clone(), passed_over })
-    }
-
     /// Tries again to read what could not be read, and goes on behind what has held up the queue for too
     /// long.
     #[cold]
     pub(super) fn try_to_read(&self, state: &mut State, store: &dyn Store) {
         let now_ms = self.timers.now_ms();
-        let Some(mut unread) = state.unread.take_if(|unread| unread.next_try_ms <= now_ms) else {
+        let Some(mut unread) =
+            state.unread.take_if(|unread| !is_too_early(unread.next_try_ms, now_ms))
+        else {
             return;
         };
         unread.next_try_ms = now_ms.saturating_add(READ_AGAIN_MS);

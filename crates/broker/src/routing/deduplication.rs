@@ -104,8 +104,8 @@ pub(crate) struct Deduplication {
 
 #[derive(Default)]
 struct Cache {
-    /// Until when a value counts, and its place in the line.
-    known: FxHashMap<Key, (u64, u64)>,
+    /// How long a value counts, and its place in the line.
+    known: FxHashMap<Key, (Lifetime, u64)>,
     /// By their places, the longest remembered first.
     line: BTreeMap<u64, Key>,
     next_place: u64,
@@ -117,7 +117,7 @@ struct Cache {
 /// What a value uses: in a table of which an eighth stays free, and in the line, whose nodes are at least
 /// half full.
 const VALUE_BYTES: usize =
-    (size_of::<(Key, (u64, u64))>() + 1) * 8 / 7 + 2 * size_of::<(u64, Key)>();
+    (size_of::<(Key, (Lifetime, u64))>() + 1) * 8 / 7 + 2 * size_of::<(u64, Key)>();
 /// Room that there is for the values of each, however little memory is left.
 const ROOM_LEAST: usize = 16;
 
@@ -142,12 +142,26 @@ impl Cache {
     }
 }
 
+/// When a value is remembered, and until when, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    since_ms: u64,
+    until_ms: u64,
+}
+
+impl Lifetime {
+    /// Whether the value still counts. One that has more than twice its time left was remembered while the clock was ahead.
+    fn holds(&self, now_ms: u64) -> bool {
+        let ttl_ms = self.until_ms - self.since_ms;
+        now_ms < self.until_ms && self.since_ms <= now_ms.saturating_add(ttl_ms)
+    }
+}
+
 /// What is known of a message that says what identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sighting {
     pub key: Key,
-    /// Until when it is to be remembered, in milliseconds since 1970.
-    pub until_ms: u64,
+    pub lifetime: Lifetime,
     /// It has been there.
     pub is_repeated: bool,
 }
@@ -218,13 +232,14 @@ impl Deduplication {
         let own_ttl_ms = keys.integer(CACHE_TTL).and_then(|ttl_ms| u64::try_from(ttl_ms).ok());
         let ttl_ms = own_ttl_ms.or(self.ttl_ms);
         let until_ms = ttl_ms.map_or(u64::MAX, |ttl_ms| now_ms.saturating_add(ttl_ms));
-        let known_until_ms = self.cache.lock().known.get(&key).map(|(until_ms, _)| *until_ms);
-        let is_repeated = known_until_ms.is_some_and(|until_ms| now_ms < until_ms);
-        Some(Sighting { key, until_ms, is_repeated })
+        let lifetime = Lifetime { since_ms: now_ms, until_ms };
+        let known = self.cache.lock().known.get(&key).map(|(lifetime, _)| *lifetime);
+        let is_repeated = known.is_some_and(|known| known.holds(now_ms));
+        Some(Sighting { key, lifetime, is_repeated })
     }
 
     /// Remembers a message that has arrived, as the latest one.
-    pub fn remember(&self, key: Key, until_ms: u64) {
+    pub fn remember(&self, key: Key, lifetime: Lifetime) {
         let mut cache = self.cache.lock();
         if let Some((_, place)) = cache.known.remove(&key) {
             cache.line.remove(&place);
@@ -236,7 +251,7 @@ impl Deduplication {
         let place = cache.next_place;
         cache.next_place += 1;
         cache.line.insert(place, key);
-        cache.known.insert(key, (until_ms, place));
+        cache.known.insert(key, (lifetime, place));
     }
 }
 

@@ -5,7 +5,7 @@
 //! remember messages that have arrived, and none that a queue has refused or that had no queue.
 
 use super::Route;
-use super::deduplication::{Deduplication, HeaderKeys, Key};
+use super::deduplication::{Deduplication, HeaderKeys, Key, Lifetime};
 use crate::work;
 use courser_codec::{DecodeError, RawProperties, ShortString};
 use courser_store::{Store, StoreError};
@@ -32,7 +32,7 @@ struct New<'r> {
     place: u64,
     by: &'r Deduplication,
     key: Key,
-    until_ms: u64,
+    lifetime: Lifetime,
 }
 
 /// What was left of a route.
@@ -98,12 +98,12 @@ impl<'r> Screening<'r> {
         }
         for Screen { place, is_queue, by, .. } in &route.screens {
             let Some(sighting) = by.look(&mut keys, self.now_ms) else { continue };
-            let (key, until_ms) = (sighting.key, sighting.until_ms);
+            let (key, lifetime) = (sighting.key, sighting.lifetime);
             if sighting.is_repeated || self.known.contains(&(*place, key)) {
                 had.insert(*place);
                 only_queues &= is_queue;
             } else {
-                new.push(New { index, place: *place, by, key, until_ms });
+                new.push(New { index, place: *place, by, key, lifetime });
             }
         }
         let left = (!had.is_empty()).then(|| {
@@ -141,8 +141,8 @@ impl<'r> Screening<'r> {
 
     /// Has each remember what is new to it, but for the messages for whose numbers `is_refused` holds.
     pub fn settle(self, is_refused: impl Fn(usize) -> bool) {
-        for New { by, key, until_ms, .. } in self.new.iter().filter(|one| !is_refused(one.index)) {
-            by.remember(*key, *until_ms);
+        for New { by, key, lifetime, .. } in self.new.iter().filter(|one| !is_refused(one.index)) {
+            by.remember(*key, *lifetime);
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::Session;
 use crate::fault::{Fault, store_fault};
 use crate::outbox::{ChannelOut, Turn, Unacked};
-use crate::queue::{Freed, Queue, Settled};
+use crate::queue::{Freed, Lots, Outcome, Queue, SETTLED_AT_ONCE, Settled};
 use courser_codec::basic;
+use courser_store::{StoreError, blocking};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -166,16 +167,15 @@ impl Session {
     /// Takes deliveries out of the channel's books that the log knows to be done with: all of them, also if the store fails meanwhile.
     pub(super) fn apply_logged(&mut self, number: u16, taken: &[Unacked]) -> Result<(), Fault> {
         let mut runs = Runs::new();
-        {
-            let mut outbox = self.outbox.lock();
-            if let Some(channel) = outbox.channel(number) {
-                channel.counts().deliveries.acknowledged += taken.len() as u64;
-                for unacked in taken {
+        for some in taken.chunks(SETTLED_AT_ONCE) {
+            if let Some(channel) = self.outbox.lock().channel(number) {
+                channel.counts().deliveries.acknowledged += some.len() as u64;
+                for unacked in some {
                     book(channel, *unacked, &mut runs);
                 }
             }
-            outbox.resume_starved(number);
         }
+        self.outbox.lock().resume_starved(number);
         let (store, mut done) = (&*self.shard.store, Ok(()));
         for (queue, settled) in runs {
             done = done.and(queue.acknowledge(&settled, true, store, &mut self.wakes));
@@ -196,25 +196,28 @@ impl Session {
             // Before there is credit for them: what returns goes out ahead of what has been waiting.
             self.settle_acknowledged();
         }
-        {
+        // A queue that delivers to this connection waits for its outbox, and others for the queue.
+        for some in taken.chunks(SETTLED_AT_ONCE) {
             let mut outbox = self.outbox.lock();
             let Some(channel) = outbox.channel(number) else { return Ok(()) };
             let runs = match settlement {
                 Settlement::Done => {
-                    channel.counts().deliveries.acknowledged += taken.len() as u64;
+                    channel.counts().deliveries.acknowledged += some.len() as u64;
                     &mut self.acknowledged
                 }
                 Settlement::Requeue { .. } | Settlement::Reject { .. } => &mut returned,
             };
-            for (_, unacked) in taken {
-                book(channel, unacked, runs);
+            for (_, unacked) in some {
+                book(channel, *unacked, runs);
             }
-            outbox.resume_starved(number);
         }
+        self.outbox.lock().resume_starved(number);
         match settlement {
             _ if returned.is_empty() => Ok(()),
             Settlement::Done => Ok(()),
-            Settlement::Requeue { counts } => self.requeue(returned, counts),
+            Settlement::Requeue { counts } => {
+                self.put_back([(returned, Outcome::Requeued { counts })], false)
+            }
             Settlement::Reject { counts } => self.reject_all(returned, counts),
         }
     }
@@ -268,47 +271,69 @@ impl Session {
         for (queue, settled) in merge(refused) {
             done = done.and(queue.reject(&settled, counts, store, &mut self.wakes));
         }
+        // Not behind each portion: one request posts no more letters than go at once.
         shard.post_dead_letters(&mut self.wakes);
         done.map_err(store_fault)
     }
 
-    /// Puts deliveries back to their places, and hands out what can be handed out then.
-    pub(super) fn requeue(&mut self, returned: Runs, counts: bool) -> Result<(), Fault> {
-        if returned.is_empty() {
-            return Ok(());
-        }
-        let shard = Arc::clone(&self.shard);
-        let _gate = shard.gate.read();
-        let store = &*shard.store;
-        let mut done = Ok(());
-        for (queue, settled) in merge(returned) {
-            done = done.and(queue.requeue(&settled, counts, store, &mut self.wakes));
-        }
-        shard.post_dead_letters(&mut self.wakes);
-        done.map_err(store_fault)
-    }
-
-    /// The same for what comes back as its channel is closed.
+    /// Puts back what comes back as its channel is closed.
     pub(super) fn return_closed(&mut self, returned: Returned) -> Result<(), Fault> {
-        if returned.unsent.is_empty() {
-            return self.requeue(returned.sent, true);
-        }
-        let shard = Arc::clone(&self.shard);
-        let _gate = shard.gate.read();
-        let store = &*shard.store;
-        let mut done = Ok(());
+        let Returned { sent, unsent } = returned;
+        let returned = [(sent, Outcome::Requeued { counts: true }), (unsent, Outcome::Untouched)];
+        self.put_back(returned, true)
+    }
+
+    /// Puts deliveries back to their places, and hands out what can be handed out when all of a queue are there. Where another
+    /// client's come before these, they may follow by themselves, unless `until_all` are to be in their places.
+    fn put_back<const N: usize>(
+        &mut self,
+        returned: [(Runs, Outcome); N],
+        until_all: bool,
+    ) -> Result<(), Fault> {
         let mut queues = BTreeMap::new();
-        for (kind, runs) in [returned.sent, returned.unsent].into_iter().enumerate() {
-            for (queue, mut run) in runs {
-                let both = queues.entry(queue.id).or_insert_with(|| (queue, [vec![], vec![]]));
-                both.1[kind].append(&mut run);
+        for (runs, outcome) in returned {
+            for (queue, run) in merge(runs) {
+                let (_, lots) =
+                    queues.entry(queue.id).or_insert_with(|| (queue, Lots::with_capacity(N)));
+                lots.push((run, outcome));
             }
         }
-        for (queue, [sent, unsent]) in queues.into_values() {
-            done = done.and(queue.requeue_closed(&sent, &unsent, store, &mut self.wakes));
+        let mut done = Ok(());
+        for (queue, lots) in queues.into_values() {
+            done = done.and(self.put_into(&queue, lots, until_all));
         }
-        shard.post_dead_letters(&mut self.wakes);
         done.map_err(store_fault)
+    }
+
+    /// The same for one queue, in portions between which others have their turns.
+    fn put_into(
+        &mut self,
+        queue: &Arc<Queue>,
+        lots: Lots,
+        until_all: bool,
+    ) -> Result<(), StoreError> {
+        let own: usize = lots.iter().map(|(run, _)| run.len()).sum();
+        let mut goes_on = self.put_portion(queue, lots)?;
+        for _ in 1..own.div_ceil(SETTLED_AT_ONCE) {
+            goes_on = goes_on && self.put_portion(queue, Lots::new())?;
+        }
+        if until_all && goes_on {
+            // What another client has left there comes first: it was not asked whether that takes long.
+            return blocking::wait(|| {
+                while self.put_portion(queue, Lots::new())? {}
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts a portion of what comes back to a queue to its place. Returns whether there is more.
+    fn put_portion(&mut self, queue: &Arc<Queue>, lots: Lots) -> Result<bool, StoreError> {
+        let shard = Arc::clone(&self.shard);
+        let _gate = shard.gate.read();
+        let goes_on = queue.take_back(lots, &*shard.store, &mut self.wakes);
+        shard.post_dead_letters(&mut self.wakes);
+        goes_on
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Batch, Channel, Session};
 use crate::counts::PublishCounts;
 use crate::fault::Fault;
 use crate::outbox::wire::WireBuffer;
-use crate::outbox::{Next, Outbox, OutboxState, Until};
+use crate::outbox::{Next, OutboxState, Until};
 use crate::work::{self, Budget};
 use courser_codec::basic;
 use courser_store::{Lsn, Waiter};
@@ -81,14 +81,6 @@ impl Run {
         }
         count
     }
-}
-
-/// Has the connection close a channel on which not all of a commit has taken effect.
-#[cold]
-fn fail_commit(outbox: &Outbox, number: u16) {
-    outbox.fail_channel(number, Fault::precondition_failed("partial tx completion"));
-    // It may have looked for such in this turn already.
-    outbox.wake_to_go_on();
 }
 
 impl Channel {
@@ -219,9 +211,16 @@ impl Session {
     /// Closes the channel of a commit when the store is durable up to `lsn`: a queue has refused some.
     pub(super) fn fail_when_durable(&mut self, number: u16, lsn: Lsn) {
         let Some(channel) = self.channels.get_mut(number) else { return };
+        channel.has_failed_commit = true;
         channel.confirms.push_back(Confirm { lsn, what: Due::CommitInPart });
         self.await_confirms(number);
         self.confirm_durable();
+    }
+
+    /// Whether a channel is about to be closed for a commit. Its client, which has not waited for the answer, must not take that
+    /// of the next commit for it.
+    pub(super) fn has_failed_commit(&self, number: u16) -> bool {
+        self.channels.get(number).is_some_and(|channel| channel.has_failed_commit)
     }
 
     fn await_confirms(&mut self, number: u16) {
@@ -249,10 +248,19 @@ impl Session {
             return;
         }
         let outbox = Arc::clone(&self.outbox);
-        let mut failed = Vec::new();
-        let next = self.write_due(now, &mut outbox.lock(), &mut failed);
-        failed.into_iter().for_each(|number| fail_commit(&outbox, number));
+        let (next, has_failed) = self.write_due(now, &mut outbox.lock());
         self.wait_for(next);
+        if has_failed {
+            self.close_failed();
+        }
+    }
+
+    /// Has the connection close channels that have a fault, as not all of a commit has taken effect.
+    #[cold]
+    fn close_failed(&self) {
+        self.outbox.note_faults();
+        // It may have looked for such in this turn already.
+        self.outbox.wake_to_go_on();
     }
 
     /// As [`Session::confirm_durable`], and takes what is to be sent into `wire`, which must be empty.
@@ -265,14 +273,13 @@ impl Session {
         }
         let outbox = Arc::clone(&self.outbox);
         let Some(mut state) = outbox.try_lock() else { return false };
-        let now = self.reached();
-        let mut failed = Vec::new();
-        let next = self.write_due(now, &mut state, &mut failed);
+        let (next, has_failed) = self.write_due(self.reached(), &mut state);
         let taken = state.take_plain(wire);
         drop(state);
-        let has_failed = !failed.is_empty();
-        failed.into_iter().for_each(|number| fail_commit(&outbox, number));
         self.wait_for(next);
+        if has_failed {
+            self.close_failed();
+        }
         taken && !has_failed
     }
 
@@ -285,10 +292,11 @@ impl Session {
         }
     }
 
-    /// Writes what can be said as the store is as far as `now`. Returns what the rest waits for. Adds to `failed` the
-    /// channels that have to be closed for a commit.
-    fn write_due(&mut self, now: Until, outbox: &mut OutboxState, failed: &mut Vec<u16>) -> Next {
+    /// Writes what can be said as the store is as far as `now`. Returns what the rest waits for, and whether a channel has to be
+    /// closed for a commit.
+    fn write_due(&mut self, now: Until, outbox: &mut OutboxState) -> (Next, bool) {
         let durable = now.durable;
+        let mut has_failed = false;
         let mut next = outbox.release_held(now);
         self.outbox.note_holding_back(!next.is_none());
         let mut all = PublishCounts::default();
@@ -300,7 +308,8 @@ impl Session {
                 (answered, in_part) = channel.write_due(*number, durable, wire.bytes_mut());
             });
             if in_part {
-                failed.push(*number);
+                let fault = Fault::precondition_failed("partial tx completion");
+                has_failed |= outbox.fail_channel(*number, fault);
             }
             if answered != PublishCounts::default() {
                 if let Some(channel) = outbox.channel(*number) {
@@ -314,7 +323,7 @@ impl Session {
             channel.awaits_confirms
         });
         self.vhost.counts().publishes.add(&all);
-        next
+        (next, has_failed)
     }
 
     /// Has the store say when `next` is reached, unless it will already.

@@ -122,6 +122,8 @@ struct Channel {
     confirms_charge: Charge,
     /// It is among those to which something is said once that is durable.
     awaits_confirms: bool,
+    /// It is about to be closed, as a queue has refused some of a commit.
+    has_failed_commit: bool,
     /// What has been done since the last commit, on a transactional channel.
     transaction: Option<Box<Transaction>>,
 }

@@ -243,7 +243,9 @@ impl Session {
     /// messages waits while the store has enough to write: its next append would block a thread that
     /// consumers, whose acknowledgements make room, need as well.
     pub fn pace_with_store(&self) -> Option<Pace> {
-        let has_logged = self.pacing.has_logged;
-        has_logged.then(|| Until::NotBehind.pace(&self.shard.store)).flatten()
+        if !self.pacing.has_logged {
+            return None;
+        }
+        Until::NotBehind.pace(&self.shard.store)
     }
 }

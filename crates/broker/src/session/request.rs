@@ -79,11 +79,7 @@ impl Session {
                 Ok(())
             }
             Method::TxCommit(_) => self.commit(number),
-            Method::TxRollback(_) => {
-                self.rollback(number)?;
-                self.reply(number, Method::TxRollbackOk(Default::default()));
-                Ok(())
-            }
+            Method::TxRollback(_) => self.rollback(number),
             Method::ExchangeBind(bind) => self.bind_exchange(number, bind),
             Method::ExchangeUnbind(unbind) => self.unbind_exchange(number, unbind),
             Method::QueueDeclare(declare) => self.declare_queue(number, declare),
@@ -156,8 +152,8 @@ impl Session {
             let status = queue.status();
             let reply = Method::QueueDeclareOk(queue::DeclareOk {
                 queue: queue.name.as_short_str(),
-                message_count: status.ready as u32,
-                consumer_count: status.consumers as u32,
+                message_count: at_most(status.ready),
+                consumer_count: at_most(status.consumers),
             });
             self.answer(number, queue.defined.lsn(), &reply);
         }
@@ -248,7 +244,7 @@ impl Session {
     fn purge(&mut self, number: u16, purge: &queue::Purge<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(purge.queue))?;
         self.refuse_for_streams("queue.purge", &queue)?;
-        let message_count = self.vhost.purge(&queue).map_err(store_fault)? as u32;
+        let message_count = at_most(self.vhost.purge(&queue).map_err(store_fault)?);
         self.broker.check_alarms();
         let survives = queue.settings.survives();
         let lsn = if survives { self.shard.store.end() } else { Lsn::default() };
@@ -270,7 +266,7 @@ impl Session {
         let (if_unused, if_empty) = (delete.if_unused, delete.if_empty);
         let reply = |deleted, lsn| {
             if !delete.nowait {
-                let deleted = queue::DeleteOk { message_count: deleted as u32 };
+                let deleted = queue::DeleteOk { message_count: at_most(deleted) };
                 let (store, deleted) = (&*self.shard.store, Method::QueueDeleteOk(deleted));
                 put_answer(&self.outbox, store, number, lsn, &deleted);
             }
@@ -284,6 +280,11 @@ impl Session {
 
 fn binding_key(routing_key: ShortString, arguments: Table<'_>) -> Result<BindingKey, Fault> {
     Ok(BindingKey { routing_key, arguments: owned_arguments(arguments)? })
+}
+
+/// A number for an answer, which has room for no larger one than this.
+fn at_most(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Methods whose changes take effect in one go, so that no checkpoint may begin in between. The

@@ -1,5 +1,5 @@
-//! What takes so long, some ten milliseconds or more, or may wait for the disk, so that another
-//! thread should serve the other connections of this one meanwhile.
+//! What takes so long, some ten milliseconds or more, that another thread should serve the other connections of this one
+//! meanwhile. What waits for the disk sees to that by itself ([`courser_store::blocking`]).
 
 use super::{Batch, Session};
 use crate::exchange::{Exchange, Sources};
@@ -73,7 +73,7 @@ impl Session {
             }
             Method::BasicGet(get) => {
                 let queue = self.named_queue(number, clean_name(get.queue));
-                return queue.is_ok_and(|queue| queue.has_many_to_expire(EXPIRED));
+                return queue.is_ok_and(|queue| queue.has_much_in_front(EXPIRED));
             }
             Method::BasicCancel(cancel) => {
                 let mut outbox = self.outbox.lock();

@@ -44,7 +44,7 @@ impl Session {
         (start, filter): Reading,
     ) {
         let Some(stream) = queue.stream() else { return };
-        let offset = stream.offset_of(start);
+        let offset = stream.offset_of(start, queue.now_ms());
         let id = self.shard.next_id();
         let place = self.outbox.lock().channel(number).and_then(|channel| {
             let index = channel.find_consumer(tag)?;

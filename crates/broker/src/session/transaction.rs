@@ -139,6 +139,9 @@ impl Session {
     /// `tx.commit`: everything since the last commit takes effect, and survives together or not at
     /// all. Answered when it is durable.
     pub(super) fn commit(&mut self, number: u16) -> Result<(), Fault> {
+        if self.has_failed_commit(number) {
+            return Ok(());
+        }
         let Some(transaction) = self.take_transaction(number) else { return Ok(()) };
         let Transaction { publishes, settled, mut charge, .. } = transaction;
         let settled = self.without_dead_letters(number, settled);
@@ -275,8 +278,13 @@ impl Session {
 
     /// `tx.rollback`: publishes are forgotten, settlements undone; nothing is requeued.
     pub(super) fn rollback(&mut self, number: u16) -> Result<(), Fault> {
+        if self.has_failed_commit(number) {
+            return Ok(());
+        }
         self.abandon_transaction(number);
-        self.begin_transaction(number)
+        self.begin_transaction(number)?;
+        self.reply(number, Method::TxRollbackOk(Default::default()));
+        Ok(())
     }
 
     /// Gives settled deliveries back to the channel, and ends the transaction.

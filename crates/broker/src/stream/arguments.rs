@@ -51,6 +51,7 @@ impl Settings {
         Retention {
             size_bytes_max: self.size_bytes_max,
             arrived_before_ms: self.age_max_ms.map(|age_ms| now_ms.saturating_sub(age_ms)),
+            now_ms,
         }
     }
 }

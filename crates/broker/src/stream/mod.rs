@@ -277,8 +277,8 @@ impl Stream {
         self.state.lock().sleeping.remove(&reader);
     }
 
-    /// The offset at which a consumer begins that wants to start there.
-    pub fn offset_of(&self, start: Start) -> u64 {
+    /// The offset at which a consumer begins that wants to start there, at this time.
+    pub fn offset_of(&self, start: Start, now_ms: u64) -> u64 {
         let state = self.state.lock();
         let index = &state.index;
         match start {
@@ -286,7 +286,7 @@ impl Stream {
             Start::Last => index.next_offset().saturating_sub(1).max(index.first_offset()),
             Start::Next => index.next_offset(),
             Start::Offset(offset) => offset.max(index.first_offset()),
-            Start::Time(time_ms) => index.offset_at(time_ms),
+            Start::Time(time_ms) => index.offset_at(time_ms, now_ms),
         }
     }
 

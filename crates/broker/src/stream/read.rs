@@ -33,7 +33,7 @@ impl Stream {
             }
             let message = match place.in_memory() {
                 Some(message) => Ok(message),
-                None => reader.read(&place),
+                None => reader.read_while(&place, &|| offset >= self.first_offset()),
             };
             offset += 1;
             match message {

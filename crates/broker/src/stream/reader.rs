@@ -5,10 +5,10 @@ use super::content::put_offset;
 use crate::counts::Handed;
 use crate::kept_reader::{KeptReader, UNUSED_MS};
 use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
-use crate::queue::Queue;
+use crate::queue::{Queue, is_too_early};
 use crate::wakes::Wakes;
 use crate::work::{self, Budget};
-use courser_store::critical;
+use courser_store::critical::{self, Within};
 use courser_store::{Location, Lsn, MessageRef, Position, Reader, Store, StoreError};
 use parking_lot::MutexGuard;
 use std::collections::VecDeque;
@@ -128,7 +128,7 @@ impl StreamReader {
     ) -> Pumped {
         // A checkpoint waits for no reader.
         critical::assert_outside("a stream is read");
-        if self.reads_at_ms > self.queue.now_ms() {
+        if is_too_early(self.reads_at_ms, self.queue.now_ms()) {
             return self.waits(outbox);
         }
         let pumped = self.pump_now(outbox, store, wakes, budget).unwrap_or_else(|error| {
@@ -246,7 +246,7 @@ impl StreamReader {
         let (high_bytes, traced) = (outbox.high_bytes(), self.queue.is_traced());
         let mut stop = Ok(Stop::Ahead);
         let mut handed = Handed::default();
-        let mut locked = None;
+        let mut locked: Option<(MutexGuard<'_, OutboxState>, Within)> = None;
         while *left > 0
             && !budget.is_spent()
             && let Some(place) = self.ahead.front()
@@ -254,7 +254,7 @@ impl StreamReader {
         {
             let can_take =
                 |out: &mut OutboxState| out.check(self.channel, self.slot, high_bytes).is_ok();
-            if locked.as_deref_mut().is_some_and(|out| !can_take(out)) {
+            if locked.as_mut().is_some_and(|(out, _)| !can_take(out)) {
                 // The caller finds out why.
                 break;
             }
@@ -263,7 +263,13 @@ impl StreamReader {
                 break;
             }
             *left -= 1;
-            match read_wanted(reader, place, self.filter.as_ref()) {
+            if !reader.is_at_hand(place) {
+                // Others need the outbox while the disk is waited for.
+                locked = None;
+            }
+            let offset = self.offset;
+            let is_kept = || offset >= stream.first_offset();
+            match read_wanted(reader, place, &is_kept, self.filter.as_ref()) {
                 Err(error) => {
                     stop = Err(error);
                     break;
@@ -271,7 +277,7 @@ impl StreamReader {
                 Ok(None) => locked = None,
                 Ok(Some(message)) => {
                     let was_locked = locked.is_some();
-                    let out = locked.get_or_insert_with(|| outbox.lock());
+                    let (out, _) = locked.get_or_insert_with(|| outbox.lock_to_deliver());
                     if !was_locked && !can_take(out) {
                         break;
                     }
@@ -299,7 +305,7 @@ impl StreamReader {
             self.ahead.pop_front();
             self.offset += 1;
         }
-        let out = locked.unwrap_or_else(|| outbox.lock());
+        let out = locked.map_or_else(|| outbox.lock(), |(out, _)| out);
         self.note_handed(&handed, out, outbox, wakes);
         stop
     }
@@ -330,15 +336,16 @@ impl StreamReader {
     }
 }
 
-/// The message at a place, if it passes the filter and has not been lost.
+/// The message at a place, if it passes the filter and has neither left the stream, as `is_kept` says, nor been lost.
 fn read_wanted<'r>(
     reader: &'r mut dyn Reader,
     place: &'r Location,
+    is_kept: &dyn Fn() -> bool,
     filter: Option<&Filter>,
 ) -> Result<Option<MessageRef<'r>>, StoreError> {
     let message = match place.in_memory() {
         Some(message) => message,
-        None => match reader.read(place) {
+        None => match reader.read_while(place, is_kept) {
             Ok(message) => message,
             // It must not stop those behind it.
             Err(StoreError::Lost(_)) => return Ok(None),

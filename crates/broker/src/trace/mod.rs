@@ -64,9 +64,10 @@ impl Traced {
     ) -> Option<Self> {
         let properties = ContentHeader::parse(message.header).ok()?.properties;
         let headers = properties.headers().ok()?;
-        if message.exchange() == EXCHANGE.as_bytes()
-            || headers.is_some_and(|headers| began_at(&headers, EXCHANGE))
-        {
+        // Only the headers of a message that has died are the broker's word.
+        let was_copy =
+            message.recorded_deaths && headers.is_some_and(|headers| began_at(&headers, EXCHANGE));
+        if was_copy || message.exchange() == EXCHANGE.as_bytes() {
             return None;
         }
         let known = about(vhost, outbox, channel).with("redelivered", i32::from(redelivered));

@@ -9,6 +9,7 @@ use crate::policy::{CompiledPolicy, Policy, PolicyKind};
 use crate::queue::{Queue, QueueSettings};
 use courser_codec::ShortString;
 use courser_store::Sync;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 impl Vhost {
@@ -30,11 +31,12 @@ impl Vhost {
 
     /// Calls `each` with the key of every binding of an exchange that survives a restart.
     pub(crate) fn for_each_binding_of(&self, exchange: &Exchange, each: &mut dyn FnMut(&[u8])) {
-        exchange.for_each_binding(&mut |destination, routing_key, arguments| {
+        let _ = exchange.for_each_binding(None, &mut |destination, routing_key, arguments| {
             let key = BindingKey { routing_key: routing_key.clone(), arguments: arguments.clone() };
             if let Some(key) = self.durable_binding(exchange, destination, &key) {
                 each(&key);
             }
+            ControlFlow::Continue(())
         });
     }
 

@@ -60,8 +60,9 @@ impl Vhost {
             let is_this = |listed: &Arc<Exchange>| Arc::ptr_eq(listed, &exchange);
             self.listed.exchanges.remove_if(exchange.name.as_bytes(), is_this);
             self.tell(EventKind::ExchangeDeleted, &exchange.name);
-            self.clear_bindings(&exchange, gone);
+            // No message comes here by a binding then, when its own are gone.
             going.append(&mut self.unbind_everywhere(exchange.id, exchange.sources.take(), gone));
+            self.clear_bindings(&exchange, gone);
         }
     }
 
@@ -200,10 +201,14 @@ impl Vhost {
         sources: Vec<ShortString>,
         gone: &mut Gone,
     ) -> Vec<Arc<Exchange>> {
+        let sources = sources.iter().filter_map(|source| self.exchange(source.as_bytes()));
+        let left = sources.filter_map(|exchange| Some((exchange.leave(destination)?, exchange)));
+        let left: Vec<_> = left.collect();
+        // Remembered routes may lead there, until now. What is left to do changes no route.
+        self.routes_changed();
         let mut useless = Vec::new();
-        for source in sources {
-            let Some(exchange) = self.exchange(source.as_bytes()) else { continue };
-            let removed = exchange.unbind_all(destination, &mut |destination, key| {
+        for (leaving, exchange) in left {
+            let removed = exchange.unbind_left(leaving, &mut |destination, key| {
                 self.binding_is_gone(&exchange, destination, key, gone);
             });
             self.bindings.fetch_sub(removed.count, Ordering::Relaxed);
@@ -211,7 +216,6 @@ impl Vhost {
                 useless.push(exchange);
             }
         }
-        self.routes_changed();
         useless
     }
 }

@@ -20,6 +20,7 @@ use crate::limits::Limits;
 use crate::policy::{Counting, ExchangePolicy, Policies, PolicyError, QueuePolicies, Takes, Took};
 use crate::queue::Queue;
 use courser_codec::ShortString;
+use courser_store::blocking;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -260,7 +261,8 @@ impl Vhost {
 
     /// The policies as they are, and as they may be next, stay until this is dropped. The caller has locked nothing.
     pub(super) fn staying_policies(&self) -> StayingPolicies<'_> {
-        let next = self.matching.next.read();
+        // Another declaration holds it while it waits for the log, and a change of policies waits behind that.
+        let next = blocking::read(&self.matching.next);
         StayingPolicies { vhost: self, now: self.policies_now(), next }
     }
 

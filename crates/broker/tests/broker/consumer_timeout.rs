@@ -108,6 +108,26 @@ fn only_the_channels_that_are_late_are_closed() {
 }
 
 #[test]
+fn a_delivery_of_a_time_when_the_clock_was_ahead_holds_up_no_other() {
+    let world = World::new();
+    let (mut first, mut second) = (world.connect(), world.connect());
+    tick(&world, 1_000_000_000);
+    declare(&mut first);
+    first.qos(1);
+    first.consume("q");
+    first.fill("q", &["1"]);
+    assert_eq!(first.bodies(), ["1"]);
+    tick(&world, 10_000);
+    second.qos(1);
+    second.consume("q");
+    first.fill("q", &["2"]);
+    assert_eq!(second.bodies(), ["2"]);
+    assert_eq!(tick(&world, 10_999), Some(11_000));
+    tick(&world, 11_000);
+    assert_eq!((first.heard(), second.heard()), (vec![timed_out(1)], vec![timed_out(1)]));
+}
+
+#[test]
 fn a_channel_number_used_again_is_another_channel() {
     let world = World::new();
     tick(&world, 10_000);

@@ -108,6 +108,14 @@ fn each_is_remembered_for_some_time() {
     world.broker.set_time(15_000);
     client.send(message("", "q", "b", "4"));
     assert_eq!(client.pop_all("q"), ["1", "own", "3", "4"]);
+    // What was remembered while the clock was ahead is not for as long as that.
+    world.broker.set_time(1_000_000_000);
+    client.send(message("", "q", "c", "5"));
+    world.broker.set_time(1_000_000_000 - 500);
+    client.send(message("", "q", "c", "6"));
+    world.broker.set_time(16_000);
+    client.send(message("", "q", "c", "7"));
+    assert_eq!(client.pop_all("q"), ["5", "7"]);
 }
 
 #[test]

@@ -151,6 +151,15 @@ fn the_pseudo_queue_can_be_declared_and_tells_who_waits() {
 }
 
 #[test]
+fn the_name_is_not_shown_with_the_consumers_of_a_channel() {
+    let world = World::new();
+    let mut client = connect_named(&world, "asks");
+    client.consume_with(consume_replies("mine"));
+    let none = &mut |one| panic!("{one:?}");
+    world.broker.admin().for_each_consumer_on("asks", 1, none).expect("the connection is there");
+}
+
+#[test]
 fn a_forged_name_is_not_found() {
     let world = World::new();
     let mut client = world.connect();

@@ -61,6 +61,20 @@ fn a_consumer_keeps_its_queue_and_the_lease_begins_when_it_leaves() {
 }
 
 #[test]
+fn a_lease_that_is_renewed_after_the_clock_was_ahead_ends_in_time() {
+    let world = World::new();
+    world.broker.tick(1_000_000_000);
+    let mut client = world.connect();
+    declare(&mut client, 500);
+    world.broker.tick(10_000);
+    declare(&mut client, 500);
+    assert_eq!(world.broker.tick(10_499), Some(10_500));
+    assert!(world.has_queue("q"));
+    world.broker.tick(10_500);
+    assert!(!world.has_queue("q"));
+}
+
+#[test]
 fn a_deleted_queue_leaves_no_timer_behind() {
     let world = World::new();
     let mut client = world.connect();

@@ -4,6 +4,7 @@ use crate::store_troubles::publisher;
 use crate::streams;
 use crate::support::{Client, Heard, Message, WorldOnDisk, declare_with};
 use courser_codec::{FieldTable, basic, queue};
+use std::path::PathBuf;
 
 /// A queue with the durable messages 1 to 3, of which the client has got the first (prefetch 1).
 fn one_of_three_delivered(world: &WorldOnDisk, arguments: &FieldTable) -> Client {
@@ -54,6 +55,19 @@ fn what_is_settled_while_reads_fail_stays_settled_and_the_queue_goes_on_when_the
         world.restart();
         assert_eq!(firsts(&world.connect().pop_all("q")), ["2", "3"]);
     }
+}
+
+#[test]
+fn a_queue_reads_again_at_once_when_the_clock_is_set_back() {
+    let world = WorldOnDisk::new();
+    world.tick_all(1_000_000_000);
+    let mut client = one_of_three_delivered(&world, &FieldTable::new());
+    world.fail_reads(true);
+    client.ack(1);
+    assert_eq!(client.bodies(), Vec::<String>::new());
+    world.fail_reads(false);
+    world.tick_all(1_000_000);
+    assert_eq!(firsts(&client.bodies()), ["2"]);
 }
 
 #[test]
@@ -117,6 +131,29 @@ fn a_queue_goes_on_behind_what_it_can_not_read_and_hands_that_out_when_it_can() 
     }
     client.ack(4);
     assert_eq!(world.counts("q"), (0, 0, 1));
+}
+
+#[test]
+fn what_a_queue_can_not_read_is_among_what_is_ready_also_while_it_waits_for_the_disk() {
+    let world = WorldOnDisk::new();
+    let _client = two_passed_over(&world);
+    let broker = &world.broker;
+    let shown = || {
+        let queue = broker.admin().queue("/", b"q").expect("it is there");
+        (queue.ready, queue.unacked, queue.consumers, queue.is_held)
+    };
+    assert_eq!(shown(), (2, 1, 1, false));
+    let names = world.disk().names();
+    let is_segment = |name: &&PathBuf| name.extension().is_some_and(|what| what == "log");
+    let segment = names.iter().find(is_segment).expect("a segment");
+    let held = world.disk().hold_reads(segment).expect("it is there");
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| broker.tick(1_011_000));
+        assert!(held.wait_until_reached());
+        assert_eq!(shown(), (2, 1, 1, true));
+        assert!(held.let_go());
+        reading.join().expect("no panic");
+    });
 }
 
 #[test]

@@ -75,6 +75,25 @@ fn refuse_all(client: &mut Client) {
 }
 
 #[test]
+fn sizes_of_large_messages_are_read_in_portions() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "many", true, &FieldTable::new());
+    (0..LARGE).for_each(|_| client.send(persistent("many", MIB)));
+    world.sync();
+    client.disconnect();
+    world.restart_without_sizes();
+    let before = world.disk().read_bytes();
+    let most = (LARGE as u64 / 2 * MIB) as i64;
+    world.give_policy("many", FieldTable::new().with("max-length-bytes", most));
+    world.connect().send(persistent("many", 1));
+    let read = world.disk().read_bytes() - before;
+    assert!((MIB..PORTION_BYTES_MAX).contains(&read), "{read}");
+    world.tick_all(T0);
+    assert_eq!(world.counts("many").0, LARGE / 2);
+}
+
+#[test]
 fn large_dead_letters_are_posted_in_portions() {
     let world = WorldOnDisk::new();
     world.broker.set_time(T0);

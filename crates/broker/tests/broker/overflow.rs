@@ -1,8 +1,7 @@
 //! `x-max-length`, `x-max-length-bytes` and `x-overflow`: queues that hold only so much.
 
 use crate::support::{Client, Heard, Message, Step, World, WorldOnDisk, deaths, declare_with};
-use courser_broker::Batch;
-use courser_codec::{FieldTable, tx};
+use courser_codec::FieldTable;
 
 fn most(messages: i64) -> FieldTable {
     FieldTable::new().with("x-max-length", messages)
@@ -297,68 +296,6 @@ fn bounds_hold_after_a_restart_and_what_was_refused_does_not_come_back() {
     client.send(persistent("q", "567"));
     assert_eq!(client.pop_all("q"), ["34", "567"]);
     client.disconnect();
-}
-
-#[test]
-fn a_commit_says_when_a_queue_has_refused_some_of_it() {
-    let world = World::new();
-    let mut client = world.connect();
-    client.declare("other");
-    for overflow in ["reject-publish", "reject-publish-dlx"] {
-        declare_with(&mut client, "q", false, &dying_to("dead", refusing(1, overflow)));
-        client.tx_select();
-        publish_all(&mut client, &["fits"]);
-        client.commit();
-        publish_all(&mut client, &["too many"]);
-        client.publish("", "other", "elsewhere");
-        let answer = client.refused(tx::Commit);
-        assert_eq!(answer, "406 PRECONDITION_FAILED - partial tx completion");
-        assert_eq!(client.pop_all("q"), ["fits"]);
-        assert_eq!(client.pop_all("other"), ["elsewhere"], "the rest has taken effect");
-        client.delete("q");
-    }
-}
-
-/// Two messages of a transaction, of which the second is refused.
-fn publish_one_too_many(client: &mut Client) {
-    client.tx_select();
-    for text in ["fits", "too many"] {
-        client.send(
-            Message::new("", "q", text)
-                .with_properties(|properties| properties.delivery_mode = Some(2)),
-        );
-    }
-}
-
-#[test]
-fn a_connection_is_woken_for_a_commit_in_part_that_is_durable_at_once() {
-    let world = WorldOnDisk::new();
-    let mut client = world.connect();
-    declare_with(&mut client, "q", true, &refusing(1, "reject-publish"));
-    world.sync();
-    publish_one_too_many(&mut client);
-    // It has looked for channels to close in this turn, and the log thread is quick.
-    world.flush_after_look();
-    client.session().request(&mut Batch::default(), 1, &tx::Commit {}.into()).expect("taken");
-    assert!(client.is_woken());
-    let answer = Heard::ChannelClosed("406 PRECONDITION_FAILED - partial tx completion".to_owned());
-    assert_eq!(client.heard(), [answer]);
-}
-
-#[test]
-fn a_commit_in_part_is_answered_when_what_was_refused_cannot_come_back() {
-    let mut world = WorldOnDisk::new();
-    let mut client = world.connect();
-    declare_with(&mut client, "q", true, &refusing(1, "reject-publish"));
-    world.sync();
-    publish_one_too_many(&mut client);
-    client.tell(tx::Commit {});
-    assert_eq!(client.heard(), [], "nothing says yet what was refused");
-    world.sync();
-    let answer = Heard::ChannelClosed("406 PRECONDITION_FAILED - partial tx completion".to_owned());
-    assert_eq!(client.heard(), [answer]);
-    world.crash(|| client.disconnect());
-    assert_eq!(world.connect().pop_all("q"), ["fits"]);
 }
 
 #[test]

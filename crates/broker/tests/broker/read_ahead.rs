@@ -99,6 +99,30 @@ fn no_queue_keeps_a_very_long_message_that_it_has_read() {
     assert!(grown < (READERS * LONG_BYTES) as i64, "{grown}");
 }
 
+#[test]
+fn a_queue_reads_very_long_messages_once_for_a_consumer_that_takes_one_at_a_time() {
+    const MESSAGES: u64 = 16;
+    const MESSAGE_BYTES: u64 = 3 << 19;
+    let world = with_memory(1 << 30);
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &FieldTable::new());
+    for _ in 0..MESSAGES {
+        client.send(persistent(Message::new("", "q", vec![7; MESSAGE_BYTES as usize])));
+        world.flush();
+    }
+    client.qos(1);
+    let before = world.disk().read_bytes();
+    client.consume("q");
+    for tag in 1..=MESSAGES {
+        assert_eq!(client.deliveries().len(), 1);
+        client.ack(tag);
+    }
+    assert_eq!(world.counts("q"), (0, 0, 1));
+    let (read, all) = (world.disk().read_bytes() - before, MESSAGES * MESSAGE_BYTES);
+    // A block is read to know how long a message is.
+    assert!((all..all + all / 5).contains(&read), "{read} of {all}");
+}
+
 /// A client with many consumers of a stream, each of which has a message and no credit for more.
 fn consumers(world: &WorldOnDisk) -> Client {
     let mut client = world.connect();

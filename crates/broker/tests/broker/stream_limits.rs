@@ -1,8 +1,10 @@
 //! How much a stream keeps, and for how long.
 
 use crate::streams::{declare, expected, fill, filled, messages, read, reader};
-use crate::support::World;
+use crate::support::{World, WorldOnDisk, on_a_thread};
 use courser_codec::FieldTable;
+use courser_journal::testing::Call;
+use courser_store::StoreError;
 
 #[test]
 fn the_oldest_leave_when_there_are_too_many_bytes() {
@@ -50,6 +52,32 @@ fn the_oldest_leave_when_they_are_too_old() {
     let mut other = reader(&world, 10);
     read(&mut other, "s", "first");
     assert_eq!(messages(&mut other), expected(120..121));
+}
+
+#[test]
+fn messages_leave_in_time_though_one_came_while_the_clock_was_ahead() {
+    const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+    for restarts in [false, true] {
+        let mut world = WorldOnDisk::new();
+        world.broker.set_time(1_000_000);
+        let mut client = world.connect();
+        declare(&mut client, "s", FieldTable::new().with("x-max-age", "1h"));
+        world.tick_all(1_000_000 + YEAR_MS);
+        fill(&mut client, 0..1);
+        world.tick_all(1_000_000);
+        fill(&mut client, 1..10);
+        if restarts {
+            client.disconnect();
+            world.restart();
+        }
+        world.tick_all(1_000_000 + 3_500_000);
+        assert_eq!(world.counts("s").0, 10);
+        // Without a publish, too.
+        for minute in 60..70 {
+            world.tick_all(1_000_000 + minute * 60_000);
+        }
+        assert_eq!(world.counts("s").0, 0, "restarts: {restarts}");
+    }
 }
 
 #[test]
@@ -112,4 +140,28 @@ fn pages_have_some_messages_however_small_a_segment_is_asked_for() {
         // In memory, a place is 16 bytes; a page of its own would make it more than a hundred.
         assert!(taken < 20 * MESSAGES, "{segment_bytes}: {taken}");
     }
+}
+
+#[test]
+fn what_leaves_a_stream_while_it_is_read_holds_up_no_reader() {
+    let world = WorldOnDisk::new();
+    let (mut client, mut behind) = (world.connect(), reader(&world, 1));
+    declare(&mut client, "s", FieldTable::new().with("x-max-length-bytes", 20_000));
+    fill(&mut client, 0..1);
+    world.flush();
+    world.store().before_next_read(move || {
+        on_a_thread(|| (1..2000).for_each(|number| fill(&mut client, number..number + 1)));
+    });
+    let mut is_first = true;
+    world.store().set_faults(move |call| {
+        let fails = call == Call::Read && std::mem::take(&mut is_first);
+        fails.then(|| StoreError::Unread("another message is there".to_owned()))
+    });
+    read(&mut behind, "s", "first");
+    world.flush();
+    assert_eq!(messages(&mut behind), []);
+    let left = world.counts("s").0;
+    assert!((1..1000).contains(&left), "{left}");
+    world.flush();
+    assert_eq!(messages(&mut behind), expected(2000 - left..2001 - left));
 }

@@ -201,6 +201,7 @@ fn times_survive_a_restart() {
         } else {
             world.restart();
         }
+        world.broker.set_time(1_000_000 + 4 * 600_000);
         world.flush();
         let mut client = world.connect();
         client.qos(10);

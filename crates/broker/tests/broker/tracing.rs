@@ -154,6 +154,15 @@ fn copies_that_have_died_are_not_copied_when_they_are_consumed() {
     assert_eq!(client.get("dead"), None);
 }
 
+#[test]
+fn a_publisher_that_says_where_its_message_died_does_not_hide_the_delivery() {
+    let (_world, mut client) = traced();
+    let says = FieldTable::new().with("x-first-death-exchange", TRACE);
+    client.send(Message::new("x", "key", "m").headers(says));
+    client.pop("q");
+    assert_eq!(keys(&copies(&mut client)), ["publish.x", "deliver.q"]);
+}
+
 /// So many publishes are committed together.
 fn committed(client: &mut Client, routing_key: &str, messages: usize) {
     client.tx_select();

@@ -296,15 +296,20 @@ fn a_transaction_holds_no_more_publishes_than_it_may() {
     assert_eq!(world.counts("q"), (4, 0, 0), "each channel has its own, and a commit makes room");
 }
 
+/// Declares queue `q`, whose letters go to queue `dead`.
+fn declare_with_letters(client: &mut Client) {
+    let letters = FieldTable::new()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "dead");
+    declare_with(client, "q", true, &letters);
+    declare_with(client, "dead", true, &FieldTable::new());
+}
+
 #[test]
 fn a_commit_is_answered_when_its_rejections_are_durable() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();
-    let letters = FieldTable::new()
-        .with("x-dead-letter-exchange", "")
-        .with("x-dead-letter-routing-key", "dead");
-    declare_with(&mut client, "q", true, &letters);
-    declare_with(&mut client, "dead", true, &FieldTable::new());
+    declare_with_letters(&mut client);
     client.send(Message::new("", "q", "rejected").with_properties(|of| of.delivery_mode = Some(2)));
     world.flush();
     client.tx_select();
@@ -322,11 +327,7 @@ fn a_commit_is_answered_when_its_rejections_are_durable() {
 fn more_rejections_than_are_written_at_once_are_in_one_of_two_queues_after_a_crash() {
     let mut world = WorldOnDisk::new();
     let mut client = world.connect();
-    let letters = FieldTable::new()
-        .with("x-dead-letter-exchange", "")
-        .with("x-dead-letter-routing-key", "dead");
-    declare_with(&mut client, "q", true, &letters);
-    declare_with(&mut client, "dead", true, &FieldTable::new());
+    declare_with_letters(&mut client);
     let bodies: Vec<String> = (0..5000).map(|number| format!("{number:0>4}")).collect();
     let persistent =
         |body| Message::new("", "q", body).with_properties(|of| of.delivery_mode = Some(2));

@@ -186,6 +186,11 @@ impl Folder {
         self.kept.lock().node
     }
 
+    /// What the number of a cluster that this node founds is made of.
+    pub fn seed(&self) -> u64 {
+        self.kept.lock().seed
+    }
+
     /// What this node belongs to.
     pub fn formation(&self) -> Option<Formation> {
         self.kept.lock().formation.clone()
@@ -357,11 +362,12 @@ fn fresh(dir: &Path, disk: &dyn Disk, cluster: &str, name: &str) -> Result<Kept,
         let why = "it is missing, and there is a copy of a cluster's log beside it".to_owned();
         return Err(FolderError::Damaged { path: dir.join(NAME), why });
     }
-    let number = getrandom::u64().map_err(FolderError::Random)?;
+    let random = || getrandom::u64().map_err(FolderError::Random);
     Ok(Kept {
         cluster: cluster.to_owned(),
         name: name.to_owned(),
-        node: NodeId(number.max(1)),
+        node: NodeId(random()?.max(1)),
+        seed: random()?,
         formation: None,
         joins: false,
         known: Vec::new(),

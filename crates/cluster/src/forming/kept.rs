@@ -21,6 +21,9 @@ pub struct Kept {
     pub cluster: String,
     pub name: String,
     pub node: NodeId,
+    /// What the number of a cluster that this node founds is made of.
+    #[serde(default)]
+    pub seed: u64,
     pub formation: Option<Formation>,
     /// It was taken in, and has never had a copy of the log.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

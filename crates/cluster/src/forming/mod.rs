@@ -1,12 +1,13 @@
 //! How nodes become a cluster.
 //!
-//! A node draws its number once, and keeps it in its data folder before it tells any other node ([`Folder`]). A new node
-//! asks all addresses that it was given who is there. When all answer and none belongs to a cluster, they are one: its
-//! members are all of them, and its identity follows from its name and their numbers, so that each comes to it by itself.
-//! A node that meets a cluster is part of it if it is one of its founders, which has told its number and has kept
-//! nothing yet; any other has to be added by an operator. Where one of the nodes has the data of a broker by itself, it begins
-//! the cluster alone, and the others are added. So a node whose folder was lost never comes back as the one that
-//! it was, which would forget what that has promised.
+//! A node draws its number and a seed once, and keeps them in its data folder before it tells any other node ([`Folder`]).
+//! A new node asks all addresses that it was given who is there. When all answer and none belongs to a cluster, they are
+//! one: its members are all of them, and its identity follows from its name, their numbers and the seed of the first, so
+//! that each comes to it by itself. A node that meets a cluster is part of it if it is one of its founders, which has told
+//! its number and has kept nothing yet; any other has to be added by an operator. Where one of the nodes has the data of a
+//! broker by itself, it begins the cluster alone, and the others are added. So a node whose folder was lost never comes
+//! back as the one that it was, which would forget what that has promised. Nodes that have the same number, as a folder was
+//! copied, are told apart by the numbers of their processes.
 
 mod folder;
 mod kept;
@@ -54,7 +55,7 @@ pub async fn form(
 
 /// Asks who is at these addresses, all at once. Where this node itself answers, others reach it.
 pub async fn look_around(endpoint: &Endpoint, addresses: &[String]) -> Vec<Seen> {
-    let own = endpoint.about().node;
+    let own = endpoint.about();
     let mut asking = Vec::new();
     for address in addresses {
         asking.push(async move {
@@ -66,7 +67,8 @@ pub async fn look_around(endpoint: &Endpoint, addresses: &[String]) -> Vec<Seen>
     let mut seen = Vec::new();
     // One after the other would wait for each that is away.
     for one in all(asking).await {
-        if one.met.as_ref().is_ok_and(|about: &About| about.node == own) {
+        let is_own = |about: &About| about.node == own.node && own.clash_with(about).is_none();
+        if one.met.as_ref().is_ok_and(is_own) {
             endpoint.change(|about| about.address.clone_from(&one.address));
         }
         seen.push(one);

@@ -32,11 +32,13 @@ pub enum Verdict {
 /// What `own`, which belongs to nothing yet, makes of what it has seen at the addresses that it was given.
 pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
     let mut nodes = BTreeMap::from([(own.node, own)]);
-    nodes.extend(
-        seen.iter().filter_map(|one| one.met.as_ref().ok()).map(|about| (about.node, about)),
-    );
-    // What the network has told of this node itself may be older than what it knows.
-    nodes.insert(own.node, own);
+    for about in seen.iter().filter_map(|one| one.met.as_ref().ok()) {
+        // What the network has told of this node itself may be older than what it knows.
+        let known = nodes.entry(about.node).or_insert(about);
+        if let Some(wrong) = known.clash_with(about) {
+            return Verdict::Wrong(wrong);
+        }
+    }
     if let Some(wrong) = contradiction(nodes.values().copied()) {
         return Verdict::Wrong(wrong);
     }
@@ -69,10 +71,9 @@ pub fn judge(own: &About, seen: &[Seen]) -> Verdict {
         }
     }
     let founders: Vec<NodeId> = nodes.keys().copied().collect();
-    let group = identity(&own.cluster, &founders);
-    // All have to choose the same size: that of the one with the least number counts.
-    let segment_bytes =
-        nodes.values().next().map_or(own.segment_bytes, |first| first.segment_bytes);
+    // All have to choose the same: what the one with the least number has counts.
+    let first = nodes.values().next().copied().unwrap_or(own);
+    let (group, segment_bytes) = (identity(first, &founders), first.segment_bytes);
     Verdict::Formed(Formation { group, segment_bytes, founders, recovery: None })
 }
 
@@ -117,13 +118,13 @@ fn contradiction<'a>(nodes: impl Iterator<Item = &'a About>) -> Option<String> {
     None
 }
 
-/// The number of a group that these nodes make: the same on each of them.
-fn identity(cluster: &str, founders: &[NodeId]) -> u64 {
+/// The number of a group that these nodes make, of which `first` has the least number: the same on each of them. It is that of the
+/// group's journals and not to be known to others, who may know the names and numbers of all nodes.
+fn identity(first: &About, founders: &[NodeId]) -> u64 {
     let mut hash = Sha256::new();
-    hash.update((cluster.len() as u64).to_le_bytes());
-    hash.update(cluster);
+    hash.update(first.seed.to_le_bytes());
+    hash.update((founders.len() as u64).to_le_bytes());
     founders.iter().for_each(|node| hash.update(node.0.to_le_bytes()));
-    let hash = hash.finalize();
-    let first = hash.first_chunk::<8>().map_or(1, |bytes| u64::from_le_bytes(*bytes));
-    first.max(1)
+    hash.update(&first.cluster);
+    hash.finalize().first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes).max(1))
 }

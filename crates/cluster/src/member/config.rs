@@ -5,7 +5,7 @@ use super::inbox::Inbox;
 use super::{Peers, Shared};
 use crate::{Group, GroupError, JournalLog, Members, NodeId, Options};
 use courser_journal::replica::{Events, Identity, Replica, ReplicaError, Vote};
-use courser_journal::{Disk, Failure, OpenError, is_bad_sector};
+use courser_journal::{Disk, Failure, OpenError, is_bad_sector, public_id};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,8 +58,10 @@ pub enum MemberError {
     Log(Failure),
     /// It is the copy of another group.
     #[error(
-        "{} holds a copy of group {found:016x}, and this node is in group {expected:016x}: give it an empty data folder",
-        dir.display()
+        "{} holds a copy of group {:08x}, and this node is in group {:08x}: give it an empty data folder",
+        dir.display(),
+        public_id(*found),
+        public_id(*expected)
     )]
     OtherGroup {
         /// Where it is.

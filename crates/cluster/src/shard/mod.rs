@@ -15,7 +15,7 @@ pub(crate) use follower::{
 };
 
 use crate::member::{Lead, Shared};
-use courser_journal::JournalStore;
+use courser_journal::{JournalStore, public_id};
 use courser_store::{
     MemoryGauge, OpenReport, Opened, Opening, Progress, ShardError, ShardId, Shards,
 };
@@ -77,7 +77,7 @@ impl ReplicatedShards {
     }
 
     fn error(&self, refused: Refused) -> ShardError {
-        let place = format!("group {:016x}", self.shared.replica.identity().group);
+        let place = format!("group {:08x}", public_id(self.shared.replica.identity().group));
         ShardError { place, error: refused.into() }
     }
 }

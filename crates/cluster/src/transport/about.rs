@@ -18,6 +18,9 @@ pub struct About {
     pub cluster: String,
     /// Its number.
     pub node: NodeId,
+    /// A number of its process, drawn when that starts.
+    #[serde(default)]
+    pub process: Option<u64>,
     /// Its name.
     pub name: String,
     /// Where others reach it, as `host:port`.
@@ -26,6 +29,8 @@ pub struct About {
     pub version: String,
     /// Bytes of a segment of the log, if this node is to choose.
     pub segment_bytes: u64,
+    /// What the number of the cluster is made of, if this node is to choose. Drawn for its folder, and told to nodes only.
+    pub seed: u64,
     /// What it belongs to; none before it belongs to anything.
     pub formation: Option<Formation>,
     /// It has what a broker by itself has left in its folder, with which it can begin a cluster and not join one.
@@ -83,6 +88,18 @@ impl About {
     /// The node, without what it belongs to.
     pub fn node(&self) -> Node {
         Node { id: self.node, name: self.name.clone(), address: self.address.clone() }
+    }
+
+    /// Why this is not the other node, though both have the same number, if it is not.
+    pub(crate) fn clash_with(&self, other: &About) -> Option<String> {
+        let is_other = self.process?.ne(&other.process?);
+        (self.node == other.node && is_other).then(|| {
+            format!(
+                "nodes '{}' ({}) and '{}' ({}) have the same number, as the data folder of one is a copy of the other's: start \
+                 one of them with an empty folder",
+                self.name, self.address, other.name, other.address
+            )
+        })
     }
 
     /// Whether a recovery lies between this node and another one of its cluster.

@@ -4,10 +4,13 @@
 //!  dialler                                          acceptor
 //!  8 magic, 2 oldest, 2 newest version, 32 nonce ─►
 //!                                                ◄─ the same of the other end
+//!  32 proof                                      ─►
+//!                                                ◄─ 32 proof
 //!  4 length, hello as JSON, 32 proof             ─►
 //!                                                ◄─ 4 length, welcome as JSON, 32 proof
 //! ```
-//! A proof is an HMAC with the secret over all that was said so far, so that nothing is told to those who do not know it.
+//! A proof is an HMAC with the secret over all that was said so far. Each end has seen that of the other one before it tells
+//! anything. The dialler proves first: those who only connect get nothing to try guesses of the secret against.
 //! Fields that an end does not know are skipped; what has to be understood raises the version.
 
 use super::about::{About, Apart};
@@ -24,7 +27,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Versions of what nodes say to each other that this build understands.
-const VERSIONS: (u16, u16) = (1, 1);
+const VERSIONS: (u16, u16) = (2, 2);
 const MAGIC: &[u8; 8] = b"courser\n";
 const OPENING_LEN: usize = 8 + 4 + 32;
 /// Bytes of a hello, and of a welcome.
@@ -193,15 +196,14 @@ impl Endpoint {
         note: &str,
     ) -> Result<Dialled, DialError> {
         let own = opening()?;
-        stream.write_all(&own).await.map_err(HandshakeError::Io)?;
+        send(&mut stream, &own).await.map_err(HandshakeError::Io)?;
         let other = read_opening(&mut stream).await?;
+        check_versions(&other)?;
+        self.prove_first(&mut stream, &own, &other).await?;
         let hello = to_json(&Hello { about: self.about(), purpose, note: note.to_owned() })?;
         let proof = self.secret.prove(Prover::Dialler, &[&own, &other, &hello]);
         write(&mut stream, &hello, &proof).await.map_err(HandshakeError::Io)?;
-        let (welcome, proof) = match read(&mut stream).await {
-            Err(error) if is_end(&error) => return Err(HandshakeError::NotBelieved.into()),
-            read => read.map_err(HandshakeError::Io)?,
-        };
+        let (welcome, proof) = read(&mut stream).await.map_err(HandshakeError::Io)?;
         if !self.secret.is_proven(Prover::Acceptor, &[&own, &other, &hello, &welcome], &proof) {
             return Err(HandshakeError::Secret.into());
         }
@@ -211,6 +213,9 @@ impl Endpoint {
         }
         // Each end looks by itself: one of an earlier version does not.
         let own = self.about();
+        if let Some(why) = own.clash_with(&about).filter(|_| purpose != Purpose::Meet) {
+            return Err(DialError::Refused(why));
+        }
         match (own.apart_from(&about), refused) {
             (Some(apart), _) if apart.left_behind == Some(own.node) => {
                 Err(DialError::LeftBehind(apart.why))
@@ -218,6 +223,22 @@ impl Endpoint {
             (Some(Apart { why, .. }), _) | (None, Some(why)) => Err(DialError::Refused(why)),
             (None, None) => Ok(Dialled { about, stream }),
         }
+    }
+
+    /// Exchanges proofs that both ends know the secret, before they tell anything.
+    async fn prove_first(
+        &self,
+        stream: &mut Stream,
+        own: &[u8; OPENING_LEN],
+        other: &[u8; OPENING_LEN],
+    ) -> Result<(), HandshakeError> {
+        send(stream, &self.secret.prove(Prover::Dialler, &[own, other])).await?;
+        let proof = match read_proof(stream).await {
+            Err(error) if is_end(&error) => return Err(HandshakeError::NotBelieved),
+            read => read?,
+        };
+        let is_proven = self.secret.is_proven(Prover::Acceptor, &[own, other], &proof);
+        if is_proven { Ok(()) } else { Err(HandshakeError::Secret) }
     }
 
     /// Takes a connection of another node, which is told why if it is not let in.
@@ -237,7 +258,13 @@ impl Endpoint {
     async fn welcome(&self, mut stream: Stream) -> Result<Accepted, HandshakeError> {
         let other = read_opening(&mut stream).await?;
         let own = opening()?;
-        stream.write_all(&own).await?;
+        send(&mut stream, &own).await?;
+        check_versions(&other)?;
+        let proof = read_proof(&mut stream).await?;
+        if !self.secret.is_proven(Prover::Dialler, &[&other, &own], &proof) {
+            return Err(HandshakeError::Secret);
+        }
+        send(&mut stream, &self.secret.prove(Prover::Acceptor, &[&other, &own])).await?;
         let (hello, proof) = read(&mut stream).await?;
         if !self.secret.is_proven(Prover::Dialler, &[&other, &own, &hello], &proof) {
             return Err(HandshakeError::Secret);
@@ -274,6 +301,10 @@ fn refusal(own: &About, hello: &Hello) -> Option<String> {
     if let Some(apart) = own.apart_from(other) {
         return Some(apart.why);
     }
+    // Those that meet find out whom else they have in common.
+    if let Some(why) = own.clash_with(other).filter(|_| hello.purpose != Purpose::Meet) {
+        return Some(why);
+    }
     let groups = (own.formation.as_ref(), other.formation.as_ref());
     match groups {
         (Some(own_one), Some(other_one)) if own_one.group != other_one.group => Some(format!(
@@ -305,12 +336,16 @@ async fn read_opening(stream: &mut Stream) -> Result<[u8; OPENING_LEN], Handshak
     if &opening[..8] != MAGIC {
         return Err(malformed("the other end is no node of a Courser cluster").into());
     }
+    Ok(opening)
+}
+
+fn check_versions(opening: &[u8; OPENING_LEN]) -> Result<(), HandshakeError> {
     let oldest = u16::from_le_bytes([opening[8], opening[9]]);
     let newest = u16::from_le_bytes([opening[10], opening[11]]);
     if newest < VERSIONS.0 || VERSIONS.1 < oldest {
         return Err(HandshakeError::Version { oldest, newest });
     }
-    Ok(opening)
+    Ok(())
 }
 
 async fn write(stream: &mut Stream, body: &[u8], proof: &[u8; PROOF_LEN]) -> io::Result<()> {
@@ -318,7 +353,11 @@ async fn write(stream: &mut Stream, body: &[u8], proof: &[u8; PROOF_LEN]) -> io:
     out.extend_from_slice(&(body.len() as u32).to_le_bytes());
     out.extend_from_slice(body);
     out.extend_from_slice(proof);
-    stream.write_all(&out).await?;
+    send(stream, &out).await
+}
+
+async fn send(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
     stream.flush().await
 }
 
@@ -328,9 +367,13 @@ async fn read(stream: &mut Stream) -> io::Result<(bytes::Bytes, [u8; PROOF_LEN])
         return Err(malformed("what the other end says of itself is too long"));
     }
     let body = read_exactly(stream, len).await?;
+    Ok((body, read_proof(stream).await?))
+}
+
+async fn read_proof(stream: &mut Stream) -> io::Result<[u8; PROOF_LEN]> {
     let mut proof = [0; PROOF_LEN];
     stream.read_exact(&mut proof).await?;
-    Ok((body, proof))
+    Ok(proof)
 }
 
 fn is_end(error: &io::Error) -> bool {

@@ -27,6 +27,15 @@ pub(super) enum Prover {
     Acceptor,
 }
 
+impl Prover {
+    fn purpose(self) -> &'static [u8; 16] {
+        match self {
+            Prover::Dialler => b"courser: dialler",
+            Prover::Acceptor => b"courser:acceptor",
+        }
+    }
+}
+
 impl Secret {
     /// The secret with these bytes.
     ///
@@ -48,7 +57,7 @@ impl Secret {
 
     /// The proof that one end knows the secret, for all that was said so far.
     pub(super) fn prove(&self, prover: Prover, said: &[&[u8]]) -> [u8; PROOF_LEN] {
-        self.mac(prover, said).finalize().into_bytes().into()
+        self.mac(prover.purpose(), said).finalize().into_bytes().into()
     }
 
     /// Whether it is that proof. Takes the same time wherever it differs.
@@ -59,15 +68,12 @@ impl Secret {
         proof: &[u8; PROOF_LEN],
     ) -> bool {
         let proof: &Output<Hmac<Sha256>> = proof.into();
-        self.mac(prover, said).verify(proof).is_ok()
+        self.mac(prover.purpose(), said).verify(proof).is_ok()
     }
 
-    fn mac(&self, prover: Prover, said: &[&[u8]]) -> Hmac<Sha256> {
+    fn mac(&self, purpose: &[u8; 16], said: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = self.0.clone();
-        mac.update(match prover {
-            Prover::Dialler => b"courser: dialler",
-            Prover::Acceptor => b"courser:acceptor",
-        });
+        mac.update(purpose);
         for part in said {
             // With their lengths, so that no two ways to cut the same bytes mean the same.
             mac.update(&(part.len() as u64).to_le_bytes());

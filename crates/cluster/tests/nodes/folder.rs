@@ -24,7 +24,7 @@ fn node(number: u64, address: &str) -> Node {
 fn a_node_keeps_its_number_and_what_it_has_learned() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = open(dir.path()).expect("a node");
-    let number = folder.node();
+    let (number, seed) = (folder.node(), folder.seed());
     folder.set_formation(&formation(&[1, 2])).expect("kept");
     assert!(folder.learn(&node(2, "b:1"), false).expect("kept"));
     for group in [3, 1] {
@@ -32,7 +32,7 @@ fn a_node_keeps_its_number_and_what_it_has_learned() {
     }
     drop(folder);
     let folder = open(dir.path()).expect("a node");
-    assert_eq!(folder.node(), number);
+    assert_eq!((folder.node(), folder.seed()), (number, seed));
     assert_eq!(folder.formation(), Some(formation(&[1, 2])));
     assert_eq!(folder.known(), [node(2, "b:1")]);
     let groups = [1, 3].map(|group| (GroupNumber(group), formation(&[1, 2, group.into()])));
@@ -44,8 +44,9 @@ fn a_node_keeps_its_number_and_what_it_has_learned() {
 #[test]
 fn two_folders_are_two_nodes() {
     let (one, other) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("one"));
-    let numbers = [one, other].map(|dir| open(dir.path()).expect("a node").node());
-    assert_ne!(numbers[0], numbers[1]);
+    let [one, other] = [one, other].map(|dir| open(dir.path()).expect("a node"));
+    assert_ne!(one.node(), other.node());
+    assert_ne!(one.seed(), other.seed());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::{Listening, PATIENCE, about, endpoint, formation};
 use courser_cluster::NodeId;
-use courser_cluster::forming::{Seen, Verdict, form, judge};
+use courser_cluster::forming::{Seen, Verdict, form, judge, look_around};
 use courser_cluster::transport::{About, Formation};
 use std::sync::Arc;
 
@@ -38,6 +38,18 @@ fn new_nodes_that_all_see_each_other_come_to_the_same_cluster() {
     let seen: Vec<Seen> = renamed.iter().cloned().map(met).collect();
     let Verdict::Formed(other) = judge(&renamed[0], &seen) else { panic!("not formed") };
     assert_ne!(first.group, other.group);
+}
+
+#[test]
+fn the_number_of_a_cluster_can_not_be_told_from_the_names_and_numbers_of_its_nodes() {
+    let number = |seed| {
+        let all = [about(5, "a"), About { seed, ..about(3, "b") }];
+        let Verdict::Formed(cluster) = judge(&all[0], &all.clone().map(met)) else {
+            panic!("not formed")
+        };
+        cluster.group
+    };
+    assert_ne!(number(1), number(2));
 }
 
 #[test]
@@ -99,6 +111,39 @@ fn two_clusters_and_two_nodes_of_one_name_are_noticed() {
     assert!(matches!(judge(&about(3, "c"), &seen), Verdict::Wrong(_)));
     let seen = [met(about(1, "a")), met(about(2, "a"))];
     assert!(matches!(judge(&about(3, "c"), &seen), Verdict::Wrong(why) if why.contains("'a'")));
+}
+
+/// The only node of a data folder, or one of several that have copies of it.
+fn process(number: u64, name: &str, process: u64) -> About {
+    About { process: Some(process), ..about(number, name) }
+}
+
+#[test]
+fn nodes_with_copies_of_one_data_folder_form_no_cluster_and_are_named() {
+    let seen = [met(process(1, "a", 10)), met(process(1, "b", 11)), met(process(2, "c", 12))];
+    for own in seen.iter().filter_map(|one| one.met.as_ref().ok()) {
+        let Verdict::Wrong(why) = judge(own, &seen) else { panic!("formed by '{}'", own.name) };
+        assert!(why.contains("'a' (a:5680)") && why.contains("'b' (b:5680)"), "{why}");
+    }
+    // The same one at two addresses is itself.
+    let seen = [met(process(1, "a", 10)), met(process(1, "a", 10))];
+    assert!(matches!(judge(&process(1, "a", 10), &seen), Verdict::Formed(_)));
+}
+
+#[tokio::test]
+async fn a_node_with_a_copy_of_the_data_folder_is_met_and_asked_nothing() {
+    let own = endpoint(process(1, "a", 10));
+    let copy = Listening::start(&endpoint(process(1, "b", 11))).await;
+    let seen = look_around(&own, std::slice::from_ref(&copy.address)).await;
+    assert_eq!(seen[0].met.as_ref().map(|about| &*about.name), Ok("b"));
+    assert_eq!(own.about().address, "a:5680", "it is not itself reached there");
+    // Both have formed a cluster of one before, which is the same.
+    for end in [&own, &copy.endpoint] {
+        end.change(|about| about.formation = Some(formation(&[1])));
+    }
+    let refused = own.ask(&copy.address, "join").await.expect_err("a refusal").to_string();
+    assert!(refused.contains("'a' (a:5680)") && refused.contains("'b' (b:5680)"), "{refused}");
+    assert!(refused.contains("with an empty folder"), "{refused}");
 }
 
 #[tokio::test]

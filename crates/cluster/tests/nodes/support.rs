@@ -24,10 +24,12 @@ pub fn about(number: u64, name: &str) -> About {
     About {
         cluster: "prod".into(),
         node: NodeId(number),
+        process: None,
         name: name.into(),
         address: format!("{name}:5680"),
         version: "1".into(),
         segment_bytes: number << 20,
+        seed: number,
         formation: None,
         has_data: false,
         known: Vec::new(),

@@ -25,7 +25,7 @@ async fn another_secret_lets_no_client_in() {
 }
 
 #[tokio::test]
-async fn a_node_that_does_not_know_the_secret_is_not_believed() {
+async fn what_does_not_know_the_secret_is_not_believed_and_is_told_nothing() {
     // Says the opening of a node, and proves nothing.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -34,18 +34,40 @@ async fn a_node_that_does_not_know_the_secret_is_not_believed() {
         let mut opening = [0; 44];
         stream.read_exact(&mut opening).await.expect("an opening");
         stream.write_all(&opening).await.expect("a dialler");
-        let len = stream.read_u32_le().await.expect("a length");
-        let mut hello = vec![0; len as usize + 32];
-        stream.read_exact(&mut hello).await.expect("a hello");
+        let mut proof = [0; 32];
+        stream.read_exact(&mut proof).await.expect("a proof");
         // What was said, said back.
-        stream.write_u32_le(len).await.expect("a dialler");
-        stream.write_all(&hello).await.expect("a dialler");
-        stream
+        stream.write_all(&proof).await.expect("a dialler");
+        let mut told = Vec::new();
+        stream.read_to_end(&mut told).await.map(|_| told)
     });
-    let met = endpoint(about(2, "b")).dial(&address, Purpose::Meet, "").await;
+    let met = endpoint(about(2, "b")).dial(&address, Purpose::Meet, "a question").await;
     let error = met.err().expect("not believed");
     assert!(matches!(error, DialError::Handshake(HandshakeError::Secret)), "{error}");
-    impostor.await.expect("an impostor");
+    let told = impostor.await.expect("an impostor").expect("an end");
+    assert_eq!(String::from_utf8_lossy(&told), "");
+}
+
+#[tokio::test]
+async fn both_ends_are_told_that_they_speak_different_versions() {
+    const OF_ANOTHER: &[u8; 44] = b"courser\n\xfe\xff\xff\xff0123456789abcdef0123456789abcdef";
+    let node = Listening::start(&endpoint(about(1, "a"))).await;
+    let mut stream = TcpStream::connect(&node.address).await.expect("a listener");
+    stream.write_all(OF_ANOTHER).await.expect("a listener");
+    let mut opening = Vec::new();
+    stream.read_to_end(&mut opening).await.expect("an end");
+    assert_eq!((opening.len(), &opening[..12]), (44, &b"courser\n\x02\0\x02\0"[..]));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let newer = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        stream.write_all(OF_ANOTHER).await.expect("a dialler");
+        stream.read_to_end(&mut Vec::new()).await
+    });
+    let met = endpoint(about(2, "b")).dial(&address, Purpose::Meet, "").await;
+    let error = met.err().expect("no node of this version").to_string();
+    assert!(error.contains("versions 65534 to 65535 between nodes, this node 2 to 2"), "{error}");
+    newer.await.expect("a task").expect("an end");
 }
 
 #[tokio::test]

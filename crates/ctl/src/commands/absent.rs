@@ -54,20 +54,10 @@ pub(super) const COMMANDS: &[Spec] = &[
         "not supported: the broker is not an Erlang program",
     ),
     absent(
-        "set_vm_memory_high_watermark",
-        "Limit memory: a setting does that",
-        "not supported: set limits.memory_high_bytes in the broker's settings and restart it",
-    ),
-    absent(
         "set_disk_free_limit",
         "Limit disk use: the journal keeps a reserve",
         "not supported: the journal keeps a reserve of its own (journal.spare_segments), and the broker blocks publishers \
          before the disk is full",
-    ),
-    absent(
-        "set_log_level",
-        "Change the log level: a setting does that",
-        "not supported: set log.level in the broker's settings and restart it",
     ),
     absent(
         "rotate_logs",

@@ -9,6 +9,9 @@ use crate::spec::{Action, Argument, Output, Spec, flag, option, required};
 use bytes::Bytes;
 use hyper::Method;
 use serde_json::{Map, Value, json};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 
 const QUEUE: Argument = required("queue", "The queue's name");
 const CONTAINS: Argument = option("contains", "Only messages whose payload contains this text");
@@ -49,7 +52,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     },
     Spec {
         name: "save_message",
-        about: "Write the payload of a ready message to a file; the message stays",
+        about: "Write the payload of a ready message to a new file; the message stays",
         arguments: &[
             QUEUE,
             required("offset", "Its offset, as peek_messages shows it"),
@@ -190,7 +193,8 @@ fn save(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     match input.text("file") {
         "-" => Ok(Output::Raw(payload.to_vec())),
         file => {
-            let written = std::fs::write(file, &payload);
+            let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+            let written = opened.and_then(|mut opened| opened.write_all(&payload));
             written.map_err(|error| {
                 Failure::error(CANT_CREATE, format!("can't write {file}: {error}"))
             })?;

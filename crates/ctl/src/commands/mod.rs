@@ -18,13 +18,16 @@ mod parameters;
 mod permissions;
 mod plugins;
 mod policies;
+mod publishing;
 mod questions;
 mod queues;
 mod replicas;
 mod report;
 mod running;
+mod runtime;
 mod status;
 mod tls;
+mod topology;
 mod users;
 mod vhosts;
 
@@ -45,11 +48,14 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { title: "The journal", commands: journal::COMMANDS },
     Group { title: "Health checks", commands: checks::COMMANDS },
     Group { title: "Log and certificates", commands: log::COMMANDS },
+    Group { title: "Settings at run time", commands: runtime::COMMANDS },
     Group { title: "TLS", commands: tls::COMMANDS },
     Group { title: "What happens", commands: happening::COMMANDS },
     Group { title: "Lists", commands: lists::COMMANDS },
     Group { title: "Queues", commands: queues::COMMANDS },
     Group { title: "Replicas of queues", commands: replicas::COMMANDS },
+    Group { title: "Exchanges and bindings", commands: topology::EXCHANGES },
+    Group { title: "Publishing and consuming", commands: publishing::COMMANDS },
     Group { title: "Messages", commands: messages::COMMANDS },
     Group { title: "Questions", commands: questions::COMMANDS },
     Group { title: "Connections", commands: connections::COMMANDS },

@@ -13,6 +13,7 @@ const NO_QUEUE: &str = "Object (queue, stream, exchange, etc) was not found";
 const MISSING: &[Refused] = &[refused(404, DATA, NO_QUEUE)];
 
 pub(super) const COMMANDS: &[Spec] = &[
+    super::topology::QUEUE,
     Spec {
         name: "purge_queue",
         about: "Drop all ready messages of a queue",

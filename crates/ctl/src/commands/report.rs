@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, ReadDir};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -191,7 +191,9 @@ fn survey(folder: &Value) -> String {
     };
     let mut text = format!("{folder}\n");
     let mut lines = Vec::new();
-    match list(Path::new(folder), Path::new(folder), &mut lines) {
+    let listed =
+        std::fs::read_dir(folder).and_then(|entries| list(Path::new(folder), entries, &mut lines));
+    match listed {
         Ok(()) => {
             lines.sort();
             text.push_str(&lines.join("\n"));
@@ -205,21 +207,28 @@ fn survey(folder: &Value) -> String {
     text
 }
 
-fn list(root: &Path, folder: &Path, lines: &mut Vec<String>) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let found = entry.metadata()?;
+fn list(root: &Path, entries: ReadDir, lines: &mut Vec<String>) -> io::Result<()> {
+    for entry in entries {
         if lines.len() >= FILES_MAX {
             return Ok(());
         }
-        let path = entry.path();
-        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        if found.is_dir() {
-            list(root, &path, lines)?;
-        } else {
-            lines.push(format!("{name}\t{} bytes", found.len()));
+        match note(root, &entry?.path(), lines) {
+            // A broker that runs removes files of its journal at any time.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            noted => noted?,
         }
     }
+    Ok(())
+}
+
+/// Notes a file, or all that is in a folder.
+fn note(root: &Path, path: &Path, lines: &mut Vec<String>) -> io::Result<()> {
+    let found = path.symlink_metadata()?;
+    if found.is_dir() {
+        return list(root, std::fs::read_dir(path)?, lines);
+    }
+    let name = path.strip_prefix(root).unwrap_or(path).display();
+    lines.push(format!("{name}\t{} bytes", found.len()));
     Ok(())
 }
 
@@ -236,6 +245,25 @@ mod tests {
             " 2 parts are missing: about.txt in it says why.",
         ];
         assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_file_that_is_removed_while_files_are_listed_is_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        let removed = ["1.seg", "2.seg", "3.seg"];
+        for name in removed {
+            std::fs::write(root.join(name), "records").expect("a file");
+        }
+        let mut entries = std::fs::read_dir(root).expect("a folder");
+        // The names of so few files are read at once.
+        entries.next().expect("three files").expect("a name");
+        for name in removed {
+            std::fs::remove_file(root.join(name)).expect("it is there");
+        }
+        let mut lines = Vec::new();
+        list(root, entries, &mut lines).expect("nothing is wrong with the others");
+        assert_eq!(lines, [""; 0]);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! How the broker is, and what it uses memory for.
 
+use super::runtime;
 use crate::client::segment;
 use crate::failure::Failure;
 use crate::format::plain;
 use crate::input::Input;
 use crate::session::Session;
 use crate::spec::{Argument, Output, option};
+use bytes::Bytes;
+use hyper::Method;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -97,8 +100,23 @@ pub(super) fn facts(session: &mut Session) -> Result<Value, Failure> {
 
 pub(super) fn status(session: &mut Session, input: &Input) -> Result<Output, Failure> {
     let unit = Unit::of(input)?;
-    let facts = facts(session)?;
+    let mut facts = facts(session)?;
+    let node = facts["node"].as_str().unwrap_or_default().to_owned();
+    for (fact, setting) in [("log_level", "log-level"), ("memory_limit", "memory-limit")] {
+        // A broker whose log is that of a program around it has no level, and an earlier one says none.
+        let path = format!("/api/nodes/{}/{setting}", segment(&node));
+        let answer = session.client.call(Method::GET, &path, Bytes::new())?;
+        facts[fact] = answer.is_good().then(|| answer.json()).transpose()?.into();
+    }
     Ok(Output::Both(described(&facts, unit), facts))
+}
+
+/// The memory limit: an earlier broker does not say who has changed it.
+fn limit(facts: &Value, bytes: impl Fn(&Value) -> String) -> String {
+    match facts["memory_limit"].is_object() {
+        true => runtime::in_effect(&facts["memory_limit"], bytes),
+        false => bytes(&facts["vm_memory_high_watermark_limit"]),
+    }
 }
 
 fn described(facts: &Value, unit: Unit) -> String {
@@ -143,9 +161,12 @@ fn described(facts: &Value, unit: Unit) -> String {
         &[
             format!("Total memory used: {}", bytes(&facts["memory"]["total"]["rss"])),
             format!("Held for clients: {}", size("memory_used")),
-            format!("Memory high watermark: {}", size("vm_memory_high_watermark_limit")),
+            format!("Memory high watermark: {}", limit(facts, bytes)),
         ],
     );
+    if facts["log_level"].is_object() {
+        section("Log", &[format!("Level: {}", runtime::in_effect(&facts["log_level"], text))]);
+    }
     section(
         "File Descriptors",
         &[format!(

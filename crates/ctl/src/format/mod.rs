@@ -78,11 +78,19 @@ impl Style {
     /// Writes one of many lines that come by and by. Tells whether they are still read.
     pub fn line(self, line: &Value) -> Result<bool, Failure> {
         let mut to = io::stdout().lock();
-        match writeln!(to, "{line}").and_then(|()| to.flush()) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-            Err(error) => Err(unwritten(&error)),
-        }
+        is_read(writeln!(to, "{line}").and_then(|()| to.flush()))
+    }
+
+    /// Writes one of many rows that come by and by: JSON as a line for each. Tells whether they are still read.
+    pub fn row(self, columns: &[String], row: Vec<Value>, is_first: bool) -> Result<bool, Failure> {
+        let format = match self.format {
+            Format::Json => Format::JsonStream,
+            other => other,
+        };
+        let without_headers = self.without_headers || !is_first;
+        let mut to = io::stdout().lock();
+        let written = Style { format, without_headers, ..self }.rows(columns, &[row], &mut to);
+        is_read(written.and_then(|()| to.flush()))
     }
 
     fn rows(self, columns: &[String], rows: &[Vec<Value>], to: &mut dyn Write) -> io::Result<()> {
@@ -107,6 +115,15 @@ impl Style {
             Format::Erlang => writeln!(to, "{}", erlang::document(text, value.as_ref())),
             Format::Table | Format::PrettyTable => writeln!(to, "{text}"),
         }
+    }
+}
+
+/// Whether what was written has a reader.
+fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(unwritten(&error)),
     }
 }
 
@@ -149,14 +166,19 @@ pub(crate) fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// A text with its control characters escaped.
+/// A text with those of its characters escaped that have no place on a line.
 pub(crate) fn plain(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+    if !text.chars().any(steers) {
         return text.to_owned();
     }
-    let escape =
-        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let escape = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
+}
+
+/// Whether a terminal obeys a character instead of showing it: a control character, one that ends a line, or one that changes the
+/// direction of those around it, so that a text reads as another one.
+pub fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -226,6 +248,13 @@ mod tests {
         let done = written(style(Format::Json), Output::Text("Done".into()));
         let done: Value = serde_json::from_str(&done).expect("JSON");
         assert_eq!(done, json!({ "status": "ok", "message": "Done" }));
+    }
+
+    #[test]
+    fn characters_that_reorder_a_line_or_end_it_are_escaped() {
+        for c in ['\u{202e}', '\u{2066}', '\u{2069}', '\u{2028}'] {
+            assert_eq!(plain(&format!("a{c}ü")), format!("a{}ü", c.escape_default()));
+        }
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod logins;
 mod tokens;
 mod values;
 
+pub(crate) use values::{level, size};
+
 use keys::{KEYS, Use};
 use lines::Line;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::net::{IpAddr, SocketAddr};
 
 /// A value here; nothing where it is what would be anyway.
-type Read = Result<Option<Value>, String>;
+pub(crate) type Read = Result<Option<Value>, String>;
 
 pub(super) fn number(text: &str) -> Read {
     let read = text.parse::<u64>();
@@ -38,7 +38,7 @@ pub(super) fn text(text: &str) -> Read {
 }
 
 /// A number of bytes, with a unit or without.
-pub(super) fn size(text: &str) -> Read {
+pub(crate) fn size(text: &str) -> Read {
     let lower = text.to_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
     let factor: u64 = match lower[digits.len()..].trim() {
@@ -58,7 +58,7 @@ pub(super) fn size(text: &str) -> Read {
         .ok_or_else(|| format!("'{text}' is not a size such as 2GB"))
 }
 
-pub(super) fn level(text: &str) -> Read {
+pub(crate) fn level(text: &str) -> Read {
     match text {
         "debug" | "info" | "error" => Ok(Some(text.into())),
         "notice" => Ok(Some("info".into())),

@@ -1,5 +1,6 @@
 //! What is shown in a list: its columns, and how the broker calls what is in them.
 
+use crate::format::steers;
 use serde_json::Value;
 
 /// A list of the broker's.
@@ -179,9 +180,9 @@ fn plain(row: &Value, path: &str, value: &Value) -> String {
     }
 }
 
-/// A name as it can stand on a line: clients choose names, and a terminal obeys control characters.
+/// A name as it can stand on a line: clients choose names, and a terminal obeys some characters.
 pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// The member at a path with dots; null where there is none.
@@ -257,8 +258,8 @@ mod tests {
 
     #[test]
     fn names_can_not_command_the_terminal() {
-        let row = json!({ "name": "a\u{1b}[2Jb\nc" });
-        assert_eq!(QUEUES[0].text(&row), "a\u{fffd}[2Jb\u{fffd}c");
+        let row = json!({ "name": "a\u{1b}[2Jb\nc\u{202e}d" });
+        assert_eq!(QUEUES[0].text(&row), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d");
         assert_eq!(EXCHANGES[0].text(&json!({ "name": "" })), "(default)");
     }
 

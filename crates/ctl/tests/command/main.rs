@@ -4,6 +4,7 @@ mod arguments;
 mod cluster;
 mod one_by_one;
 mod other_servers;
+mod publishing;
 mod rabbitmq_conf;
 mod refusals;
 mod report;

@@ -37,3 +37,14 @@ fn one_that_is_refused_is_named_with_how_many_were_done() {
         assert_eq!(changes, 3, "{command:?}");
     }
 }
+
+#[test]
+fn what_stands_in_the_name_of_one_that_is_refused_begins_no_line() {
+    let broker = Server::start(|method, _| match method {
+        "GET" => (200, JSON, r#"[{"name":"a\u001b[2J\nError: b","vhost":"/","messages":0}]"#),
+        _ => (503, JSON, r#"{"error":"Unavailable","reason":"no leader"}"#),
+    });
+    let failure = broker.ctl(&["delete_queues", "."]).expect_err("it is refused");
+    let expected = "Error:\nno leader\nThis was 1 of 1: a\\u{1b}[2J\\nError: b";
+    assert_eq!(failure.text, expected);
+}

@@ -5,10 +5,10 @@
 //! has to stay as it is.
 
 use crate::Lsn;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 /// Which checkpoint stands for everything that the log does not know. Checkpoints are counted from
-/// the start; the number of none is zero.
+/// the start; the number of none, and of those that the start has found, is zero.
 #[derive(Default)]
 pub struct Unlogged {
     begun: AtomicU64,
@@ -18,6 +18,9 @@ pub struct Unlogged {
     /// The first checkpoint that stands for all changes so far, if it starts at `from` or later.
     needed: AtomicU64,
     from: AtomicU64,
+    /// The start has found two checkpoints. The newer one may stand for changes of which the log does not know, and the older
+    /// one not.
+    found_two: AtomicBool,
 }
 
 impl Unlogged {
@@ -45,6 +48,17 @@ impl Unlogged {
     /// this number.
     pub fn done_before(&self) -> u64 {
         self.done_before.load(SeqCst)
+    }
+
+    /// The start has found two checkpoints.
+    pub fn note_two_found(&self) {
+        self.found_two.store(true, SeqCst);
+    }
+
+    /// Whether the older of the two checkpoints that are kept may not stand for changes that the newer one stands for, as both
+    /// are of before the start.
+    pub fn is_older_in_doubt(&self) -> bool {
+        self.found_two.load(SeqCst) && self.done.load(SeqCst) == 0
     }
 
     /// Whether there are changes that neither the log nor the last checkpoint, which starts at

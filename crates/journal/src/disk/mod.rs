@@ -53,7 +53,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Locks a file, which is made if there is none, against other processes until the result is
     /// dropped; [`io::ErrorKind::WouldBlock`] if another one has it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
-    /// A number that no journal had before.
+    /// A number that no journal had before, and that no one can guess.
     fn fresh_id(&self) -> io::Result<u64>;
 }
 

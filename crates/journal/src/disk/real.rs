@@ -3,11 +3,11 @@
 use super::{Disk, DiskFile, FileEntry, OpenMode, system};
 use courser_store::critical::{self, Work};
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::{
     any::Any,
     fs::{self, DirBuilder, File},
-    hash::{BuildHasher, Hasher, RandomState},
     io,
     os::{
         fd::OwnedFd,
@@ -16,7 +16,7 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 /// How often a file is opened again that cannot be, as too many are open.
@@ -83,6 +83,8 @@ impl Permissions {
         critical::check(Work::File);
         let mut options = File::options();
         options.create(true).truncate(false).write(true).mode(self.file);
+        // What only reads may run as another user than the folder's: a link made by that one must not have a file made elsewhere.
+        options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
         let file = options.open(path)?;
         file.try_lock().map_err(io::Error::from)?;
         Ok(Box::new(Lock(file)))
@@ -167,13 +169,7 @@ impl Disk for RealDisk {
     }
 
     fn fresh_id(&self) -> io::Result<u64> {
-        // The standard library's hash keys are random; the clock and the process are a second
-        // guard against two journals with one number.
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(std::process::id());
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        hasher.write_u128(now.as_nanos());
-        Ok(hasher.finish())
+        getrandom::u64().map_err(io::Error::other)
     }
 }
 
@@ -305,6 +301,15 @@ impl DiskFile for File {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_makes_no_file_where_a_link_leads() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, elsewhere] = ["lock", "elsewhere"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
+        assert!(RealDisk.lock(&path).is_err());
+        assert!(!elsewhere.exists());
+    }
 
     #[test]
     fn a_lock_ends_when_it_is_dropped_whatever_a_child_has_inherited() {

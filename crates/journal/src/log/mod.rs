@@ -45,6 +45,8 @@ pub struct Log {
     pub sync_to: Lsn,
     /// Files that can become segments.
     pub spares: Vec<Spare>,
+    /// Only batches from the reserve could have taken the file of the current segment.
+    pub in_reserve: bool,
     /// Size of a segment that is needed for a batch too large for the usual ones.
     pub wants_large: Option<u64>,
     /// No more appends.
@@ -159,7 +161,8 @@ impl Core {
             if gathers && !reserve && !self.has_room() && log.lacks_file() {
                 return Err(AppendError::Full);
             }
-            if in_segment <= log.segment.end().0 - log.end.0 {
+            let is_kept = log.in_reserve && !reserve && self.is_reserve_used(&log);
+            if in_segment <= log.segment.end().0 - log.end.0 && !is_kept {
                 return Ok(log);
             } else if let Some(spare) = self.take_spare(&mut log, in_segment, reserve) {
                 self.switch(&mut log, spare.capacity, Some(spare));
@@ -195,7 +198,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.work.notify_one();
-            blocking::wait(|| self.space.wait(&mut log));
+            blocking::wait_for_disk(|| self.space.wait(&mut log));
             return Ok(log);
         }
         drop(log);
@@ -208,7 +211,7 @@ impl Core {
         if self.options.threads {
             critical::check(Work::Room);
             self.wake_upkeep();
-            blocking::wait(|| self.space.wait(&mut log));
+            blocking::wait_for_disk(|| self.space.wait(&mut log));
             return log;
         }
         drop(log);
@@ -224,7 +227,19 @@ impl Core {
 
     /// A spare file that a frame of `len` bytes fits into.
     fn take_spare(&self, log: &mut Log, len: u64, reserve: bool) -> Option<Spare> {
-        self.take_spare_of(log, self.capacity_for(len), reserve)
+        let spare = self.take_spare_of(log, self.capacity_for(len), reserve)?;
+        log.in_reserve = self.usual_spares(log) < KEPT_FOR_RESERVE;
+        Some(spare)
+    }
+
+    /// Whether the file of the reserve that the current segment has is still the only one. No copy of a replicated log is
+    /// asked: it takes what the others have.
+    fn is_reserve_used(&self, log: &Log) -> bool {
+        log.epoch == ALONE && !self.has_room() && self.usual_spares(log) < KEPT_FOR_RESERVE
+    }
+
+    fn usual_spares(&self, log: &Log) -> usize {
+        log.spares.iter().filter(|spare| spare.capacity == self.options.segment_bytes).count()
     }
 
     /// A spare file of this size. The last but one of the usual ones is for `reserve`, the last one for a checkpoint.
@@ -239,8 +254,7 @@ impl Core {
             }
             return large.map(|index| log.spares.swap_remove(index));
         }
-        let ready = log.spares.iter().filter(|spare| spare.capacity == usual).count();
-        if ready <= if reserve { KEPT_FOR_CHECKPOINT } else { KEPT_FOR_RESERVE } {
+        if self.usual_spares(log) <= if reserve { KEPT_FOR_CHECKPOINT } else { KEPT_FOR_RESERVE } {
             return None;
         }
         // The one freed last: its bytes are the likeliest to be in memory still.

@@ -101,9 +101,7 @@ fn open_as(
             Some(Named::Segment(start)) => headers.push(recovery.read_header(&file, start)?),
             Some(Named::Checkpoint(number)) => checkpoints.push((number, file.size_bytes)),
             Some(Named::Spare(number)) => recovery.add_spare(number, file),
-            None if file.name == names::CHECKPOINT_BEING_WRITTEN => {
-                recovery.leftovers.push(file.name);
-            }
+            None if names::is_being_written(&file.name) => recovery.leftovers.push(file.name),
             None => {}
         }
     }

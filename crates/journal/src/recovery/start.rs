@@ -61,14 +61,20 @@ impl Recovery {
             let path = self.dir.join(name);
             self.disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
         }
+        // One that is alone is copied, and both stand for the same. The log of a copy knows everything.
+        let has_two = self.checkpoint.is_some_and(|found| found.before.is_some());
+        let in_doubt = has_two && copy.is_none();
         self.settle_checkpoints()?;
         self.sync_dir()?;
         let dir = self.dir.clone();
         if let Some(copy) = &copy {
             copy.begins(end);
         }
-        Journal::run(self.into_core(segment, file, end, copy))
-            .map_err(|error| io_error("start the threads for", &dir, error))
+        let core = self.into_core(segment, file, end, copy);
+        if in_doubt {
+            core.latest.unlogged.note_two_found();
+        }
+        Journal::run(core).map_err(|error| io_error("start the threads for", &dir, error))
     }
 
     pub(super) fn sync_dir(&self) -> Result<(), OpenError> {
@@ -148,6 +154,7 @@ impl Recovery {
                 buffer: Buffer::default(),
                 sync_to: end,
                 spares: self.spares,
+                in_reserve: false,
                 wants_large: None,
                 closed: false,
                 stop: false,

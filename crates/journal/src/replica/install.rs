@@ -59,21 +59,29 @@ pub struct Installer {
 /// Bytes of a mark that says where the log ended.
 const MARK_LEN: usize = 20;
 
-/// Makes the mark at `path`, durable but for its name. One that says the same stays as it is.
-fn set_mark(disk: &dyn Disk, path: &Path, last: Option<EntryId>) -> io::Result<()> {
-    if last.is_some() && read_mark(disk, path) == last {
+/// Makes the mark in `dir`, durable but for its name. One that says the same stays as it is.
+fn set_mark(disk: &dyn Disk, dir: &Path, last: Option<EntryId>) -> io::Result<()> {
+    let path = dir.join(names::BEING_INSTALLED);
+    let Some(EntryId { term, index }) = last else {
+        return disk.open(&path, OpenMode::Create)?.sync_data();
+    };
+    if read_mark(disk, &path) == last {
         return Ok(());
     }
-    let file = disk.open(path, OpenMode::Create)?;
-    if let Some(EntryId { term, index }) = last {
-        let mut mark = [0; MARK_LEN];
-        mark[..8].copy_from_slice(&term.to_le_bytes());
-        mark[8..16].copy_from_slice(&index.to_le_bytes());
-        let sum = crc32c::crc32c(&mark[..16]);
-        mark[16..].copy_from_slice(&sum.to_le_bytes());
+    let mut mark = [0; MARK_LEN];
+    mark[..8].copy_from_slice(&term.to_le_bytes());
+    mark[8..16].copy_from_slice(&index.to_le_bytes());
+    let sum = crc32c::crc32c(&mark[..16]);
+    mark[16..].copy_from_slice(&sum.to_le_bytes());
+    // A mark without all of its bytes would say that the log is lost, and that is still whole.
+    let being_written = dir.join(names::MARK_BEING_WRITTEN);
+    let write = || {
+        let file = disk.open(&being_written, OpenMode::Create)?;
         write_all(&*file, &mark, 0)?;
-    }
-    file.sync_data()
+        file.sync_data()?;
+        disk.rename(&being_written, &path)
+    };
+    write().inspect_err(|_| drop(disk.remove(&being_written)))
 }
 
 /// Where the log ended that was there before the copy, if the mark at `path` says it.
@@ -102,7 +110,7 @@ impl Installer {
         disk.create_dir(dir).map_err(|error| io_error("create", dir, error))?;
         let lock = lock(&*disk, dir)?;
         let mark = dir.join(names::BEING_INSTALLED);
-        set_mark(&*disk, &mark, last).map_err(|error| io_error("write to", &mark, error))?;
+        set_mark(&*disk, dir, last).map_err(|error| io_error("write to", &mark, error))?;
         disk.sync_dir(dir).map_err(|error| io_error("sync", dir, error))?;
         let state = begin_state(&*disk, dir, identity, vote)?;
         remove_all(&*disk, dir)?;
@@ -228,7 +236,7 @@ impl Installer {
         self.state.write(state).map_err(|error| io_error("write to", &path, error))?;
         let mark = self.dir.join(names::BEING_INSTALLED);
         // If it came back after a loss of power, others would count on more than it says.
-        let cleared = set_mark(&*self.disk, &mark, None);
+        let cleared = set_mark(&*self.disk, &self.dir, None);
         cleared.map_err(|error| io_error("write to", &mark, error))?;
         self.disk.remove(&mark).map_err(|error| io_error("remove", &mark, error))
     }
@@ -284,9 +292,7 @@ impl Installer {
 fn remove_all(disk: &dyn Disk, dir: &Path) -> Result<(), BootstrapError> {
     let files = disk.list(dir).map_err(|error| io_error("list", dir, error))?;
     for file in files {
-        let is_ours =
-            names::parse(&file.name).is_some() || file.name == names::CHECKPOINT_BEING_WRITTEN;
-        if is_ours {
+        if names::parse(&file.name).is_some() || names::is_being_written(&file.name) {
             let path = dir.join(&file.name);
             disk.remove(&path).map_err(|error| io_error("remove", &path, error))?;
         }

@@ -143,6 +143,11 @@ impl ByCheckpoint {
     pub fn new(journal: &Arc<Journal>, checkpoints: &Arc<CheckpointCalls>) -> Self {
         ByCheckpoint { journal: Arc::clone(journal), checkpoints: Arc::clone(checkpoints) }
     }
+
+    /// Has a checkpoint made, as soon as there is room, if one is awaited.
+    pub fn watch(&self) {
+        self.checkpoints.watch();
+    }
 }
 
 impl Unlogged for ByCheckpoint {

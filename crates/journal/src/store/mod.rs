@@ -21,6 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -34,8 +35,8 @@ pub struct JournalStore {
     journal: Arc<Journal>,
     memory: MemoryStore,
     gauge: Arc<MemoryGauge>,
-    /// Bytes of messages in memory from which on more of them go to the log.
-    spill_bytes: u64,
+    /// Bytes of messages in memory from which on more of them go to the log; none where they never do.
+    spill_bytes: Option<AtomicU64>,
     checkpoints: Arc<CheckpointCalls>,
     failed_reads: Arc<Repeated>,
     /// What this broker alone has, and makes durable by checkpoints. A leader has it not: a change that the others are
@@ -98,8 +99,10 @@ impl JournalStore {
         if let Some(position) = missing {
             return Err(recovery.missing(position.into()).into());
         }
-        let mut store = Self::on(Arc::new(recovery.start()?), gauge, spill_bytes);
-        store.unlogged = Some(ByCheckpoint::new(&store.journal, &store.checkpoints));
+        let mut store = Self::on(Arc::new(recovery.start()?), gauge, Some(spill_bytes));
+        let unlogged = ByCheckpoint::new(&store.journal, &store.checkpoints);
+        unlogged.watch();
+        store.unlogged = Some(unlogged);
         Ok((Arc::new(store), recovered, stats))
     }
 
@@ -108,15 +111,15 @@ impl JournalStore {
     /// copies of the log have no use for them. Changes without messages are gathered when there is no room; when there are
     /// too many of them, the lead ends: see [`Events::overrun`](crate::replica::Events::overrun).
     pub fn on_lead(journal: Arc<Journal>, gauge: Arc<MemoryGauge>) -> Self {
-        Self::on(journal, gauge, u64::MAX)
+        Self::on(journal, gauge, None)
     }
 
-    fn on(journal: Arc<Journal>, gauge: Arc<MemoryGauge>, spill_bytes: u64) -> Self {
+    fn on(journal: Arc<Journal>, gauge: Arc<MemoryGauge>, spill_bytes: Option<u64>) -> Self {
         JournalStore {
             journal,
             memory: MemoryStore::new(Arc::clone(&gauge)),
             gauge,
-            spill_bytes,
+            spill_bytes: spill_bytes.map(AtomicU64::new),
             checkpoints: Arc::default(),
             failed_reads: Arc::default(),
             unlogged: None,
@@ -190,8 +193,10 @@ impl JournalStore {
         let mut head = Vec::new();
         // The index of each message in the batch, how many queues hold it, and how large it is.
         let mut messages: Vec<(usize, u32, BodySize)> = Vec::new();
+        let mut defines = false;
         for record in records {
             head.clear();
+            defines |= matches!(record, Record::Defined { .. });
             record.encode_head(&mut head)?;
             let index = match record.message() {
                 Some(message) => {
@@ -209,8 +214,10 @@ impl JournalStore {
                 messages.push((index, holders, BodySize::of(message.body.len())));
             }
         }
-        // Acknowledgements free room, so they may use the last there is.
-        let mode = AppendMode { sync: sync == Sync::Wanted, reserve: messages.is_empty() };
+        // Acknowledgements and deletions free room, so they may use the last there is; definitions do not. A leader has none that
+        // the log may refuse.
+        let takes_room = !messages.is_empty() || defines && self.unlogged.is_some();
+        let mode = AppendMode { sync: sync == Sync::Wanted, reserve: !takes_room };
         let appended = self.journal.append(batch, mode).map_err(store_error)?;
         // All of a batch is in one segment.
         let holds = messages.iter().map(|(_, holders, _)| u64::from(*holders)).sum();
@@ -263,11 +270,18 @@ impl Messages for JournalStore {
         messages: &mut dyn Iterator<Item = MessageRef<'_>>,
         locations: &mut Vec<Location>,
     ) -> Result<(), StoreError> {
-        if self.gauge.waiting_bytes() < self.spill_bytes {
+        let waiting = self.gauge.waiting_bytes();
+        if self.spill_bytes.as_ref().is_none_or(|from| waiting < from.load(Ordering::Relaxed)) {
             return self.memory.keep(messages, locations);
         }
         let mut records = messages.map(|message| Record::Spilled { message });
         self.append_records(&mut records, Sync::Later, locations).map(drop)
+    }
+
+    fn spill_from(&self, bytes: u64) {
+        if let Some(from) = &self.spill_bytes {
+            from.store(bytes, Ordering::Relaxed);
+        }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

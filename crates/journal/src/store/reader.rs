@@ -22,7 +22,11 @@ impl std::fmt::Debug for LogReader {
 }
 
 impl Reader for LogReader {
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+    fn read_while<'a>(
+        &'a mut self,
+        location: &'a Location,
+        is_kept: &dyn Fn() -> bool,
+    ) -> Result<MessageRef<'a>, StoreError> {
         let position = match location {
             Location::Log { position, .. } => *position,
             Location::Memory { .. } => {
@@ -44,6 +48,7 @@ impl Reader for LogReader {
         }
         let record = match read {
             Ok(record) => record,
+            Err(error) if !is_kept() => return Err(StoreError::Lost(error.to_string())),
             Err(error)
                 if self.journal.asks_others(position.into(), &error)
                     || matches!(error, ReadError::Io { .. }) =>
@@ -56,6 +61,10 @@ impl Reader for LogReader {
             Err(error) => return Err(lost(&error)),
         };
         message_of(record).ok_or_else(|| lost(&MalformedRecord(position)))
+    }
+
+    fn is_at_hand(&self, location: &Location) -> bool {
+        location.position().is_none_or(|position| self.cache.has(position.into()))
     }
 
     fn held_bytes(&self) -> usize {

@@ -48,6 +48,7 @@ pub struct WatchedStore {
     waiting: Mutex<Vec<Waker>>,
     before_append: Mutex<Option<Once>>,
     before_release: Mutex<Option<Once>>,
+    before_read: Arc<Mutex<Option<Once>>>,
     after_look: Mutex<Option<Once>>,
     after_room: Mutex<Option<Once>>,
     faults: Arc<Mutex<Option<Faults>>>,
@@ -67,6 +68,7 @@ struct Lead {
 /// A reader of such a store.
 struct WatchedReader {
     reader: Box<dyn Reader>,
+    before_read: Arc<Mutex<Option<Once>>>,
     faults: Arc<Mutex<Option<Faults>>>,
 }
 
@@ -83,6 +85,7 @@ impl WatchedStore {
             waiting: Mutex::default(),
             before_append: Mutex::default(),
             before_release: Mutex::default(),
+            before_read: Arc::default(),
             after_look: Mutex::default(),
             after_room: Mutex::default(),
             faults: Arc::default(),
@@ -98,6 +101,11 @@ impl WatchedStore {
     /// Has `call` called before messages are released next.
     pub fn before_next_release(&self, call: impl FnOnce() + Send + 'static) {
         *self.before_release.lock() = Some(Box::new(call));
+    }
+
+    /// Has `call` called before a message in the log is read next.
+    pub fn before_next_read(&self, call: impl FnOnce() + Send + 'static) {
+        *self.before_read.lock() = Some(Box::new(call));
     }
 
     /// How often it was asked whether it is behind.
@@ -198,11 +206,22 @@ fn check(faults: &Mutex<Option<Faults>>, call: Call) -> Result<(), StoreError> {
 }
 
 impl Reader for WatchedReader {
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+    fn read_while<'a>(
+        &'a mut self,
+        location: &'a Location,
+        is_kept: &dyn Fn() -> bool,
+    ) -> Result<MessageRef<'a>, StoreError> {
         if location.position().is_some() {
-            check(&self.faults, Call::Read)?;
+            call(&self.before_read);
+            if let Err(error) = check(&self.faults, Call::Read) {
+                return Err(if is_kept() { error } else { StoreError::Lost(error.to_string()) });
+            }
         }
-        self.reader.read(location)
+        self.reader.read_while(location, is_kept)
+    }
+
+    fn is_at_hand(&self, location: &Location) -> bool {
+        self.reader.is_at_hand(location)
     }
 
     fn held_bytes(&self) -> usize {
@@ -340,7 +359,11 @@ impl Messages for WatchedStore {
 
     fn reader(&self) -> Box<dyn Reader> {
         let (reader, faults) = (self.store.reader(), Arc::clone(&self.faults));
-        Box::new(WatchedReader { reader, faults })
+        Box::new(WatchedReader { reader, before_read: Arc::clone(&self.before_read), faults })
+    }
+
+    fn spill_from(&self, bytes: u64) {
+        self.store.spill_from(bytes);
     }
 
     fn hold(&self, position: Position) {

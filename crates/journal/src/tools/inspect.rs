@@ -10,6 +10,7 @@ use crate::{
     Disk, Lsn,
     format::{SEGMENT_HEADER_LEN, SegmentHeader},
     names::{self, Named},
+    public_id,
     recovery::{lock, open_checkpoint, read_segment_header, scan::Scanner},
     replica::Contents,
 };
@@ -161,9 +162,9 @@ fn say_end(opened: &Opened, out: &mut dyn Write) -> Result<(), ToolError> {
             let Contents { identity, vote, last, end, committed, clean, torn } = contents;
             writeln!(
                 out,
-                "copy of the log of group {:016x}: its last entry is {last} and ends at {end}, {committed} is \
+                "copy of the log of group {:08x}: its last entry is {last} and ends at {end}, {committed} is \
                  known to be committed, {}; this member knows of term {}, and of members as of entry {}",
-                identity.group,
+                public_id(identity.group),
                 how_it_ended(clean, torn),
                 vote.term,
                 vote.members_index

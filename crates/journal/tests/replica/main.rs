@@ -12,6 +12,7 @@ mod each_call;
 mod entries;
 mod holes;
 mod leading;
+mod mark;
 mod mend;
 mod pair;
 mod parts;

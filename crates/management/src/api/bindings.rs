@@ -113,15 +113,16 @@ fn of_path(
     call: &Call,
     admits: &mut dyn FnMut(&BindingView) -> bool,
 ) -> Result<Vec<BindingView>, Refusal> {
-    let (admin, vhost) = (call.admin(), call.text("vhost")?);
-    let source = call.exchange("exchange");
-    admin.exchange(vhost, source)?;
-    let admits =
-        &mut |binding: &BindingView| binding.source.as_bytes() == source && admits(binding);
-    Ok(match call.has("queue") {
-        true => admin.bindings_to_queue(vhost, call.bytes("queue"), admits)?,
-        false => admin.bindings_to_exchange(vhost, call.exchange("destination"), admits)?,
-    })
+    let (vhost, source) = (call.text("vhost")?, call.exchange("exchange"));
+    Ok(call.admin().bindings_between(vhost, source, destination(call), admits)?)
+}
+
+/// The end that bindings in the path lead to.
+fn destination(call: &Call) -> Resource<'_> {
+    match call.has("queue") {
+        true => Resource::Queue(call.bytes("queue")),
+        false => Resource::Exchange(call.exchange("destination")),
+    }
 }
 
 fn between(call: &Call) -> Outcome {
@@ -136,14 +137,10 @@ pub(super) fn known(call: &Call) -> Result<BindingView, Refusal> {
         |binding: &BindingView| binding.arguments.is_empty() && name(&binding.routing_key) == key;
     // All that may be meant, and no more.
     let is_meant = |binding: &BindingView| properties_key(binding) == key;
-    let destination = match call.has("queue") {
-        true => Resource::Queue(call.bytes("queue")),
-        false => Resource::Exchange(call.exchange("destination")),
-    };
-    let mut all = call.admin().bindings_between(
+    let mut all = call.admin().bindings_by_key(
         call.text("vhost")?,
         call.exchange("exchange"),
-        destination,
+        destination(call),
         &routing_keys(key),
         &mut |binding| is_meant(binding) || is_plain(binding),
     )?;

@@ -1,5 +1,6 @@
 //! The certificates that the broker shows and those that it trusts, whether they expire, and what TLS connections can be like.
 
+use super::diagnosis::Finding;
 use super::get;
 use crate::call::{Call, Outcome};
 use crate::refusal::Refusal;
@@ -29,6 +30,34 @@ pub(crate) const ROUTES: &[Route] = &[
         "No certificate expires within a number of days, weeks, months or years.",
     ),
 ];
+
+/// Certificates that expire sooner than this are worth a word.
+const EXPIRES_SOON_S: i64 = 30 * 24 * 3600;
+
+/// Certificates in use that have expired, or soon will.
+pub(super) fn findings(call: &Call, findings: &mut Vec<Finding>) {
+    let now_s = i64::try_from(call.api.now_ms() / 1000).unwrap_or(i64::MAX);
+    let (mut expired, mut expiring) = (Vec::new(), Vec::new());
+    for certificate in (call.api.settings.certificates)() {
+        let left_s = certificate.not_after_s.saturating_sub(now_s);
+        let shown = format!("{} ({})", certificate.path, certificate.subject);
+        let object = json!({ "certificate": certificate.path });
+        if left_s <= 0 {
+            let text =
+                format!("The certificate in {shown} has expired: peers that check it refuse it");
+            let ended_ms = u64::try_from(certificate.not_after_s).unwrap_or(0) * 1000;
+            let finding = Finding::new("critical", "certificate_expired", text);
+            expired.push(finding.since(Some(ended_ms)).about(object));
+        } else if left_s < EXPIRES_SOON_S {
+            let hours = left_s / 3600;
+            let left =
+                if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) };
+            let text = format!("The certificate in {shown} expires in {left}");
+            expiring.push(Finding::new("warning", "certificate_expires", text).about(object));
+        }
+    }
+    findings.extend(expired.into_iter().chain(expiring));
+}
 
 fn shown(call: &Call, certificate: &Certificate) -> Value {
     let expires_in_s = certificate.not_after_s - (call.api.now_ms() / 1000) as i64;

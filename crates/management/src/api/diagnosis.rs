@@ -38,8 +38,6 @@ const OLD_MS: u64 = 60_000;
 const PENDING_BYTES: usize = 64 * 1024;
 /// Queues that are named at once.
 pub(crate) const QUEUES_MAX: usize = 50;
-/// Certificates that expire sooner than this are worth a word.
-const EXPIRES_SOON_S: i64 = 30 * 24 * 3600;
 /// The part of what there may be that is nearly all of it.
 const NEARLY: f64 = 0.8;
 
@@ -57,11 +55,11 @@ impl Finding {
         Finding { severity, kind, text, since_ms: None, object: None }
     }
 
-    fn about(self, object: Value) -> Self {
+    pub fn about(self, object: Value) -> Self {
         Finding { object: Some(object), ..self }
     }
 
-    fn since(self, since_ms: Option<u64>) -> Self {
+    pub fn since(self, since_ms: Option<u64>) -> Self {
         Finding { since_ms, ..self }
     }
 
@@ -94,6 +92,11 @@ fn diagnosis(call: &Call) -> Outcome {
     let queue = admin.queue(vhost, of)?;
     let mut findings = Vec::new();
     of_alarms(admin.alarms(), &mut findings);
+    findings.extend(of_held(&queue));
+    if queue.is_held {
+        // There is no more to be known of it.
+        return answered(&findings);
+    }
     if is_full(call, &queue)? {
         let text = "It has as much as it may have: what is published to it is refused".to_owned();
         findings.push(Finding::new("critical", "full", text));
@@ -256,6 +259,16 @@ fn of_unread(queue: &QueueView) -> Option<Finding> {
     Some(Finding::new("critical", "unread", text).since(Some(unread.since_ms)))
 }
 
+/// That a thread has a queue to itself for long.
+fn of_held(queue: &QueueView) -> Option<Finding> {
+    let text = format!(
+        "Queue '{}' stands still: a thread reads a message of it, or has something to write, and the disk has not answered \
+         for a while",
+        name(&queue.name)
+    );
+    queue.is_held.then(|| Finding::new("warning", "held", text))
+}
+
 /// How urgent it is to know of a queue, before the number of messages without a consumer.
 fn urgency(is_unread: bool, is_held_up: bool) -> u8 {
     match (is_unread, is_held_up) {
@@ -270,6 +283,8 @@ fn of_queue(queue: &QueueView) -> Option<Finding> {
     let (of, ready) = (name(&queue.name), queue.ready);
     let finding = if let Some(unread) = of_unread(queue) {
         unread
+    } else if let Some(held) = of_held(queue) {
+        held
     } else if queue.paused {
         let text = format!("Queue '{of}' is paused: clients get nothing of it");
         Finding::new("warning", "paused", text)
@@ -287,31 +302,6 @@ fn of_queue(queue: &QueueView) -> Option<Finding> {
         return None;
     };
     Some(finding.about(json!({ "vhost": queue.vhost, "queue": of })))
-}
-
-/// Certificates in use that have expired, or soon will.
-fn of_certificates(call: &Call, findings: &mut Vec<Finding>) {
-    let now_s = i64::try_from(call.api.now_ms() / 1000).unwrap_or(i64::MAX);
-    let (mut expired, mut expiring) = (Vec::new(), Vec::new());
-    for certificate in (call.api.settings.certificates)() {
-        let left_s = certificate.not_after_s.saturating_sub(now_s);
-        let shown = format!("{} ({})", certificate.path, certificate.subject);
-        let object = json!({ "certificate": certificate.path });
-        if left_s <= 0 {
-            let text =
-                format!("The certificate in {shown} has expired: peers that check it refuse it");
-            let ended_ms = u64::try_from(certificate.not_after_s).unwrap_or(0) * 1000;
-            let finding = Finding::new("critical", "certificate_expired", text);
-            expired.push(finding.since(Some(ended_ms)).about(object));
-        } else if left_s < EXPIRES_SOON_S {
-            let hours = left_s / 3600;
-            let left =
-                if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) };
-            let text = format!("The certificate in {shown} expires in {left}");
-            expiring.push(Finding::new("warning", "certificate_expires", text).about(object));
-        }
-    }
-    findings.extend(expired.into_iter().chain(expiring));
 }
 
 /// Exchanges at which messages stay whose delay is over.
@@ -347,7 +337,7 @@ fn attention(call: &Call) -> Outcome {
         findings.push(Finding::new("warning", kind, text.to_owned()).since(Some(since_ms)));
     }
     findings.extend(super::refused::findings(call));
-    of_certificates(call, &mut findings);
+    super::certificates::findings(call, &mut findings);
     let mut nearly = |kind, what: &str, used: u64, most: u64| {
         if most > 0 && used as f64 >= most as f64 * NEARLY {
             let text = format!("{what}: {used} of {most}");
@@ -355,7 +345,7 @@ fn attention(call: &Call) -> Outcome {
         }
     };
     let used = admin.memory_used_bytes();
-    nearly("memory_high", "Bytes that messages and clients take", used, node.memory_limit_bytes);
+    nearly("memory_high", "Bytes that messages and clients take", used, admin.memory_high_bytes());
     let connections = admin.connections(None)?.len() as u64;
     nearly("connections_high", "Connections", connections, node.connections_max as u64);
     let vhosts = call.vhosts()?;
@@ -366,7 +356,7 @@ fn attention(call: &Call) -> Outcome {
     let waiting = queues.page_by(&request, true, |queue| {
         let status = queue.status();
         let unattended = if status.consumers == 0 { status.ready } else { 0 };
-        let is_held_up = queue.is_paused() || queue.unfit() > 0;
+        let is_held_up = queue.is_paused() || queue.unfit() > 0 || queue.is_held();
         Some((urgency(queue.is_unread(), is_held_up), unattended))
     });
     if call.inside.is_none() {
@@ -385,7 +375,7 @@ fn weighed(queue: &QueueView) -> Value {
         Some(finding) => finding.to_json(),
         None => json!({ "object": { "vhost": queue.vhost, "queue": name(&queue.name) } }),
     };
-    let is_held_up = queue.paused || queue.unfit > 0;
+    let is_held_up = queue.paused || queue.unfit > 0 || queue.is_held;
     finding[WEIGHT] = json!([urgency(queue.unread.is_some(), is_held_up), unattended]);
     finding
 }

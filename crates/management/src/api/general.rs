@@ -1,7 +1,7 @@
 //! Who asks, and what this API is.
 
-use super::get;
 use super::peek::number;
+use super::{get, runtime};
 use crate::audit::AuditPage;
 use crate::call::{Call, Outcome};
 use crate::packed::Packed;
@@ -154,7 +154,7 @@ fn has_words(line: &Value, words: &[String]) -> bool {
 }
 
 fn settings(call: &Call) -> Outcome {
-    Ok(Reply::json(&call.api.settings.node.settings))
+    Ok(Reply::json(&runtime::settings_in_effect(call)))
 }
 
 fn extensions(_: &Call) -> Outcome {

@@ -35,6 +35,7 @@ mod policy_preview;
 mod questions;
 mod queues;
 mod refused;
+mod runtime;
 mod scrub;
 mod search;
 mod session;
@@ -74,6 +75,7 @@ pub(crate) const TABLE: &[&[Route]] = &[
     nodes::ROUTES,
     listeners::ROUTES,
     scrub::ROUTES,
+    runtime::ROUTES,
     health::ROUTES,
     cluster::ROUTES,
     vhosts::ROUTES,

@@ -148,7 +148,7 @@ fn view(call: &Call) -> Result<Value, Refusal> {
         .put("fd_total", open_files_max())
         .put("sockets_total", 0)
         .put("proc_total", facts.connections_max)
-        .put("mem_limit", facts.memory_limit_bytes)
+        .put("mem_limit", call.admin().memory_high_bytes())
         .put("mem_alarm", alarms.memory)
         .put("mem_calculation_strategy", "allocated")
         .put("disk_free_limit", 0)

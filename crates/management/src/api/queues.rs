@@ -103,16 +103,19 @@ fn renderer(
     let message_range = Range::asked(&call, "msg_rates")?;
     Ok(move |queue: &QueueView, fields: &mut Fields| {
         definition(&call, queue, &replicas, fields);
-        if is_detailed || !with_stats {
+        if !queue.is_held && (is_detailed || !with_stats) {
             fields.put_all(&NULL_WHEN_UNSET[..if is_detailed { 5 } else { 2 }], Value::Null);
         }
         fields.put_some("policy", queue.policy.as_deref());
         fields.put_some("operator_policy", queue.operator_policy.as_deref());
         if with_stats {
-            statistics(&call, queue, fields, range);
-            let object = object_in(&queue.vhost, "queue", &name(&queue.name));
-            let counters = stats::of_queue(&queue.counts);
-            stats::put(&call, fields, &object, &counters, message_range);
+            lengths(&call, queue, fields, range);
+            if !queue.is_held {
+                statistics(&call, queue, fields);
+                let object = object_in(&queue.vhost, "queue", &name(&queue.name));
+                let counters = stats::of_queue(&queue.counts);
+                stats::put(&call, fields, &object, &counters, message_range);
+            }
         } else if with_totals {
             fields
                 .put("messages", messages(queue))
@@ -157,12 +160,15 @@ fn definition(call: &Call, queue: &QueueView, replicas: &Replicas, fields: &mut 
         .put("auto_delete", queue.auto_delete)
         .put("exclusive", queue.exclusive_owner.is_some())
         .put("node", call.api.settings.node.name.as_str())
-        .put("state", state_name(queue.paused))
+        .put("state", state_name(queue.paused, || queue.is_held))
         .put("internal", false)
         .put("internal_owner", false)
         .put_some("delivery_limit", queue.delivery_limit.map(limit))
-        .put_with("arguments", || arguments(queue))
-        .put_with("effective_policy_definition", || from_table(&queue.effective_definition));
+        .put_with("arguments", || arguments(queue));
+    if !queue.is_held {
+        let effective = || from_table(&queue.effective_definition);
+        fields.put_with("effective_policy_definition", effective);
+    }
     if queue.queue_type != "classic" {
         fields
             .put("leader", call.api.settings.node.name.as_str())
@@ -217,9 +223,20 @@ pub(super) fn arguments(queue: &QueueView) -> Value {
     arguments
 }
 
-fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option<Range>) {
+/// What is known of a queue all the time.
+fn lengths(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option<Range>) {
+    fields.put("consumers", queue.consumers);
+    let counters = [
+        ("messages", messages(queue) as u64),
+        ("messages_ready", queue.ready as u64),
+        ("messages_unacknowledged", queue.unacked as u64),
+    ];
+    let object = object_in(&queue.vhost, "queue", &name(&queue.name));
+    put_counters(call, fields, &object, &counters, range);
+}
+
+fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields) {
     fields
-        .put("consumers", queue.consumers)
         .put_some("consumer_capacity", queue.consumer_capacity)
         .put_some("consumer_utilisation", queue.consumer_capacity)
         .put("memory", queue.memory_bytes)
@@ -229,13 +246,6 @@ fn statistics(call: &Call, queue: &QueueView, fields: &mut Fields, range: Option
     if let Some(contents) = &queue.contents {
         amounts(contents, fields);
     }
-    let counters = [
-        ("messages", messages(queue) as u64),
-        ("messages_ready", queue.ready as u64),
-        ("messages_unacknowledged", queue.unacked as u64),
-    ];
-    let object = object_in(&queue.vhost, "queue", &name(&queue.name));
-    put_counters(call, fields, &object, &counters, range);
     if queue.queue_type == "quorum" {
         retries(queue, fields);
     }

@@ -36,7 +36,7 @@ pub(crate) const ROUTES: &[Route] = &[
 pub(super) fn begun(call: &Call) -> Outcome {
     let caller = call.caller()?;
     let web = &call.api.settings.web;
-    let idle_ms = web.session_idle_s * 1000;
+    let idle_ms = web.session_idle_s.saturating_mul(1000);
     let secret = call.api.sessions.begin(caller, call.api.now_ms(), idle_ms)?;
     let kept = Kept::UntilItCloses;
     let cookie = SESSION.set(&call.headers, &secret, kept, call.is_tls, &web.path_prefix);

@@ -82,7 +82,7 @@ impl Import<'_> {
             let name = destination.as_bytes();
             let resource = if *to_queue { Resource::Queue(name) } else { Resource::Exchange(name) };
             let (source, keys) = (source.as_bytes(), [routing_key.to_string()]);
-            let there = self.admin.bindings_between(vhost, source, resource, &keys, &mut |_| true);
+            let there = self.admin.bindings_by_key(vhost, source, resource, &keys, &mut |_| true);
             let there = there.unwrap_or_default();
             there.iter().map(|binding| from_table(&binding.arguments).to_string()).collect()
         });

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 /// Rows that a warning names.
 const NAMED_MAX: usize = 20;
-/// Bytes of what is said of a row that is refused: names and values of arguments may stand in it.
-const REFUSED_BYTES_MAX: usize = 500;
+/// Bytes of what is said of a row: keys and names of a file may be as long as the file, and values may stand beside them.
+const ROW_BYTES_MAX: usize = 500;
 
 /// What was left out, by the reason.
 #[derive(Default)]
@@ -43,10 +43,11 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Counts a row, and has it among the first if there are few so far.
-    pub(crate) fn push(&mut self, row: String) {
+    /// Counts a row, and has it among the first if there are few so far. What is too long of it is cut off.
+    pub(crate) fn push(&mut self, mut row: String) {
         self.count += 1;
         if self.first.len() < NAMED_MAX {
+            row.truncate(row.floor_char_boundary(ROW_BYTES_MAX));
             self.first.push(row);
         }
     }
@@ -99,9 +100,7 @@ impl Skipped {
     /// A row that was left out, and why. Not every error names the vhost.
     pub fn refuse(&mut self, row: &Value, why: &ImportError) {
         let place = text_of(row, "vhost").map(|vhost| format!("in vhost '{vhost}': "));
-        let mut line = format!("{}{why}", place.unwrap_or_default());
-        line.truncate(line.floor_char_boundary(REFUSED_BYTES_MAX));
-        self.refused.push(line);
+        self.refused.push(format!("{}{why}", place.unwrap_or_default()));
     }
 
     /// Rows that were left out whole.

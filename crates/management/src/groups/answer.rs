@@ -30,8 +30,13 @@ pub(crate) async fn answered(call: Call, answer: Answer) -> Response<Outgoing> {
 }
 
 async fn answered_anywhere(call: Call, answer: Answer) -> Response<Outgoing> {
-    let Some(groups) = several(&call) else { return answer.to(call).await };
     let scope = scopes::of(&answer.route);
+    let Some(groups) = several(&call) else {
+        return match awaited(&call, scope) {
+            Some(refused) => refusal(&refused),
+            None => answer.to(call).await,
+        };
+    };
     let (call, named) = match scope {
         Scope::VhostOfBody => match vhost_of_body(call).await {
             Some(read) => read,
@@ -94,6 +99,22 @@ fn several(call: &Call) -> Option<Arc<dyn Groups>> {
 /// The group of a vhost, if it is not home.
 fn elsewhere(call: &Call, vhost: &str) -> Option<u16> {
     call.admin().group_of(vhost).filter(|group| *group != HOME)
+}
+
+/// What a group says where home has passed on a request for a vhost that the group has not adopted yet: that nothing is in it would
+/// not be true.
+fn awaited(call: &Call, scope: Scope) -> Option<Refusal> {
+    call.inside.as_ref().filter(|inside| inside.group != HOME)?;
+    let vhost = match scope {
+        Scope::Vhost | Scope::Parameter | Scope::Rows => call.vhost().ok().flatten()?,
+        _ => return None,
+    };
+    (!call.admin().has_vhost(vhost)).then(|| {
+        let group = call.admin().group();
+        Refusal::unavailable(&format!(
+            "vhost '{vhost}' is on its way to group {group}: try again in a moment"
+        ))
+    })
 }
 
 fn vhost_of_path(call: &Call) -> Option<u16> {
@@ -188,8 +209,17 @@ pub(super) async fn ask_all(
     call: &Arc<Call>,
     question: Question,
 ) -> Vec<(u16, Result<Response<Incoming>, Refusal>)> {
+    ask_each(call, all(call), question).await
+}
+
+/// The same, of some groups.
+pub(super) async fn ask_each(
+    call: &Arc<Call>,
+    groups: Vec<u16>,
+    question: Question,
+) -> Vec<(u16, Result<Response<Incoming>, Refusal>)> {
     let question = Arc::new(question);
-    let asking: Vec<_> = all(call)
+    let asking: Vec<_> = groups
         .into_iter()
         .map(|group| {
             let (call, question) = (Arc::clone(call), Arc::clone(&question));

@@ -64,7 +64,7 @@ async fn tried(call: &Arc<Call>, answer: Answer) -> Result<Response<Outgoing>, R
     (question.method, question.body) = (Method::GET, Bytes::new());
     PART.clone_into(&mut question.target);
     let mut documents = Vec::new();
-    for said in parts::said(call, question).await? {
+    for said in parts::said(call, all(call), question).await? {
         documents.push(said.read()?.known()?);
     }
     let call = Arc::clone(call);

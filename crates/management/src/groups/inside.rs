@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::refusal::Refusal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use courser_auth::{Accounts, Grant, Login, PasswordHash, Tags, User};
+use courser_auth::{Grant, Login, PasswordHash, Tags, User};
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ pub(crate) struct Inside {
     pub from: SocketAddr,
     user: String,
     tags: Vec<String>,
+    /// The version of home's definitions that has the user like that.
+    version: u64,
     standing: Standing,
 }
 
@@ -43,11 +45,17 @@ enum Standing {
 }
 
 impl Inside {
-    /// What is said to a group on behalf of `caller`.
+    /// What is said to a group on behalf of `caller`, who is as home's definitions of this version say.
     ///
     /// # Errors
     /// When what it may do can't be told to others.
-    pub fn new(caller: &Caller, group: u16, rows: bool, from: SocketAddr) -> Result<Self, Refusal> {
+    pub fn new(
+        caller: &Caller,
+        version: u64,
+        group: u16,
+        rows: bool,
+        from: SocketAddr,
+    ) -> Result<Self, Refusal> {
         let standing = match &caller.grant {
             _ if caller.is_operator() => Standing::Operator,
             None => Standing::Kept,
@@ -56,7 +64,8 @@ impl Inside {
             })?),
         };
         let tags = caller.user.tags.iter().map(str::to_owned).collect();
-        Ok(Inside { group, rows, from, user: caller.name().to_owned(), tags, standing })
+        let user = caller.name().to_owned();
+        Ok(Inside { group, rows, from, user, tags, version, standing })
     }
 
     /// The value of the header.
@@ -79,7 +88,7 @@ impl Inside {
         let accounts = &api.settings.accounts;
         match &self.standing {
             Standing::Operator => Ok(Caller::operator(accounts)),
-            Standing::Kept => Ok(Caller::new(self.kept(accounts)?, accounts)),
+            Standing::Kept => Ok(Caller::new(self.kept(api)?, accounts)),
             Standing::Granted(passport) => {
                 let readmit = api.settings.readmit.as_ref();
                 let authority = readmit.and_then(|readmit| readmit(passport)).ok_or_else(|| {
@@ -92,14 +101,17 @@ impl Inside {
         }
     }
 
-    /// The user as it is here. A group that knows nothing of a user yet goes by the tags that home says it has; home knows all.
+    /// The user as it is here. A group that has not adopted yet what home knew when it asked goes by the tags that home says the
+    /// user has; home knows all. What a group knows that home did not counts also for a request that comes late.
     ///
     /// # Errors
-    /// When home has no such user any more.
-    fn kept(&self, accounts: &Accounts) -> Result<Arc<User>, Refusal> {
-        let directory = accounts.directory();
+    /// When there is no such user any more.
+    fn kept(&self, api: &Api) -> Result<Arc<User>, Refusal> {
+        // First the version, then the directory: what is adopted in between is in that.
+        let knows_more = self.group == HOME || api.admin.adopted_version().0 >= self.version;
+        let directory = api.settings.accounts.directory();
         let user = directory.user(&self.user);
-        if self.group == HOME {
+        if knows_more {
             return user.map(Arc::clone).ok_or_else(Refusal::challenge);
         }
         let has_tags =

@@ -107,7 +107,9 @@ impl Question {
     }
 
     fn request(&self, call: &Call, group: u16) -> Result<Request<Full<Bytes>>, Refusal> {
-        let inside = Inside::new(call.caller()?, group, self.rows, call.peer)?.to_header()?;
+        let version = call.admin().definitions_version().0;
+        let inside = Inside::new(call.caller()?, version, group, self.rows, call.peer)?;
+        let inside = inside.to_header()?;
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = self.method.clone();
         let unreadable = |_| Refusal::bad_request("The path can't be read");

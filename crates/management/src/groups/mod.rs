@@ -3,7 +3,8 @@
 //! The broker of group 0 is *home*: it has the users, the permissions and the list of all vhosts, and its API answers for all
 //! groups. What is about one vhost is passed on to the group that has it; what is about all of them is asked of every
 //! group and put together, as if it were from one broker. Where a group can't be reached nothing is answered at all: a part must
-//! not be taken for everything.
+//! not be taken for everything. Only what is counted over all groups, what needs attention included, goes without those in which
+//! the node can't take part yet: that may last, and has to be seen.
 //!
 //! - [`scopes`]: which requests are answered how;
 //! - [`answer`]: does that;
@@ -51,6 +52,9 @@ pub type Settled = Option<OwnedRwLockReadGuard<()>>;
 pub trait Groups: Send + Sync {
     /// The groups besides home, in their order.
     fn others(&self) -> Vec<u16>;
+
+    /// Those of them that the node can't reach, as it can't take part in them yet.
+    fn without_part(&self) -> Vec<u16>;
 
     /// Those of them that a node leads.
     fn led(&self) -> Vec<u16>;

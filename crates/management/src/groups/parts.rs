@@ -1,11 +1,12 @@
 //! Answers that are put together from what all groups say.
 
 use super::Groups;
-use super::answer::ask_all;
+use super::answer::{all, ask_each};
 use super::gather::begin;
 use super::link::{Question, lost};
+use crate::api::exports;
 use crate::call::{Call, Outcome};
-use crate::http::answer::{Answer, interrupted, refusal, relayed_bytes};
+use crate::http::answer::{Answer, interrupted, is_question, refusal, relayed_bytes};
 use crate::http::body::Outgoing;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -45,7 +46,12 @@ pub(super) async fn answered(
         Err(refused) => return refusal(&refused),
     };
     let call = Arc::new(call);
-    let parts = match said(&call, question).await {
+    let mut asked = all(&call);
+    if is_question(&answer.route) && !exports(&answer.route, &call) {
+        let without_part = groups.without_part();
+        asked.retain(|group| !without_part.contains(group));
+    }
+    let parts = match said(&call, asked, question).await {
         Ok(parts) => parts,
         Err(refused) => return refusal(&refused),
     };
@@ -89,13 +95,17 @@ impl Said {
     }
 }
 
-/// What all groups say.
+/// What these groups say.
 ///
 /// # Errors
 /// When one of them can't be reached.
-pub(super) async fn said(call: &Arc<Call>, question: Question) -> Result<Vec<Said>, Refusal> {
+pub(super) async fn said(
+    call: &Arc<Call>,
+    groups: Vec<u16>,
+    question: Question,
+) -> Result<Vec<Said>, Refusal> {
     let mut parts = Vec::new();
-    for (group, answered) in ask_all(call, question).await {
+    for (group, answered) in ask_each(call, groups, question).await {
         parts.push(whole(group, answered?).await?);
     }
     Ok(parts)

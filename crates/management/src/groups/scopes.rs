@@ -98,6 +98,11 @@ const SCOPES: &[(Verb, &str, Scope)] = &[
     (Get, "/api/cluster/moves/{vhost}", Home),
     (Put, "/api/nodes/{node}/listeners/suspend", Home),
     (Put, "/api/nodes/{node}/listeners/resume", Home),
+    // The node in the path answers, which home asks.
+    (Get, "/api/nodes/{node}/log-level", Home),
+    (Put, "/api/nodes/{node}/log-level", Home),
+    (Get, "/api/nodes/{node}/memory-limit", Home),
+    (Put, "/api/nodes/{node}/memory-limit", Home),
     (Put, "/api/nodes/{node}/scrub", Home),
     (Get, "/api/nodes/{node}/scrub", Home),
     (Get, "/api/nodes", WholeParts(nodes::all)),

@@ -168,8 +168,7 @@ fn check_host(request: &Request<Incoming>, api: &Api) -> Result<(), Refusal> {
     if web.hosts.is_empty() || hosts::names_this(request.headers(), web) {
         return Ok(());
     }
-    let reason = "This host is not served here (management.hosts)";
-    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "misdirected", reason))
+    Err(Refusal::misdirected())
 }
 
 /// The answer to a request, and who may ask what at its path. Who sends it is noted, and how far it comes.

@@ -31,11 +31,7 @@ pub(super) fn answer(
     prefix: &str,
     request: &mut Request<Incoming>,
 ) -> Option<Response<Outgoing>> {
-    let serve = api
-        .settings
-        .websocket
-        .clone()
-        .filter(|_| !connected.is_operator && !connected.is_inside)?;
+    let serve = api.settings.websocket.clone().filter(|_| !connected.is_inside)?;
     let path = request.uri().path().strip_prefix(prefix)?.trim_end_matches('/');
     let is_asked = has_token(request.headers(), &UPGRADE, "websocket");
     // What is at the root is the page.
@@ -46,7 +42,8 @@ pub(super) fn answer(
         Ok(agreed) => {
             let (peer, local) = (connected.address, connected.local);
             let by_foreign_name = !names_this(request.headers(), &api.settings.web);
-            let ends = WebSocketEnds { peer, local, tls: connected.tls.clone(), by_foreign_name };
+            let (tls, is_operator) = (connected.tls.clone(), connected.is_operator);
+            let ends = WebSocketEnds { peer, local, tls, by_foreign_name, is_operator };
             let upgrade = hyper::upgrade::on(request);
             tokio::spawn(async move {
                 match upgrade.await {

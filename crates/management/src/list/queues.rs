@@ -27,14 +27,20 @@ impl<'a> Wanted<'a> {
 
     fn lets_through(&self, queue: &QueueGlance<'_>) -> bool {
         self.kind.is_none_or(|kind| queue.queue_type() == kind)
-            && self.state.is_none_or(|state| state_name(queue.is_paused()) == state)
+            && self
+                .state
+                .is_none_or(|state| state_name(queue.is_paused(), || queue.is_held()) == state)
             && self.has.as_ref().is_none_or(|key| key(queue).says_something())
     }
 }
 
 /// The state of a queue as lists show it.
-pub(crate) fn state_name(is_paused: bool) -> &'static str {
-    if is_paused { "paused" } else { "running" }
+pub(crate) fn state_name(is_paused: bool, is_held: impl FnOnce() -> bool) -> &'static str {
+    match is_paused {
+        true => "paused",
+        false if is_held() => "held",
+        false => "running",
+    }
 }
 
 /// The first queues in an order by what every queue has at hand, as keys and ranks.
@@ -71,7 +77,7 @@ fn looked<R>(
         column => match column.strip_suffix("_details.rate").and_then(counter) {
             Some(counter) => {
                 let sweep = api.sweeps.begin(&api.admin, column, api.now_ms());
-                by(&mut |one| Key::Number(sweep.rate(one.id(), counter(one)) as f64))
+                by(&mut |one| number(counter(one).map(|count| sweep.rate(one.id(), count) as f64)))
             }
             None => by(&mut *key_by(column)?),
         },
@@ -87,23 +93,21 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
         return Some(Box::new(move |queue| Key::within(&queue.effective_definition(), path)));
     }
     if let Some(counter) = counter(column) {
-        return Some(Box::new(move |queue| Key::Number(counter(queue) as f64)));
+        return Some(Box::new(move |queue| number(counter(queue).map(|count| count as f64))));
     }
     let key: fn(&QueueGlance<'_>) -> Key = match column {
         "type" => |queue| Key::Text(queue.queue_type().to_owned()),
         "policy" => |queue| queue.policy().map_or(Key::MISSING, Key::Text),
         "operator_policy" => |queue| queue.operator_policy().map_or(Key::MISSING, Key::Text),
-        "state" => |queue| Key::Text(state_name(queue.is_paused()).to_owned()),
+        "state" => |queue| Key::Text(state_name(queue.is_paused(), || queue.is_held()).to_owned()),
         "consumers" => |queue| Key::Number(queue.status().consumers as f64),
-        "consumer_capacity" | "consumer_utilisation" => {
-            |queue| queue.consumer_capacity().map_or(Key::MISSING, Key::Number)
-        }
+        "consumer_capacity" | "consumer_utilisation" => |queue| number(queue.consumer_capacity()),
         "delivery_limit" => |queue| match queue.delivery_limit() {
             None => Key::MISSING,
             Some(u64::MAX) => Key::Text("unlimited".to_owned()),
             Some(limit) => Key::Number(limit as f64),
         },
-        "memory" => |queue| Key::Number(queue.memory_bytes() as f64),
+        "memory" => |queue| number(queue.memory_bytes().map(|bytes| bytes as f64)),
         "message_bytes" => |queue| key_of(queue, |contents| contents.bytes()),
         "message_bytes_ready" => |queue| key_of(queue, |contents| contents.ready_bytes),
         "message_bytes_unacknowledged" => |queue| key_of(queue, |contents| contents.unacked_bytes),
@@ -122,19 +126,22 @@ fn key_by(column: &str) -> Option<KeyOf<'_>> {
     Some(Box::new(key))
 }
 
+/// The key of a number, if it is known.
+fn number(number: Option<f64>) -> Key {
+    number.map_or(Key::MISSING, Key::Number)
+}
+
 /// The key of a queue by what its messages amount to.
-fn key_of(queue: &QueueGlance<'_>, number: fn(&QueueContents) -> Option<u64>) -> Key {
-    let number = queue.contents().as_ref().and_then(number);
-    number.map_or(Key::MISSING, |number| Key::Number(number as f64))
+fn key_of(queue: &QueueGlance<'_>, of: fn(&QueueContents) -> Option<u64>) -> Key {
+    number(queue.contents().as_ref().and_then(of).map(|number| number as f64))
 }
 
 /// The key of a quorum queue by what waits for its next try.
-fn of_delayed(queue: &QueueGlance<'_>, number: fn(&DelayedStatus) -> Option<u64>) -> Key {
-    let number = match queue.queue_type() {
-        "quorum" => number(&queue.status().delayed),
-        _ => None,
-    };
-    number.map_or(Key::MISSING, |number| Key::Number(number as f64))
+fn of_delayed(queue: &QueueGlance<'_>, of: fn(&DelayedStatus) -> Option<u64>) -> Key {
+    match queue.queue_type() {
+        "quorum" => number(of(&queue.status().delayed).map(|number| number as f64)),
+        _ => Key::MISSING,
+    }
 }
 
 /// What a column says of a member: the path within it, empty if it is the member itself.
@@ -155,14 +162,14 @@ fn argument(queue: &QueueGlance<'_>, path: &str) -> Key {
     }
 }
 
-/// What is counted, and has a rate.
-type Counter = fn(&QueueGlance<'_>) -> u64;
+/// What is counted, and has a rate, where it is known.
+type Counter = fn(&QueueGlance<'_>) -> Option<u64>;
 
 fn counter(column: &str) -> Option<Counter> {
     let counter: Counter = match column {
-        "messages" => |queue| queue.status().messages() as u64,
-        "messages_ready" => |queue| queue.status().ready as u64,
-        "messages_unacknowledged" => |queue| queue.status().unacked as u64,
+        "messages" => |queue| Some(queue.status().messages() as u64),
+        "messages_ready" => |queue| Some(queue.status().ready as u64),
+        "messages_unacknowledged" => |queue| Some(queue.status().unacked as u64),
         _ => return count(column.strip_prefix("message_stats.")?),
     };
     Some(counter)
@@ -170,15 +177,15 @@ fn counter(column: &str) -> Option<Counter> {
 
 fn count(column: &str) -> Option<Counter> {
     let counter: Counter = match column {
-        "publish" => |queue| queue.counts().published,
-        "deliver" => |queue| queue.counts().deliveries.delivered,
-        "deliver_no_ack" => |queue| queue.counts().deliveries.delivered_no_ack,
-        "get" => |queue| queue.counts().deliveries.got,
-        "get_no_ack" => |queue| queue.counts().deliveries.got_no_ack,
-        "get_empty" => |queue| queue.counts().deliveries.got_empty,
-        "redeliver" => |queue| queue.counts().deliveries.redelivered,
-        "ack" => |queue| queue.counts().deliveries.acknowledged,
-        "deliver_get" => |queue| queue.counts().deliveries.handed_out(),
+        "publish" => |queue| Some(queue.counts()?.published),
+        "deliver" => |queue| Some(queue.counts()?.deliveries.delivered),
+        "deliver_no_ack" => |queue| Some(queue.counts()?.deliveries.delivered_no_ack),
+        "get" => |queue| Some(queue.counts()?.deliveries.got),
+        "get_no_ack" => |queue| Some(queue.counts()?.deliveries.got_no_ack),
+        "get_empty" => |queue| Some(queue.counts()?.deliveries.got_empty),
+        "redeliver" => |queue| Some(queue.counts()?.deliveries.redelivered),
+        "ack" => |queue| Some(queue.counts()?.deliveries.acknowledged),
+        "deliver_get" => |queue| Some(queue.counts()?.deliveries.handed_out()),
         _ => return None,
     };
     Some(counter)

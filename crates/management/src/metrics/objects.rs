@@ -21,9 +21,10 @@ pub(crate) fn add(page: &mut Page, admins: &[&Admin], query: &Query, prefix: &'s
     if !families.is_empty() {
         let lists = queue_lists(admins, query);
         for family in families {
-            page.listed(prefix, family.metrics, lists.clone(), each_queue(false));
+            let is_known = queues::KNOWN.contains(&family.name);
+            page.listed(prefix, family.metrics, lists.clone(), each_queue(is_known, false));
         }
-        page.listed(prefix, cluster::QUEUE, lists, each_queue(true));
+        page.listed(prefix, cluster::QUEUE, lists, each_queue(true, true));
     }
     for family in CHANNELS.iter().filter(|family| query.wants(family.name)) {
         let with_vhost = IN_VHOST.contains(&family.name);
@@ -73,8 +74,12 @@ fn exchange_lists(admins: &[&Admin], query: &Query) -> Vec<Listing<ExchangeView>
     lists.map(|all| all.within(|vhost| query.has_vhost(vhost))).collect()
 }
 
-fn each_queue(with_type: bool) -> Each<QueueFigures, QueueFigures> {
+/// Without those that are held, unless what is told is known of them as well.
+fn each_queue(is_known: bool, with_type: bool) -> Each<QueueFigures, QueueFigures> {
     Box::new(move |queue, labels, tell| {
+        if queue.is_held && !is_known {
+            return;
+        }
         labels.add("vhost", &*queue.vhost);
         labels.add("queue", queue.name.as_bytes());
         if with_type {

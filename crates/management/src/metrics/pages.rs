@@ -91,7 +91,7 @@ fn identity(page: &mut Page, exporter: &Exporter, endpoint: Endpoint) {
     let identity = Labels::default()
         .with("rabbitmq_node", &facts.name)
         .with("rabbitmq_cluster", cluster)
-        .with("rabbitmq_cluster_permanent_id", format!("courser-cluster-id-{id:016x}"))
+        .with("rabbitmq_cluster_permanent_id", format!("courser-cluster-id-{id:08x}"))
         .with("rabbitmq_endpoint", endpoint.name());
     page.info(PREFIX, "identity_info", "Which node this is, and which page", &[identity]);
 }

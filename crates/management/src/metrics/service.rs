@@ -5,6 +5,7 @@ use super::query::Query;
 use super::table::Page;
 use super::text::{CONTENT_TYPE, Text};
 use super::{Exporter, Exporters};
+use crate::hosts::names_this;
 use crate::http::answer::{empty, refusal};
 use crate::http::body::Outgoing;
 use crate::http::connection::{self, Limits};
@@ -75,10 +76,14 @@ impl Exporter {
 
     /// Lets in who asks, and says who that is: a user, or a network where no login is wanted.
     async fn login(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<String, Refusal> {
+        let api = &self.api;
         if !self.wants_login {
+            // A page in a browser of this machine, with its own name for it, would read what it can't reach otherwise.
+            if peer.ip().to_canonical().is_loopback() && !names_this(headers, &api.settings.web) {
+                return Err(Refusal::misdirected());
+            }
             return Ok(network(peer.ip()).to_string());
         }
-        let api = &self.api;
         let caller = api.logins.of_headers(headers, peer, &api.admin).await?;
         named_by(api, headers, &caller)?;
         caller.need_monitor()?;

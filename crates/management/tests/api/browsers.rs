@@ -294,3 +294,15 @@ async fn a_request_names_one_host() {
         assert_eq!(answer.status, status, "HTTP/{version} {hosts:?}");
     }
 }
+
+#[tokio::test]
+async fn metrics_without_logins_are_not_for_pages_with_their_own_name_for_this_machine() {
+    let broker = Broker::start().await;
+    for (host, status) in [("evil.example", 421), ("localhost", 200), ("127.0.0.1:15692", 200)] {
+        let request = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        let address = broker.server.metrics_addresses()[0];
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        let answer = exchange_over(stream, request.into_bytes(), false).await;
+        assert_eq!(answer.status, status, "{host}");
+    }
+}

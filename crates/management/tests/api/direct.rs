@@ -214,6 +214,7 @@ fn settings(
         suspend_listeners: Arc::new(|_| {}),
         listeners_suspended: Arc::new(|| false),
         scrub: None,
+        runtime: Arc::new(|_| Err("nothing changes here".to_owned())),
         certificates: Arc::new(Vec::new),
         notices: Arc::new(Vec::new),
         cluster: None,

@@ -1,6 +1,7 @@
 //! Following what happens.
 
 use crate::support::{Broker, PATIENCE, follow, until};
+use serde_json::json;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpStream;
 
@@ -22,6 +23,19 @@ async fn what_happens_is_told_to_who_listens() {
     let text = until(&mut stream, "\"mine\"").await;
     assert!(text.contains("event: queue.created\ndata: {"), "{text}");
     assert!(!text.contains("elsewhere") && !text.contains("exchange.created"), "{text}");
+}
+
+#[tokio::test]
+async fn kinds_that_each_event_is_compared_with_are_bounded() {
+    let broker = Broker::start().await;
+    let asked = async |count: usize| {
+        let kinds = vec!["queue."; count].join(",");
+        broker.get(&format!("/api/events?seconds=0&kind={kinds}")).await
+    };
+    assert_eq!(asked(256).await.status, 200);
+    let refused = asked(257).await;
+    let reason = json!("kind names more than 256 kinds");
+    assert_eq!((refused.status, refused.refusal().1), (400, reason));
 }
 
 #[tokio::test]

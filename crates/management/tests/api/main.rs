@@ -21,6 +21,7 @@ mod foreign_policies;
 mod groups;
 mod import_order;
 mod insight;
+mod journal_number;
 mod listeners;
 mod lists;
 mod log;

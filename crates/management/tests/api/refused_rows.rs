@@ -184,6 +184,18 @@ async fn what_is_said_of_them_is_bounded() {
 }
 
 #[tokio::test]
+async fn a_warning_names_no_more_than_the_beginning_of_a_long_key_or_name() {
+    let broker = Broker::start().await;
+    let long = "é".repeat(100_000);
+    let file = json!({ (long.clone()): [], "queues": [queue(&format!("amq.{long}"))] });
+    let warnings = at_start(&broker, &file).expect("it is no reason to stop").warnings;
+    assert_eq!(warnings.len(), 2);
+    for warning in warnings {
+        assert!(warning.contains("éé") && warning.len() < 700, "{}", warning.len());
+    }
+}
+
+#[tokio::test]
 async fn operators_see_what_a_start_has_left_out_until_they_have_seen_to_it() {
     let broker = Broker::start().await;
     let path = "/api/global-parameters/imported_definitions_left_out";

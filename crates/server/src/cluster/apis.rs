@@ -25,8 +25,20 @@ impl Apis {
 impl Groups for Apis {
     fn others(&self) -> Vec<u16> {
         let Some(front) = self.0.upgrade() else { return Vec::new() };
-        let all = front.groups.all().into_iter();
-        all.filter(|group| !group.is_home()).map(|group| group.number.0).collect()
+        let (all, unknown) = front.groups.all_and_unknown();
+        let known = all.iter().filter(|group| !group.is_home()).map(|group| group.number);
+        let mut others: Vec<u16> = known.chain(unknown).map(|number| number.0).collect();
+        others.sort_unstable();
+        others
+    }
+
+    fn without_part(&self) -> Vec<u16> {
+        let Some(front) = self.0.upgrade() else { return Vec::new() };
+        let is_unreachable = |number: &u16| {
+            let group = front.groups.get(GroupNumber(*number));
+            group.is_none_or(|group| matches!(group.serves(), Serves::Unknown))
+        };
+        front.spreading.notices.waiting_groups().into_iter().filter(is_unreachable).collect()
     }
 
     fn led(&self) -> Vec<u16> {
@@ -64,7 +76,8 @@ impl Groups for Apis {
 impl Front {
     /// A connection to the HTTP API of a group, for that of home.
     pub(super) async fn connect_inside(&self, number: GroupNumber) -> io::Result<RelayStream> {
-        let group = self.groups.get(number).ok_or(io::ErrorKind::NotConnected)?;
+        let no_part = || io::Error::new(io::ErrorKind::NotFound, "this node has no part in it yet");
+        let group = self.groups.get(number).ok_or_else(no_part)?;
         self.connect_to(&group, Note::inside(number)).await
     }
 

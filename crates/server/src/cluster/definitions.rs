@@ -44,7 +44,7 @@ pub(super) struct Spreading {
     held_by_all: AtomicU64,
     /// Those that are on their way from this node.
     pieces: Arc<Pieces>,
-    notices: Arc<Notices>,
+    pub(super) notices: Arc<Notices>,
 }
 
 impl Spreading {
@@ -296,9 +296,11 @@ impl Front {
     /// Waits, for 2 s at most, until all groups have what has been changed at home so far, if this node leads home. Returns those
     /// that are not known to have it; one without a leader gets it before it serves again.
     pub(crate) async fn spread_definitions(self: &Arc<Self>) -> Vec<u16> {
-        let others = self.groups.all().into_iter().filter(|group| !group.is_home());
+        let (all, unknown) = self.groups.all_and_unknown();
+        let others = all.into_iter().filter(|group| !group.is_home());
+        let unknown = unknown.into_iter().map(|group| group.0);
         let Serves::Here(service) = self.serves() else {
-            return others.map(|group| group.number.0).collect();
+            return others.map(|group| group.number.0).chain(unknown).collect();
         };
         let version = service.shared.broker.admin().definitions_version();
         drop(service);
@@ -320,7 +322,6 @@ impl Front {
             });
         }
         let lacking = waiting.join_all().await.into_iter().filter(|(_, has)| !has);
-        let unknown = self.groups.without_thread().into_iter().map(|group| group.0);
         let lacking: Vec<u16> = lacking.map(|(group, _)| group).chain(unknown).collect();
         if lacking.is_empty() {
             self.spreading.held_by_all.fetch_max(version.0, Ordering::AcqRel);

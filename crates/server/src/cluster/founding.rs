@@ -178,9 +178,9 @@ impl Members {
             return None;
         }
         let change = next_change(&status.members, &home.members, own)?;
-        if let Change::Remove(node) = change
-            && !self.home_has_removed(home, node)
-        {
+        let (Change::AddVoter(node) | Change::AddLearner(node) | Change::Remove(node)) = change;
+        let is_added = !matches!(change, Change::Remove(_));
+        if self.is_member_of_home(home, node)? != is_added {
             return None;
         }
         match member.change_members(status.members_index, &[change]) {
@@ -190,17 +190,17 @@ impl Members {
         Some(change)
     }
 
-    /// Whether a node that this one does not know as a member of home is none: it may be one that was added, of which this node
-    /// has not heard. Who leads home knows.
-    fn home_has_removed(&self, home: &Status, node: NodeId) -> bool {
-        let Some(leader) = home.leader.and_then(|leader| self.roster.node(leader)) else {
-            return false;
-        };
-        match self.ask(&leader, &Question::Member(node)) {
-            Ok(said) => said == "false",
+    /// Whether home has a node as a member; none if that is not known now. Who leads home knows: this node may not have heard yet
+    /// that one was added or removed.
+    fn is_member_of_home(&self, home: &Status, node: NodeId) -> Option<bool> {
+        let leader = home.leader.and_then(|leader| self.roster.node(leader))?;
+        let said = self.ask(&leader, &Question::Member(node));
+        let said = said.map_err(|error| error.to_string());
+        match said.and_then(|said| said.parse().map_err(|_| format!("it says '{said}'"))) {
+            Ok(is_member) => Some(is_member),
             Err(error) => {
-                tracing::debug!(%error, %node, "it is not known yet whether a node was removed");
-                false
+                tracing::debug!(error, %node, "it is not known yet whether a node is a member");
+                None
             }
         }
     }

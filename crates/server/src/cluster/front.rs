@@ -12,7 +12,6 @@ use super::opening::Opening;
 use super::other_nodes::{OtherNodes, Tunnel, WhileLed};
 use super::passing::{End, pass};
 use super::redirect::Newcomer;
-use super::sockets::NO_SOCKETS;
 use super::tunnel::{Note, SERVED, What, serve_note_http};
 use super::whereabouts::Whereabouts;
 use crate::driver::{self, ClientStream};
@@ -286,7 +285,8 @@ impl Front {
         if let Some(relay) = self.relay.get() {
             let peer = SocketAddr::from((IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
             let connect = || self.connect(Note::http(What::Operator, peer, peer, None));
-            relay.serve(stream, peer, true, connect, NO_SOCKETS, stopping).await;
+            let carry = self.carries_sockets(peer, peer, None, stopping.clone());
+            relay.serve(stream, peer, true, connect, carry, stopping).await;
         }
     }
 

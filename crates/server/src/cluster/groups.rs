@@ -6,7 +6,7 @@ use super::roster::Roster;
 use courser_cluster::GroupNumber;
 use courser_cluster::transport::Endpoint;
 use parking_lot::RwLock;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -16,9 +16,8 @@ pub(crate) const GROUPS_MAX: u16 = 64;
 /// All groups, the home group among them.
 pub(crate) struct Groups {
     home: Arc<Group>,
-    others: RwLock<BTreeMap<GroupNumber, Arc<Group>>>,
-    /// Those for which the system has had no thread yet.
-    without_thread: RwLock<BTreeSet<GroupNumber>>,
+    /// The others; nothing is known of those for which the system has had no thread yet.
+    others: RwLock<BTreeMap<GroupNumber, Option<Arc<Group>>>>,
     /// The system has no thread for another one while this is set.
     #[cfg(test)]
     pub(super) has_no_threads: std::sync::atomic::AtomicBool,
@@ -30,7 +29,6 @@ impl Groups {
         Arc::new(Groups {
             home,
             others: RwLock::default(),
-            without_thread: RwLock::default(),
             #[cfg(test)]
             has_no_threads: Default::default(),
         })
@@ -62,24 +60,31 @@ impl Groups {
     pub fn get(&self, number: GroupNumber) -> Option<Arc<Group>> {
         match number {
             GroupNumber::HOME => Some(Arc::clone(&self.home)),
-            other => self.others.read().get(&other).cloned(),
+            other => self.others.read().get(&other).cloned().flatten(),
         }
     }
 
-    /// All of them, the home group first, but for those [without a thread](Self::without_thread).
+    /// All of them, the home group first, but for those [without a thread](Self::all_and_unknown).
     pub fn all(&self) -> Vec<Arc<Group>> {
-        let others = self.others.read();
-        std::iter::once(&self.home).chain(others.values()).cloned().collect()
+        self.all_and_unknown().0
+    }
+
+    /// All of them, and the numbers of those in which this node is to have a part, and of which it knows nothing yet. None is
+    /// in both, and none in neither.
+    pub fn all_and_unknown(&self) -> (Vec<Arc<Group>>, Vec<GroupNumber>) {
+        let (mut all, mut unknown) = (vec![Arc::clone(&self.home)], Vec::new());
+        for (number, group) in &*self.others.read() {
+            match group {
+                Some(group) => all.push(Arc::clone(group)),
+                None => unknown.push(*number),
+            }
+        }
+        (all, unknown)
     }
 
     /// Says that there is no thread for a group yet, until it is added.
     pub(super) fn lacks_thread(&self, number: GroupNumber) {
-        self.without_thread.write().insert(number);
-    }
-
-    /// Groups in which this node is to have a part, and of which it knows nothing yet.
-    pub fn without_thread(&self) -> Vec<GroupNumber> {
-        self.without_thread.read().iter().copied().collect()
+        self.others.write().entry(number).or_default();
     }
 
     /// Whether there are others than the home group.
@@ -94,8 +99,6 @@ impl Groups {
 
     /// Adds a group, unless it is there.
     pub(super) fn add(&self, group: Arc<Group>) {
-        let number = group.number;
-        self.others.write().entry(number).or_insert(group);
-        self.without_thread.write().remove(&number);
+        self.others.write().entry(group.number).or_default().get_or_insert(group);
     }
 }

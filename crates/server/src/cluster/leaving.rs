@@ -114,10 +114,10 @@ impl Members {
                 keeps_majority(home, &status.members, node.id, |id| self.takes_part(group, id))
             })
         };
-        let all = self.groups.all();
+        let (all, unknown) = self.groups.all_and_unknown();
         let loses = all.iter().find(|group| !keeps(group)).map(|group| group.number);
         // What is not known of a group may be that.
-        if let Some(group) = loses.or(self.groups.without_thread().first().copied()) {
+        if let Some(group) = loses.or(unknown.first().copied()) {
             return Err(ClusterError::Refused(format!(
                 "without node '{}' group {group} has no majority: start the other nodes first, or wait until those have \
                  their copies of the log",

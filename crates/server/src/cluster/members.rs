@@ -12,13 +12,15 @@ use super::roster::Roster;
 use super::spread::{Spread, lags};
 use crate::clock;
 use crate::notices::Notices;
+use crate::runtime_settings::RuntimeSettings;
 use crate::scrub::Scrubber;
 use courser_cluster::transport::{About, DialError, Endpoint, Formation, Node};
 use courser_cluster::{
     Change, Follower, GroupNumber, Leadership, Member, NodeId, ProposeError, Status,
 };
 use courser_management::{
-    Cluster, ClusterError, ClusterNode, ClusterRole, Drained, ScrubState, VhostMove,
+    AskedSetting, Cluster, ClusterError, ClusterNode, ClusterRole, Drained, ScrubState,
+    SettingInEffect, VhostMove,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -58,6 +60,8 @@ pub(super) struct Members {
     /// Those that have said last that a group waits there.
     pub(super) waiting: Mutex<BTreeSet<NodeId>>,
     pub(super) notices: Arc<Notices>,
+    /// Settings of this node that an operator can change.
+    pub(super) runtime_settings: Arc<RuntimeSettings>,
     /// Nodes that did not answer when they were asked for what is damaged, and when that was.
     pub(super) silent: Mutex<BTreeMap<NodeId, Instant>>,
     pub(super) runtime: Handle,
@@ -70,7 +74,7 @@ impl Members {
         roster: &Arc<Roster>,
         groups_wanted: u16,
         founded: mpsc::Sender<(GroupNumber, Formation)>,
-        notices: &Arc<Notices>,
+        (notices, runtime_settings): (&Arc<Notices>, &Arc<RuntimeSettings>),
     ) -> Arc<Self> {
         Arc::new(Members {
             endpoint: Arc::clone(&front.endpoint),
@@ -88,6 +92,7 @@ impl Members {
             rooms: Mutex::default(),
             waiting: Mutex::default(),
             notices: Arc::clone(notices),
+            runtime_settings: Arc::clone(runtime_settings),
             silent: Mutex::default(),
             runtime: Handle::current(),
         })
@@ -163,8 +168,8 @@ impl Members {
             let counts = status.members.voters.contains(&node) && self.takes_part(group, node);
             there < needed + usize::from(counts)
         };
-        let unknown = self.groups.without_thread().into_iter();
-        let known = self.groups.all().into_iter().filter(is_critical);
+        let (all, unknown) = self.groups.all_and_unknown();
+        let known = all.into_iter().filter(is_critical);
         known.map(|group| group.number).chain(unknown)
     }
 

@@ -17,13 +17,14 @@ use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
 use crate::notices::{Notices, Reloaded, Settings};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
+use crate::runtime_settings::RuntimeSettings;
 use crate::scrub::ScrubThread;
 use crate::server::{StartError, Surroundings};
 use crate::service::{self, Around, Reloads};
 use crate::storage::{Disk, StopError, StoreFailed};
 use crate::tls::{Certificates, FromFiles};
 use crate::{VERSION, management};
-use courser_cluster::forming::Folder;
+use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{About, Endpoint, Formation, Incoming, Security, listen};
 use courser_cluster::{GroupNumber, Leadership};
 use courser_management::Cluster as _;
@@ -128,7 +129,9 @@ impl Node {
         let places = (doors.places(&config), doors.open_files());
         let front = Front::new(places, config.send_timeout(), own, others, &groups, &notices);
         let (tell, founded) = mpsc::channel(GROUPS_MAX.into());
-        let members = Members::new(&front, &roster, config.cluster.groups, tell, &notices);
+        let runtime = RuntimeSettings::new(&config, &clock);
+        let wanted = config.cluster.groups;
+        let members = Members::new(&front, &roster, wanted, tell, (&notices, &runtime));
         front.set_relays(relay(&config, &members), metrics_relay(&config, &members));
         let journals = mending::journals(&members);
         let days = config.journal.scrub_days;
@@ -143,6 +146,7 @@ impl Node {
         let around = Around {
             clock,
             notices: Arc::clone(&notices),
+            runtime,
             places: Arc::clone(&front.places),
             handshakes: doors.handshakes(),
             addresses: addresses.clone(),
@@ -251,6 +255,7 @@ impl Node {
         for group in groups {
             self.notices.settings_applied(group, Settings::Reloaded, true);
         }
+        self.inner.around.runtime.configure(config);
         Ok(())
     }
 
@@ -320,10 +325,12 @@ async fn open_endpoint(
     let about = About {
         cluster: settings.name.clone(),
         node: folder.node(),
+        process: Some(getrandom::u64().map_err(FolderError::Random)?),
         name,
         address: settings.address().to_owned(),
         version: VERSION.to_owned(),
         segment_bytes: config.journal.segment_bytes,
+        seed: folder.seed(),
         formation: folder.formation(),
         has_data: folder.is_alone()?,
         known: folder.known(),

@@ -9,7 +9,7 @@ use super::whereabouts;
 use crate::scrub::Piece;
 use courser_cluster::transport::{About, Formation, Node};
 use courser_cluster::{GroupNumber, Leadership, NodeId};
-use courser_management::{ClusterError, Scrub as _};
+use courser_management::{AskedSetting, ClusterError, Scrub as _};
 use courser_store::{Lsn, critical};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -91,6 +91,9 @@ pub(super) enum Question {
     /// How far is the reading of your logs for damage? Begin to read all of them, if `start` is set. The answer is a
     /// [`ScrubState`](courser_management::ScrubState).
     Scrub { start: bool },
+    /// What is this setting of yours, or has it become? The answer is a
+    /// [`SettingInEffect`](courser_management::SettingInEffect), or why it can't be what is asked for, as a `Result`.
+    Setting(AskedSetting),
 }
 
 impl Members {
@@ -115,8 +118,8 @@ impl Members {
             Ok(Question::Room) => Ok(self.has_room().to_string()),
             Ok(Question::Waits) => Ok(self.notices.has_waiting_group().to_string()),
             Ok(Question::Lead { group }) => {
-                let why_not =
-                    group.map_or_else(|| self.reluctance(), |group| self.reluctance_to(group));
+                let why_not = group
+                    .map_or_else(|| self.reluctance(), |group| self.reluctance_to_begin(group));
                 let may_lead = why_not.is_none() && !self.is_ending.load(Ordering::Relaxed);
                 Ok(may_lead.to_string())
             }
@@ -169,6 +172,10 @@ impl Members {
                     scrub.start();
                 }
                 serde_json::to_string(&scrub.state()).map_err(|error| error.to_string())
+            }
+            Ok(Question::Setting(asked)) => {
+                let answer = self.runtime_settings.ask(&asked);
+                serde_json::to_string(&answer).map_err(|error| error.to_string())
             }
             Ok(Question::Join(formation)) => {
                 let own = self.endpoint.about();

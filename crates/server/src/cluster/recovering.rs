@@ -223,10 +223,13 @@ async fn ask_others(
     let about = About {
         cluster: settings.name.clone(),
         node: survivor.node(),
+        process: None,
         name: name.to_owned(),
         address: settings.address().to_owned(),
         version: VERSION.to_owned(),
         segment_bytes: config.journal.segment_bytes,
+        // Only what is in no cluster chooses.
+        seed: 0,
         formation: Some(survivor.formation().clone()),
         has_data: false,
         known: Vec::new(),

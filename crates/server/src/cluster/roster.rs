@@ -4,7 +4,7 @@ use courser_cluster::NodeId;
 use courser_cluster::forming::{Folder, FolderError};
 use courser_cluster::transport::{About, Endpoint, Links, Node};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -19,6 +19,8 @@ pub(super) struct Roster {
     folder: Arc<Folder>,
     endpoint: Arc<Endpoint>,
     heard: mpsc::Sender<(Node, bool)>,
+    /// Those that were removed and forgotten: others that still know them would teach them to this node again, and it to others.
+    forgotten: Mutex<BTreeSet<NodeId>>,
     /// The versions of those that were met since this node has started.
     versions: Mutex<BTreeMap<NodeId, String>>,
 }
@@ -27,7 +29,13 @@ impl Roster {
     /// The nodes that `folder` has, and those that are heard of from now on.
     pub fn start(folder: Arc<Folder>, endpoint: Arc<Endpoint>) -> Arc<Self> {
         let (heard, hearing) = mpsc::channel(WAITING_MAX);
-        let roster = Arc::new(Roster { folder, endpoint, heard, versions: Mutex::default() });
+        let roster = Arc::new(Roster {
+            folder,
+            endpoint,
+            heard,
+            forgotten: Mutex::default(),
+            versions: Mutex::default(),
+        });
         roster.tell();
         tokio::spawn(keep(Arc::downgrade(&roster), hearing));
         roster
@@ -37,17 +45,23 @@ impl Roster {
     pub fn met(&self, other: &About) {
         self.versions.lock().insert(other.node, other.version.clone());
         let others = other.known.iter().map(|node| (node.clone(), false));
-        for heard in std::iter::once((other.node(), true)).chain(others) {
+        // A node in no cluster that has a member's number may have a copy of its data folder: it counts as what others say.
+        let is_first_hand = other.formation.is_some() || self.endpoint.about().formation.is_none();
+        for heard in std::iter::once((other.node(), is_first_hand)).chain(others) {
             // Said again at the next connection.
             let _ = self.heard.try_send(heard);
         }
     }
 
-    /// Keeps where a node is, as [`Folder::learn`] does. Blocks until that is on the disk.
+    /// Keeps where a node is, as [`Folder::learn`] does, unless it is one that was forgotten and only others say it. Blocks until
+    /// that is on the disk.
     ///
     /// # Errors
     /// When it can't be kept.
     pub fn learn(&self, node: &Node, is_first_hand: bool) -> Result<(), FolderError> {
+        if !is_first_hand && self.forgotten.lock().contains(&node.id) {
+            return Ok(());
+        }
         if self.folder.learn(node, is_first_hand)? {
             self.tell();
         }
@@ -80,10 +94,15 @@ impl Roster {
     /// Forgets those that are no members when there are many of them: each folder that is lost leaves one. Blocks until that
     /// is on the disk.
     pub fn forget_strangers(&self, is_member: impl Fn(NodeId) -> bool) {
-        let strangers = self.folder.known().iter().filter(|node| !is_member(node.id)).count();
-        if strangers <= STRANGERS_MAX {
+        let known = self.folder.known().into_iter().map(|node| node.id);
+        let strangers: Vec<NodeId> = known.filter(|node| !is_member(*node)).collect();
+        let mut forgotten = self.forgotten.lock();
+        forgotten.retain(|node| !is_member(*node));
+        if strangers.len() <= STRANGERS_MAX {
             return;
         }
+        forgotten.extend(strangers);
+        drop(forgotten);
         self.versions.lock().retain(|node, _| is_member(*node));
         match self.folder.forget(|node| !is_member(node)) {
             Ok(()) => self.tell(),
@@ -129,6 +148,7 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::testing::endpoint;
+    use courser_cluster::transport::Formation;
     use std::time::Duration;
 
     fn node(number: u64) -> Node {
@@ -136,15 +156,54 @@ mod tests {
         Node { id: NodeId(number), name: format!("n{number}"), address }
     }
 
-    #[test]
-    fn all_that_is_kept_is_told_when_two_threads_learn_at_once() {
+    /// One of a node that knows no others, and what is to be kept of those that it meets.
+    fn roster() -> (tempfile::TempDir, Roster, mpsc::Receiver<(Node, bool)>) {
         let data_dir = tempfile::tempdir().expect("a folder");
         let disk = Config::default().disk();
         let folder = Folder::open(data_dir.path(), disk, "test", "a");
         let folder = Arc::new(folder.expect("an empty folder"));
         let endpoint = endpoint(folder.node(), "a", "a:1");
-        let (heard, _) = mpsc::channel(1);
-        let roster = Roster { folder, endpoint, heard, versions: Mutex::default() };
+        let (heard, hearing) = mpsc::channel(WAITING_MAX);
+        let (forgotten, versions) = (Mutex::default(), Mutex::default());
+        (data_dir, Roster { folder, endpoint, heard, forgotten, versions }, hearing)
+    }
+
+    #[test]
+    fn nodes_that_were_forgotten_are_not_taught_again_by_others_unless_they_are_members() {
+        let (_data_dir, roster, _hearing) = roster();
+        let gone: Vec<Node> = (1..=STRANGERS_MAX as u64 + 1).map(node).collect();
+        gone.iter().for_each(|one| roster.learn(one, true).expect("kept"));
+        roster.forget_strangers(|_| false);
+        assert_eq!(roster.others(), []);
+        // Another node has not forgotten them yet.
+        gone.iter().for_each(|one| roster.learn(one, false).expect("nothing to keep"));
+        assert_eq!(roster.others(), []);
+        // One is there after all, and another one was added again.
+        roster.learn(&node(1), true).expect("kept");
+        roster.forget_strangers(|id| id == NodeId(2));
+        gone.iter().for_each(|one| roster.learn(one, false).expect("kept"));
+        assert_eq!(roster.others(), [node(1), node(2)]);
+    }
+
+    #[test]
+    fn a_node_in_no_cluster_does_not_say_where_a_member_of_its_number_is() {
+        let (_data_dir, roster, mut hearing) = roster();
+        let mut counts = |own: Option<&Formation>, other: Option<&Formation>| {
+            roster.endpoint.change(|about| about.formation = own.cloned());
+            let copied = endpoint(NodeId(1), "copied", "c:1").about();
+            roster.met(&About { formation: other.cloned(), ..copied });
+            hearing.try_recv().expect("it was met").1
+        };
+        let founders = vec![NodeId(1)];
+        let formed = Formation { group: 7, segment_bytes: 1 << 20, founders, recovery: None };
+        assert!(counts(None, None), "they are about to form one");
+        assert!(counts(Some(&formed), Some(&formed)), "a member is somewhere else now");
+        assert!(!counts(Some(&formed), None), "it may be a copy of the member's data folder");
+    }
+
+    #[test]
+    fn all_that_is_kept_is_told_when_two_threads_learn_at_once() {
+        let (_data_dir, roster, _hearing) = roster();
         std::thread::scope(|scope| {
             roster.endpoint.change(|_| {
                 scope.spawn(|| roster.learn(&node(1), true).expect("kept"));

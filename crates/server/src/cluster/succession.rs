@@ -1,4 +1,4 @@
-//! Who leads next: a node that takes clients and whose disk has room, if there is one.
+//! Who leads next: a node that takes clients and whose disk has room, if there is one; for home, one that takes part in all groups.
 
 use super::front::Serves;
 use super::group::Group;
@@ -27,10 +27,18 @@ impl Members {
         }
     }
 
+    /// Why another node should rather lead this group, also if this one does. Home answers for all groups, and what is asked of
+    /// one in which its leader has no part is answered by no node.
+    pub(super) fn reluctance_to_lead(&self, group: GroupNumber) -> Option<&'static str> {
+        let lacks_group = || group == GroupNumber::HOME && self.notices.has_waiting_group();
+        let lacking = || lacks_group().then_some("it can't take part in another group yet");
+        self.reluctance().or_else(lacking)
+    }
+
     /// Why another node should rather come to lead a group than this one. One that leads already goes on with a damaged log.
-    pub(super) fn reluctance_to(&self, group: GroupNumber) -> Option<&'static str> {
+    pub(super) fn reluctance_to_begin(&self, group: GroupNumber) -> Option<&'static str> {
         let member = || self.groups.get(group).and_then(|group| group.member());
-        self.reluctance().or_else(|| {
+        self.reluctance_to_lead(group).or_else(|| {
             let is_damaged =
                 member().is_some_and(|member| member.wants_pieces() || member.needs_copy());
             is_damaged.then_some("its log of the group is damaged")
@@ -69,7 +77,8 @@ impl Members {
         let wants = self.ask(&node, &Question::Lead { group: Some(group) })?;
         if status.leader != Some(node.id) && wants != "true" {
             return Err(ClusterError::Refused(format!(
-                "node '{name}' is drained, has no room on its disk or a damaged log of group {group}, and would hand the lead on"
+                "node '{name}' is drained, has no room on its disk, can't take part in one of the groups or has a damaged log of \
+                 group {group}, and would hand the lead on"
             )));
         }
         Ok(node.id)
@@ -144,7 +153,7 @@ impl Inner {
         if !matches!(group.serves(), Serves::Here(_)) {
             return;
         }
-        let Some(why) = self.members.reluctance() else { return };
+        let Some(why) = self.members.reluctance_to_lead(group.number) else { return };
         self.hand_lead_over(group, member, why).await;
     }
 

@@ -72,6 +72,12 @@ pub(super) async fn start_waiting() -> (Node, TempDir) {
     (Node::start_on(config, Inherited::default()).await.expect("a node"), folder)
 }
 
+/// Starts a node without others, which may find a data folder.
+pub(super) async fn start_alone(folder: &TempDir, name: &str) -> Node {
+    let config = config_in(folder, name, free_addresses(1)[0], &[]);
+    Node::start_on(config, Inherited::default()).await.expect("a node")
+}
+
 /// Starts a node without others, on a disk of its own.
 pub(super) async fn start_alone_on(disk: Arc<dyn Disk>, folder: &TempDir) -> Node {
     let config = config_in(folder, "a", free_addresses(1)[0], &[]);

@@ -44,6 +44,9 @@ pub(super) struct Note {
     pub name: String,
     /// What the TLS handshake with the client said, if there was one.
     pub tls: Option<TlsNote>,
+    /// It is the operator of the machine that it has come to.
+    #[serde(default)]
+    pub is_operator: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,14 +86,15 @@ impl Note {
     pub fn amqp(peer: &Peer, name: &str) -> Self {
         let tls = peer.tls.as_deref().map(TlsNote::of);
         let (what, group, vhost) = (What::Amqp, GroupNumber::HOME, None);
-        let (peer, name) = (peer.address, name.to_owned());
-        Note { what, group, vhost, number: 0, peer, local: None, name, tls }
+        let (peer, name, is_operator) = (peer.address, name.to_owned(), peer.is_operator);
+        Note { what, group, vhost, number: 0, peer, local: None, name, tls, is_operator }
     }
 
     pub fn http(what: What, peer: SocketAddr, local: SocketAddr, tls: Option<&ClientTls>) -> Self {
         let (local, tls) = (Some(local), tls.map(TlsNote::of));
         let (group, name) = (GroupNumber::HOME, String::new());
-        Note { what, group, vhost: None, number: 0, peer, local, name, tls }
+        let is_operator = what == What::Operator;
+        Note { what, group, vhost: None, number: 0, peer, local, name, tls, is_operator }
     }
 
     /// The note of a connection from the API of home to that of another group.
@@ -103,7 +107,8 @@ impl Note {
     pub fn vhost((vhost, number): (&str, u64), group: GroupNumber, node: &str) -> Self {
         let peer = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let (vhost, name) = (Some(vhost.to_owned()), node.to_owned());
-        Note { what: What::Vhost, group, vhost, number, peer, local: None, name, tls: None }
+        let (what, local, tls, is_operator) = (What::Vhost, None, None, false);
+        Note { what, group, vhost, number, peer, local, name, tls, is_operator }
     }
 
     /// The client, as the broker knows it.
@@ -120,7 +125,7 @@ impl Note {
                 taken: Arc::default(),
             })
         });
-        Peer::new(self.peer, tls)
+        Peer { is_operator: self.is_operator, ..Peer::new(self.peer, tls) }
     }
 }
 

@@ -66,27 +66,48 @@ impl LimitSettings {
 
     /// Says so if publishers would be held back only when the machine has no memory left.
     pub(crate) fn warn_of_memory(&self) {
-        let (set, there) = (self.memory_high_bytes, machine_memory_bytes());
-        if let Some(there) = there.filter(|there| set > *there) {
-            tracing::warn!(
-                memory_high_bytes = set,
-                machine_bytes = there,
-                "limits.memory_high_bytes is more than the memory of the machine, or of the control group: the \
-                 system may end the broker before publishers are held back"
-            );
-        }
+        warn_of_memory(self.memory_high_bytes);
     }
+}
+
+/// As [`LimitSettings::warn_of_memory`], of a limit that need not be the configured one.
+pub(crate) fn warn_of_memory(set: u64) {
+    if let Some(there) = machine_memory_bytes().filter(|there| set > *there) {
+        tracing::warn!(
+            memory_high_bytes = set,
+            machine_bytes = there,
+            "limits.memory_high_bytes is more than the memory of the machine, or of the control group: the \
+             system may end the broker before publishers are held back"
+        );
+    }
+}
+
+/// The bytes that `limits.memory_high_bytes` stands for.
+pub(crate) fn memory_high_bytes(set: u64) -> u64 {
+    match set {
+        0 => machine_memory_bytes().map_or(1 << 30, |bytes| bytes / 10 * 4),
+        bytes => bytes,
+    }
+}
+
+/// The bytes that are this fraction of the memory of the machine, or of the control group.
+pub(crate) fn memory_fraction_bytes(fraction: f64) -> Result<u64, String> {
+    if !(fraction > 0.0 && fraction <= 1.0) {
+        return Err(format!(
+            "the fraction is {fraction} and has to be more than 0 and at most 1, such as 0.4: it is of the memory of the machine, \
+             or of the control group"
+        ));
+    }
+    let there = machine_memory_bytes()
+        .ok_or("the system does not say how much memory there is: give a number of bytes")?;
+    Ok((there as f64 * fraction) as u64)
 }
 
 impl Config {
     pub(crate) fn broker_limits(&self) -> Limits {
         let limits = &self.limits;
-        let memory_high_bytes = match limits.memory_high_bytes {
-            0 => machine_memory_bytes().map_or(1 << 30, |bytes| bytes / 10 * 4),
-            bytes => bytes,
-        };
         Limits {
-            memory_high_bytes,
+            memory_high_bytes: memory_high_bytes(limits.memory_high_bytes),
             outbox_high_bytes: limits.outbox_high_bytes,
             queues_max: limits.queues_max,
             exchanges_max: limits.exchanges_max,

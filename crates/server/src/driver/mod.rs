@@ -20,6 +20,7 @@ mod write;
 
 use crate::clock::{self, Clock};
 use crate::login::{Logins, Pending, Renewal};
+use crate::negotiated;
 use crate::peer::Peer;
 use crate::places::{Place, Places};
 use crate::service::stopped;
@@ -149,8 +150,12 @@ pub(crate) async fn serve<S: ClientStream>(
     mut stopping: watch::Receiver<bool>,
 ) -> Place {
     let now = clock::now();
-    let config = if peer.tls.is_some() { &shared.tls_connection } else { &shared.connection };
-    let machine = Connection::new(Arc::clone(config), now);
+    let config = match (peer.is_operator, &peer.tls) {
+        (true, _) => Arc::new(negotiated::for_operator(&shared.connection)),
+        (_, Some(_)) => Arc::clone(&shared.tls_connection),
+        _ => Arc::clone(&shared.connection),
+    };
+    let machine = Connection::new(config, now);
     // A pipe within the process is not read while its other end waits for something else.
     let send_timeout = shared.send_timeout.filter(|_| !place.is_own());
     let tls = peer.tls.as_ref().map(|tls| {

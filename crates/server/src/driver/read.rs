@@ -7,12 +7,13 @@ use super::{BUFFERS_KEPT, ClientStream, Driver, HANG_UP_INTERVAL};
 use crate::blocking::in_place_if;
 use crate::clock;
 use crate::gather;
+use crate::read_buffers;
 use courser_broker::admin::ConnectionState;
 use courser_broker::{Batch, Budget, Pace, Session};
 use courser_codec::Method;
 use courser_connection::server::Event;
 use courser_store::critical::{self, Work};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -23,8 +24,6 @@ use tokio::io::ReadBuf;
 const READ_BYTES: usize = 256 * 1024;
 
 thread_local! {
-    /// The buffer that this thread's connections read into, one after the other.
-    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// The memory of the last batch, for the next one.
     static BATCH: Cell<Option<Batch<'static>>> = const { Cell::new(None) };
 }
@@ -48,11 +47,8 @@ impl<S: ClientStream> Driver<S> {
             self.receive(&input);
             return Poll::Ready(Ok(input.len()));
         }
-        READ_BUFFER.with_borrow_mut(|buffer| {
-            let carried = self.carry.len();
-            if buffer.len() < carried + READ_BYTES {
-                buffer.resize(carried + READ_BYTES, 0);
-            }
+        let carried = self.carry.len();
+        read_buffers::lend(&read_buffers::INPUT, carried + READ_BYTES, |buffer| {
             let is_new = self.newcomer.is_some();
             let most = if is_new { newcomer::READ_BYTES } else { READ_BYTES };
             let mut read = ReadBuf::new(&mut buffer[carried..carried + most]);

@@ -48,6 +48,8 @@ impl<S: ClientStream> Driver<S> {
         in_place_if(session.takes_long_to_end(), || session.close_quietly(&mut self.tail));
         self.ending = Some(session);
         self.paced = None;
+        // Nothing may follow the close: whatever comes of a renewal is not said any more.
+        self.renewal = None;
         self.held_back = false;
         self.hang_up_at = None;
         self.go_on_ending();

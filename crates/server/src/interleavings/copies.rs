@@ -80,7 +80,11 @@ struct CopiesReader {
 }
 
 impl Reader for CopiesReader {
-    fn read<'a>(&'a mut self, location: &'a Location) -> Result<MessageRef<'a>, StoreError> {
+    fn read_while<'a>(
+        &'a mut self,
+        location: &'a Location,
+        _is_kept: &dyn Fn() -> bool,
+    ) -> Result<MessageRef<'a>, StoreError> {
         let lost = || StoreError::Lost("it is not in the log".into());
         let Some(position) = location.position() else {
             return location.in_memory().ok_or_else(lost);

@@ -298,6 +298,8 @@ impl Messages for SlowStore {
         self.log.reader()
     }
 
+    fn spill_from(&self, _bytes: u64) {}
+
     fn hold(&self, _position: Position) {}
 
     fn release(&self, _positions: &[Position]) {}

@@ -3,7 +3,7 @@
 //! rustls asks its transport for 4 KiB at a time and hands out one record a read. So the transport
 //! reads ahead into a buffer that the thread lends, and a read takes all records that are there.
 
-use std::cell::RefCell;
+use crate::read_buffers;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,11 +14,6 @@ use tokio::net::TcpStream;
 
 /// Bytes asked of the socket in one read.
 const READ_AHEAD_BYTES: usize = 64 * 1024;
-
-thread_local! {
-    /// What this thread's connections read into, one after the other.
-    static READ_AHEAD: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_AHEAD_BYTES]);
-}
 
 /// A socket of which more is read than was asked for, and that counts what it takes.
 pub(crate) struct ReadAhead<S = TcpStream> {
@@ -74,7 +69,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReadAhead<S> {
             self.take(buf);
             return Poll::Ready(Ok(()));
         }
-        READ_AHEAD.with_borrow_mut(|lent| {
+        read_buffers::lend(&read_buffers::RECORDS, READ_AHEAD_BYTES, |lent| {
             let mut read = ReadBuf::new(lent);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             let filled = read.filled();

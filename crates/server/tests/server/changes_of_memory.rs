@@ -6,11 +6,12 @@ use courser::{Config, HttpListen};
 use std::net::SocketAddr;
 
 /// Requests that change what is in memory only, and trials, with what they say and are answered.
-const OF_MEMORY: [(&str, &str, &str); 15] = [
+const OF_MEMORY: [(&str, &str, &str); 16] = [
     ("POST /api/login", r#"{"username":"guest","password":"guest"}"#, "200"),
     ("DELETE /api/login", "", "204"),
     ("PUT /api/nodes/NODE/listeners/suspend", "", "204"),
     ("PUT /api/nodes/NODE/listeners/resume", "", "204"),
+    ("PUT /api/nodes/NODE/memory-limit", r#"{"fraction":0.4}"#, "200"),
     ("PUT /api/nodes/NODE/scrub", "", "202"),
     ("POST /api/definitions?dry_run=true", r#"{"vhosts":[{"name":"new"}]}"#, "200"),
     ("POST /api/queues/%2F/fleeting/move", r#"{"to":{"queue":"other"},"dry_run":true}"#, "200"),

@@ -2,7 +2,7 @@
 
 mod nodes;
 
-use crate::support::{Process, wait_until};
+use crate::support::{ANOTHER_USER, Process, give_away, owners, wait_until};
 use courser_client::Connection;
 use courser_journal::replica::{Contents, EntryId, EntryKind, Replica, ReplicaError};
 use courser_journal::{Options, RealDisk};
@@ -88,6 +88,20 @@ async fn the_steps_for_the_worst_day_bring_a_cluster_back_with_what_one_node_has
     nodes.consume(D, MESSAGES / 2..2 * MESSAGES).await;
     nodes.end(D, "TERM");
     nodes.end(C, "TERM");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn root_recovers_a_folder_as_the_user_that_owns_it() {
+    if !rustix::process::geteuid().is_root() {
+        // No other user can give a folder away.
+        return;
+    }
+    let mut nodes = three_nodes().await;
+    [A, B].into_iter().for_each(|node| nodes.end(node, "KILL"));
+    give_away(nodes.folder.path());
+    let recovered = nodes.recover(C, &["--from-this-copy"]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    assert_eq!(owners(&nodes.data(C)), [ANOTHER_USER].into());
 }
 
 /// Recovers a node that was lost before it had kept that it has the group which home's log names.

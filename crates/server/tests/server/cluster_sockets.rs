@@ -1,11 +1,13 @@
 //! WebSockets of clients that have come to a node which does not lead.
 
 use crate::cluster::Three;
+use crate::cluster_groups::{GROUPS, leaders};
 use crate::cluster_operated::ctl;
 use crate::support::{Client, Heard, PATIENCE, wait_until};
 use crate::websocket::pipe;
 use courser::Node;
 use courser_connection::client::Config as ClientConfig;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -65,5 +67,30 @@ async fn a_client_over_a_socket_by_way_of_a_node_that_is_drained_is_told_to_go()
     assert!(drained.status.success(), "{drained:?}");
     let Heard::Closed(320, why) = heard else { panic!("{heard:?}") };
     assert!(why.contains("maintenance mode"), "{why}");
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_of_each_node_publishes_and_consumes_wherever_a_vhost_is_led() {
+    let three = Three::start_with(|config| config.cluster.groups = GROUPS).await;
+    wait_until("leads on all three nodes", async || {
+        leaders(&three).is_some_and(|all| all.into_iter().collect::<BTreeSet<_>>().len() == 3)
+    })
+    .await;
+    let well = async |node: usize, words: &[&'static str]| {
+        let said = ctl(&three.configs[node], words.to_vec().leak()).await;
+        assert!(said.status.success(), "{words:?} at {node}: {said:?}");
+        String::from_utf8(said.stdout).expect("text")
+    };
+    well(0, &["add_vhost", "one", "--group", "1"]).await;
+    well(0, &["add_vhost", "two", "--group", "2"]).await;
+    for node in 0..3 {
+        for vhost in ["/", "one", "two"] {
+            well(node, &["declare_queue", "-p", vhost, "q"]).await;
+            well(node, &["publish", "-p", vhost, "-r", "q", "hello"]).await;
+            let taken = well(node, &["consume", "-p", vhost, "q", "--count", "1"]).await;
+            assert!(taken.contains("\thello\t"), "{taken}");
+        }
+    }
     three.stop().await;
 }

@@ -6,6 +6,7 @@ use courser_codec::{FieldTable, FieldValue, ShortStr, Table, queue};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 
 /// A broker whose queue `orders` has three messages.
 async fn with_orders() -> (Operated, Client) {
@@ -42,6 +43,9 @@ async fn messages_are_looked_at_and_saved_and_stay_as_they_are() {
     let path = file.to_str().expect("a path");
     assert!(broker.quiet(&["save_message", "orders", "2", path]).starts_with("7 bytes written"));
     assert_eq!(std::fs::read(&file).expect("the file"), b"\xff three");
+    let mode = file.metadata().expect("the file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "others may not read what is in the queue");
+    broker.refused(73, &["save_message", "orders", "0", path]);
     assert_eq!(broker.quiet(&["save_message", "orders", "0", "-"]), "one");
     broker.refused(65, &["save_message", "orders", "9", "-"]);
     broker.refused(73, &["save_message", "orders", "0", "/nowhere/file"]);

@@ -1,8 +1,11 @@
 //! `courser journal`: what it says of a data folder with more than one shard, and how it ends.
 
-use crate::support::{Client, Process, free_addresses, short, wait_until};
+use crate::support::{
+    ANOTHER_USER, Client, Process, free_addresses, give_away, owners, short, wait_until,
+};
 use courser_client::{Connection, Outgoing, QueueOptions};
 use courser_codec::queue;
+use rustix::process::geteuid;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -75,6 +78,22 @@ async fn every_shard_is_looked_at_and_damage_in_one_fails_the_command() {
     assert!(journal("verify", &data).0.status.success());
     assert!(journal("repair", &data).0.status.success(), "nothing more is lost");
     drop(Process::start(&folder));
+}
+
+#[tokio::test]
+async fn root_repairs_a_folder_as_the_user_that_owns_it() {
+    if !geteuid().is_root() {
+        // No other user can give a folder away.
+        return;
+    }
+    let folder = two_journals().await;
+    let data = folder.path().join("data");
+    damage(&data.join("journal-3"));
+    give_away(folder.path());
+    let (output, text) = journal("repair", &data);
+    assert_eq!(output.status.code(), Some(1), "something is lost: {output:?}");
+    assert!(text.contains("journal-3:\n"), "{text}");
+    assert_eq!(owners(&data), [ANOTHER_USER].into());
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Ends a line and begins another one, colours it, and rings a bell.
-const FORGED: &str = "x\r\n2026-01-01T00:00:00.000000Z ERROR forged \x1b[31m\x07\x7f\u{9b}";
+const FORGED: &str = "x\r\n2026-01-01T00:00:00.000000Z ERROR forged \x1b[31m\x07\x7f\u{9b}\u{202e}";
 
 /// A broker whose log goes into a file.
 struct Logged {
@@ -66,6 +66,20 @@ async fn a_node_warns_that_without_a_secret_all_users_of_the_machine_are_its_ope
     }
 }
 
+#[tokio::test]
+async fn a_broker_warns_of_logins_that_take_longer_than_their_handshake_may() {
+    for (timeout_ms, warns) in [("9999", false), ("10000", true)] {
+        let log = Logged::start_with("info", |command| {
+            for path in ["USER", "VHOST", "RESOURCE", "TOPIC"] {
+                command.env(format!("COURSER_AUTH_HTTP_{path}_PATH"), "http://127.0.0.1:1/");
+            }
+            command.env("COURSER_AUTH_HTTP_TIMEOUT_MS", timeout_ms);
+        });
+        let text = log.text();
+        assert_eq!(text.contains("is not less than amqp.handshake_timeout_ms"), warns, "{text}");
+    }
+}
+
 fn as_user(name: &str) -> Config {
     let credentials = Credentials::Plain { user: name.into(), password: "wrong".into() };
     Config { credentials, ..Config::default() }
@@ -110,7 +124,8 @@ async fn no_control_character_of_a_client_reaches_the_log() {
     let text = log.wait_for("vhost x").await;
     for line in text.lines() {
         assert!(line.starts_with("20") && !line.starts_with("2026-01-01"), "{line:?}");
-        assert!(!line.contains(char::is_control), "{line:?}");
+        let obeyed = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!line.contains(obeyed), "{line:?}");
     }
     assert!(text.matches("forged").count() >= 5, "{text}");
 }

@@ -159,6 +159,29 @@ async fn a_token_that_ends_while_its_renewal_waits_for_the_issuer_ends_no_connec
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_said_of_a_renewal_behind_the_close_of_the_connection() {
+    let (signer, next) = (Signer::new("one"), Signer::new("two"));
+    let issuer = Issuer::start(&[&signer]).await;
+    let server = issuer.broker(|config| config.oauth.timeout_ms = 30_000).await;
+    let good = json!({ "scope": ALL });
+    let mut client = log_in(&server, &signer.token(&good)).await.expect("let in");
+    // The issuer is not asked more often than once a second.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let asked = issuer.asked_for_keys();
+    issuer.rotate(&[&signer, &next]);
+    issuer.answers(Answers::Later);
+    client.bring_secret(&next.token(&good)).await;
+    wait_until("the issuer is asked", async || issuer.asked_for_keys() > asked).await;
+    client.close().await;
+    issuer.answers(Answers::Well);
+    let mut behind = Vec::new();
+    let end = timeout(PATIENCE, client.stream.read_to_end(&mut behind)).await;
+    end.expect("it ends").expect("an open stream");
+    assert_eq!(&behind[..], b"", "close-ok is the last word");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expired_token_ends_a_connection_that_never_stops_sending() {
     let signer = Signer::new("one");
     let issuer = Issuer::start(&[&signer]).await;

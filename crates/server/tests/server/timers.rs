@@ -1,6 +1,7 @@
 //! What happens without a client: the broker's own clock.
 
-use crate::support::{Client, Heard, TestServer, short, wait_until};
+use crate::support::{Client, Heard, HeldDisk, TestServer, short, wait_until};
+use courser::{Clock, Surroundings};
 use courser_codec::{FieldTable, Table, queue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -97,5 +98,35 @@ async fn connections_do_not_mind_a_clock_that_is_set() {
         client.publish("q", b"m").await;
     }
     assert_eq!(client.count("q").await, 3);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_queue_expires_while_the_log_is_opened() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    let arguments = FieldTable::new().with("x-expires", HOUR_MS as i32 / 2).to_entries();
+    let arguments = Table::from_entries(&arguments);
+    let declare =
+        queue::Declare { queue: short("kept"), durable: true, arguments, ..Default::default() };
+    assert!(matches!(client.call(declare).await, Heard::DeclareOk { .. }));
+    client.publish_persistent("kept", b"m").await;
+    assert_eq!(client.count("kept").await, 1);
+    drop(client);
+    let (ahead_ms, disk) = (Arc::new(AtomicI64::new(0)), HeldDisk::default());
+    disk.slow_reads_down(Some(&ahead_ms));
+    let clock = Clock::shifted(Arc::clone(&ahead_ms));
+    let started_ms = clock.now_ms();
+    let surroundings = Surroundings { clock, disk: Some(Arc::new(disk.clone())) };
+    let server = server.restart_within(surroundings, |config| config.journal.scrub_days = 0).await;
+    disk.slow_reads_down(None);
+    let ahead_ms = ahead_ms.load(Ordering::Relaxed);
+    assert!(ahead_ms >= HOUR_MS, "the log was read");
+    let began_ms = server.admin().queue("/", b"kept").expect("it is there").used_ms;
+    assert!(began_ms >= started_ms + ahead_ms as u64, "it is idle since clients can use it");
+    let mut client = Client::connect(server.address()).await;
+    with_message(&mut client, "due", 1).await;
+    wait_until("what is due later has gone", async || client.count("due").await == 0).await;
+    assert_eq!(client.count("kept").await, 1);
     server.stop().await;
 }

@@ -218,6 +218,13 @@ async fn the_login_is_that_of_amqp_and_the_operator_sees_both_ends() {
     let config = ClientConfig { credentials, ..ClientConfig::default() };
     let mut client = Client::begin_on(pipe(opened(&server).await, 4096), config).await;
     assert!(matches!(client.next().await, Heard::Closed(403, _)));
+    let credentials = courser_connection::Credentials::External;
+    let config = ClientConfig { credentials, ..ClientConfig::default() };
+    let mut client = Client::begin_on(pipe(opened(&server).await, 4096), config).await;
+    assert!(
+        matches!(client.next().await, Heard::Closed(..)),
+        "only the operator needs no password"
+    );
     server.stop().await;
 }
 

@@ -42,6 +42,8 @@ pub struct Retention {
     /// The time (milliseconds since 1970) before which all messages of a page must have arrived for
     /// it to leave.
     pub arrived_before_ms: Option<u64>,
+    /// What time it is: what has arrived later came while the clock was ahead.
+    pub now_ms: u64,
 }
 
 /// The places of a stream's messages.
@@ -54,9 +56,8 @@ pub struct StreamIndex {
     logged_from: u64,
     size_bytes: u64,
     limits: PageLimits,
-    /// The position of the last message that was ever added, and when it arrived.
+    /// The position of the last message that was ever added.
     last_position: Option<Position>,
-    last_ms: u64,
 }
 
 impl StreamIndex {
@@ -110,11 +111,11 @@ impl StreamIndex {
         self.limits = limits;
     }
 
-    /// Adds a message of `size_bytes` bytes that arrived at `now_ms`. Positions ascend; a clock
-    /// that goes back counts as standing still.
+    /// Adds a message of `size_bytes` bytes that arrived at `now_ms`. Positions ascend; a clock that goes back a little counts
+    /// as standing still, and what arrives after it was set back has its own time, in another page.
     pub fn push(&mut self, location: &Location, size_bytes: u64, now_ms: u64) {
-        self.last_ms = self.last_ms.max(now_ms);
-        let now_ms = self.last_ms;
+        let last = self.pages.back().filter(|page| !page.is_ahead_of(now_ms));
+        let now_ms = last.map_or(now_ms, |page| now_ms.max(page.last_ms));
         let in_log = location.position().is_some();
         let full = |page: &Page| page.is_full(&self.limits, now_ms) || page.is_in_log() != in_log;
         if self.pages.back().is_none_or(full) {
@@ -153,10 +154,19 @@ impl StreamIndex {
         offset
     }
 
-    /// The offset of the first message that arrived at `time_ms` or later.
-    pub fn offset_at(&self, time_ms: u64) -> u64 {
-        let earlier = self.pages.partition_point(|page| page.last_ms < time_ms);
-        match self.pages.get(earlier) {
+    /// The offset of the first message that arrived at `time_ms` or later, as far as is known at `now_ms`. Of what came while the
+    /// clock was ahead nothing is known but what came before and after it.
+    pub fn offset_at(&self, time_ms: u64, now_ms: u64) -> u64 {
+        let is_ahead = |page: &&Page| page.is_ahead_of(now_ms);
+        let is_later = |page: &Page| page.last_ms >= time_ms && !is_ahead(&page);
+        let later = self.pages.iter().position(is_later).unwrap_or(self.pages.len());
+        let has_earlier = self.pages.get(later).is_some_and(|page| page.index_at(time_ms) > 0);
+        // What comes just before may have come at that time.
+        let ahead = match has_earlier {
+            true => 0,
+            false => self.pages.range(..later).rev().take_while(is_ahead).count(),
+        };
+        match self.pages.get(later - ahead) {
             Some(page) => page.first_offset + u64::from(page.index_at(time_ms)),
             None => self.next_offset,
         }
@@ -166,9 +176,18 @@ impl StreamIndex {
     /// at once.
     pub fn kept_from(&self, retention: &Retention) -> u64 {
         let mut left_bytes = self.size_bytes;
+        let is_old =
+            |page: &Page| retention.arrived_before_ms.is_some_and(|time| page.last_ms < time);
+        // What came while the clock was ahead leaves with what came after it.
+        let is_ahead = |page: &Page| page.is_ahead_of(retention.now_ms);
+        let ahead = match self.pages.front() {
+            Some(page) if is_ahead(page) => self.pages.partition_point(is_ahead),
+            _ => 0,
+        };
+        let are_ahead_old = self.pages.get(ahead).is_some_and(is_old);
         for (index, page) in self.pages.iter().enumerate() {
             let is_last = index + 1 == self.pages.len();
-            let expired = retention.arrived_before_ms.is_some_and(|time| page.last_ms < time);
+            let expired = if index < ahead { are_ahead_old } else { is_old(page) };
             let too_much = retention.size_bytes_max.is_some_and(|most| left_bytes > most);
             let goes = expired || too_much && !is_last;
             if !goes || index == PAGES_AT_ONCE {
@@ -216,7 +235,8 @@ impl StreamIndex {
         // The last of the pages says it, but where there is none any more.
         let last = if to < self.pages.len() { None } else { self.last_position };
         put_varint(out, last.map_or(0, |position| position.0 + 1));
-        put_varint(out, self.last_ms);
+        // Earlier versions took no message for older than this.
+        put_varint(out, self.pages.back().map_or(0, |page| page.last_ms));
         self.pages.range(from..to).for_each(|page| page.encode(out));
         offset_of(to)
     }
@@ -236,7 +256,7 @@ impl StreamIndex {
         }
         self.limits = PageLimits { size_bytes, span_ms };
         let last_position = take_varint(&mut bytes)?.checked_sub(1).map(Position);
-        self.last_ms = take_varint(&mut bytes)?;
+        let _last_ms = take_varint(&mut bytes)?;
         while !bytes.is_empty() {
             let page = Page::decode(self.next_offset, &mut bytes)?;
             self.next_offset = page.end_offset();

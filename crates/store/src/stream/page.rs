@@ -5,6 +5,10 @@ use crate::change::{put_varint, take_varint};
 use crate::{Location, Position};
 use std::collections::VecDeque;
 
+/// A time that goes back by more than this says that the clock was set. By less it goes back all the time: messages of several
+/// connections are not written in the order in which they came.
+const SET_BACK_MS: u64 = 60_000;
+
 /// Up to [`PAGE_MESSAGES`] messages with consecutive offsets.
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
@@ -69,9 +73,15 @@ impl Page {
         matches!(self.places, Places::Log { .. })
     }
 
+    /// Whether its last message arrived so much later than now that the clock was ahead then.
+    pub fn is_ahead_of(&self, now_ms: u64) -> bool {
+        self.last_ms > now_ms.saturating_add(SET_BACK_MS)
+    }
+
     /// Whether a message that arrives now belongs into the next page.
     pub fn is_full(&self, limits: &PageLimits, now_ms: u64) -> bool {
         self.count >= PAGE_MESSAGES
+            || self.is_ahead_of(now_ms)
             || self.size_bytes >= limits.size_bytes
             || now_ms.saturating_sub(self.first_ms) > limits.span_ms
     }

@@ -104,10 +104,10 @@ impl Delay {
         self.state.lock().wheel.len()
     }
 
-    /// That messages stay whose delay is over, if some do.
+    /// That messages stay whose delay is over, if some do; not told while its lock is held for long.
     pub fn overdue(&self) -> Option<Overdue> {
         let now_ms = self.context.timers.now_ms();
-        self.state.lock().overdue.clone().filter(|overdue| overdue.is_still(now_ms))
+        self.state.look()?.overdue.clone().filter(|overdue| overdue.is_still(now_ms))
     }
 
     /// A message as it is to wait here; none if it does not want to.

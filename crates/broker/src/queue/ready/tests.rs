@@ -179,7 +179,7 @@ impl Trial {
             Op::CountBytes(true) => {}
             Op::CountBytes(false) => ready.count_no_bytes(),
             Op::ReadSizes(most) => {
-                ready.read_sizes(most, &mut |at| size_of(position(at)));
+                ready.read_sizes(most, &mut |at| Some(size_of(position(at))));
             }
             Op::Walk { skip, count } => {
                 let (found, longest) = self.waiting.walk(Cursor::skipping(skip), count);
@@ -340,6 +340,20 @@ fn what_is_taken_from_far_out_costs_its_pages_and_no_memory() {
     waiting.take(&numbers);
     let used = waiting.used_bytes();
     assert!(used < before / 2, "{used} of {before} for what is left of them");
+}
+
+#[test]
+fn sizes_count_also_where_enough_has_been_read_before_all_are_known() {
+    let mut waiting = Waiting::of(10_000);
+    waiting.ready.count_bytes();
+    let (before, mut left) = (waiting.used_bytes(), 1000);
+    let read = waiting.ready.read_sizes(10_000, &mut |at| {
+        left -= 1;
+        (left >= 0).then(|| size_of(position(at)))
+    });
+    assert_eq!(read, 1000);
+    let counted = waiting.used_bytes() - before;
+    assert!(counted >= 4 * 1000, "{counted}");
 }
 
 #[test]

@@ -14,10 +14,12 @@ impl Coming {
         let about = About {
             cluster: "prod".into(),
             node: NodeId(1),
+            process: None,
             name: "a".into(),
             address: "a:5680".into(),
             version: "1".into(),
             segment_bytes: 1 << 20,
+            seed: 1,
             formation: None,
             has_data: false,
             known: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::{FakeDisk, State};
 use crate::{DiskFile, disk::SECTOR_IS_BAD};
+use courser_store::critical::{self, Work};
 use std::{io, thread};
 
 /// A file of the fake disk that was opened, until the next crash.
@@ -45,6 +46,7 @@ impl DiskFile for FakeFile {
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        critical::check(Work::File);
         let (held, hold) = self.disk.0.lock().holds.reads.clone();
         if held == self.file {
             hold.wait();

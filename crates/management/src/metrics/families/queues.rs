@@ -17,6 +17,9 @@ pub(crate) const FAMILIES: &[Family<Row>] = &[
     Family { name: "queue_delivery_metrics", metrics: DELIVERIES },
 ];
 
+/// The families that are known of a queue that is held, too.
+pub(crate) const KNOWN: [&str; 2] = ["queue_coarse_metrics", "queue_consumer_count"];
+
 const COARSE: &[Metric<Row>] = &[
     gauge("queue_messages_ready", "Messages that wait for a consumer", |queue| queue.ready.into()),
     gauge("queue_messages_unacked", "Messages delivered and not acknowledged", |queue| {

@@ -1,5 +1,6 @@
 //! A cluster with several groups answers as one broker that has all of it.
 
+mod behind;
 mod changes;
 mod cut_short;
 mod deposed;

@@ -154,6 +154,31 @@ async fn a_group_that_can_not_be_reached_is_named_and_nothing_is_shown_in_part()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sums_go_without_a_group_in_which_the_node_can_not_take_part_and_lists_and_exports_do_not()
+{
+    let world = with_queues().await;
+    world.lose(2).await;
+    *world.known.without_part.lock() = vec![2];
+    for path in ["/api/attention", "/api/overview", "/api/nodes", "/api/health/checks/alarms"] {
+        let answer = world.home("GET", path, "").await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+    for (method, path) in [
+        ("GET", "/api/queues"),
+        ("GET", "/api/vhosts"),
+        ("GET", "/api/connections/none"),
+        ("GET", "/api/definitions"),
+        ("POST", "/api/definitions?dry_run=true"),
+        ("GET", "/api/events?seconds=1"),
+        ("DELETE", "/api/connections/username/guest"),
+    ] {
+        let json = [("content-type", "application/json")];
+        let answer = world.call(&world.home, method, path, "guest", &json, "{}").await;
+        assert_eq!(answer.status, 503, "{path}: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_to_groups_are_used_again() {
     let world = with_queues().await;
     let before = world.known.connections.load(Ordering::Relaxed);

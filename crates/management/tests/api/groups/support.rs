@@ -33,12 +33,15 @@ pub const GROUPS: u16 = 3;
 type AtClock = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 /// The brokers of a cluster, as the node of home knows them.
+#[derive(Default)]
 pub struct Known {
     brokers: Vec<Arc<Broker>>,
     /// The APIs of the groups besides home.
     apis: OnceLock<Vec<Arc<Api>>>,
     /// The group that has no leader.
     pub down: AtomicU16,
+    /// Those in which the node can't take part.
+    pub without_part: Mutex<Vec<u16>>,
     /// Seconds after which the groups answer.
     pub late_s: AtomicU64,
     pub connections: AtomicUsize,
@@ -63,6 +66,10 @@ impl Groups for Known {
 
     fn others(&self) -> Vec<u16> {
         (1..GROUPS).collect()
+    }
+
+    fn without_part(&self) -> Vec<u16> {
+        self.without_part.lock().clone()
     }
 
     fn led(&self) -> Vec<u16> {
@@ -186,7 +193,6 @@ fn api(
             name: "courser@one".into(),
             cluster_name: "test".into(),
             version: "1".into(),
-            memory_limit_bytes: 1 << 30,
             connections_max: 1000,
             ..NodeFacts::default()
         },
@@ -198,6 +204,7 @@ fn api(
         suspend_listeners: Arc::new(|_| {}),
         listeners_suspended: Arc::new(|| false),
         scrub: None,
+        runtime: Arc::new(|_| Err("nothing changes here".to_owned())),
         certificates: Arc::new(Vec::new),
         notices: Arc::new(Vec::new),
         cluster: None,
@@ -232,19 +239,7 @@ impl World {
         for home in [&brokers[0], &single_broker] {
             add_guest(&home.admin(), guest.clone());
         }
-        let known = Arc::new(Known {
-            brokers,
-            apis: OnceLock::new(),
-            down: AtomicU16::new(HOME),
-            late_s: AtomicU64::new(0),
-            connections: AtomicUsize::new(0),
-            changes: Arc::default(),
-            version: Mutex::default(),
-            lags: AtomicUsize::new(0),
-            meanwhile: Mutex::default(),
-            at_clock: Arc::default(),
-            stop: Mutex::new(watch::Sender::new(false)),
-        });
+        let known = Arc::new(Known { brokers, ..Known::default() });
         let others = known.brokers.iter().skip(1);
         let ticks = || clock(Arc::clone(&known.at_clock));
         let others = others.map(|broker| api(broker, ticks(), &is_out, None, None)).collect();

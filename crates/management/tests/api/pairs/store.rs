@@ -150,6 +150,10 @@ impl Messages for HeldStore {
         self.inner.reader()
     }
 
+    fn spill_from(&self, bytes: u64) {
+        self.inner.spill_from(bytes);
+    }
+
     fn hold(&self, position: Position) {
         self.inner.hold(position);
     }

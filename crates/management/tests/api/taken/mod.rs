@@ -8,13 +8,15 @@ use crate::support::{Answer, Broker};
 use serde_json::{Map, Value, json};
 use trials::{Trial, trials};
 
-/// Those that need a cluster or an issuer of tokens: what they may have is read by tests of these.
-const ELSEWHERE: [&str; 5] = [
+/// Those that need a cluster, an issuer of tokens, or the node itself: what they may have is read by tests of these.
+const ELSEWHERE: [&str; 7] = [
     "/api/cluster/nodes",
     "/api/cluster/leader",
     "/api/cluster/moves/{vhost}",
     "/api/cluster/drain/{node}",
     "/api/oauth/login",
+    "/api/nodes/{node}/log-level",
+    "/api/nodes/{node}/memory-limit",
 ];
 
 /// A policy that there is in each attempt.

@@ -116,10 +116,10 @@ impl Cluster for Members {
             return Some("no node of the cluster leads".into());
         }
         let of_none = |number| format!("this node has no copy of the log of group {number} yet");
-        if let Some(number) = self.groups.without_thread().first() {
+        let (all, unknown) = self.groups.all_and_unknown();
+        if let Some(number) = unknown.first() {
             return Some(of_none(*number));
         }
-        let all = self.groups.all();
         let group = all.iter().find(|group| group.unserved_for() >= TOLD_AFTER)?;
         let (number, limit_s) = (group.number, TOLD_AFTER.as_secs());
         Some(match group.member() {
@@ -290,6 +290,19 @@ impl Cluster for Members {
         let node = self.named(&status, name)?;
         let answer = self.ask(&node, &Question::Scrub { start })?;
         serde_json::from_str(&answer).map_err(|error| ClusterError::Unavailable(error.to_string()))
+    }
+
+    fn runtime_setting(
+        &self,
+        name: &str,
+        asked: &AskedSetting,
+    ) -> Result<SettingInEffect, ClusterError> {
+        let status = self.leading()?.status();
+        let node = self.named(&status, name)?;
+        let answer = self.ask(&node, &Question::Setting(asked.clone()))?;
+        let answer: Result<SettingInEffect, String> = serde_json::from_str(&answer)
+            .map_err(|error| ClusterError::Unavailable(error.to_string()))?;
+        answer.map_err(ClusterError::Refused)
     }
 
     fn metrics(&self) -> String {

@@ -19,12 +19,15 @@ type OpenBroker = (Arc<Broker>, Storage, Vec<(Settings, StartError)>);
 impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
     fn config_of_group(&self, mut config: Config) -> Config {
-        let known = self.groups.all().len() as u64;
-        let groups = known.max(config.cluster.groups.into());
-        if groups > 1 {
-            config.limits.memory_high_bytes = config.broker_limits().memory_high_bytes / groups;
-        }
+        let all = self.around.runtime.memory_high_bytes();
+        config.limits.memory_high_bytes = all / self.groups_here(&config);
         config
+    }
+
+    /// The groups that this node may come to lead, all together.
+    fn groups_here(&self, config: &Config) -> u64 {
+        let known = self.groups.all().len() as u64;
+        known.max(config.cluster.groups.into()).max(1)
     }
 
     /// Opens the broker on the group's log and serves, if this node still leads then.
@@ -51,7 +54,8 @@ impl Inner {
                     broker.admin().set_recoveries(recovery.map_or(0, |one| one.times));
                     self.front.adopt_at_first(group, &broker, leads).await;
                 }
-                Service::start(broker, storage, &config, &self.around).await
+                self.around.runtime.follow_memory_limit(&broker, self.groups_here(&settings));
+                Service::start(broker, storage, &settings, &self.around).await
             }
             Ok(opened) => {
                 self.blocking(move || drop(opened)).await?;

@@ -2,7 +2,6 @@
 
 use super::super::drain::Pace;
 use super::super::testing::{HOME, ONE, PATIENCE, Three, wait_until};
-use super::super::tunnel::What;
 use super::*;
 use crate::accounts::let_guest_into;
 use courser_client::{Connection, Error, Options, Outgoing, QueueOptions};
@@ -343,16 +342,7 @@ async fn a_client_whose_vhost_is_asked_for_in_vain_is_sent_away_in_time() {
     let questions = &front.whereabouts.questions;
     let all = questions.available_permits() as u32;
     let others = questions.acquire_many(all).await.expect("open");
-    let note = Note {
-        what: What::Amqp,
-        group: HOME,
-        vhost: None,
-        number: 0,
-        peer: SocketAddr::from(([127, 0, 0, 1], 1)),
-        local: None,
-        name: "a client".into(),
-        tls: None,
-    };
+    let note = Note::amqp(&Peer::new(SocketAddr::from(([127, 0, 0, 1], 1)), None), "a client");
     let deciding = Arc::clone(front).decide("away".into(), note);
     let decided = tokio::time::timeout(PATIENCE, deciding).await.expect("in time");
     assert!(matches!(decided, Some(Elsewhere::Nowhere(..))));

@@ -248,7 +248,7 @@ async fn no_lead_moves_to_a_node_whose_log_of_the_group_is_damaged() {
     let member = of_other.groups.get(ONE).and_then(|group| group.member()).expect("it runs");
     member.want(Piece::Frame(Lsn(5000)));
     assert_eq!(next(&members, &loads), None);
-    assert!(of_other.reluctance().is_none() && of_other.reluctance_to(HOME).is_none());
+    assert!(of_other.reluctance().is_none() && of_other.reluctance_to_begin(HOME).is_none());
     let status = members.groups.get(ONE).and_then(|group| group.status()).expect("it runs");
     assert_eq!(members.willing(ONE, &status).await, None);
     three.stop().await;

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The machine's disk. While it is held, no call returns; each takes a while when it is slow.
@@ -20,6 +20,8 @@ struct State {
     waiting: AtomicUsize,
     released: Condvar,
     call_ms: AtomicU64,
+    /// The test's clock, if reads take time by it.
+    clock: Mutex<Option<Arc<AtomicI64>>>,
     /// Syncs of the log that may begin, if a test counts them.
     syncs: Mutex<Option<usize>>,
     allowed: Condvar,
@@ -43,6 +45,11 @@ impl HeldDisk {
     /// Has each call take so long from now on.
     pub fn slow_down(&self, call: Duration) {
         self.0.call_ms.store(call.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Has each read take an hour by this clock, which tells by how many milliseconds it is ahead, or no time by any.
+    pub fn slow_reads_down(&self, ahead_ms: Option<&Arc<AtomicI64>>) {
+        *self.0.clock.lock() = ahead_ms.cloned();
     }
 
     /// Whether a call waits for the end of a hold.
@@ -162,6 +169,9 @@ impl DiskFile for HeldFile {
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        if let Some(ahead_ms) = &*self.disk.0.clock.lock() {
+            ahead_ms.fetch_add(3_600_000, Ordering::Relaxed);
+        }
         self.pass().read_at(out, offset)
     }
 

@@ -6,6 +6,7 @@ mod client;
 mod held_disk;
 mod issuer;
 pub mod operated;
+mod owners;
 mod ports;
 mod process;
 
@@ -14,6 +15,7 @@ pub use certificates::{Authority, Issued};
 pub use client::{Client, Heard, short};
 pub use held_disk::HeldDisk;
 pub use issuer::{Answers, Issuer, Signer, now_s};
+pub use owners::{ANOTHER_USER, give_away, owners};
 pub(crate) use ports::free_addresses;
 pub use process::{Process, ended, output};
 
@@ -127,23 +129,26 @@ impl TestServer {
         ahead_ms: &Arc<AtomicI64>,
         change: impl FnOnce(&mut Config),
     ) -> Self {
-        let TestServer { server, folder } = self;
-        server.stop().await.expect("a clean stop");
-        let mut config = config_in(&folder);
-        change(&mut config);
         let clock = Clock::shifted(Arc::clone(ahead_ms));
-        let surroundings = Surroundings { clock, ..Surroundings::default() };
-        let server = Server::start_within(config, surroundings).await.expect("a broker");
-        TestServer { server, folder }
+        self.restart_within(Surroundings { clock, ..Surroundings::default() }, change).await
     }
 
     /// The same, on a disk that the test may hold.
     pub async fn restart_on(self, disk: HeldDisk, change: impl FnOnce(&mut Config)) -> Self {
+        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
+        self.restart_within(surroundings, change).await
+    }
+
+    /// The same, with a clock and a disk of the test's.
+    pub async fn restart_within(
+        self,
+        surroundings: Surroundings,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let TestServer { server, folder } = self;
         server.stop().await.expect("a clean stop");
         let mut config = config_in(&folder);
         change(&mut config);
-        let surroundings = Surroundings { disk: Some(Arc::new(disk)), ..Surroundings::default() };
         let server = Server::start_within(config, surroundings).await.expect("a broker");
         TestServer { server, folder }
     }

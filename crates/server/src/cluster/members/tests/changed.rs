@@ -1,6 +1,9 @@
 //! What an operator, or a node, is told of members that are just added or removed.
 
+use super::super::super::testing::start_alone;
 use super::*;
+use courser_cluster::forming::Folder;
+use courser_journal::RealDisk;
 
 /// The group of another node, whose consensus hears of nothing until it is put back.
 type Deaf = (Arc<Group>, Option<Arc<Member>>);
@@ -107,4 +110,28 @@ async fn whether_a_node_is_a_member_is_said_by_a_leader_that_a_majority_follows(
     said(home).await.expect_err("no majority follows it");
     undo(deaf);
     three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_a_copy_of_the_same_data_folder_is_not_added_and_both_are_named() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let [image, copy] = folders.each_ref().map(|folder| folder.path().join("data"));
+    for dir in [&image, &copy] {
+        std::fs::create_dir(dir).expect("a folder");
+    }
+    // It was started once, and was in no cluster.
+    drop(Folder::open(&image, Arc::new(RealDisk), "test", "image").expect("an empty folder"));
+    std::fs::copy(image.join("cluster.json"), copy.join("cluster.json")).expect("it is there");
+    let (a, b) = (start_alone(&folders[0], "a").await, start_alone(&folders[1], "b").await);
+    for node in [&a, &b] {
+        let home = node.inner.groups.home();
+        wait_until("it serves", async || matches!(home.serves(), Serves::Here(_))).await;
+    }
+    let why = a.add(&b.address()).await.expect_err("it would be a member already");
+    for node in [&a, &b] {
+        assert!(why.contains(&format!("'{}' ({})", node.name(), node.address())), "{why}");
+    }
+    for node in [a, b] {
+        node.stop().await.expect("a clean stop");
+    }
 }

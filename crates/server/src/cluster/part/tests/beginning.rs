@@ -1,6 +1,7 @@
 //! A node that comes to take part in a group for which it has no room on its disk, or no thread, or whose log its disk does not
 //! give. One that begins a cluster with the data of a broker by itself, for which there is no room.
 
+use super::super::super::apis::Apis;
 use super::super::super::front::Serves;
 use super::super::super::testing::start_alone_on;
 use super::*;
@@ -190,16 +191,24 @@ async fn lacks_definitions(three: &Three, leader: usize, lacks: bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_without_a_thread_for_a_group_takes_part_when_it_has_one() {
     let three = Three::start().await;
+    // This group has its threads by then.
+    three.leader(ONE).await;
     let leader = three.leader(HOME).await;
+    // It leads the longest: the others would not lead either.
+    for node in [leader + 1, leader + 2, leader].map(|nth| &three.nodes[nth % 3]) {
+        node.inner.groups.has_no_threads.store(true, Relaxed);
+        tell_of_another(node, 1 << 20);
+        wait_until("it is told", async || tells(node)).await;
+    }
     let node = &three.nodes[leader];
-    node.inner.groups.has_no_threads.store(true, Relaxed);
-    tell_of_another(node, 1 << 20);
-    wait_until("it is told", async || tells(node)).await;
     // Home tells of its groups again and again: what was heard first counts.
     tell_of_another(node, 2 << 20);
     assert!(node.inner.groups.get(ANOTHER).is_none(), "there is no thread");
     assert!(node.inner.members.is_quorum_critical(), "it knows of no majority there");
     assert!(node.inner.members.why_not_ready().is_some_and(|why| why.contains("group 2")));
+    let apis = Apis::of(&Arc::downgrade(three.front(leader))).expect("it is there");
+    assert_eq!((apis.others(), apis.without_part()), (vec![1, 2], vec![2]));
+    assert!(apis.connect(ANOTHER.0).await.is_err(), "a list without it would look whole");
     lacks_definitions(&three, leader, true).await;
     let (members, other) = (Arc::clone(&node.inner.members), three.nodes[(leader + 1) % 3].name());
     let asking = tokio::task::spawn_blocking(move || {
@@ -211,5 +220,42 @@ async fn a_node_without_a_thread_for_a_group_takes_part_when_it_has_one() {
     wait_until("it is not told any more", async || !tells(node)).await;
     assert_eq!(node.inner.folder.groups()[&ANOTHER].segment_bytes, 1 << 20);
     lacks_definitions(&three, leader, false).await;
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_can_not_take_part_in_a_group_hands_the_lead_of_home_to_one_that_can() {
+    let three = Three::start().await;
+    // This group has its threads by then.
+    three.leader(ONE).await;
+    let leader = three.leader(HOME).await;
+    let inner = &three.nodes[leader].inner;
+    inner.groups.has_no_threads.store(true, Relaxed);
+    tell_of_another(&three.nodes[leader], 1 << 20);
+    wait_until("another node leads", async || three.leader(HOME).await != leader).await;
+    assert!(inner.members.reluctance_to_begin(HOME).is_some(), "it would hand it on again");
+    assert_eq!(inner.members.reluctance_to_begin(ONE), None);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_gets_its_thread_while_others_are_asked_is_not_taken_to_have_definitions() {
+    let three = Three::start().await;
+    let leader = three.leader(HOME).await;
+    three.move_lead(ONE, leader).await;
+    let inner = &three.nodes[leader].inner;
+    inner.groups.lacks_thread(ANOTHER);
+    let one = inner.groups.get(ONE).expect("it leads");
+    // It takes as long as it may.
+    let adopting = one.adopting.lock().await;
+    let front = Arc::clone(three.front(leader));
+    let spreading = tokio::spawn(async move { front.spread_definitions().await });
+    // So that it has most likely begun.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let another = Group::start(ANOTHER, &inner.endpoint, &inner.roster).expect("a thread");
+    inner.groups.add(another);
+    let lacking = spreading.await.expect("no panic");
+    assert!(lacking.contains(&ANOTHER.0), "{lacking:?}");
+    drop(adopting);
     three.stop().await;
 }

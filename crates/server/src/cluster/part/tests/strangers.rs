@@ -172,14 +172,11 @@ async fn a_node_without_a_copy_ends_that_a_recovery_has_left_behind() {
     let recovery = Some(Recovery { times: 1, number: 5 });
     let recovered = endpoint(NodeId(1), "recovered", &address);
     recovered.change(|about| about.formation = Some(Formation { recovery, ..of_before.clone() }));
-    node.inner.endpoint.change(|about| about.formation = Some(of_before.clone()));
+    node.inner.endpoint.change(|about| about.formation = Some(of_before));
     node.inner.roster.learn(&recovered.about().node(), true).expect("kept");
     let other = Other { id: NodeId(1), takes_part: true, ..Other::default() };
     tokio::spawn(listen(listener, recovered, Arc::new(other)));
-    let group = Arc::clone(node.inner.groups.home());
-    let part = Arc::clone(&node.inner).take_part(group, of_before, Origin::Joining);
-    let ended = tokio::time::timeout(PATIENCE, part).await.expect("it ends");
-    let why = ended.expect_err("a reason");
+    let why = tokio::time::timeout(PATIENCE, node.failed()).await.expect("it ends").to_string();
     assert!(why.contains("was recovered without node 'a'"), "{why}");
     node.stop().await.expect("a clean stop");
 }
@@ -202,10 +199,7 @@ async fn a_node_that_was_added_ends_when_it_is_removed_with_half_a_copy() {
     let (id, takes_part) = (NodeId(1), true);
     let other = Other { id, takes_part, asked: Arc::clone(&asked), head };
     tokio::spawn(listen(listener, end, Arc::new(other)));
-    let home = Arc::clone(node.inner.groups.home());
-    let part = Arc::clone(&node.inner).take_part(home, formation, Origin::Joining);
-    let ended = tokio::time::timeout(PATIENCE, part).await.expect("it ends");
-    let why = ended.expect_err("a reason");
+    let why = tokio::time::timeout(PATIENCE, node.failed()).await.expect("it ends").to_string();
     assert!(why.contains("was removed from cluster"), "{why}");
     assert!(!asked.lock().is_empty(), "it had no copy before");
     node.stop().await.expect("a clean stop");

@@ -1,7 +1,7 @@
 //! A disk on which there is no room left, not even for acknowledgements.
 
-use courser_auth::{PasswordHash, Permission, User};
-use courser_broker::admin::NewQueue;
+mod definitions;
+
 use courser_broker::{Broker, StateOfShard};
 use courser_codec::{FieldTable, Method, ShortStr, basic, queue};
 use courser_journal::testing::FakeDisk;
@@ -11,6 +11,7 @@ use courser_store::{Log, Lsn, Position, ShardState};
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 type Running = (Arc<JournalStore>, Arc<Broker>, Client);
 
@@ -42,6 +43,24 @@ fn filled(disk: &FakeDisk, (store, broker, mut client): Running) -> Running {
 fn declare_limited(client: &mut Client, name: &str) {
     let arguments = FieldTable::new().with("x-delivery-limit", 5);
     client.declare_with(name, &arguments).expect("declared");
+}
+
+/// Makes checkpoints on a thread whenever one is wanted, until the store calls for none any more.
+fn make_checkpoints(store: &Arc<JournalStore>, broker: &Arc<Broker>) -> JoinHandle<()> {
+    let (store, broker) = (Arc::clone(store), Arc::clone(broker));
+    std::thread::spawn(move || {
+        while store.wait_for_checkpoint() {
+            checkpoint(&store, &broker);
+        }
+    })
+}
+
+fn wait_for(done: &dyn Fn() -> bool) {
+    let since = std::time::Instant::now();
+    while !done() {
+        assert!(since.elapsed().as_secs() < 60, "no checkpoint was made");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 fn publish(store: &JournalStore, client: &mut Client, ids: impl Iterator<Item = u64>) {
@@ -258,68 +277,6 @@ fn a_refused_commit_leaves_its_acknowledgements_undone() {
 }
 
 #[test]
-fn a_new_queue_does_not_inherit_what_a_deleted_one_had() {
-    let disk = FakeDisk::new(6);
-    let (store, broker, mut client) = on_a_full_disk(&disk);
-    give_room(&disk, &store);
-    let bind = queue::Bind {
-        queue: ShortStr::from_static("q"),
-        exchange: ShortStr::from_static("amq.fanout"),
-        ..Default::default()
-    };
-    client.request(PLAIN, &Method::QueueBind(bind)).expect("there is room");
-    assert!(checkpoint(&store, &broker));
-    use_up_all_room(&disk, &store);
-    let delete = queue::Delete { queue: ShortStr::from_static("q"), ..Default::default() };
-    client.request(PLAIN, &Method::QueueDelete(delete)).expect("it is taken even now");
-    assert!(client.declare("q", None).is_err());
-    give_room(&disk, &store);
-    client.declare("q", None).expect("there is room");
-    store.journal().flush_once();
-    disk.kill();
-    drop((client, broker, store));
-    let (store, broker, mut client) = start(&disk);
-    client.publish(PLAIN, "amq.fanout", "", &[(300, 20)], true).expect("there is room");
-    assert_eq!(ready(&broker), 0);
-    // What neither of two checkpoints needs is freed.
-    assert!(checkpoint(&store, &broker) && checkpoint(&store, &broker));
-    assert!(store.journal().usage().segments <= 2, "its messages are still held");
-}
-
-#[test]
-fn what_is_made_under_a_name_does_not_inherit_what_was_deleted_under_it() {
-    let disk = FakeDisk::new(11);
-    let (store, broker, client) = on_a_full_disk(&disk);
-    give_room(&disk, &store);
-    let admin = broker.admin();
-    let make = || {
-        admin.create_user(User::new("bob", PasswordHash::none())).expect("there is room");
-        admin.change_vhost("v", |_| {}).expect("there is room");
-        admin.set_global_parameter("g", "1").expect("there is room");
-    };
-    make();
-    admin.set_permission("bob", "/", Permission::all()).expect("there is room");
-    let queue = NewQueue { durable: true, ..NewQueue::default() };
-    admin.declare_queue("v", "old", queue).expect("there is room");
-    assert!(checkpoint(&store, &broker));
-    use_up_all_room(&disk, &store);
-    admin.delete_user("bob").expect("it is taken even now");
-    admin.delete_vhost("v").expect("it is taken even now");
-    admin.clear_global_parameter("g").expect("it is taken even now");
-    give_room(&disk, &store);
-    make();
-    store.journal().flush_once();
-    disk.kill();
-    drop((admin, client, broker, store));
-    let (_store, broker, _client) = start(&disk);
-    let accounts = broker.accounts();
-    assert!(accounts.directory().user("bob").is_some() && broker.vhost("v").is_some());
-    assert!(broker.admin().global_parameter("g").is_some());
-    assert!(accounts.access("bob", "/").enter().is_err(), "another one's permission");
-    assert!(broker.admin().queue("v", b"old").is_err(), "another one's queue");
-}
-
-#[test]
 fn a_broker_starts_on_a_full_disk_and_its_consumers_free_it() {
     let disk = FakeDisk::new(7);
     let running = on_a_full_disk(&disk);
@@ -337,21 +294,7 @@ fn a_broker_starts_on_a_full_disk_and_its_consumers_free_it() {
 fn a_checkpoint_is_called_for_when_it_would_free_something_or_there_is_room() {
     let disk = FakeDisk::new(9);
     let (store, broker, mut client) = filled(&disk, start_with(true, &disk));
-    let checkpoints = std::thread::spawn({
-        let (store, broker) = (Arc::clone(&store), Arc::clone(&broker));
-        move || {
-            while store.wait_for_checkpoint() {
-                checkpoint(&store, &broker);
-            }
-        }
-    });
-    let wait_for = |done: &dyn Fn() -> bool| {
-        let since = std::time::Instant::now();
-        while !done() {
-            assert!(since.elapsed().as_secs() < 60, "no checkpoint was made");
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-    };
+    let checkpoints = make_checkpoints(&store, &broker);
     ack_next(&mut client, MESSAGES - 1);
     wait_for(&|| store.has_room());
     use_up_all_room(&disk, &store);
