@@ -55,7 +55,7 @@ pub use fault::{Fault, LEADER_CHANGED};
 pub use limits::Limits;
 pub use outbox::{Outbox, OutboxState, Stalled, Taken, wire};
 pub use persistence::StateOfShard;
-pub use persistence::{RestoreError, Restored, names_in_log, shards_in_log};
+pub use persistence::{NOTING, RestoreError, Restored, names_in_log, shards_in_log};
 pub use policy::{ApplyTo, Policy, PolicyError, PolicyKind};
 pub use queue::{
     Bounds, ConnectionId, DeadLetterTo, EffectiveSettings, Overflow, Queue, QueueSettings,

@@ -1,5 +1,6 @@
 //! What can be set about a journal.
 
+use courser_store::Noting;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
@@ -40,6 +41,8 @@ pub struct Options {
     /// [`Journal::maintain_once`](crate::Journal::maintain_once), and calls that would block do
     /// that work themselves: for seeded tests.
     pub threads: bool,
+    /// What a replay notes of the messages that it reads. Without, the owner reads those again that it has to know more of.
+    pub noting: Option<&'static dyn Noting>,
 }
 
 impl Default for Options {
@@ -55,6 +58,7 @@ impl Default for Options {
             spare_segments: 3,
             quiet: Duration::from_secs(30),
             threads: true,
+            noting: None,
         }
     }
 }

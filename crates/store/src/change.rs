@@ -17,7 +17,7 @@
 
 use crate::delayed::PairCoder;
 use crate::stream::PageLimits;
-use crate::{BodySize, MessageRef, Position, StoreError};
+use crate::{MessageRef, Position, StoreError};
 
 /// Queues that one message record can name.
 pub const QUEUES_PER_RECORD_MAX: usize = u16::MAX as usize;
@@ -110,10 +110,8 @@ pub enum Replayed<'a> {
         queues: Vec<u64>,
         /// Bytes of the message, as [`MessageRef::stored_len`] counts them.
         size_bytes: u64,
-        /// How large its body is.
-        body: BodySize,
-        /// When it was published, in milliseconds since 1970; 0 if it has no stamp.
-        published_ms: u64,
+        /// The message.
+        message: MessageRef<'a>,
     },
     /// See [`Record::Settled`].
     Settled {
@@ -240,9 +238,8 @@ impl<'a> Replayed<'a> {
                 let (queues, message) = split_queues(rest)?;
                 let size_bytes = message.len() as u64;
                 let message = MessageRef::from_record(message)?;
-                let (published_ms, body) = (message.published_ms, BodySize::of(message.body.len()));
                 let queues = queues.as_chunks::<8>().0.iter().copied().map(u64::from_le_bytes);
-                Replayed::Message { queues: queues.collect(), size_bytes, body, published_ms }
+                Replayed::Message { queues: queues.collect(), size_bytes, message }
             }
             SETTLED => {
                 let (queue, positions) = rest.split_first_chunk::<8>()?;

@@ -1,10 +1,13 @@
 //! What is left of a log: definitions, and which messages each queue still has.
 
-use crate::change::{Replayed, ascending, put_ascending, put_varint, take_varint};
+use crate::change::{Replayed, put_ascending, put_varint, take_varint};
 use crate::delayed::{DelayedIndex, PairCoder, checked_pairs};
+use crate::noting::Noting;
+pub use crate::queue_index::{IndexedMessage, QueueIndex};
+use crate::queue_index::{put_priorities, put_sizes};
 use crate::stream::StreamIndex;
-use crate::{BodySize, Position};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::{BodySize, Position, Priority};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 /// What a restart finds. Built from a checkpoint and the records behind it.
@@ -18,157 +21,38 @@ pub struct Recovered {
     pub delayed: HashMap<u64, DelayedIndex>,
     /// For each stream, what it has.
     pub streams: HashMap<u64, StreamIndex>,
+    noting: GivenNoting,
 }
 
-/// The messages of one queue, in a few bytes each: they may be many millions.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct QueueIndex {
-    /// What the checkpoint says, in the queue's order, encoded as it was there.
-    runs: Vec<Run>,
-    /// Messages in `runs`.
-    runs_len: usize,
-    /// Messages from behind the checkpoint, and how large they are.
-    newest: Vec<(Position, BodySize)>,
-    /// Positions that are known to be settled, to be removed together.
-    settled: HashSet<Position>,
-    /// How often the messages at these positions have come back from consumers.
-    returns: HashMap<Position, u64>,
-}
+/// What its owner has given, which is no part of the state.
+#[derive(Clone, Copy, Debug, Default)]
+struct GivenNoting(Option<&'static dyn Noting>);
 
-/// Messages of a checkpoint.
-#[derive(Debug, PartialEq, Eq)]
-struct Run {
-    positions: Box<[u8]>,
-    /// How large they are: how often a size comes in a row, and the size. Empty if that is not known.
-    sizes: Box<[u8]>,
-}
-
-impl Run {
-    fn messages(&self) -> impl Iterator<Item = (Position, BodySize)> {
-        let positions = ascending(&self.positions).unwrap_or_default().into_iter();
-        let mut sizes = &*self.sizes;
-        let (mut size, mut left) = (BodySize::UNKNOWN, 0);
-        positions.map(move |position| {
-            if left == 0 {
-                (left, size) = take_size(&mut sizes).unwrap_or((u64::MAX, BodySize::UNKNOWN));
-            }
-            left -= 1;
-            (position, size)
-        })
-    }
-}
-
-/// Takes a size off the front, and how often it comes in a row; none if there is none.
-fn take_size(sizes: &mut &[u8]) -> Option<(u64, BodySize)> {
-    let times = take_varint(sizes)?;
-    let size = u32::try_from(take_varint(sizes)?).ok()?;
-    (times > 0).then_some((times, BodySize::from_coded(size)))
-}
-
-/// Appends the sizes of messages as [`Run`] has them; nothing if none is known.
-fn put_sizes(out: &mut Vec<u8>, messages: &[(Position, BodySize)]) {
-    if messages.iter().all(|(_, size)| size.bytes().is_none()) {
-        return;
-    }
-    for same in messages.chunk_by(|one, next| one.1 == next.1) {
-        put_varint(out, same.len() as u64);
-        put_varint(out, same[0].1.coded().into());
-    }
-}
-
-/// How many messages these are the sizes of; none if they are malformed.
-fn sizes_len(mut sizes: &[u8]) -> Option<u64> {
-    let mut len = 0u64;
-    while !sizes.is_empty() {
-        len = len.checked_add(take_size(&mut sizes)?.0)?;
-    }
-    Some(len)
-}
-
-impl QueueIndex {
-    fn push(&mut self, position: Position, body: BodySize) {
-        self.newest.push((position, body));
-    }
-
-    /// Adds a run of a checkpoint; none if it is malformed.
-    fn push_run(&mut self, encoded: &[u8]) -> Option<()> {
-        self.runs_len += ascending(encoded)?.len();
-        self.runs.push(Run { positions: encoded.into(), sizes: Box::default() });
-        Some(())
-    }
-
-    /// Adds the sizes of the messages of the run before; none if they are malformed.
-    fn push_sizes(&mut self, encoded: &[u8]) -> Option<()> {
-        let run = self.runs.last_mut()?;
-        let len = ascending(&run.positions)?.len() as u64;
-        run.sizes = encoded.into();
-        (sizes_len(encoded)? == len).then_some(())
-    }
-
-    fn settle(&mut self, positions: Vec<Position>) {
-        if !self.returns.is_empty() {
-            for position in &positions {
-                self.returns.remove(position);
-            }
-        }
-        self.settled.extend(positions);
-        if self.settled.len() > 1024 && self.settled.len() * 2 > self.runs_len + self.newest.len() {
-            self.sweep();
-        }
-    }
-
-    fn sweep(&mut self) {
-        let settled = std::mem::take(&mut self.settled);
-        let is_left = |position: &Position| !settled.contains(position);
-        self.newest.retain(|(position, _)| is_left(position));
-        self.runs_len = 0;
-        for run in &mut self.runs {
-            let left: Vec<_> = run.messages().filter(|(position, _)| is_left(position)).collect();
-            self.runs_len += left.len();
-            let (mut positions, mut sizes) = (Vec::new(), Vec::new());
-            put_ascending(&mut positions, left.iter().map(|(position, _)| *position));
-            put_sizes(&mut sizes, &left);
-            *run = Run { positions: positions.into(), sizes: sizes.into() };
-        }
-        self.runs.retain(|run| !run.positions.is_empty());
-        self.sweep_returns();
-    }
-
-    /// Keeps the returns of what is left: a log may tell of them behind what was settled meanwhile.
-    fn sweep_returns(&mut self) {
-        if !self.returns.is_empty() {
-            let mut all = std::mem::take(&mut self.returns);
-            self.returns = self.positions().filter_map(|at| all.remove_entry(&at)).collect();
-        }
-    }
-
-    /// How often the message at this position has come back, as far as the queue counts that; none if it is not known to
-    /// have been handed out.
-    pub fn returns(&self, position: Position) -> Option<u64> {
-        self.returns.get(&position).copied()
-    }
-
-    /// The positions of the messages that the queue still has, in its order.
-    pub fn positions(&self) -> impl Iterator<Item = Position> {
-        self.messages().map(|(position, _)| position)
-    }
-
-    /// The same, with the size of each body, which checkpoints of earlier versions do not tell.
-    pub fn messages(&self) -> impl Iterator<Item = (Position, BodySize)> {
-        let all = self.runs.iter().flat_map(Run::messages).chain(self.newest.iter().copied());
-        all.filter(|(position, _)| !self.settled.contains(position))
+impl PartialEq for GivenNoting {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 
 impl Recovered {
+    /// The same, noting this of the messages that are applied.
+    #[must_use]
+    pub fn noting(self, noting: Option<&'static dyn Noting>) -> Self {
+        Recovered { noting: GivenNoting(noting), ..self }
+    }
+
     /// Applies the record at `position`, in the order of the log.
     pub fn apply(&mut self, position: Position, record: Replayed<'_>) {
         match record {
-            Replayed::Message { queues, size_bytes, body, published_ms } => {
+            Replayed::Message { queues, size_bytes, message } => {
+                let priority = self.noting.0.map(|noting| noting.priority(&message));
+                let priority = priority.map_or(Priority::Unknown, Priority::from);
+                let body = BodySize::of(message.body.len());
+                let indexed = IndexedMessage { position, body, priority };
                 for queue in queues {
                     match self.streams.get_mut(&queue) {
-                        Some(stream) => stream.replay(position, size_bytes, published_ms),
-                        None => self.queues.entry(queue).or_default().push(position, body),
+                        Some(stream) => stream.replay(position, size_bytes, message.published_ms),
+                        None => self.queues.entry(queue).or_default().push(indexed),
                     }
                 }
             }
@@ -228,11 +112,11 @@ impl Recovered {
         let mut writer = CheckpointWriter::new(out);
         self.definitions.iter().try_for_each(|(key, value)| writer.definition(key, value))?;
         for (queue, index) in &self.queues {
-            let messages: Vec<(Position, BodySize)> = index.messages().collect();
+            let messages: Vec<IndexedMessage> = index.messages().collect();
             // In the queue's order, which may go back where a run begins.
-            for ascending in messages.chunk_by(|before, next| before.0 < next.0) {
+            for ascending in messages.chunk_by(|before, next| before.position < next.position) {
                 for run in ascending.chunks(RUN_POSITIONS) {
-                    writer.messages(*queue, run)?;
+                    writer.indexed(*queue, run.iter().copied())?;
                 }
             }
             if !index.returns.is_empty() {
@@ -272,6 +156,9 @@ impl Recovered {
             } else if *kind == SIZES {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.queues.get_mut(&queue)?.push_sizes(second)?;
+            } else if *kind == PRIORITIES {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                recovered.queues.get_mut(&queue)?.push_priorities(second)?;
             } else if *kind == RETURNED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 let index = recovered.queues.entry(queue).or_default();
@@ -296,6 +183,7 @@ const RUN_POSITIONS: usize = 4096;
 const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
 const SIZES: u8 = 3;
+const PRIORITIES: u8 = 4;
 const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
 const RETURNED: u8 = 32;
@@ -330,24 +218,42 @@ impl<'w> CheckpointWriter<'w> {
         self.encoded(QUEUE, queue, |out| put_ascending(out, positions.iter().copied()))
     }
 
-    /// The same of messages whose bodies have these sizes, as far as that is known.
-    pub fn messages(&mut self, queue: u64, messages: &[(Position, BodySize)]) -> io::Result<()> {
-        let positions = messages.iter().map(|(position, _)| *position);
-        self.encoded(QUEUE, queue, |out| put_ascending(out, positions))?;
-        if messages.iter().all(|(_, size)| size.bytes().is_none()) {
-            return Ok(());
-        }
-        self.encoded(SIZES, queue, |out| put_sizes(out, messages))
+    /// The same of messages whose bodies have these sizes, and which say this of their priorities, as far as that is known.
+    pub fn messages(
+        &mut self,
+        queue: u64,
+        messages: &[(Position, BodySize)],
+        priority: Priority,
+    ) -> io::Result<()> {
+        let messages = messages.iter();
+        self.indexed(
+            queue,
+            messages.map(|&(position, body)| IndexedMessage { position, body, priority }),
+        )
     }
 
-    /// Adds an entry of a queue that `put` writes.
+    fn indexed(
+        &mut self,
+        queue: u64,
+        messages: impl Iterator<Item = IndexedMessage> + Clone,
+    ) -> io::Result<()> {
+        let positions = messages.clone().map(|message| message.position);
+        self.encoded(QUEUE, queue, |out| put_ascending(out, positions))?;
+        let sizes = messages.clone().map(|message| message.body);
+        self.encoded(SIZES, queue, |out| put_sizes(out, sizes))?;
+        let priorities = messages.map(|message| message.priority);
+        self.encoded(PRIORITIES, queue, |out| put_priorities(out, priorities))
+    }
+
+    /// Adds an entry of a queue that `put` writes. One that says nothing of the messages before it is left out.
     fn encoded(&mut self, kind: u8, queue: u64, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut encoded = std::mem::take(&mut self.scratch);
         encoded.clear();
         put(&mut encoded);
-        let written = self.entry(kind, &queue.to_le_bytes(), &encoded);
+        let is_wanted = kind == QUEUE || !encoded.is_empty();
+        let written = is_wanted.then(|| self.entry(kind, &queue.to_le_bytes(), &encoded));
         self.scratch = encoded;
-        written
+        written.unwrap_or(Ok(()))
     }
 
     /// Adds messages that wait for their time: the position and the time of each.

@@ -3,8 +3,8 @@
 use courser_store::change::{
     QUEUES_PER_RECORD_MAX, Replayed, ascending, message_of, put_ascending,
 };
-use courser_store::recovered::CheckpointWriter;
-use courser_store::{BodySize, MessageRef, Position, Record, Recovered};
+use courser_store::recovered::{CheckpointWriter, IndexedMessage};
+use courser_store::{BodySize, MessageRef, Noting, Position, Priority, Record, Recovered};
 use proptest::prelude::*;
 
 /// A record as a log holds it.
@@ -17,6 +17,16 @@ fn encode(record: &Record<'_>) -> Vec<u8> {
         parts.iter().for_each(|part| bytes.extend_from_slice(part));
     }
     bytes
+}
+
+/// Takes the first byte of a body for a priority, and 0 for none.
+#[derive(Debug)]
+struct FirstOfBody;
+
+impl Noting for FirstOfBody {
+    fn priority(&self, message: &MessageRef<'_>) -> Option<u8> {
+        message.body.first().copied().filter(|first| *first > 0)
+    }
 }
 
 const MESSAGE: MessageRef<'static> = MessageRef {
@@ -145,10 +155,27 @@ fn sizes_that_do_not_fit_their_messages_are_refused() {
     let size = BodySize::of(3);
     let mut whole = Vec::new();
     let run = [(Position(1), size), (Position(2), size)];
-    CheckpointWriter::new(&mut whole).messages(7, &run).expect("there is room");
+    let written = CheckpointWriter::new(&mut whole).messages(7, &run, Priority::Unknown);
+    written.expect("there is room");
     let recovered = Recovered::from_checkpoint(&whole).expect("whole");
-    assert_eq!(recovered.queues[&7].messages().collect::<Vec<_>>(), run);
+    let found = recovered.queues[&7].messages().map(|found| (found.position, found.body));
+    assert_eq!(found.collect::<Vec<_>>(), run);
     // It ends with how often the size comes, and the size.
+    let at = whole.len() - 2;
+    for wrong in [0, 1, 3] {
+        whole[at] = wrong;
+        assert_eq!(Recovered::from_checkpoint(&whole), None, "{wrong}");
+    }
+}
+
+#[test]
+fn priorities_that_do_not_fit_their_messages_are_refused() {
+    let mut whole = Vec::new();
+    let run = [(Position(1), BodySize::UNKNOWN), (Position(2), BodySize::UNKNOWN)];
+    let written = CheckpointWriter::new(&mut whole).messages(7, &run, Priority::Is(9));
+    written.expect("there is room");
+    assert!(Recovered::from_checkpoint(&whole).is_some());
+    // It ends with how often the priority comes, and the priority.
     let at = whole.len() - 2;
     for wrong in [0, 1, 3] {
         whole[at] = wrong;
@@ -209,23 +236,43 @@ proptest! {
     }
 
     #[test]
-    fn sizes_come_back_from_checkpoints_and_stay_with_what_is_left(
-        sizes in prop::collection::vec(0usize..4, 1..3000),
-        known in any::<bool>(),
+    fn sizes_and_priorities_come_back_from_checkpoints_and_stay_with_what_is_left(
+        sizes in prop::collection::vec((0usize..4, 0u8..3), 1..3000),
+        (knows_sizes, knows_priorities) in any::<(bool, bool)>(),
         run_len in 1usize..100,
+        in_checkpoint in 0usize..3000,
         settled in prop::collection::btree_set(0u64..3000, 0..3000),
     ) {
-        let size = |size: usize| if known { BodySize::of(size) } else { BodySize::UNKNOWN };
-        let all: Vec<_> = (0..).map(Position).zip(sizes.into_iter().map(size)).collect();
+        let noting: Option<&'static dyn Noting> = if knows_priorities { Some(&FirstOfBody) } else { None };
+        let size = |size: usize| if knows_sizes { BodySize::of(size) } else { BodySize::UNKNOWN };
+        let said = |said: u8| match said {
+            _ if !knows_priorities => Priority::Unknown,
+            0 => Priority::Unsaid,
+            other => Priority::Is(other),
+        };
+        let (before, behind) = sizes.split_at(in_checkpoint.min(sizes.len()));
         let mut bytes = Vec::new();
         let mut writer = CheckpointWriter::new(&mut bytes);
-        for run in all.chunks(run_len) {
-            writer.messages(7, run).expect("there is room");
+        let before: Vec<_> = (0..).map(Position).zip(before).collect();
+        let mut all = Vec::new();
+        for run in before.chunk_by(|one, next| one.1.1 == next.1.1) {
+            let priority = said(run[0].1.1);
+            for run in run.chunks(run_len) {
+                let placed: Vec<_> = run.iter().map(|(at, (bytes, _))| (*at, size(*bytes))).collect();
+                writer.messages(7, &placed, priority).expect("there is room");
+                all.extend(placed.iter().map(|(position, body)| IndexedMessage { position: *position, body: *body, priority }));
+            }
         }
-        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
+        let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole").noting(noting);
+        for (position, (bytes, priority)) in (before.len() as u64..).map(Position).zip(behind) {
+            let body = vec![*priority; 1 + bytes];
+            let message = MessageRef { body: &body, ..MESSAGE };
+            recovered.apply(position, Replayed::Message { queues: vec![7], size_bytes: 1, message });
+            all.push(IndexedMessage { position, body: BodySize::of(body.len()), priority: said(*priority) });
+        }
         let positions = settled.iter().copied().map(Position).collect();
         recovered.apply(Position(5000), Replayed::Settled { queue: 7, positions });
-        let left: Vec<_> = all.into_iter().filter(|(at, _)| !settled.contains(&at.0)).collect();
+        let left: Vec<_> = all.into_iter().filter(|one| !settled.contains(&one.position.0)).collect();
         prop_assert_eq!(recovered.queues[&7].messages().collect::<Vec<_>>(), left.clone());
         let mut again = Vec::new();
         recovered.write(&mut again).expect("there is room");
@@ -301,7 +348,7 @@ proptest! {
         recovered.apply(Position(3001), Replayed::Returned { queue: 7, returns });
         // So many more come and go that what is settled is swept out.
         for position in 4000..8000 {
-            recovered.apply(Position(position), Replayed::Message { queues: vec![7], size_bytes: 1, body: BodySize::of(1), published_ms: 0 });
+            recovered.apply(Position(position), Replayed::Message { queues: vec![7], size_bytes: 1, message: MessageRef::default() });
         }
         let positions = (4000..8000).map(Position).collect();
         recovered.apply(Position(8000), Replayed::Settled { queue: 7, positions });
@@ -324,7 +371,7 @@ proptest! {
         }
         let mut recovered = Recovered::from_checkpoint(&bytes).expect("whole");
         for position in in_checkpoint..3000 {
-            recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, body: BodySize::of(1), published_ms: 0 });
+            recovered.apply(Position(position), Replayed::Message { queues: vec![1], size_bytes: 1, message: MessageRef::default() });
         }
         for position in &settled {
             recovered.apply(Position(9999), Replayed::Settled { queue: 1, positions: vec![Position(*position)] });

@@ -1,7 +1,7 @@
 //! How much memory a replay takes goes by what is left at each time, and not by how long the log is.
 
 use courser_store::change::Replayed;
-use courser_store::{BodySize, Position, Recovered};
+use courser_store::{MessageRef, Position, Recovered};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -41,12 +41,8 @@ const WAITING: u64 = 10_000;
 /// settled, the log says once more that they came back. One that waits for its time is sent with each.
 fn replay(recovered: &mut Recovered, at: u64) {
     let position = Position(10 * at);
-    let message = Replayed::Message {
-        queues: vec![QUEUE],
-        size_bytes: 100,
-        body: BodySize::UNKNOWN,
-        published_ms: 0,
-    };
+    let message =
+        Replayed::Message { queues: vec![QUEUE], size_bytes: 100, message: MessageRef::default() };
     recovered.apply(position, message);
     recovered.apply(Position(10 * at + 1), Replayed::Delayed { queue: DELAYED, due_ms: at });
     let Some(earlier) = at.checked_sub(WAITING) else { return };

@@ -4,7 +4,7 @@ use courser_store::change::Replayed;
 use courser_store::recovered::{CheckpointWriter, Recovered};
 use courser_store::stream::{PageLimits, Retention, StreamIndex};
 use courser_store::work::steps;
-use courser_store::{BodySize, Location, MemoryStore, MessageRef, Messages, Position};
+use courser_store::{Location, MemoryStore, MessageRef, Messages, Position};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -134,12 +134,8 @@ fn a_replay_goes_on_where_the_checkpoint_ends() {
     let mut recovered = Recovered::default();
     let begin = || Replayed::Stream { queue: 5, first_offset: 0, pages };
     recovered.apply(Position(1), begin());
-    let message = || Replayed::Message {
-        queues: vec![5, 6],
-        size_bytes: 60,
-        body: BodySize::of(9),
-        published_ms: 0,
-    };
+    let message =
+        || Replayed::Message { queues: vec![5, 6], size_bytes: 60, message: MessageRef::default() };
     for position in 2..10 {
         recovered.apply(Position(position), message());
     }

@@ -88,9 +88,9 @@ impl ShardState for StateOfShard {
                         }
                     });
                 } else if queue.settings.survives() {
-                    queue.for_each_run_below(start, true, &mut |run| {
+                    queue.for_each_run_below(start, true, &mut |run, priority| {
                         if written.is_ok() {
-                            written = writer.messages(queue.id, run);
+                            written = writer.messages(queue.id, run, priority);
                         }
                     });
                     let returns = queue.returns_below(start);
@@ -123,7 +123,7 @@ impl ShardState for StateOfShard {
                 if let Some(stream) = queue.stream() {
                     stream.for_each_position_below(start, each);
                 }
-                queue.for_each_run_below(start, false, &mut |run| {
+                queue.for_each_run_below(start, false, &mut |run, _| {
                     run.iter().for_each(|(position, _)| each(*position));
                 });
             }

@@ -9,7 +9,7 @@ use crate::persistence::gone::{Gone, HoldsPlaces};
 use crate::persistence::moves::{self, KeptArrival};
 use crate::persistence::scope::{RESTORED, Scope, of_kind};
 use crate::policy::CompiledPolicy;
-use crate::queue::Queue;
+use crate::queue::{Queue, Rereader};
 use crate::shard::Shard;
 use courser_auth::Record as AccountRecord;
 use courser_codec::ShortString;
@@ -144,10 +144,10 @@ impl Broker {
         let gate = shard.gate.read();
         let ownerless = drop_ownerless(shard, &mut found, &mut recovered);
         restore_histories(shard, &found, &recovered.queues);
-        let mut messages = 0;
+        let (mut messages, mut rereader) = (0, Rereader::of(&*shard.store));
         for (id, index) in recovered.queues {
             if let Some(queue) = found.queues.get(&id) {
-                messages += queue.restore(&index, &*shard.store);
+                messages += queue.restore(&index, &*shard.store, &mut rereader);
             }
         }
         for (id, index) in recovered.streams {
@@ -269,12 +269,10 @@ impl Broker {
 /// go likewise, as a new one of its name would have them after another restart: it was deleted while a checkpoint was written
 /// and the log had no room.
 fn drop_ownerless(shard: &Shard, found: &mut Found, recovered: &mut Recovered) -> usize {
-    let ownerless = Recovered {
-        queues: recovered.queues.extract_if(|id, _| !found.has(*id)).collect(),
-        delayed: recovered.delayed.extract_if(|id, _| !found.has(*id)).collect(),
-        streams: recovered.streams.extract_if(|id, _| !found.has(*id)).collect(),
-        ..Recovered::default()
-    };
+    let mut ownerless = Recovered::default();
+    ownerless.queues.extend(recovered.queues.extract_if(|id, _| !found.has(*id)));
+    ownerless.delayed.extend(recovered.delayed.extract_if(|id, _| !found.has(*id)));
+    ownerless.streams.extend(recovered.streams.extract_if(|id, _| !found.has(*id)));
     let Recovered { queues, delayed, streams, .. } = &ownerless;
     let queues = queues.keys().chain(delayed.keys()).chain(streams.keys()).copied().collect();
     let mut count = 0;

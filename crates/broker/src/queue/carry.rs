@@ -1,7 +1,7 @@
 //! Carrying a queue to another broker: what it has, in its order, and taking that in there.
 
 use super::backlog::{FAILED, REDELIVERED};
-use super::logged::{Entries, Entry, Logged};
+use super::logged::{Entries, Entry};
 use super::returns::count_of;
 use super::{Queue, State};
 use courser_store::{Location, MessageRef};
@@ -66,7 +66,11 @@ impl Queue {
         let messages = state.ready.len() + state.dying.len() + state.delayed.len();
         let unacked = state.unacked.len();
         drop(state);
-        Lines { lines: lines.complete().map(Logged::into_entries).collect(), messages, unacked }
+        Lines {
+            lines: lines.complete().map(|(_, line)| line.into_entries()).collect(),
+            messages,
+            unacked,
+        }
     }
 
     /// How a message has come back; none if it never did.

@@ -32,6 +32,11 @@ impl Ranks {
     }
 }
 
+/// What a message says of its priority.
+pub(crate) fn priority_of(message: &MessageRef<'_>) -> Option<u8> {
+    ContentHeader::parse(message.header).ok()?.properties.priority().ok()?
+}
+
 /// Bits of a sequence number below the level, which stands in front.
 const LEVEL_SHIFT: u32 = 56;
 
@@ -81,15 +86,9 @@ impl Levels {
         Levels { ranks, backlogs, len: 0, counts_bytes, next_sequence: 0, charge }
     }
 
-    pub fn rank(&self, message: &MessageRef<'_>) -> u8 {
-        let header = ContentHeader::parse(message.header).ok();
-        let priority = header.and_then(|header| header.properties.priority().ok()).flatten();
+    /// The level of a message that says this of its priority.
+    pub fn level(&self, priority: Option<u8>) -> u8 {
         self.ranks.level(priority)
-    }
-
-    /// The level of a message of which nothing is known.
-    pub fn usual_rank(&self) -> u8 {
-        self.ranks.level(None)
     }
 
     pub fn len(&self) -> usize {

@@ -3,7 +3,7 @@
 use super::amounts::Amounts;
 use super::backlog::Backlog;
 use super::logged::{Entry, Logged};
-use super::priority::{Ends, Levels, Ranks, level_of};
+use super::priority::{Ends, Levels, Ranks, level_of, priority_of};
 use super::sizes::SizeOf;
 use super::walk::{Cursor, Walk};
 use crate::memory::Charge;
@@ -42,11 +42,13 @@ impl Ready {
     /// The level of a message; 0 in a queue without priorities.
     #[inline]
     pub fn rank(&self, message: Option<MessageRef<'_>>) -> u8 {
-        match (&self.levels, message) {
-            (Some(levels), Some(message)) => levels.rank(&message),
-            (Some(levels), None) => levels.usual_rank(),
-            (None, _) => 0,
-        }
+        let said = || message.as_ref().and_then(priority_of);
+        self.levels.as_ref().map_or(0, |levels| levels.level(said()))
+    }
+
+    /// The level of a message that says this of its priority; 0 in a queue without priorities.
+    pub fn level(&self, priority: Option<u8>) -> u8 {
+        self.levels.as_ref().map_or(0, |levels| levels.level(priority))
     }
 
     /// The level of a message that has this number; 0 in a queue without priorities.
@@ -71,7 +73,7 @@ impl Ready {
         match &mut self.levels {
             None => self.backlog.pass_by(),
             Some(levels) => {
-                let rank = message().map_or(0, |message| levels.rank(&message));
+                let rank = message().map_or(0, |message| levels.level(priority_of(&message)));
                 levels.pass_by(rank)
             }
         }

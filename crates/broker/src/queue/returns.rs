@@ -192,7 +192,7 @@ impl Queue {
                 run.iter().filter(|(at, marks, _)| at.is_before(end) && is_told_of(*marks));
             pairs.extend(returned.map(|(at, marks, _)| (*at, u64::from(returns(*marks)))));
         };
-        lines.complete().for_each(|line| line.for_each_run(&mut each_run));
+        lines.complete().for_each(|(_, line)| line.for_each_run(&mut each_run));
         if pairs.iter().any(|(_, count)| *count == u64::from(RETURNS_MANY)) {
             let state = self.state.lock();
             for (at, count) in pairs.iter_mut().filter(|(_, few)| *few == u64::from(RETURNS_MANY)) {

@@ -1,6 +1,6 @@
 //! What becomes of messages that a queue has handed out, and how the log hears of it.
 
-use super::backlog::{FAILED, REDELIVERED, SPILLED};
+use super::backlog::SPILLED;
 use super::logged::{Entry, Logged, Placed, logged};
 use super::priority::level_of;
 use super::retry::{Waiting, logged_of};
@@ -9,8 +9,7 @@ use super::{Queue, State};
 use crate::gate;
 use crate::wakes::Wakes;
 use crate::work;
-use courser_store::recovered::QueueIndex;
-use courser_store::{BodySize, Location, Lsn, Position, Record, Store, StoreError, Sync};
+use courser_store::{Location, Lsn, Position, Priority, Record, Store, StoreError, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,12 +81,12 @@ pub(super) struct Lines {
 
 impl Lines {
     /// One for each level, with all of its messages.
-    pub fn complete(mut self) -> impl Iterator<Item = Logged> {
+    pub fn complete(mut self) -> impl Iterator<Item = (u8, Logged)> {
         for (number, entry) in logged_of(&self.delayed) {
             let level = if self.has_levels { level_of(number) } else { 0 };
             self.lines.entry(level).or_default().away.push(entry);
         }
-        self.lines.into_values()
+        self.lines.into_iter()
     }
 }
 
@@ -258,70 +257,19 @@ impl Queue {
         self.settle(settling, Sync::Later, store)
     }
 
-    /// Takes back the messages that it had before a restart. Returns how many they are.
-    pub(crate) fn restore(&self, index: &QueueIndex, store: &dyn Store) -> usize {
-        let mut state = self.state.lock();
-        let keeps_apart = state.notes.as_ref().is_some_and(|notes| notes.keeps_apart());
-        let looks_inside = state.ready.has_levels() || keeps_apart;
-        let mut reader = looks_inside.then(|| store.reader());
-        for (position, body) in index.messages() {
-            let mut location = Location::Log { position, body, marks: 0 };
-            match index.returns(position) {
-                None => {}
-                Some(0) => {
-                    *location.marks_mut() = REDELIVERED;
-                    state.has_returned = true;
-                }
-                Some(count) => {
-                    *location.marks_mut() = REDELIVERED | FAILED;
-                    state.set_count(&mut location, count);
-                }
-            }
-            let State { ready, notes, .. } = &mut *state;
-            // Without it neither its place is known, nor what is the same: what the disk refuses is asked for once more. One that
-            // can't be read is found out when its turn comes.
-            let message = match reader.as_mut() {
-                Some(reader) => match reader.read(&location) {
-                    Ok(message) => Some(message),
-                    Err(StoreError::Unread(_)) => reader.read(&location).ok(),
-                    Err(_) => None,
-                },
-                None => None,
-            };
-            if let (Some(notes), Some(message)) = (notes, &message) {
-                // One of the same is no reason to drop it: that may be a dead letter that had not arrived elsewhere, which made
-                // room for this one when it left.
-                notes.enter_beside(message, &location);
-            }
-            let rank = ready.rank(message);
-            if let Some(bytes) = message.map(|message| message.body.len()) {
-                location.set_body_size(BodySize::of(bytes));
-            }
-            ready.push(location, rank, 0);
-        }
-        let messages = state.ready.len();
-        state.ready.count_no_bytes();
-        Self::count_bytes(&mut state);
-        if state.ready.lacks_sizes() {
-            Self::read_sizes(&mut state, store);
-        }
-        self.finish(&mut state, Ok(()));
-        // Whether they may expire is not known until their turn comes.
-        self.watch_head(&mut state);
-        messages
-    }
-
     /// Calls `each` with the positions below `end` of its messages that are in the log and the sizes of
-    /// their bodies, in ascending runs, the queue's oldest first: of all, or only of those that survive a restart.
+    /// their bodies, in ascending runs, the queue's oldest first: of all, or only of those that survive a restart. With the
+    /// priority that they count as, where the queue looks at it.
     pub(crate) fn for_each_run_below(
         &self,
         end: Lsn,
         only_surviving: bool,
-        each: &mut dyn FnMut(&[Placed]),
+        each: &mut dyn FnMut(&[Placed], Priority),
     ) {
         let lines = self.logged(&self.state.lock());
+        let has_levels = lines.has_levels;
         let mut messages = Vec::new();
-        let mut each_run = |run: &[Entry]| {
+        let mut each_run = |level: u8, run: &[Entry]| {
             let counts = |marks: u16| !(only_surviving && marks & SPILLED != 0);
             messages.clear();
             messages.extend(
@@ -331,10 +279,12 @@ impl Queue {
             );
             messages.sort_unstable();
             if !messages.is_empty() {
-                each(&messages);
+                each(&messages, if has_levels { Priority::Is(level) } else { Priority::Unknown });
             }
         };
-        lines.complete().for_each(|line| line.for_each_run(&mut each_run));
+        for (level, line) in lines.complete() {
+            line.for_each_run(&mut |run| each_run(level, run));
+        }
     }
 
     /// Where its messages are that are in the log, those of each priority by themselves.

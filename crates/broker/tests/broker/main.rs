@@ -105,6 +105,7 @@ mod recent_history_restarts;
 mod removals;
 mod removals_of_many_bindings;
 mod requeue;
+mod restarts_without_reads;
 mod returning_portions;
 mod room_for_deaths;
 mod single_active;

@@ -45,7 +45,7 @@ pub fn restore(
 ) -> Result<Restored, RestoreError> {
     let mut checkpoint = replica.checkpointed()?;
     let recovered = Recovered::from_checkpoint(&mem::take(&mut checkpoint.data));
-    let recovered = recovered.ok_or(RestoreError::MalformedCheckpoint)?;
+    let recovered = recovered.ok_or(RestoreError::MalformedCheckpoint)?.noting(replica.noting());
     let mut restored = Restored { recovered, records: 0 };
     let (start, mut next) = (checkpoint.start, checkpoint.last().index + 1);
     let mut applied = Ok(());

@@ -74,7 +74,7 @@ pub struct Replayed {
 /// [`Recovery::start`]. Nothing is changed on the disk before the last of them.
 pub struct Recovery {
     pub(crate) dir: PathBuf,
-    options: Options,
+    pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
     lock: Box<dyn Any + Send + Sync>,
     pub(crate) id: u64,

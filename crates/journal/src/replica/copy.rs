@@ -8,6 +8,7 @@ use crate::{
     CheckpointDone, CheckpointError, EachLive, Failure, Journal, Lsn, OpenError, Pass, ReadCache,
     ReadError, Scrubbing, log::ALONE,
 };
+use courser_store::Noting;
 use std::{io, sync::Arc};
 
 /// An open copy of a replicated log. See [the module](super).
@@ -39,6 +40,11 @@ impl Replica {
     /// What all copies of this log have in common.
     pub fn identity(&self) -> Identity {
         self.shared().identity
+    }
+
+    /// What a replay notes of the messages that it reads: as in its options.
+    pub fn noting(&self) -> Option<&'static dyn Noting> {
+        self.journal.core.options.noting
     }
 
     /// The vote that was saved last.

@@ -243,6 +243,7 @@ pub(crate) fn load(
         checkpoint.read_to_end(&mut bytes).map_err(RecoverError::Checkpoint)?;
         recovered = Recovered::from_checkpoint(&bytes).ok_or(RecoverError::MalformedCheckpoint)?;
     }
+    recovered = recovered.noting(recovery.options.noting);
     let stats = recovery.replay(
         &mut |record| {
             let position = Position::from(record.position);

@@ -49,6 +49,7 @@ pub struct WatchedStore {
     before_append: Mutex<Option<Once>>,
     before_release: Mutex<Option<Once>>,
     before_read: Arc<Mutex<Option<Once>>>,
+    reads: Arc<AtomicU64>,
     after_look: Mutex<Option<Once>>,
     after_room: Mutex<Option<Once>>,
     faults: Arc<Mutex<Option<Faults>>>,
@@ -69,6 +70,7 @@ struct Lead {
 struct WatchedReader {
     reader: Box<dyn Reader>,
     before_read: Arc<Mutex<Option<Once>>>,
+    reads: Arc<AtomicU64>,
     faults: Arc<Mutex<Option<Faults>>>,
 }
 
@@ -86,6 +88,7 @@ impl WatchedStore {
             before_append: Mutex::default(),
             before_release: Mutex::default(),
             before_read: Arc::default(),
+            reads: Arc::default(),
             after_look: Mutex::default(),
             after_room: Mutex::default(),
             faults: Arc::default(),
@@ -111,6 +114,11 @@ impl WatchedStore {
     /// How often it was asked whether it is behind.
     pub fn looks_behind(&self) -> u64 {
         self.looks_behind.load(Ordering::Relaxed)
+    }
+
+    /// How often a message in the log was to be read.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Nothing is called before the next change any more.
@@ -213,6 +221,7 @@ impl Reader for WatchedReader {
     ) -> Result<MessageRef<'a>, StoreError> {
         if location.position().is_some() {
             call(&self.before_read);
+            self.reads.fetch_add(1, Ordering::Relaxed);
             if let Err(error) = check(&self.faults, Call::Read) {
                 return Err(if is_kept() { error } else { StoreError::Lost(error.to_string()) });
             }
@@ -359,7 +368,8 @@ impl Messages for WatchedStore {
 
     fn reader(&self) -> Box<dyn Reader> {
         let (reader, faults) = (self.store.reader(), Arc::clone(&self.faults));
-        Box::new(WatchedReader { reader, before_read: Arc::clone(&self.before_read), faults })
+        let (before_read, reads) = (Arc::clone(&self.before_read), Arc::clone(&self.reads));
+        Box::new(WatchedReader { reader, before_read, reads, faults })
     }
 
     fn spill_from(&self, bytes: u64) {

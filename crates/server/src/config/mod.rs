@@ -349,6 +349,7 @@ impl Config {
             checkpoint_after_bytes: self.journal.checkpoint_after_bytes,
             dead_bytes: self.journal.dead_bytes,
             spare_segments: self.journal.spare_segments,
+            noting: Some(courser_broker::NOTING),
             ..courser_journal::Options::default()
         }
     }

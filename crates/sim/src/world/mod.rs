@@ -80,6 +80,7 @@ impl World {
             checkpoint_after_bytes: 64 << 10,
             dead_bytes: 32 << 10,
             threads: false,
+            noting: seed.is_multiple_of(2).then_some(courser_broker::NOTING),
             ..Options::default()
         };
         let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];

@@ -1,12 +1,12 @@
 //! A broker with a journal on a disk of its own, which can be stopped and started again.
 
 use super::World;
-use courser_broker::{Broker, Limits, Restored};
+use courser_broker::{Broker, Limits, NOTING, Restored};
 use courser_cluster::testing::{LogOfGroup, LogOnDisk};
-use courser_journal::testing::{FakeDisk, Faults, WatchedStore};
+use courser_journal::testing::{Call, FakeDisk, Faults, WatchedStore};
 use courser_journal::{JournalStore, Options};
 use courser_store::recovered::CheckpointWriter;
-use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, Sync};
+use courser_store::{Log, MemoryGauge, Record, Recovered, ShardId, Store, StoreError, Sync};
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct WorldOnDisk {
     watched: Option<Arc<WatchedStore>>,
     /// The next start finds no sizes of messages.
     forgets_sizes: bool,
+    /// Each read of the next start fails like this.
+    reads_fail: Option<StoreError>,
     /// So many bytes of messages stay in memory.
     spill_bytes: u64,
     /// What the last start has found.
@@ -87,6 +89,7 @@ impl WorldOnDisk {
             running: None,
             watched: None,
             forgets_sizes: false,
+            reads_fail: None,
             spill_bytes: u64::MAX,
             restored: Restored::default(),
         }
@@ -259,6 +262,15 @@ impl WorldOnDisk {
         self.forgets_sizes = false;
     }
 
+    /// The same, while reads fail like this. Returns how many there were.
+    pub fn restart_without_sizes_and_reads(&mut self, error: StoreError) -> u64 {
+        self.reads_fail = Some(error);
+        self.restart_without_sizes();
+        self.reads_fail = None;
+        self.store().set_faults(|_| None);
+        self.store().reads()
+    }
+
     /// Makes a checkpoint.
     pub fn checkpoint(&self) {
         self.try_checkpoint().expect("a checkpoint");
@@ -323,6 +335,9 @@ impl WorldOnDisk {
         }
         let log = Arc::new(log);
         let watched = Arc::new(WatchedStore::new(log.store()));
+        if let Some(error) = self.reads_fail.clone() {
+            watched.set_faults(move |call| (call == Call::Read).then(|| error.clone()));
+        }
         let shared = Arc::clone(&watched) as Arc<dyn Store>;
         let broker = Broker::of_group(self.group, shared, gauge, self.limits.clone(), 7);
         self.restored = broker.restore(recovered).expect("what was written can be read");
@@ -342,7 +357,9 @@ fn without_sizes(found: &Recovered) -> Recovered {
     }
     for (queue, index) in &found.queues {
         let positions: Vec<_> = index.positions().collect();
-        writer.queue(*queue, &positions).expect("there is room");
+        for run in positions.chunk_by(|one, next| one < next) {
+            writer.queue(*queue, run).expect("there is room");
+        }
     }
     Recovered::from_checkpoint(&bytes).expect("it was just written")
 }
@@ -353,6 +370,7 @@ fn options() -> Options {
         buffer_bytes: 1 << 20,
         batch_bytes: BATCH_BYTES,
         threads: false,
+        noting: Some(NOTING),
         ..Options::default()
     }
 }
