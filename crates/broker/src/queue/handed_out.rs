@@ -98,10 +98,11 @@ impl HandedOut {
         }
     }
 
-    /// The positions below `end` of messages that the next leader is to mark as redelivered.
-    pub fn noted_below(&self, end: Lsn) -> Vec<(Position, u64)> {
+    /// The positions below `end` of messages that the next leader is to mark as redelivered: those that clients have, and not `others`.
+    pub fn noted_below(&self, end: Lsn, others: impl Iterator<Item = u64>) -> Vec<(Position, u64)> {
+        let others = self.aside.iter().map(|(_, number)| *number).chain(others);
         let unnoted = self.unnoted.as_ref();
-        unnoted.map_or_else(Vec::new, |_| Unnoted::all_below(end, self.locations.values()))
+        unnoted.map_or_else(Vec::new, |_| Unnoted::all_below(end, self.iter(), others))
     }
 
     /// Notes where a message is that no client has: there is no time within which it has to be acknowledged.

@@ -176,7 +176,7 @@ impl Queue {
     pub(crate) fn returns_below(&self, end: Lsn) -> Vec<(Position, u64)> {
         let (lines, mut pairs) = {
             let state = self.state.lock();
-            let handed_out = state.unacked.noted_below(end);
+            let handed_out = state.unacked.noted_below(end, state.passed_over_numbers());
             // Also without a limit any more: there may be one again.
             if !state.has_returned {
                 return handed_out;

@@ -5,7 +5,7 @@
 
 use super::backlog::{REDELIVERED, SPILLED};
 use courser_store::{Location, Lsn, Position};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The numbers of messages that were handed out, and of some that have come back since.
 #[derive(Debug, Default)]
@@ -50,13 +50,18 @@ impl Unnoted {
         returns.extend(positions.map(|position| (position, 0)));
     }
 
-    /// The same for a checkpoint, which has what came back already: of all that are before `end`.
+    /// The same for a checkpoint, which has what came back already: of all that are before `end`, but for these numbers, whose messages
+    /// no client has had.
     pub fn all_below<'a>(
         end: Lsn,
-        locations: impl Iterator<Item = &'a Location>,
+        locations: impl Iterator<Item = (u64, &'a Location)>,
+        without: impl Iterator<Item = u64>,
     ) -> Vec<(Position, u64)> {
-        let never = |one: &&Location| one.marks() & (REDELIVERED | SPILLED) == 0;
-        let positions = locations.filter(never).filter_map(Location::position);
+        let without: FxHashSet<u64> = without.collect();
+        let never = |(number, one): &(u64, &Location)| {
+            one.marks() & (REDELIVERED | SPILLED) == 0 && !without.contains(number)
+        };
+        let positions = locations.filter(never).filter_map(|(_, one)| one.position());
         positions.filter(|position| position.is_before(end)).map(|position| (position, 0)).collect()
     }
 }

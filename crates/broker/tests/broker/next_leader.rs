@@ -1,6 +1,7 @@
 //! What the next leader knows of messages that clients have had.
 
 use crate::commits::{fill, world, world_with};
+use crate::long_headers::with_header;
 use crate::support::{Client, WorldOnDisk};
 use courser_codec::FieldTable;
 
@@ -78,6 +79,23 @@ fn it_marks_as_redelivered_what_has_come_back() {
         let (_next, seen) = found(&world);
         assert_eq!(seen, owned([("1", true), ("2", true), ("3", false)]), "{has_checkpoint}");
     }
+}
+
+#[test]
+fn what_no_client_could_be_given_is_not_redelivered() {
+    let (mut world, mut publisher, consumer) = world();
+    drop(consumer);
+    let mut small = world.connect_with_frame_max(4096);
+    small.consume("q");
+    let long = with_header("q", "long", 5000);
+    publisher.send(long.with_properties(|properties| properties.delivery_mode = Some(2)));
+    world.flush();
+    assert_eq!(world.counts("q"), (0, 1, 1), "it is set aside");
+    assert_eq!(small.bodies(), Vec::<String>::new());
+    world.checkpoint();
+    world.crash(|| drop((publisher, small)));
+    let (_next, seen) = found(&world);
+    assert_eq!(seen, owned([("long", false)]));
 }
 
 #[test]
