@@ -46,7 +46,7 @@ pub use log::{InPlace, Log, Sync, Unlogged, Waiter};
 pub use lsn::{Lsn, Position, Proof};
 pub use memory::{MemoryShards, MemoryStore};
 pub use messages::{Messages, Reader};
-pub use noting::{Noting, Priority};
+pub use noting::{Key, NO_KEY, Noting, Priority};
 pub use record::MessageRef;
 pub use recovered::Recovered;
 pub use shard::ShardId;

@@ -1,6 +1,7 @@
 //! Which messages a queue has, as a start finds them.
 
 use crate::change::{ascending, put_ascending, put_varint, take_varint};
+use crate::noting::{KEY_LEN, Key};
 use crate::{BodySize, Position, Priority};
 use std::collections::{HashMap, HashSet};
 
@@ -28,6 +29,8 @@ pub struct QueueIndex {
     settled: HashSet<Position>,
     /// How often the messages at these positions have come back from consumers.
     pub(crate) returns: HashMap<Position, u64>,
+    /// What identifies the messages at these positions, in a queue that holds no two of the same.
+    pub(crate) keys: HashMap<Position, Key>,
 }
 
 /// Messages of a checkpoint.
@@ -119,8 +122,19 @@ pub(crate) fn put_priorities(out: &mut Vec<u8>, all: impl Iterator<Item = Priori
     }
 }
 
+/// Appends keys: the position of each as the difference to that before, and the key.
+pub(crate) fn put_keys(out: &mut Vec<u8>, keys: &[(Position, Key)]) {
+    let mut before = 0;
+    for (position, key) in keys {
+        put_varint(out, position.0.wrapping_sub(before));
+        out.extend_from_slice(key);
+        before = position.0;
+    }
+}
+
 impl QueueIndex {
-    pub(crate) fn push(&mut self, message: IndexedMessage) {
+    pub(crate) fn push(&mut self, message: IndexedMessage, key: Option<Key>) {
+        self.keys.extend(key.map(|key| (message.position, key)));
         self.newest.push(message);
     }
 
@@ -151,10 +165,23 @@ impl QueueIndex {
         Some(())
     }
 
+    /// Adds what identifies messages; none if it is malformed.
+    pub(crate) fn push_keys(&mut self, mut encoded: &[u8]) -> Option<()> {
+        let mut before = 0u64;
+        while !encoded.is_empty() {
+            before = before.wrapping_add(take_varint(&mut encoded)?);
+            let (key, rest) = encoded.split_first_chunk::<KEY_LEN>()?;
+            self.keys.insert(Position(before), *key);
+            encoded = rest;
+        }
+        Some(())
+    }
+
     pub(crate) fn settle(&mut self, positions: Vec<Position>) {
-        if !self.returns.is_empty() {
+        if !self.returns.is_empty() || !self.keys.is_empty() {
             for position in &positions {
                 self.returns.remove(position);
+                self.keys.remove(position);
             }
         }
         self.settled.extend(positions);
@@ -189,6 +216,11 @@ impl QueueIndex {
     /// have been handed out.
     pub fn returns(&self, position: Position) -> Option<u64> {
         self.returns.get(&position).copied()
+    }
+
+    /// What identifies the message at this position, in a queue that holds no two of the same; none if that is not known.
+    pub fn key(&self, position: Position) -> Option<Key> {
+        self.keys.get(&position).copied()
     }
 
     /// The positions of the messages that the queue still has, in its order.

@@ -2,9 +2,9 @@
 
 use crate::change::{Replayed, put_ascending, put_varint, take_varint};
 use crate::delayed::{DelayedIndex, PairCoder, checked_pairs};
-use crate::noting::Noting;
+use crate::noting::{Key, Notes, Noting};
 pub use crate::queue_index::{IndexedMessage, QueueIndex};
-use crate::queue_index::{put_priorities, put_sizes};
+use crate::queue_index::{put_keys, put_priorities, put_sizes};
 use crate::stream::StreamIndex;
 use crate::{BodySize, Position, Priority};
 use std::collections::{BTreeMap, HashMap};
@@ -21,38 +21,32 @@ pub struct Recovered {
     pub delayed: HashMap<u64, DelayedIndex>,
     /// For each stream, what it has.
     pub streams: HashMap<u64, StreamIndex>,
-    noting: GivenNoting,
-}
-
-/// What its owner has given, which is no part of the state.
-#[derive(Clone, Copy, Debug, Default)]
-struct GivenNoting(Option<&'static dyn Noting>);
-
-impl PartialEq for GivenNoting {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
+    notes: Notes,
 }
 
 impl Recovered {
     /// The same, noting this of the messages that are applied.
     #[must_use]
-    pub fn noting(self, noting: Option<&'static dyn Noting>) -> Self {
-        Recovered { noting: GivenNoting(noting), ..self }
+    pub fn noting(mut self, noting: Option<&'static dyn Noting>) -> Self {
+        self.notes = Notes::new(noting);
+        self.definitions.iter().for_each(|(key, value)| self.notes.define(key, value));
+        self
     }
 
     /// Applies the record at `position`, in the order of the log.
     pub fn apply(&mut self, position: Position, record: Replayed<'_>) {
         match record {
             Replayed::Message { queues, size_bytes, message } => {
-                let priority = self.noting.0.map(|noting| noting.priority(&message));
-                let priority = priority.map_or(Priority::Unknown, Priority::from);
-                let body = BodySize::of(message.body.len());
+                let (priority, body) =
+                    (self.notes.priority(&message), BodySize::of(message.body.len()));
                 let indexed = IndexedMessage { position, body, priority };
                 for queue in queues {
                     match self.streams.get_mut(&queue) {
                         Some(stream) => stream.replay(position, size_bytes, message.published_ms),
-                        None => self.queues.entry(queue).or_default().push(indexed),
+                        None => {
+                            let key = self.notes.key(queue, &message);
+                            self.queues.entry(queue).or_default().push(indexed, key);
+                        }
                     }
                 }
             }
@@ -76,11 +70,13 @@ impl Recovered {
                 self.queues.remove(&queue);
                 self.streams.remove(&queue);
                 self.delayed.remove(&queue);
+                self.notes.drop_queue(queue);
             }
             Replayed::Delayed { queue, due_ms } => {
                 self.delayed.entry(queue).or_default().push(position, due_ms);
             }
             Replayed::Defined { key, value } => {
+                self.notes.define(key, value);
                 self.definitions.insert(key.to_vec(), value.to_vec());
             }
             Replayed::Forgotten { key } => {
@@ -117,6 +113,11 @@ impl Recovered {
                 for run in ascending.chunks(RUN_POSITIONS) {
                     writer.indexed(*queue, run.iter().copied())?;
                 }
+            }
+            let mut keys: Vec<_> = index.keys.iter().map(|(at, key)| (*at, *key)).collect();
+            keys.sort_unstable();
+            for run in keys.chunks(RUN_POSITIONS) {
+                writer.keys(*queue, run)?;
             }
             if !index.returns.is_empty() {
                 let returns = index.returns.iter().map(|(position, count)| (*position, *count));
@@ -158,6 +159,9 @@ impl Recovered {
             } else if *kind == PRIORITIES {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.queues.get_mut(&queue)?.push_priorities(second)?;
+            } else if *kind == KEYS {
+                let queue = u64::from_le_bytes(first.try_into().ok()?);
+                recovered.queues.entry(queue).or_default().push_keys(second)?;
             } else if *kind == RETURNED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 let index = recovered.queues.entry(queue).or_default();
@@ -183,6 +187,7 @@ const DEFINITION: u8 = 1;
 const QUEUE: u8 = 2;
 const SIZES: u8 = 3;
 const PRIORITIES: u8 = 4;
+const KEYS: u8 = 5;
 const DELAYED: u8 = 24;
 const STREAM: u8 = 16;
 const RETURNED: u8 = 32;
@@ -242,6 +247,11 @@ impl<'w> CheckpointWriter<'w> {
         self.encoded(SIZES, queue, |out| put_sizes(out, sizes))?;
         let priorities = messages.map(|message| message.priority);
         self.encoded(PRIORITIES, queue, |out| put_priorities(out, priorities))
+    }
+
+    /// Adds what identifies messages of a queue that holds no two of the same, by their positions.
+    pub fn keys(&mut self, queue: u64, keys: &[(Position, Key)]) -> io::Result<()> {
+        self.encoded(KEYS, queue, |out| put_keys(out, keys))
     }
 
     /// Adds an entry of a queue that `put` writes. One that says nothing of the messages before it is left out.

@@ -4,7 +4,9 @@ use courser_store::change::{
     QUEUES_PER_RECORD_MAX, Replayed, ascending, message_of, put_ascending,
 };
 use courser_store::recovered::{CheckpointWriter, IndexedMessage};
-use courser_store::{BodySize, MessageRef, Noting, Position, Priority, Record, Recovered};
+use courser_store::{
+    BodySize, Key, MessageRef, NO_KEY, Noting, Position, Priority, Record, Recovered,
+};
 use proptest::prelude::*;
 
 /// A record as a log holds it.
@@ -26,6 +28,15 @@ struct FirstOfBody;
 impl Noting for FirstOfBody {
     fn priority(&self, message: &MessageRef<'_>) -> Option<u8> {
         message.body.first().copied().filter(|first| *first > 0)
+    }
+
+    /// Those whose definitions begin with `k`, which say their number and which byte of the body counts.
+    fn keeps_apart(&self, key: &[u8], value: &[u8]) -> Option<(u64, Box<[u8]>)> {
+        (key.first() == Some(&b'k')).then(|| (value[0].into(), value[1..].into()))
+    }
+
+    fn key(&self, by: &[u8], message: &MessageRef<'_>) -> Key {
+        message.body.get(usize::from(by[0])).map_or(NO_KEY, |byte| [*byte; 16])
     }
 }
 
@@ -180,6 +191,39 @@ fn priorities_that_do_not_fit_their_messages_are_refused() {
     for wrong in [0, 1, 3] {
         whole[at] = wrong;
         assert_eq!(Recovered::from_checkpoint(&whole), None, "{wrong}");
+    }
+}
+
+#[test]
+fn what_identifies_messages_is_noted_in_a_replay_and_kept_in_checkpoints() {
+    let message = |queues: &[u64], body: &'static [u8]| Replayed::Message {
+        queues: queues.to_vec(),
+        size_bytes: 1,
+        message: MessageRef { body, ..MESSAGE },
+    };
+    let mut recovered = Recovered::default().noting(Some(&FirstOfBody));
+    recovered.apply(Position(1), Replayed::Defined { key: b"k7", value: &[7, 1] });
+    recovered.apply(Position(2), message(&[7, 8], b"abc"));
+    recovered.apply(Position(3), message(&[7], b"a"));
+    recovered.apply(Position(4), message(&[7], b"xyz"));
+    let keys = |recovered: &Recovered, queue: u64| {
+        [2, 3, 4, 5].map(|at| recovered.queues[&queue].key(Position(at)))
+    };
+    let noted = [Some([b'b'; 16]), Some(NO_KEY), Some([b'y'; 16]), None];
+    assert_eq!(keys(&recovered, 7), noted);
+    assert_eq!(keys(&recovered, 8), [None; 4]);
+    recovered.apply(Position(5), Replayed::Settled { queue: 7, positions: vec![Position(4)] });
+    let mut bytes = Vec::new();
+    recovered.write(&mut bytes).expect("there is room");
+    // What comes behind it is noted by the definitions in it.
+    let recovered = Recovered::from_checkpoint(&bytes).expect("whole");
+    let mut recovered = recovered.noting(Some(&FirstOfBody));
+    recovered.apply(Position(5), message(&[7], b"de"));
+    assert_eq!(keys(&recovered, 7), [noted[0], noted[1], None, Some([b'e'; 16])]);
+    assert_eq!(keys(&recovered, 8), [None; 4]);
+    for len in 0..bytes.len() {
+        // Whatever is read of it, nothing panics.
+        let _ = Recovered::from_checkpoint(&bytes[..len]);
     }
 }
 

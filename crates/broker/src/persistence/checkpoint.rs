@@ -92,6 +92,10 @@ impl ShardState for StateOfShard {
                         if written.is_ok() {
                             written = writer.messages(queue.id, run, priority);
                         }
+                        let keys = queue.keys_at(run);
+                        if written.is_ok() && !keys.is_empty() {
+                            written = writer.keys(queue.id, &keys);
+                        }
                     });
                     let returns = queue.returns_below(start);
                     if written.is_ok() && !returns.is_empty() {

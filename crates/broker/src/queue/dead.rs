@@ -233,7 +233,7 @@ impl Queue {
             }
             return settling.add(location);
         }
-        state.leave(&location);
+        state.leave_as_letter(&location);
         let number = state.dying.next_number();
         state.dying.amounts.add(&location);
         let dead = Dead { location: location.clone(), rank, reason, not_before_ms: 0 };
@@ -273,8 +273,7 @@ impl Queue {
     pub(crate) fn dead_positions(&self, numbers: &[u64]) -> Vec<Position> {
         let state = self.state.lock();
         let dead = numbers.iter().filter_map(|number| state.dying.under_way.get(number));
-        let mut positions: Vec<Position> =
-            dead.filter_map(|dead| dead.location.position()).collect();
+        let mut positions: Vec<_> = dead.filter_map(|dead| dead.location.position()).collect();
         drop(state);
         positions.sort_unstable();
         positions
@@ -287,8 +286,7 @@ impl Queue {
         in_log: bool,
         store: &dyn Store,
     ) -> Result<(), StoreError> {
-        let mut settling = Settling::default();
-        let mut state = self.state.lock();
+        let (mut settling, mut state) = (Settling::default(), self.state.lock());
         work::count(numbers.len());
         for number in numbers {
             if let Some(dead) = state.dying.under_way.remove(number) {
@@ -297,6 +295,7 @@ impl Queue {
             }
         }
         state.dying.count_memory();
+        state.leave_letters(&settling.positions);
         drop(state);
         if in_log {
             store.release(&settling.positions);

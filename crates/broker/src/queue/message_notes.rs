@@ -6,13 +6,14 @@
 use super::settle::Settling;
 use super::untold::Untold;
 use super::{Queue, State};
+use crate::keyed::{KeyedMap, KeyedSet};
 use crate::memory::Charge;
 use crate::posting::PublishRun;
-use crate::routing::deduplication::{HeaderKeys, Key, Marker};
+use crate::routing::deduplication::{HeaderKeys, Marker};
 use crate::wakes::Wakes;
 use courser_codec::FieldTable;
-use courser_store::{Location, MessageRef, Position, Store, StoreError, Sync};
-use rustc_hash::{FxHashMap, FxHashSet};
+use courser_store::{Key, Location, MessageRef, NO_KEY, Position, Store, StoreError, Sync};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Identifies a message among those of a queue: its position in the log, or its place in memory.
@@ -49,10 +50,13 @@ const KEPT_PLACES: usize = 1024;
 #[derive(Debug)]
 struct Present {
     marker: Marker,
-    keys: FxHashSet<Key>,
+    keys: KeyedSet<Key>,
     /// How many more there are of some: dead letters that a restart has found in the queue.
-    more: FxHashMap<Key, usize>,
+    more: KeyedMap<Key, usize>,
+    /// [`NO_KEY`] for those in the log that say nothing: a checkpoint tells that too, so that a start does not read them.
     by_place: FxHashMap<Place, Key>,
+    /// Those of dead letters that the log still has, likewise: after a restart they are in the queue as before.
+    letters: FxHashMap<Position, Key>,
     /// Those that the queue has refused, and of whose end the log has yet to be told: a few, each by a thread that does that next.
     refused: Vec<(Place, Key)>,
     /// Those that have gone while the log had no room to be told so.
@@ -63,8 +67,9 @@ impl MessageNotes {
     /// What a queue with these arguments needs from its beginning.
     pub fn of(arguments: &FieldTable, charge: Charge) -> Option<Box<Self>> {
         let marker = Marker::of_what_is_present(arguments)?;
-        let (keys, more, by_place, refused, untold) = Default::default();
-        let present = Some(Present { marker, keys, more, by_place, refused, untold });
+        let (keys, more, by_place, letters) = Default::default();
+        let (refused, untold) = Default::default();
+        let present = Some(Present { marker, keys, more, by_place, letters, refused, untold });
         Some(Box::new(MessageNotes { present, ..MessageNotes::counted_by(charge) }))
     }
 
@@ -84,6 +89,7 @@ impl MessageNotes {
             present.keys.capacity() * (size_of::<Key>() + 1)
                 + present.more.capacity() * (size_of::<(Key, usize)>() + 1)
                 + present.by_place.capacity() * (size_of::<(Place, Key)>() + 1)
+                + present.letters.capacity() * (size_of::<(Position, Key)>() + 1)
                 + present.untold.used_bytes()
         });
         let counts = self.counts.capacity() + self.unharmed.capacity();
@@ -98,7 +104,7 @@ impl MessageNotes {
     }
 
     /// What identifies a message here, if anything does.
-    fn key_in(&self, message: &MessageRef<'_>) -> Option<Key> {
+    pub fn key_in(&self, message: &MessageRef<'_>) -> Option<Key> {
         self.present.as_ref()?.marker.key_in(message.header)
     }
 
@@ -127,10 +133,10 @@ impl MessageNotes {
     }
 
     fn enter_as(&mut self, key: Option<Key>, location: &Location) -> bool {
-        let (Some(present), Some(key)) = (&mut self.present, key) else { return true };
-        let is_new = present.keys.insert(key);
-        if is_new {
-            present.by_place.insert(Place::of(location), key);
+        let Some(present) = &mut self.present else { return true };
+        let is_new = key.is_none_or(|key| present.keys.insert(key));
+        if is_new && (key.is_some() || location.position().is_some()) {
+            present.by_place.insert(Place::of(location), key.unwrap_or(NO_KEY));
             self.count_memory();
         }
         is_new
@@ -138,7 +144,11 @@ impl MessageNotes {
 
     /// A message is there, and maybe one of the same beside it.
     pub fn enter_beside(&mut self, message: &MessageRef<'_>, location: &Location) {
-        let key = self.key_in(message);
+        self.enter_known(self.key_in(message), location);
+    }
+
+    /// The same of a message that is known to have this key, or none.
+    pub fn enter_known(&mut self, key: Option<Key>, location: &Location) {
         if self.enter_as(key, location) {
             return;
         }
@@ -147,6 +157,17 @@ impl MessageNotes {
             present.by_place.insert(Place::of(location), key);
             self.count_memory();
         }
+    }
+
+    /// What identifies those of these messages in the log of which that is known, where no two of the same are held.
+    pub fn keys_at<'a>(
+        &'a self,
+        positions: impl Iterator<Item = Position> + 'a,
+    ) -> impl Iterator<Item = (Position, Key)> + 'a {
+        let known = |present: &'a Present, at| {
+            present.by_place.get(&Place::Log(at)).or_else(|| present.letters.get(&at)).copied()
+        };
+        positions.filter_map(move |at| Some((at, known(self.present.as_ref()?, at)?)))
     }
 
     /// Whether there is a message of the same already.
@@ -164,6 +185,18 @@ impl MessageNotes {
     #[cold]
     pub fn leave(&mut self, location: &Location) {
         self.leave_place(Place::of(location));
+    }
+
+    /// A message leaves as a dead letter: those like it may come, but the log has it until it has arrived.
+    #[cold]
+    pub fn leave_as_letter(&mut self, location: &Location) {
+        let key = self.take_place(Place::of(location));
+        if let (Some(present), Some(key), Some(position)) =
+            (&mut self.present, key, location.position())
+        {
+            present.letters.insert(position, key);
+            self.count_memory();
+        }
     }
 
     /// A message leaves, of which [`Queue::settle`] tells the log, if that has it: what identifies it leaves behind that then.
@@ -216,8 +249,22 @@ impl MessageNotes {
         self.leave_place(Place::Log(position));
     }
 
-    /// Returns what identified the message, if it was there.
+    /// Returns what identified the message, if it was there and anything did.
     fn leave_place(&mut self, place: Place) -> Option<Key> {
+        if let (Some(present), Place::Log(position)) = (&mut self.present, place)
+            && present.letters.remove(&position).is_some()
+        {
+            if present.letters.is_empty() && present.letters.capacity() > KEPT_PLACES {
+                present.letters.shrink_to(KEPT_PLACES);
+                self.count_memory();
+            }
+            return None;
+        }
+        self.take_place(place).filter(|key| *key != NO_KEY)
+    }
+
+    /// The same, or [`NO_KEY`].
+    fn take_place(&mut self, place: Place) -> Option<Key> {
         self.counts.remove(&place);
         if self.unharmed.remove(&place).is_some()
             && self.unharmed.is_empty()
@@ -277,6 +324,20 @@ impl State {
     pub(super) fn leave(&mut self, location: &Location) {
         if let Some(notes) = &mut self.notes {
             notes.leave(location);
+        }
+    }
+
+    /// A message leaves as a dead letter.
+    pub(super) fn leave_as_letter(&mut self, location: &Location) {
+        if let Some(notes) = &mut self.notes {
+            notes.leave_as_letter(location);
+        }
+    }
+
+    /// The dead letters at these positions are with the queue no more.
+    pub(super) fn leave_letters(&mut self, positions: &[Position]) {
+        if let Some(notes) = &mut self.notes {
+            notes.leave_positions(positions);
         }
     }
 

@@ -7,7 +7,7 @@ use super::backlog::{FAILED, REDELIVERED};
 use super::priority::priority_of;
 use super::{Queue, State};
 use courser_store::recovered::{IndexedMessage, QueueIndex};
-use courser_store::{BodySize, Location, MessageRef, Priority, Reader, Store, StoreError};
+use courser_store::{BodySize, Location, MessageRef, NO_KEY, Priority, Reader, Store, StoreError};
 
 /// Reads messages of which a start has to know more, for as long as the store can be read.
 pub(crate) struct Rereader(Option<Box<dyn Reader>>);
@@ -69,20 +69,22 @@ impl Queue {
                 Priority::Is(priority) => Some(priority),
                 Priority::Unsaid | Priority::Unknown => None,
             };
+            let mut key = index.key(position);
             // One that can't be read is found out when its turn comes.
-            if keeps_apart || ready.has_levels() && priority == Priority::Unknown {
+            if keeps_apart && key.is_none() || ready.has_levels() && priority == Priority::Unknown {
                 let read = rereader.read(&location, |message| {
-                    if let Some(notes) = notes {
-                        // One of the same is no reason to drop it: that may be a dead letter that had not arrived elsewhere,
-                        // which made room for this one when it left.
-                        notes.enter_beside(message, &location);
-                    }
-                    (priority_of(message), BodySize::of(message.body.len()))
+                    let key = notes.as_ref().and_then(|notes| notes.key_in(message));
+                    (priority_of(message), key, BodySize::of(message.body.len()))
                 });
-                if let Some((priority, body)) = read {
-                    said = priority;
+                if let Some((priority, read_key, body)) = read {
+                    (said, key) = (priority, Some(read_key.unwrap_or(NO_KEY)));
                     location.set_body_size(body);
                 }
+            }
+            if let (Some(notes), Some(key)) = (notes, key) {
+                // One of the same is no reason to drop it: that may be a dead letter that had not arrived elsewhere, which made
+                // room for this one when it left.
+                notes.enter_known(Some(key).filter(|key| *key != NO_KEY), &location);
             }
             let rank = ready.level(said);
             ready.push(location, rank, 0);

@@ -9,9 +9,12 @@ use super::{Queue, State};
 use crate::gate;
 use crate::wakes::Wakes;
 use crate::work;
-use courser_store::{Location, Lsn, Position, Priority, Record, Store, StoreError, Sync};
+use courser_store::{Key, Location, Lsn, Position, Priority, Record, Store, StoreError, Sync};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// So many messages are looked up for a checkpoint under one hold of the queue's lock.
+const KEYS_AT_ONCE: usize = 1024;
 
 /// A delivery that comes back from its consumer.
 #[derive(Clone, Copy, Debug)]
@@ -285,6 +288,19 @@ impl Queue {
         for (level, line) in lines.complete() {
             line.for_each_run(&mut |run| each_run(level, run));
         }
+    }
+
+    /// What identifies the messages at these places, as far as it holds no two of the same and that is known.
+    pub(crate) fn keys_at(&self, run: &[Placed]) -> Vec<(Position, Key)> {
+        let mut keys = Vec::new();
+        if self.holds_no_two() {
+            for some in run.chunks(KEYS_AT_ONCE) {
+                let state = self.state.lock();
+                let positions = || some.iter().map(|(position, _)| *position);
+                keys.extend(state.notes.iter().flat_map(|notes| notes.keys_at(positions())));
+            }
+        }
+        keys
     }
 
     /// Where its messages are that are in the log, those of each priority by themselves.

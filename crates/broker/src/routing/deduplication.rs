@@ -15,12 +15,12 @@ use crate::work;
 use courser_codec::{
     ContentHeader, DecodeError, FieldTable, FieldValue, RawProperties, ShortStr, ShortString, Value,
 };
+use courser_store::Key;
 use courser_store::blocking::Lock;
 use parking_lot::{Mutex, MutexGuard};
-use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Switches it on.
 pub(crate) const ARGUMENT: &str = "x-message-deduplication";
@@ -35,11 +35,6 @@ pub(crate) const CACHE_TTL: &str = "x-cache-ttl";
 pub(crate) const CACHE_SIZE_MAX: i64 = 1_000_000;
 /// What is remembered without an `x-cache-size`.
 const CACHE_SIZE_DEFAULT: usize = 128;
-
-/// What identifies a value: two hashes, with keys that no client knows.
-pub(crate) type Key = (u64, u64);
-
-static HASHERS: LazyLock<(RandomState, RandomState)> = LazyLock::new(Default::default);
 
 /// What a message says of itself in its headers. Each is read once, however many exchanges and queues ask for it: a message may have
 /// tens of thousands, or a very long one, and come to as many places.
@@ -80,10 +75,21 @@ impl<'m> HeaderKeys<'m> {
     }
 }
 
+/// What identifies a value: half of a hash, of which no two values are found that are the same. Checkpoints keep it, so that it has to
+/// be the same at each start and on each node. Tables by it have a hash of their own, as clients know this one.
 fn key_of(value: &Value<'_>) -> Key {
     let mut bytes = Vec::new();
     value.encode(&mut bytes);
-    (HASHERS.0.hash_one(&bytes), HASHERS.1.hash_one(&bytes))
+    let mut key = Key::default();
+    let len = key.len();
+    key.copy_from_slice(&Sha256::digest(&bytes)[..len]);
+    key
+}
+
+/// What identifies a message with this content header by the header `name`, if it says. What stands behind that is not read.
+pub(crate) fn key_in(name: &[u8], header: &[u8]) -> Option<Key> {
+    let headers = ContentHeader::parse(header).ok()?.properties.headers().ok()??;
+    headers::find(headers, |found| found == name).ok()?.as_ref().map(key_of)
 }
 
 /// Knows what identifies a message: the value of a header.
@@ -105,7 +111,7 @@ pub(crate) struct Deduplication {
 #[derive(Default)]
 struct Cache {
     /// How long a value counts, and its place in the line.
-    known: FxHashMap<Key, (Lifetime, u64)>,
+    known: KeyedMap<Key, (Lifetime, u64)>,
     /// By their places, the longest remembered first.
     line: BTreeMap<u64, Key>,
     next_place: u64,
@@ -185,12 +191,14 @@ impl Marker {
         keys.key(&self.header)
     }
 
-    /// The same of a message with this content header that is asked for nothing else: what stands behind the header that is meant is
-    /// not read.
+    /// The same of a message with this content header that is asked for nothing else.
     pub fn key_in(&self, header: &[u8]) -> Option<Key> {
-        let headers = ContentHeader::parse(header).ok()?.properties.headers().ok()??;
-        let found = headers::find(headers, |name| name == self.header.as_bytes());
-        found.ok()?.as_ref().map(key_of)
+        key_in(self.name(), header)
+    }
+
+    /// The name of the header.
+    pub fn name(&self) -> &[u8] {
+        self.header.as_bytes()
     }
 }
 

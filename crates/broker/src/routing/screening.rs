@@ -5,9 +5,10 @@
 //! remember messages that have arrived, and none that a queue has refused or that had no queue.
 
 use super::Route;
-use super::deduplication::{Deduplication, HeaderKeys, Key, Lifetime};
+use super::deduplication::{Deduplication, HeaderKeys, Lifetime};
 use crate::work;
 use courser_codec::{DecodeError, RawProperties, ShortString};
+use courser_store::Key;
 use courser_store::{Store, StoreError};
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashSet;

@@ -1,7 +1,8 @@
 //! A start knows of each message what its queue has to know, and reads none, however many there are.
 
+use crate::deduplication_by_presence::apart;
 use crate::support::{Client, Message, Step, WorldOnDisk, declare_with};
-use courser_codec::FieldTable;
+use courser_codec::{FieldTable, basic};
 use courser_store::StoreError;
 
 /// What a start begins with.
@@ -104,4 +105,90 @@ fn a_start_on_a_store_that_can_not_be_read_any_more_reads_no_further() {
         assert_eq!(world.restart_without_sizes_and_reads(error), reads);
         assert_eq!(world.counts("q"), (40, 0, 0));
     }
+}
+
+/// Publishes messages, each of which says a letter of itself, or nothing.
+fn fill_apart(client: &mut Client, ids: &str) {
+    let message = |id: char| {
+        let message = Message::new("", "q", id.to_string());
+        let message = match id {
+            '-' => message,
+            id => message.headers(FieldTable::new().with("x-deduplication-header", id.to_string())),
+        };
+        message.with_properties(|properties| properties.delivery_mode = Some(2))
+    };
+    let steps: Vec<_> = ids.chars().map(|id| Step::Publish(1, message(id))).collect();
+    client.read(&steps);
+}
+
+#[test]
+fn no_two_of_the_same_come_together_and_none_was_read() {
+    for from in [From::Log, From::Checkpoint, From::CheckpointAndLog] {
+        for mut world in [WorldOnDisk::new(), WorldOnDisk::on_copy()] {
+            let mut client = world.connect();
+            declare_with(&mut client, "q", true, &apart());
+            fill_apart(&mut client, "ab-c");
+            if matches!(from, From::CheckpointAndLog) {
+                world.checkpoint();
+            }
+            fill_apart(&mut client, "d-bef");
+            world.flush();
+            client.get("q").expect("a message");
+            client.ack(1);
+            client.disconnect();
+            for _ in 0..2 {
+                match from {
+                    From::Checkpoint => world.restart_from_checkpoint(),
+                    From::Log | From::CheckpointAndLog => world.restart(),
+                }
+                assert_eq!(world.store().reads(), 0, "{from:?}");
+            }
+            let mut client = world.connect();
+            fill_apart(&mut client, "fedcba-");
+            world.flush();
+            assert_eq!(client.pop_all("q").concat(), "b-cd-efa-", "{from:?}");
+        }
+    }
+}
+
+#[test]
+fn the_checkpoint_of_an_earlier_version_has_those_read_once_that_are_held_apart() {
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &apart());
+    fill_apart(&mut client, "ab-c");
+    client.disconnect();
+    world.restart_without_sizes();
+    assert_eq!(world.store().reads(), 4);
+    world.restart_from_checkpoint();
+    assert_eq!(world.store().reads(), 0);
+    let mut client = world.connect();
+    fill_apart(&mut client, "cd");
+    assert_eq!(client.pop_all("q").concat(), "ab-cd");
+}
+
+#[test]
+fn a_dead_letter_that_has_not_arrived_is_there_again_and_is_not_read_for_that() {
+    let arguments = apart()
+        .with("x-dead-letter-exchange", "")
+        .with("x-dead-letter-routing-key", "nowhere yet")
+        .with("x-dead-letter-strategy", "at-least-once")
+        .with("x-overflow", "reject-publish");
+    let mut world = WorldOnDisk::new();
+    let mut client = world.connect();
+    declare_with(&mut client, "q", true, &arguments);
+    for ids in ["a-", "a"] {
+        fill_apart(&mut client, ids);
+        for _ in ids.chars() {
+            let delivery_tag = client.get("q").expect("a message").tag;
+            client.tell(basic::Reject { delivery_tag, requeue: false });
+        }
+    }
+    fill_apart(&mut client, "ab");
+    client.disconnect();
+    world.restart_from_checkpoint();
+    assert_eq!(world.store().reads(), 0);
+    let mut client = world.connect();
+    fill_apart(&mut client, "ab-");
+    assert_eq!(client.pop_all("q").concat(), "a-aab-");
 }

@@ -7,6 +7,7 @@ mod failing_checkpoint;
 mod folder;
 mod forming;
 mod full_disk;
+mod noted;
 mod one_of_three;
 mod packets;
 mod probes;
