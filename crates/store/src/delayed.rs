@@ -57,6 +57,9 @@ fn decoded(mut run: &[u8]) -> impl Iterator<Item = (Position, u64)> {
 
 /// Pairs in a run that is packed while a log is replayed.
 const RUN_PAIRS: usize = 1024;
+/// Pairs that are known to be settled before they are removed, at least, and the part of all that they may be besides.
+const SETTLED: usize = 1024;
+const SETTLED_PART: usize = 16;
 
 /// The messages that a restart finds waiting for their time in one place.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -93,7 +96,7 @@ impl DelayedIndex {
     pub(crate) fn settle(&mut self, positions: Vec<Position>) {
         self.settled.extend(positions);
         let all = self.runs_len + self.newest.len();
-        if self.settled.len() > 1024 && self.settled.len() * 2 > all {
+        if self.settled.len() > SETTLED + all / SETTLED_PART {
             self.sweep();
         }
     }
@@ -103,9 +106,16 @@ impl DelayedIndex {
         let is_left = |(position, _): &(Position, u64)| !settled.contains(position);
         self.newest.retain(is_left);
         self.runs_len = 0;
+        let mut left = Vec::new();
         for run in std::mem::take(&mut self.runs) {
-            self.push_pairs(decoded(&run).filter(is_left));
+            for pair in decoded(&run).filter(is_left) {
+                left.push(pair);
+                if left.len() == RUN_PAIRS {
+                    self.push_pairs(left.drain(..));
+                }
+            }
         }
+        self.push_pairs(left.into_iter());
     }
 
     fn push_pairs(&mut self, pairs: impl Iterator<Item = (Position, u64)>) {

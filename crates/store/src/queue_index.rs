@@ -3,7 +3,7 @@
 use crate::change::{ascending, put_ascending, put_varint, take_varint};
 use crate::noting::{KEY_LEN, Key};
 use crate::{BodySize, Position, Priority};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// A message of a queue, and what is known of it without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,53 +14,120 @@ pub struct IndexedMessage {
     pub body: BodySize,
     /// What it says of its priority.
     pub priority: Priority,
+    /// How often it has come back from consumers, as far as the queue counts that; none if it is not known to have been handed out.
+    pub returns: Option<u32>,
 }
 
 /// The messages of one queue, in a few bytes each: they may be many millions.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct QueueIndex {
-    /// What the checkpoint says, in the queue's order, encoded as it was there.
+    /// The queue's first messages, in its order.
     runs: Vec<Run>,
     /// Messages in `runs`.
     runs_len: usize,
-    /// Messages from behind the checkpoint.
+    /// Those behind them.
     newest: Vec<IndexedMessage>,
-    /// Positions that are known to be settled, to be removed together.
-    settled: HashSet<Position>,
-    /// How often the messages at these positions have come back from consumers.
-    pub(crate) returns: HashMap<Position, u64>,
+    /// What has become of messages meanwhile: a few of all, which are then told of it together.
+    changes: BTreeMap<Position, Change>,
     /// What identifies the messages at these positions, in a queue that holds no two of the same.
     pub(crate) keys: HashMap<Position, Key>,
 }
 
-/// Messages of a checkpoint.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Settled,
+    /// It has come back so often.
+    Returned(u32),
+}
+
+/// Messages of a run that is packed while a log is replayed, at most.
+const RUN_MESSAGES: usize = 128;
+/// A run with fewer is packed together with its neighbours.
+const RUN_MESSAGES_MIN: usize = RUN_MESSAGES / 2;
+/// Messages of which it is noted what has become of them, at least, and the part of all that they may be besides.
+const CHANGES: usize = 1024;
+const CHANGED_PART: usize = 16;
+
+/// Messages whose positions ascend.
+#[derive(Debug, Default)]
 struct Run {
+    first: Position,
+    last: Position,
+    len: usize,
     positions: Box<[u8]>,
     /// How large they are, [alike](put_alike) ones together. Empty if that is not known.
     sizes: Box<[u8]>,
     /// What they say of their priorities, likewise.
     priorities: Box<[u8]>,
+    /// How often they have come back, and one more; 0 for those that are not known to have been handed out. Empty if that is all.
+    returns: Box<[u8]>,
 }
 
 impl Run {
+    /// Of such positions; none if they are malformed.
+    fn at(encoded: &[u8]) -> Option<Self> {
+        let positions = ascending(encoded)?;
+        let (Some(first), Some(last)) = (positions.first().copied(), positions.last().copied())
+        else {
+            return Some(Run::default());
+        };
+        Some(Run { first, last, len: positions.len(), positions: encoded.into(), ..Run::default() })
+    }
+
     fn of(messages: &[IndexedMessage]) -> Self {
         let (mut positions, mut sizes, mut priorities) = (Vec::new(), Vec::new(), Vec::new());
         put_ascending(&mut positions, messages.iter().map(|message| message.position));
         put_sizes(&mut sizes, messages.iter().map(|message| message.body));
         put_priorities(&mut priorities, messages.iter().map(|message| message.priority));
-        Run { positions: positions.into(), sizes: sizes.into(), priorities: priorities.into() }
+        let mut returns = Vec::new();
+        if messages.iter().any(|message| message.returns.is_some()) {
+            let coded = |returns: Option<u32>| returns.map_or(0, |count| count.saturating_add(1));
+            put_alike(&mut returns, messages.iter().map(|message| coded(message.returns)));
+        }
+        Run {
+            first: messages.first().map_or(Position(0), |message| message.position),
+            last: messages.last().map_or(Position(0), |message| message.position),
+            len: messages.len(),
+            positions: positions.into(),
+            sizes: sizes.into(),
+            priorities: priorities.into(),
+            returns: returns.into(),
+        }
     }
 
     fn messages(&self) -> impl Iterator<Item = IndexedMessage> {
         let positions = ascending(&self.positions).unwrap_or_default().into_iter();
         let sizes = numbers(&self.sizes, BodySize::UNKNOWN.coded());
         let priorities = numbers(&self.priorities, Priority::Unknown.coded());
-        positions.zip(sizes).zip(priorities).map(|((position, size), priority)| IndexedMessage {
+        let returns = numbers(&self.returns, 0);
+        let rest = sizes.zip(priorities).zip(returns);
+        positions.zip(rest).map(|(position, ((size, priority), returns))| IndexedMessage {
             position,
             body: BodySize::from_coded(size),
             priority: Priority::from_coded(priority).unwrap_or(Priority::Unknown),
+            returns: returns.checked_sub(1),
         })
+    }
+
+    /// Whether something has become of one of them.
+    fn has_changed(&self, changes: &BTreeMap<Position, Change>) -> bool {
+        changes.range(self.first..=self.last).next().is_some()
+    }
+}
+
+/// The message as it is now; none if it is settled.
+fn changed(
+    changes: &BTreeMap<Position, Change>,
+    message: IndexedMessage,
+) -> Option<IndexedMessage> {
+    match changes.get(&message.position) {
+        None => Some(message),
+        Some(Change::Settled) => None,
+        // Two threads may append in another order than they counted, but the count never falls.
+        Some(Change::Returned(count)) => {
+            Some(IndexedMessage { returns: message.returns.max(Some(*count)), ..message })
+        }
     }
 }
 
@@ -136,19 +203,24 @@ impl QueueIndex {
     pub(crate) fn push(&mut self, message: IndexedMessage, key: Option<Key>) {
         self.keys.extend(key.map(|key| (message.position, key)));
         self.newest.push(message);
+        if self.newest.len() == RUN_MESSAGES {
+            let newest = std::mem::take(&mut self.newest);
+            self.runs_len += newest.len();
+            self.runs.push(Run::of(&newest));
+        }
     }
 
     /// Adds a run of a checkpoint; none if it is malformed.
     pub(crate) fn push_run(&mut self, encoded: &[u8]) -> Option<()> {
-        self.runs_len += ascending(encoded)?.len();
-        self.runs.push(Run { positions: encoded.into(), ..Run::default() });
+        let run = Run::at(encoded)?;
+        self.runs_len += run.len;
+        self.runs.push(run);
         Some(())
     }
 
-    /// The run that was added last, if it is followed by so many numbers: one for each of its messages.
+    /// The run that was added last, if it has as many messages.
     fn last_run_of(&mut self, len: u64) -> Option<&mut Run> {
-        let run = self.runs.last_mut()?;
-        (ascending(&run.positions)?.len() as u64 == len).then_some(run)
+        self.runs.last_mut().filter(|run| run.len as u64 == len)
     }
 
     /// Adds the sizes of the messages of the run before; none if they are malformed.
@@ -178,44 +250,66 @@ impl QueueIndex {
     }
 
     pub(crate) fn settle(&mut self, positions: Vec<Position>) {
-        if !self.returns.is_empty() || !self.keys.is_empty() {
-            for position in &positions {
-                self.returns.remove(position);
-                self.keys.remove(position);
+        for position in positions {
+            self.keys.remove(&position);
+            self.changes.insert(position, Change::Settled);
+        }
+        self.change_if_many();
+    }
+
+    /// A message has come back so often. A log may tell of it behind what was settled meanwhile.
+    pub(crate) fn returned(&mut self, position: Position, count: u64) {
+        let count = u32::try_from(count).unwrap_or(u32::MAX - 1);
+        match self.changes.entry(position).or_insert(Change::Returned(count)) {
+            Change::Settled => {}
+            Change::Returned(known) => *known = count.max(*known),
+        }
+        self.change_if_many();
+    }
+
+    fn change_if_many(&mut self) {
+        let all = self.runs_len + self.newest.len();
+        if self.changes.len() > CHANGES + all / CHANGED_PART {
+            self.change();
+        }
+    }
+
+    /// Does to the messages what is noted.
+    fn change(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        let runs = std::mem::take(&mut self.runs);
+        self.runs_len = 0;
+        let mut left = Vec::new();
+        for run in runs {
+            let is_changed = run.has_changed(&changes);
+            let goes_on = left.last().is_none_or(|last: &IndexedMessage| last.position < run.first);
+            if !goes_on || !is_changed && run.len >= RUN_MESSAGES_MIN {
+                self.pack(&mut left);
+            }
+            if !is_changed && run.len >= RUN_MESSAGES_MIN {
+                self.runs_len += run.len;
+                self.runs.push(run);
+                continue;
+            }
+            for message in run.messages().filter_map(|message| changed(&changes, message)) {
+                left.push(message);
+                if left.len() == RUN_MESSAGES {
+                    self.pack(&mut left);
+                }
             }
         }
-        self.settled.extend(positions);
-        if self.settled.len() > 1024 && self.settled.len() * 2 > self.runs_len + self.newest.len() {
-            self.sweep();
-        }
+        self.pack(&mut left);
+        let newest = self.newest.iter().filter_map(|message| changed(&changes, *message));
+        self.newest = newest.collect();
     }
 
-    fn sweep(&mut self) {
-        let settled = std::mem::take(&mut self.settled);
-        let is_left = |message: &IndexedMessage| !settled.contains(&message.position);
-        self.newest.retain(is_left);
-        self.runs_len = 0;
-        for run in &mut self.runs {
-            let left: Vec<_> = run.messages().filter(is_left).collect();
-            self.runs_len += left.len();
-            *run = Run::of(&left);
+    /// Packs these messages as one run.
+    fn pack(&mut self, messages: &mut Vec<IndexedMessage>) {
+        if !messages.is_empty() {
+            self.runs_len += messages.len();
+            self.runs.push(Run::of(messages));
+            messages.clear();
         }
-        self.runs.retain(|run| !run.positions.is_empty());
-        self.sweep_returns();
-    }
-
-    /// Keeps the returns of what is left: a log may tell of them behind what was settled meanwhile.
-    fn sweep_returns(&mut self) {
-        if !self.returns.is_empty() {
-            let mut all = std::mem::take(&mut self.returns);
-            self.returns = self.positions().filter_map(|at| all.remove_entry(&at)).collect();
-        }
-    }
-
-    /// How often the message at this position has come back, as far as the queue counts that; none if it is not known to
-    /// have been handed out.
-    pub fn returns(&self, position: Position) -> Option<u64> {
-        self.returns.get(&position).copied()
     }
 
     /// What identifies the message at this position, in a queue that holds no two of the same; none if that is not known.
@@ -231,6 +325,14 @@ impl QueueIndex {
     /// The messages themselves. Checkpoints of earlier versions tell less of them.
     pub fn messages(&self) -> impl Iterator<Item = IndexedMessage> {
         let all = self.runs.iter().flat_map(Run::messages).chain(self.newest.iter().copied());
-        all.filter(|message| !self.settled.contains(&message.position))
+        all.filter_map(|message| changed(&self.changes, message))
     }
 }
+
+impl PartialEq for QueueIndex {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages().eq(other.messages()) && self.keys == other.keys
+    }
+}
+
+impl Eq for QueueIndex {}

@@ -39,7 +39,7 @@ impl Recovered {
             Replayed::Message { queues, size_bytes, message } => {
                 let (priority, body) =
                     (self.notes.priority(&message), BodySize::of(message.body.len()));
-                let indexed = IndexedMessage { position, body, priority };
+                let indexed = IndexedMessage { position, body, priority, returns: None };
                 for queue in queues {
                     match self.streams.get_mut(&queue) {
                         Some(stream) => stream.replay(position, size_bytes, message.published_ms),
@@ -59,11 +59,9 @@ impl Recovered {
             }
             Replayed::Returned { queue, returns } => {
                 if let Some(index) = self.queues.get_mut(&queue) {
-                    for (position, count) in returns {
-                        // It never falls, but two threads may append in another order than they counted.
-                        let known = index.returns.entry(position).or_default();
-                        *known = count.max(*known);
-                    }
+                    returns
+                        .into_iter()
+                        .for_each(|(position, count)| index.returned(position, count));
                 }
             }
             Replayed::Dropped { queue } => {
@@ -107,27 +105,27 @@ impl Recovered {
         let mut writer = CheckpointWriter::new(out);
         self.definitions.iter().try_for_each(|(key, value)| writer.definition(key, value))?;
         for (queue, index) in &self.queues {
-            let messages: Vec<IndexedMessage> = index.messages().collect();
             // In the queue's order, which may go back where a run begins.
-            for ascending in messages.chunk_by(|before, next| before.position < next.position) {
-                for run in ascending.chunks(RUN_POSITIONS) {
-                    writer.indexed(*queue, run.iter().copied())?;
+            let mut run: Vec<IndexedMessage> = Vec::new();
+            for message in index.messages() {
+                let goes_on = run.last().is_none_or(|last| last.position < message.position);
+                if !goes_on || run.len() == RUN_POSITIONS {
+                    writer.run(*queue, &run)?;
+                    run.clear();
                 }
+                run.push(message);
             }
+            writer.run(*queue, &run)?;
             let mut keys: Vec<_> = index.keys.iter().map(|(at, key)| (*at, *key)).collect();
             keys.sort_unstable();
             for run in keys.chunks(RUN_POSITIONS) {
                 writer.keys(*queue, run)?;
             }
-            if !index.returns.is_empty() {
-                let returns = index.returns.iter().map(|(position, count)| (*position, *count));
-                writer.returns(*queue, returns)?;
-            }
         }
         for (queue, index) in &self.delayed {
-            let pairs: Vec<(Position, u64)> = index.pairs().collect();
-            for run in pairs.chunks(RUN_POSITIONS) {
-                writer.delayed(*queue, run.iter().copied())?;
+            let mut pairs = index.pairs().peekable();
+            while pairs.peek().is_some() {
+                writer.delayed(*queue, pairs.by_ref().take(RUN_POSITIONS))?;
             }
         }
         for (queue, stream) in &self.streams {
@@ -165,7 +163,8 @@ impl Recovered {
             } else if *kind == RETURNED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 let index = recovered.queues.entry(queue).or_default();
-                index.returns.extend(checked_pairs(second)?);
+                let returns = checked_pairs(second)?.into_iter();
+                returns.for_each(|(position, count)| index.returned(position, count));
             } else if *kind == DELAYED {
                 let queue = u64::from_le_bytes(first.try_into().ok()?);
                 recovered.delayed.entry(queue).or_default().push_run(second)?;
@@ -232,8 +231,27 @@ impl<'w> CheckpointWriter<'w> {
         let messages = messages.iter();
         self.indexed(
             queue,
-            messages.map(|&(position, body)| IndexedMessage { position, body, priority }),
+            messages.map(|&(position, body)| IndexedMessage {
+                position,
+                body,
+                priority,
+                returns: None,
+            }),
         )
+    }
+
+    /// Adds messages whose positions ascend, and what has come back of them.
+    fn run(&mut self, queue: u64, messages: &[IndexedMessage]) -> io::Result<()> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        self.indexed(queue, messages.iter().copied())?;
+        let count = |message: &IndexedMessage| Some((message.position, message.returns?.into()));
+        let mut returns = messages.iter().filter_map(count).peekable();
+        if returns.peek().is_some() {
+            self.returns(queue, returns)?;
+        }
+        Ok(())
     }
 
     fn indexed(

@@ -71,3 +71,68 @@ fn a_replay_remembers_no_more_of_what_was_settled_the_longer_the_log_is() {
     assert_eq!(left, WAITING);
     assert_eq!(recovered.delayed[&DELAYED].pairs().count() as u64, WAITING);
 }
+
+/// What is held at most, and in the end, while `act` runs.
+fn held(act: impl FnOnce()) -> (i64, i64) {
+    let before = HELD_BYTES.get();
+    MOST_BYTES.set(before);
+    act();
+    (MOST_BYTES.get() - before, HELD_BYTES.get() - before)
+}
+
+/// Messages of 100 bytes, each in all of the queues.
+fn come(recovered: &mut Recovered, numbers: std::ops::Range<u64>, queues: u64) {
+    for number in numbers {
+        let queues = (0..queues).collect();
+        let message = Replayed::Message { queues, size_bytes: 100, message: MessageRef::default() };
+        recovered.apply(Position(100 * number), message);
+    }
+}
+
+/// Bytes that each message of a queue may take.
+const EACH: i64 = 8;
+
+#[test]
+fn a_replay_takes_a_few_bytes_for_each_message_of_a_queue() {
+    const MESSAGES: u64 = 200_000;
+    for queues in [1, 100] {
+        let (mut recovered, each) = (Recovered::default(), MESSAGES / queues);
+        let spare = 16_384 * queues as i64;
+        let (most, _) = held(|| come(&mut recovered, 0..each, queues));
+        assert!(most <= EACH * MESSAGES as i64 + spare, "{queues} queues: {most} come");
+        // Each has come back once, and many are settled, from the middle on.
+        let positions =
+            |part: u64| (each / 4..each / 4 * part).map(|number| Position(100 * number));
+        let (most, _) = held(|| {
+            for queue in 0..queues {
+                for position in positions(4) {
+                    let returns = vec![(position, 1)];
+                    recovered.apply(Position(0), Replayed::Returned { queue, returns });
+                }
+            }
+        });
+        assert!(most <= EACH * MESSAGES as i64 / 2 + 4 * spare, "{queues} queues: {most} return");
+        let (most, _) = held(|| {
+            for queue in 0..queues {
+                for position in positions(3) {
+                    let positions = vec![position];
+                    recovered.apply(Position(0), Replayed::Settled { queue, positions });
+                }
+            }
+        });
+        assert!(most <= EACH * MESSAGES as i64 / 2 + 4 * spare, "{queues} queues: {most} settled");
+        let left = recovered.queues.values().flat_map(|index| index.messages());
+        assert_eq!(left.count() as u64, (each - positions(3).count() as u64) * queues);
+    }
+}
+
+#[test]
+fn a_checkpoint_is_written_without_a_list_of_all_messages() {
+    let mut recovered = Recovered::default();
+    come(&mut recovered, 0..200_000, 1);
+    for at in 0..200_000 {
+        recovered.apply(Position(100 * at + 1), Replayed::Delayed { queue: DELAYED, due_ms: at });
+    }
+    let (most, left) = held(|| recovered.write(&mut std::io::sink()).expect("a sink takes all"));
+    assert!(most < 300_000 && left == 0, "{most} bytes, {left} left");
+}

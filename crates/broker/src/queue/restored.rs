@@ -51,9 +51,9 @@ impl Queue {
     ) -> usize {
         let mut state = self.state.lock();
         let keeps_apart = state.notes.as_ref().is_some_and(|notes| notes.keeps_apart());
-        for IndexedMessage { position, body, priority } in index.messages() {
+        for IndexedMessage { position, body, priority, returns } in index.messages() {
             let mut location = Location::Log { position, body, marks: 0 };
-            match index.returns(position) {
+            match returns.map(u64::from) {
                 None => {}
                 Some(0) => {
                     *location.marks_mut() = REDELIVERED;
