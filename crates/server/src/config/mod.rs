@@ -28,7 +28,7 @@ pub use http::HttpListen;
 pub use limits::LimitSettings;
 pub(crate) use limits::{memory_fraction_bytes, memory_high_bytes, warn_of_memory};
 pub use log::Log;
-pub(crate) use log::check_level;
+pub(crate) use log::{check_level, has_trace};
 pub use management::Management;
 pub use merge::ConfigError;
 pub use metrics::Metrics;

@@ -1,14 +1,14 @@
 //! What the process logs. It has one log, however many brokers are in it.
 
 use super::Changeable;
-use crate::config::check_level;
+use crate::config::{check_level, has_trace};
 use courser_management::{NewLevel, SettingInEffect};
 use parking_lot::Mutex;
 use std::sync::OnceLock;
-use tracing::Level;
-use tracing_subscriber::filter::ParseError;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{FilterFn, ParseError};
 use tracing_subscriber::reload::{self, Handle};
-use tracing_subscriber::{EnvFilter, Registry};
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 /// Bytes of all that can be set.
 const LEVEL_BYTES_MAX: usize = 1024;
@@ -21,16 +21,22 @@ struct Filter {
 }
 
 /// A layer for the program that sets up `tracing`: it lets through what this level says, as the setting `log.level` has it, until the
-/// HTTP API or a reload of any broker in this process changes that. The first one of a process counts.
+/// HTTP API or a reload of any broker in this process changes that. The first one of a process counts. Whatever the level is, it
+/// lets through nothing of the level `trace` but what the broker itself says: libraries write there what clients send.
 ///
 /// # Errors
 /// When the level can't be understood.
-pub fn log_filter(level: &str) -> Result<reload::Layer<EnvFilter, Registry>, ParseError> {
+pub fn log_filter(level: &str) -> Result<impl Layer<Registry>, ParseError> {
     let (layer, handle) = reload::Layer::new(EnvFilter::try_new(level)?);
     let level = Mutex::new(Changeable::new(level.to_owned()));
     // One that is there already stays.
     let _ = FILTER.set(Filter { handle, level });
-    Ok(layer)
+    // Behind the filter that is replaced, so that no level and no span of an operator's undoes it.
+    Ok(layer.and_then(FilterFn::new(is_no_payload as fn(&Metadata<'_>) -> bool)))
+}
+
+fn is_no_payload(about: &Metadata<'_>) -> bool {
+    *about.level() != Level::TRACE || has_trace(about.target())
 }
 
 fn filter() -> Result<&'static Filter, String> {
@@ -76,7 +82,15 @@ pub(super) fn set(new: &NewLevel, by: &str, now_ms: u64) -> Result<SettingInEffe
 
 impl Filter {
     /// Tells it where the line is shown: before, unless only what is logged from now on has such lines.
-    fn log_from(&self, level: &str, tell: impl Fn()) -> Result<(), String> {
+    fn log_from(&self, level: &str, change: impl Fn()) -> Result<(), String> {
+        let tell = || {
+            change();
+            if level.split(',').any(|directive| directive.trim().eq_ignore_ascii_case("trace")) {
+                tracing::info!(
+                    "libraries write from debug on: at trace they would write what clients send"
+                );
+            }
+        };
         let filter = EnvFilter::try_new(level).map_err(|error| format!("'{level}': {error}"))?;
         let was_shown = tracing::enabled!(Level::INFO);
         if was_shown {

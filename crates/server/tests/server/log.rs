@@ -1,6 +1,8 @@
 //! What gets into the log, and what happens when it is not read.
 
+use crate::support::operated::Operated;
 use crate::support::{Client, Heard, Process, free_addresses, output, short, wait_until};
+use crate::websocket::{open_at, pipe};
 use courser_codec::{FieldTable, basic, exchange, queue};
 use courser_connection::Credentials;
 use courser_connection::client::Config;
@@ -151,6 +153,56 @@ async fn a_refused_login_names_the_user_and_the_reason() {
     let text = log.wait_for("login refused").await;
     assert!(text.contains("user=mallory") && text.contains("mechanism=\"PLAIN\""), "{text}");
     assert!(!text.contains("wrong\""), "no password: {text}");
+}
+
+/// Whether a text has these bytes, as they are or in hexadecimal.
+fn shows(text: &str, bytes: &str) -> bool {
+    let hex: String = bytes.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let spaced: Vec<_> = bytes.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let text = text.to_lowercase();
+    [bytes.to_lowercase(), hex, spaced.join(" ")].iter().any(|form| text.contains(form))
+}
+
+#[tokio::test]
+async fn no_level_writes_passwords_and_bodies_of_websockets_into_the_log() {
+    const PASSWORD: &str = "Xq7pass9word";
+    const BODY: &str = "Zk3secret8body";
+    for (at_start, later) in
+        [("trace", None), ("info", Some("trace")), ("info,courser=trace", None)]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let broker = Operated::start_with(|command| {
+            command.env("COURSER_LOG_LEVEL", at_start);
+            command.stderr(std::fs::File::create(&path).expect("a file"));
+        });
+        broker.quiet(&["add_user", "alice", PASSWORD]);
+        broker.quiet(&["set_permissions", "alice", ".*", ".*", ".*"]);
+        if let Some(level) = later {
+            broker.quiet(&["set_log_level", level]);
+        }
+        let address = broker.url()["http://".len()..].trim_end_matches('/').parse();
+        let opened = open_at(address.expect("an address"), "/ws/amqp", &[]).await;
+        let credentials = Credentials::Plain { user: "alice".into(), password: PASSWORD.into() };
+        let config = Config { credentials, ..Config::default() };
+        let stream = pipe(opened.expect("a socket").0, 4096);
+        let mut client = Client::connect_on(stream, config).await;
+        client.declare("q").await;
+        client.consume("q", true).await;
+        client.publish("q", BODY.as_bytes()).await;
+        assert_eq!(client.bodies(1).await, [BODY.as_bytes()]);
+        client.close().await;
+        drop(client);
+        let log = || std::fs::read_to_string(&path).expect("text");
+        wait_until("it has ended", async || log().contains("connection closed")).await;
+        for text in [log(), broker.quiet(&["log_tail", "--number", "1000"])] {
+            assert!(text.contains("vhost opened"), "the level is in effect: {text}");
+            assert!(
+                !shows(&text, PASSWORD) && !shows(&text, BODY),
+                "{at_start}, {later:?}: {text}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -72,6 +72,8 @@ async fn what_is_no_level_and_no_limit_is_refused_with_what_there_is() {
     for (code, arguments, expected) in [
         (65, &["set_log_level", "loud"][..], "there are off, error, warn, info, debug, trace"),
         (65, &["set_log_level", "debug", "a=b"], "'a=b' is no target"),
+        (65, &["set_log_level", "trace", "tungstenite"], "none of the broker's own targets"),
+        (65, &["set_log_level", "info,hyper_util=trace"], "none of the broker's own targets"),
         (64, &["set_log_level", "connection", "debug"], "a category of RabbitMQ's log"),
         (65, &["set_log_level", "debug", "--member", "b"], "no node 'b'"),
         (64, &["set_vm_memory_high_watermark", "0"], "above 0 and up to 1"),

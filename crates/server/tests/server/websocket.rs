@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-type Socket = WebSocketStream<TcpStream>;
+pub type Socket = WebSocketStream<TcpStream>;
 
 async fn start(change: impl FnOnce(&mut Config)) -> TestServer {
     TestServer::start_with(|config| {
@@ -34,7 +34,14 @@ async fn open(
     path: &str,
     headers: &[(&'static str, String)],
 ) -> Result<(Socket, Option<String>), u16> {
-    let address = server.http_addresses()[0];
+    open_at(server.http_addresses()[0], path, headers).await
+}
+
+pub async fn open_at(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&'static str, String)],
+) -> Result<(Socket, Option<String>), u16> {
     let mut request = format!("ws://{address}{path}").into_client_request().expect("a URL");
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().expect("a value"));
