@@ -46,6 +46,8 @@ pub struct Settings {
     pub scrub: Option<Arc<dyn Scrub>>,
     /// Answers what is asked about settings of this node that can change, and changes them.
     pub runtime: AskRuntime,
+    /// All settings, without secrets, as the configuration was read last, as far as they have come into effect.
+    pub configured: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// The certificates in use.
     pub certificates: Arc<dyn Fn() -> Vec<Certificate> + Send + Sync>,
     /// What could not be done as it was asked for.
@@ -186,8 +188,6 @@ pub struct NodeFacts {
     pub mechanisms: Vec<String>,
     /// Where it listens.
     pub listeners: Vec<ListenerFacts>,
-    /// The settings that it runs with, without secrets.
-    pub settings: serde_json::Value,
     /// What TLS connections of clients can be like.
     pub tls: TlsFacts,
 }

@@ -217,7 +217,7 @@ async fn reload_on_hangup(
             Ok(config) => {
                 let policies = config.policies.len() + config.operator_policies.len();
                 tracing::info!(policies, vhosts = config.vhosts.len(), "configuration reloaded");
-                let is_whole = is_in_effect(&config, &started);
+                let is_whole = config == started.with_reloaded(&config);
                 if !is_whole {
                     tracing::warn!(
                         "settings other than vhosts, policies, log.level and limits.memory_high_bytes take effect after a restart"
@@ -231,19 +231,6 @@ async fn reload_on_hangup(
             }
         }
     }
-}
-
-/// Whether all of these settings that do not change while the broker runs are those that it was started with.
-fn is_in_effect(config: &Config, started: &Config) -> bool {
-    let mut fixed = Config {
-        vhosts: started.vhosts.clone(),
-        policies: started.policies.clone(),
-        operator_policies: started.operator_policies.clone(),
-        log: started.log.clone(),
-        ..config.clone()
-    };
-    fixed.limits.memory_high_bytes = started.limits.memory_high_bytes;
-    fixed == *started
 }
 
 /// Writes to the log what the gateway has counted, whenever SIGUSR1 comes.

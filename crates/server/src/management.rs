@@ -52,10 +52,10 @@ pub(crate) fn api(
         connections_max: shared.places.most(),
         mechanisms,
         listeners,
-        settings: config.without_secrets(),
         tls: tls_facts(&config.tls),
     };
-    let runtime = Arc::clone(&around.runtime);
+    let (runtime, shown) = (Arc::clone(&around.runtime), Arc::clone(&around.runtime));
+    let started = config.clone();
     let scrub = around.scrub.clone().map(|scrub| scrub as Arc<dyn Scrub>);
     let (certificates, notices) = (Arc::clone(&around.certificates), Arc::clone(&around.notices));
     let (logins, forgotten) = (Arc::clone(shared), Arc::clone(shared));
@@ -74,6 +74,7 @@ pub(crate) fn api(
         listeners_suspended: Arc::new(move || suspended.suspension.is_on()),
         scrub,
         runtime: Arc::new(move |asked| runtime.ask(asked)),
+        configured: Arc::new(move || shown.in_effect(&started)),
         certificates: Arc::new(move || certificates.in_use()),
         notices: Arc::new(move || notices.all()),
         accounts: Arc::clone(shared.broker.accounts()),

@@ -47,6 +47,8 @@ impl<T: Clone + Into<serde_json::Value>> Changeable<T> {
 /// Those of one broker by itself, or of one node; the log is the process's.
 pub(crate) struct RuntimeSettings {
     clock: Clock,
+    /// As they were read last.
+    configured: Mutex<Config>,
     memory: Mutex<MemoryLimit>,
 }
 
@@ -62,11 +64,13 @@ impl RuntimeSettings {
     pub fn new(config: &Config, clock: &Clock) -> Arc<Self> {
         let limit = Changeable::new(memory_high_bytes(config.limits.memory_high_bytes));
         let memory = Mutex::new(MemoryLimit { limit, brokers: Vec::new() });
-        Arc::new(RuntimeSettings { clock: clock.clone(), memory })
+        let configured = Mutex::new(config.clone());
+        Arc::new(RuntimeSettings { clock: clock.clone(), configured, memory })
     }
 
     /// Takes over what the configuration says now, in the place of what operators have changed.
     pub fn configure(&self, config: &Config) {
+        self.configured.lock().clone_from(config);
         log_level::configure(&config.log.level);
         let mut memory = self.memory.lock();
         let before = memory.limit.value;
@@ -77,6 +81,11 @@ impl RuntimeSettings {
             config.limits.warn_of_memory();
         }
         memory.apply();
+    }
+
+    /// All settings of a broker that was started with these, without secrets, as they have been read again since.
+    pub fn in_effect(&self, started: &Config) -> serde_json::Value {
+        started.with_reloaded(&self.configured.lock()).without_secrets()
     }
 
     /// From how many bytes on this node holds publishers back.

@@ -90,7 +90,7 @@ fn ask(call: &Call, setting: RuntimeSetting) -> Outcome {
 
 /// The settings that the node runs with, and which of them differ from the configuration.
 pub(super) fn settings_in_effect(call: &Call) -> Value {
-    let mut settings = call.api.settings.node.settings.clone();
+    let mut settings = (call.api.settings.configured)();
     let mut changed = Map::new();
     for (section, name, setting) in [
         ("log", "level", RuntimeSetting::LogLevel(None)),
@@ -98,14 +98,15 @@ pub(super) fn settings_in_effect(call: &Call) -> Value {
     ] {
         let asked = AskedSetting { setting, by: String::new() };
         let Ok(found) = (call.api.settings.runtime)(&asked) else { continue };
-        let SettingInEffect { value, changed_by: Some(by), changed_at_ms, .. } = found else {
-            continue;
-        };
-        let before = settings[section][name].take();
-        settings[section][name] = value;
-        let about =
-            json!({ "configured": before, "changed_by": by, "changed_at_ms": changed_at_ms });
-        changed.insert(format!("{section}.{name}"), about);
+        let SettingInEffect { value, configured, changed_by, changed_at_ms, .. } = found;
+        // A limit that is the default stays 0, as it is configured.
+        if value != configured {
+            settings[section][name] = value;
+        }
+        if let Some(by) = changed_by {
+            let about = json!({ "configured": configured, "changed_by": by, "changed_at_ms": changed_at_ms });
+            changed.insert(format!("{section}.{name}"), about);
+        }
     }
     if !changed.is_empty() {
         settings["changed_at_run_time"] = changed.into();

@@ -322,6 +322,20 @@ impl Config {
         policies::policies(&self.policies, &self.operator_policies)
     }
 
+    /// These, with what others have of all that takes effect when it is read again.
+    #[must_use]
+    pub fn with_reloaded(&self, read: &Config) -> Config {
+        let mut now = Config {
+            vhosts: read.vhosts.clone(),
+            policies: read.policies.clone(),
+            operator_policies: read.operator_policies.clone(),
+            log: read.log.clone(),
+            ..self.clone()
+        };
+        now.limits.memory_high_bytes = read.limits.memory_high_bytes;
+        now
+    }
+
     /// The disk, with the permissions that the settings want.
     pub fn disk(&self) -> Arc<dyn Disk> {
         match self.data_dir_group {

@@ -127,6 +127,30 @@ async fn a_reload_sets_level_and_limit_to_what_the_configuration_has() {
 }
 
 #[tokio::test]
+async fn what_is_shown_to_be_in_effect_is_what_a_reload_has_set() {
+    let (broker, log, folder) =
+        start("amqp: { channel_max: 7 }\nlimits: { memory_high_bytes: 4000000000 }\n");
+    let settings = "amqp: { channel_max: 8 }\nlimits: { memory_high_bytes: 2000000000 }\nlog: { level: debug }\n\
+                    vhosts: [{ name: later }]\n";
+    std::fs::write(folder.path().join("courser.yaml"), settings).expect("a file");
+    broker.broker.signal("HUP");
+    wait_for(&log, "configuration reloaded", 1).await;
+    let found = broker.json(&["environment"]);
+    assert_eq!(found["log"]["level"], "debug");
+    assert_eq!(found["limits"]["memory_high_bytes"], 2_000_000_000_u64);
+    assert_eq!(found["vhosts"][0]["name"], "later");
+    assert_eq!(found["amqp"]["channel_max"], 7, "that takes a restart");
+    assert_eq!(found["changed_at_run_time"], Value::Null);
+
+    broker.quiet(&["set_vm_memory_high_watermark", "absolute", "3GB"]);
+    let found = broker.json(&["environment"]);
+    assert_eq!(found["limits"]["memory_high_bytes"], 3_000_000_000_u64);
+    let changed = &found["changed_at_run_time"];
+    assert_eq!(changed["limits.memory_high_bytes"]["configured"], 2_000_000_000_u64);
+    assert_eq!(changed["log.level"], Value::Null);
+}
+
+#[tokio::test]
 async fn publishers_are_held_back_by_a_lower_limit_and_go_on_with_a_higher_one() {
     let broker = Operated::start();
     let capabilities = FieldTable::new().with("connection.blocked", true);
