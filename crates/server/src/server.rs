@@ -258,7 +258,8 @@ impl Server {
     }
 
     /// Takes over what can change while the broker runs: vhosts, their limits, policies, the memory limit, and, where there is a
-    /// [`log_filter`](crate::log_filter), the log's level. If anything is wrong, no policy is changed. Certificates are read again.
+    /// [`log_filter`](crate::log_filter), the log's level. If anything is wrong, no policy, level or limit is changed. Certificates are
+    /// read again.
     ///
     /// With many names and patterns it takes long. It goes on if the future is dropped, and no stop waits for it. A reload
     /// that is asked for meanwhile follows when it is done, so that the last settings hold.
@@ -269,9 +270,15 @@ impl Server {
         self.certificates.reload();
         config.check_values()?;
         let turn = Arc::clone(&self.reloads).lock_owned().await;
-        service::set_up_again(turn, vec![Arc::clone(&self.service.shared.broker)], config).await?;
-        self.runtime.configure(config);
-        Ok(())
+        let broker = Arc::downgrade(&self.service.shared.broker);
+        let (runtime, config) = (Arc::clone(&self.runtime), config.clone());
+        let taking_over = move || {
+            service::set_up_again(&broker, &config)?;
+            // Nothing refuses the rest.
+            runtime.configure(&config);
+            Ok(())
+        };
+        service::in_turn(turn, taking_over).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -276,24 +276,29 @@ pub(crate) fn set_up(broker: &Arc<Broker>, config: &Config) -> Result<(), StartE
 /// Has reloads of the settings take effect one after the other, in the order in which they are asked for.
 pub(crate) type Reloads = Arc<Mutex<()>>;
 
-/// As [`set_up`] while brokers serve, on a thread of its own: changes of policies come one after the other, all names are
-/// matched with those of the configuration, and the log may have no room. No stop waits for that, and no broker is kept until
-/// it is its turn: one that serves no more needs no settings. The `turn` ends with it, also if the future is dropped.
+/// As [`set_up`] while the broker serves, which is not kept for that before it is its turn: one that serves no more needs no
+/// settings.
 ///
 /// # Errors
 /// The first that can't be had.
-pub(crate) async fn set_up_again(
+pub(crate) fn set_up_again(broker: &Weak<Broker>, config: &Config) -> Result<(), StartError> {
+    broker.upgrade().map_or(Ok(()), |broker| set_up(&broker, config))
+}
+
+/// Has settings taken over, on a thread of its own: changes of policies come one after the other, all names are matched with those
+/// of the configuration, and the log may have no room. No stop waits for that. The `turn` ends when all of it is done, also if
+/// the future is dropped.
+///
+/// # Errors
+/// Those of `work`, or that there is no thread for it.
+pub(crate) async fn in_turn(
     turn: OwnedMutexGuard<()>,
-    brokers: Vec<Arc<Broker>>,
-    config: &Config,
+    work: impl FnOnce() -> Result<(), StartError> + Send + 'static,
 ) -> Result<(), StartError> {
-    let config = config.clone();
-    let brokers: Vec<_> = brokers.into_iter().map(|broker| Arc::downgrade(&broker)).collect();
     let (tell, told) = oneshot::channel();
     let thread = thread::Builder::new().name("reload".into());
     let thread = thread.spawn(move || {
-        let mut there = brokers.iter().filter_map(Weak::upgrade);
-        let done = there.try_for_each(|broker| set_up(&broker, &config));
+        let done = work();
         drop(turn);
         // The broker stops if none waits for it any more.
         let _ = tell.send(done);

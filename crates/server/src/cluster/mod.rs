@@ -54,6 +54,7 @@ mod passing;
 mod questions;
 mod recovering;
 mod redirect;
+mod reloads;
 mod replayed;
 mod roster;
 mod security;

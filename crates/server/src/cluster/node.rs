@@ -1,13 +1,14 @@
 //! A node: its doors are open from its start to its end; the broker behind them is there while it leads.
 
 use super::answers::{metrics_relay, relay};
-use super::front::{Front, Serves};
+use super::front::Front;
 use super::group::Group;
 use super::groups::{GROUPS_MAX, Groups};
 use super::incoming::Switch;
 use super::members::Members;
 use super::mending;
 use super::other_nodes::ByAddress;
+use super::reloads;
 use super::roster::Roster;
 use super::security::MutualTls;
 use crate::config::Config;
@@ -15,7 +16,7 @@ use crate::data_dir::DataDir;
 use crate::definitions;
 use crate::doors::{Addresses, Doors};
 use crate::listener::Inherited;
-use crate::notices::{Notices, Reloaded, Settings};
+use crate::notices::{Notices, Reloaded};
 use crate::operator_socket::{OperatorSocket, Operators, SocketFile};
 use crate::runtime_settings::RuntimeSettings;
 use crate::scrub::ScrubThread;
@@ -241,22 +242,8 @@ impl Node {
         let management = config.management.clone();
         let checking = tokio::task::spawn_blocking(move || definitions::check(&management));
         checking.await.map_err(|error| StartError::Reload(error.into()))??;
-        if let Serves::Here(service) = self.inner.groups.home().serves() {
-            let broker = &service.shared.broker;
-            config.check_vhosts_of_policies(|vhost| broker.vhost(vhost).is_some())?;
-        }
-        self.inner.config.lock().clone_from(config);
-        let served = self.inner.groups.all().into_iter().filter_map(|group| match group.serves() {
-            Serves::Here(service) => Some((group.number.0, Arc::clone(&service.shared.broker))),
-            _ => None,
-        });
-        let (groups, brokers): (Vec<_>, Vec<_>) = served.unzip();
-        service::set_up_again(turn, brokers, config).await?;
-        for group in groups {
-            self.notices.settings_applied(group, Settings::Reloaded, true);
-        }
-        self.inner.around.runtime.configure(config);
-        Ok(())
+        let (inner, config) = (Arc::downgrade(&self.inner), config.clone());
+        service::in_turn(turn, move || reloads::take_over(&inner, &config)).await
     }
 
     /// Has operators see what came of reading the settings again, as far as it needs their attention.

@@ -30,9 +30,13 @@ async fn a_broker_is_not_kept_while_another_one_gets_its_settings() {
     let vhost = VhostSettings { name: "new".to_owned(), max_connections: None, max_queues: None };
     let config = Config { vhosts: vec![vhost], ..Config::default() };
     let turn = Arc::new(Mutex::default()).lock_owned().await;
-    let (gone, brokers) = (Arc::downgrade(&second), vec![Arc::clone(&first), second]);
-    let setting = tokio::spawn(async move { set_up_again(turn, brokers, &config).await });
+    let brokers = [&first, &second].map(Arc::downgrade);
+    let gone = Weak::clone(&brokers[1]);
+    let setting = tokio::spawn(in_turn(turn, move || {
+        brokers.iter().try_for_each(|broker| set_up_again(broker, &config))
+    }));
     begun.await.expect("it begins with the first");
+    drop(second);
     assert!(gone.upgrade().is_none(), "nothing serves with it any more");
     drop(go_on);
     setting.await.expect("no panic").expect("good settings");

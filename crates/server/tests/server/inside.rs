@@ -1,10 +1,12 @@
 //! Clients in the same program, without a socket.
 
+use crate::support::wait_until;
 use courser::{Config, HttpListen, Management, Metrics, NoPlace, Server, StartError};
 use courser_broker::admin::{PageRequest, PolicyKind};
 use courser_client::{Connection, ConsumeOptions, Error, Options, QueueOptions, Uri};
 use serde_json::json;
 use std::path::Path;
+use std::time::Duration;
 
 /// Settings of a broker that can be reached from within only.
 fn config_in(folder: &Path) -> Config {
@@ -130,5 +132,20 @@ async fn of_two_reloads_at_once_the_later_one_holds() {
     let policies = server.admin().policies("/", PolicyKind::User).expect("the vhost");
     let names: Vec<_> = policies.iter().map(|policy| policy.name.as_str()).collect();
     assert_eq!(names, ["later"]);
+    server.stop().await.expect("a clean stop");
+}
+
+#[tokio::test]
+async fn a_reload_that_is_not_waited_for_is_taken_over_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = start(folder.path(), 10).await;
+    let vhosts = (0..300).map(|nth| json!({ "name": format!("v{nth}") })).collect();
+    let mut config = config_in(folder.path());
+    config.vhosts = serde_json::from_value(vhosts).expect("vhosts");
+    config.limits.memory_high_bytes = 123_456_789;
+    // It begins, and is given up.
+    drop(tokio::time::timeout(Duration::ZERO, server.reload(&config)).await);
+    wait_until("the limit follows", async || server.admin().memory_high_bytes() == 123_456_789)
+        .await;
     server.stop().await.expect("a clean stop");
 }

@@ -92,10 +92,11 @@ impl Inner {
     async fn apply_settings(self: Arc<Self>, group: Arc<Group>) {
         let turn = Arc::clone(&self.reloads).lock_owned().await;
         let Serves::Here(service) = group.serves() else { return };
-        let broker = Arc::clone(&service.shared.broker);
+        let config = service::of_known_vhosts(&service.shared.broker, self.config());
+        let broker = Arc::downgrade(&service.shared.broker);
         drop(service);
-        let config = service::of_known_vhosts(&broker, self.config());
-        let Err(error) = service::set_up_again(turn, vec![broker], &config).await else { return };
+        let setting_up = move || service::set_up_again(&broker, &config);
+        let Err(error) = service::in_turn(turn, setting_up).await else { return };
         // Without the lead, nothing can be changed.
         if matches!(group.serves(), Serves::Here(_)) {
             let number = group.number.0;

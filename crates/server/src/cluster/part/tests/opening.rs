@@ -1,18 +1,24 @@
 //! A node that comes to lead, and whose disk does not give what its broker needs.
 
 use super::{HOME, ONE, Three, elect, leading, wait_until};
+use crate::clock::Clock;
+use crate::cluster::front::Serves;
 use crate::cluster::node::Inner;
 use crate::notices::Settings;
 use crate::server::StartError;
-use courser_broker::PolicyKind;
+use crate::service::Service;
+use crate::testing::shared;
+use courser_broker::{Broker, Limits, PolicyKind};
 use courser_cluster::{GroupNumber, Member};
-use courser_journal::testing::{FakeDisk, Faults};
+use courser_journal::testing::{Call, FakeDisk, Faults, WatchedStore};
+use courser_store::{MemoryGauge, MemoryStore, StoreError};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Comes to lead a group on a disk that has something wrong by then, and opens its broker. Returns why it can't, and how many
 /// openings have failed: each tells its number to `failed`.
@@ -145,5 +151,58 @@ async fn settings_that_are_applied_by_a_reload_are_not_told_any_more() {
         node.reload(&node.inner.config()).await.expect("good settings");
         assert_eq!(is_told(), stays, "{which:?}");
     }
+    three.stop().await;
+}
+
+/// Has a node serve home with a broker whose log is a test's.
+fn serve_home_with(inner: &Inner, store: &Arc<WatchedStore>) {
+    let broker = Broker::new(Arc::clone(store) as _, Arc::default(), Limits::default(), 7);
+    let shared = Arc::new(shared(broker, &Clock::system()));
+    let service = Service::of(&shared, Arc::new(watch::channel(false).0));
+    inner.groups.home().set_serves(Serves::Here(Arc::new(service)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_home_can_not_take_over_count_nowhere() {
+    let three = Three::start().await;
+    let node = &three.nodes[three.leader(HOME).await];
+    let store =
+        Arc::new(WatchedStore::new(Arc::new(MemoryStore::new(Arc::<MemoryGauge>::default()))));
+    serve_home_with(&node.inner, &store);
+    let (before, runtime) = (node.inner.config(), &node.inner.around.runtime);
+    let limit = runtime.memory_high_bytes();
+    let mut config = before.clone();
+    config.vhosts = serde_json::from_value(json!([{ "name": "new" }])).expect("vhosts");
+    config.limits.memory_high_bytes = limit / 2;
+    store.set_faults(|call| (call == Call::Append).then_some(StoreError::Full));
+    node.reload(&config).await.expect_err("the log takes nothing");
+    assert!(node.inner.config() == before, "a group that is led next has what the others have");
+    assert_eq!(runtime.memory_high_bytes(), limit);
+    store.heal();
+    node.reload(&config).await.expect("good settings");
+    assert!(node.inner.config() == config);
+    assert_eq!(runtime.memory_high_bytes(), limit / 2);
+    three.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_are_good_are_taken_over_though_the_lead_is_lost_meanwhile() {
+    let three = Three::start().await;
+    let home = three.leader(HOME).await;
+    let node = &three.nodes[home];
+    let store =
+        Arc::new(WatchedStore::new(Arc::new(MemoryStore::new(Arc::<MemoryGauge>::default()))));
+    let group = Arc::clone(node.inner.groups.home());
+    serve_home_with(&node.inner, &store);
+    store.set_faults(move |call| {
+        (call == Call::Append).then(|| {
+            group.set_serves(Serves::Unknown);
+            StoreError::Deposed
+        })
+    });
+    let mut config = node.inner.config();
+    config.vhosts = serde_json::from_value(json!([{ "name": "new" }])).expect("vhosts");
+    node.reload(&config).await.expect("they count when it leads again");
+    assert!(node.inner.config() == config);
     three.stop().await;
 }
