@@ -57,7 +57,8 @@ pub(crate) fn serve(
         let Some(stop) = stop.upgrade() else { return };
         let (shared, stopping, front) = (Arc::clone(&shared), stop.subscribe(), front.upgrade());
         let peer = ends.peer;
-        if shared.suspension.is_on() {
+        // An operator, over the socket in the data folder, gets in as over HTTP.
+        if shared.suspension.is_on() && !ends.is_operator {
             tracing::debug!(%peer, "WebSocket refused: the listeners are suspended");
             return;
         }

@@ -63,6 +63,9 @@ async fn suspended_listeners_take_no_new_connections_until_they_are_resumed() {
     }
     assert!(is_said_to_be_suspended(&broker) && !is_ready(&broker).await);
     assert_eq!(end_of_websocket(&broker).await, b"", "it is served without a handshake");
+    client.publish("q", b"for an operator").await;
+    let taken = broker.quiet(&["consume", "q", "--count", "1"]);
+    assert!(taken.contains("for an operator"), "who has suspended them gets in: {taken}");
     client.publish("q", b"still served").await;
     client.consume("q", true).await;
     assert_eq!(client.next().await, Heard::Delivery { tag: 1, body: b"still served".into() });
