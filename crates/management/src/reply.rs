@@ -95,11 +95,14 @@ pub(crate) struct Reply {
     pub no_store: bool,
     /// What it tells of waits for no disk: nothing was changed, or it is known to be durable.
     pub is_settled: bool,
+    /// It has messages that were taken: nothing else has them any more.
+    pub has_taken: bool,
 }
 
 impl Reply {
     fn new(status: StatusCode, body: Body) -> Self {
-        Reply { status, body, headers: Vec::new(), no_store: false, is_settled: false }
+        let headers = Vec::new();
+        Reply { status, body, headers, no_store: false, is_settled: false, has_taken: false }
     }
 
     /// 200 with a value.
@@ -163,6 +166,12 @@ impl Reply {
     /// Says that what it tells of waits for no disk.
     pub fn settled(mut self) -> Self {
         self.is_settled = true;
+        self
+    }
+
+    /// Says that it has messages that were taken.
+    pub fn taken(mut self) -> Self {
+        self.has_taken = true;
         self
     }
 

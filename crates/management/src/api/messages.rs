@@ -275,7 +275,7 @@ impl Work for Taking {
         }
         text.push(b']');
         text.shrink_to_fit();
-        Ok(Some(Reply::json_text(text)))
+        Ok(Some(Reply::json_text(text).taken()))
     }
 }
 

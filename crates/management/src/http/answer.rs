@@ -4,6 +4,7 @@
 //! portion by portion ([`crate::reply::Work`]).
 
 use super::body::Outgoing;
+use super::current::current;
 use super::long::{Long, gzip};
 use super::made::{Hearer, Made};
 use super::turns::{Ready, Turn, at_its_end};
@@ -27,6 +28,8 @@ use std::time::Duration;
 pub(crate) const WHOLE_BYTES_MAX: usize = 128 * 1024;
 /// How long a change may take to be durable, and before that to find room in the log.
 const DURABLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Says of messages that were taken that they may be there again after a crash.
+const UNCERTAIN: HeaderName = HeaderName::from_static("x-courser-uncertain");
 /// Bytes below which nothing is gained by compressing.
 const GZIP_BYTES_MIN: usize = 300;
 
@@ -125,7 +128,7 @@ impl Answer {
         let done = match done {
             // It is answered when it would survive a crash. No thread waits for that.
             Ok(reply) if self.route.changes == Changes::Log && !reply.is_settled => {
-                durable(&call).await.map(|()| reply)
+                certain(&call, reply).await
             }
             done => done,
         };
@@ -285,6 +288,17 @@ pub(crate) fn is_question(route: &Route) -> bool {
 pub(crate) async fn durable(call: &Call) -> Result<(), Refusal> {
     let too_slow = || Refusal::internal("the disk is too slow: whether it is done is not certain");
     durable_or(call, too_slow).await
+}
+
+/// Waits until what an answer tells of is durable. Messages that it has taken go out even if that is not certain, unless another
+/// node may have them by now: where they were, they are no more.
+async fn certain(call: &Call, reply: Reply) -> Outcome {
+    match durable(call).await {
+        Err(_) if reply.has_taken && current(call.admin()).await.is_ok() => {
+            Ok(reply.with_header(UNCERTAIN, "true"))
+        }
+        done => done.map(|()| reply),
+    }
 }
 
 /// Has a change wait until there is room in the log, before it has a place: the handler would keep the place until then, and

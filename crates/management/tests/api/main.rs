@@ -45,6 +45,7 @@ mod refused_rows;
 mod relay;
 mod rooms;
 mod searches;
+mod slow_gets;
 mod slow_scrapes;
 mod streams;
 mod support;
