@@ -126,7 +126,11 @@ async fn send(
         {
             return pieces.fail(io::ErrorKind::PermissionDenied.into()).await;
         }
-        has_more = match text.fill(&mut rows, PIECE_BYTES).await {
+        let filled = tokio::select! {
+            filled = text.fill(&mut rows, PIECE_BYTES) => filled,
+            () = pieces.closed() => return None,
+        };
+        has_more = match filled {
             Ok(has_more) => has_more,
             Err(refused) => {
                 let why = refused.body.map_or_else(String::new, |(_, reason)| reason.to_string());

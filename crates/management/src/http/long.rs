@@ -217,6 +217,11 @@ impl Pieces {
         }
     }
 
+    /// Waits until the client has gone: what is made for it keeps nothing any more then.
+    pub async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
     /// Says that this was all.
     pub async fn end(self) -> Option<()> {
         self.sender.send_timeout(Ok(Bytes::new()), self.patience).await.ok()

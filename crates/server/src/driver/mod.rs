@@ -50,6 +50,8 @@ pub(crate) const SHUTDOWN: &str = "broker forced connection closure with reason 
 pub(crate) const BUFFERS_KEPT: Duration = Duration::from_secs(2);
 /// How long the end of a stream may take to be sent.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a client may take to answer when the broker stops: what it is to have before that included.
+const GOODBYE: Duration = Duration::from_secs(4);
 /// How often the driver checks whether a client that is held back is still there.
 const HANG_UP_INTERVAL: Duration = Duration::from_secs(2);
 /// Reads, and what follows from them, before other tasks get their turn.
@@ -213,7 +215,8 @@ pub(crate) async fn serve<S: ClientStream>(
         () = task.run() => {}
         () = stopped(&mut stopping) => {
             task.shut_down();
-            task.run().await;
+            // One that does not answer keeps no broker that is let go of.
+            let _ = tokio::time::timeout(GOODBYE, task.run()).await;
         }
     }
     task.end_stream().await;

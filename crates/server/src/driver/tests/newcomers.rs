@@ -176,3 +176,24 @@ async fn for_a_client_that_has_not_logged_in_no_more_is_kept_than_it_has_sent() 
     let kept = shared.broker.admin().memory_uses().newcomers;
     assert!((2101..2200).contains(&kept), "{kept}");
 }
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_the_brokers_farewell_keeps_it_for_five_seconds() {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    let broker = Broker::new(store, gauge, Limits::default(), 7);
+    let shared = Arc::new(shared(broker, &Clock::system()));
+    let (stop, stopping) = watch::channel(false);
+    let place = shared.places.admit_own().expect("a place");
+    let (pipe, mut theirs) = tokio::io::duplex(4096);
+    let serving = serve(pipe, INSIDE, place, "a test".into(), Arc::clone(&shared), stopping);
+    let serving = tokio::spawn(serving);
+    theirs.write_all(&PROTOCOL_HEADER).await.expect("sent");
+    theirs.read_exact(&mut [0; 7]).await.expect("connection.start");
+    tokio::time::pause();
+    let since = tokio::time::Instant::now();
+    stop.send(true).expect("it is served");
+    serving.await.expect("no panic");
+    assert!(since.elapsed() <= Duration::from_secs(5), "{:?}", since.elapsed());
+    assert_eq!(Arc::strong_count(&shared), 1);
+}
