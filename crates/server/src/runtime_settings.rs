@@ -80,7 +80,9 @@ impl RuntimeSettings {
             tracing::info!(bytes, before, "the memory limit is that of the configuration");
             config.limits.warn_of_memory();
         }
-        memory.apply();
+        let there = memory.apply();
+        drop(memory);
+        drop(there);
     }
 
     /// All settings of a broker that was started with these, without secrets, as they have been read again since.
@@ -97,7 +99,9 @@ impl RuntimeSettings {
     pub fn follow_memory_limit(&self, broker: &Arc<Broker>, sharing: u64) {
         let mut memory = self.memory.lock();
         memory.brokers.push((Arc::downgrade(broker), sharing));
-        memory.apply();
+        let there = memory.apply();
+        drop(memory);
+        drop(there);
     }
 
     /// Answers what an operator asks.
@@ -123,18 +127,33 @@ impl RuntimeSettings {
         let before = memory.limit.set(bytes, by, self.clock.now_ms());
         tracing::info!(by, bytes, before, "the memory limit was changed");
         warn_of_memory(bytes);
-        memory.apply();
-        Ok(memory.limit.shown(Some(before)))
+        let (there, shown) = (memory.apply(), memory.limit.shown(Some(before)));
+        drop(memory);
+        drop(there);
+        Ok(shown)
     }
 }
 
+/// The part of a limit that one of `sharing` brokers has. None would be held back for good by it.
+pub(crate) fn share(bytes: u64, sharing: u64) -> u64 {
+    (bytes / sharing.max(1)).max(1)
+}
+
 impl MemoryLimit {
-    fn apply(&mut self) {
-        let bytes = self.limit.value;
+    /// Tells it all brokers that there are. Returns them: one that is kept by nothing else is not to end while this is locked.
+    #[must_use]
+    fn apply(&mut self) -> Vec<Arc<Broker>> {
+        let (bytes, mut there) = (self.limit.value, Vec::new());
         self.brokers.retain(|(broker, sharing)| {
             let broker = broker.upgrade();
-            broker.inspect(|broker| broker.set_memory_high_bytes(bytes / sharing)).is_some()
+            if let Some(broker) = &broker {
+                broker.set_memory_high_bytes(share(bytes, *sharing));
+            }
+            let is_there = broker.is_some();
+            there.extend(broker);
+            is_there
         });
+        there
     }
 }
 
@@ -174,6 +193,10 @@ mod tests {
         assert_eq!((shown.value, shown.before, shown.configured), (900.into(), None, 600.into()));
         assert_eq!(shown.changed_by.as_deref(), Some("alice"));
 
+        // 0 would stand for something else.
+        settings.ask(&asked(Some(Bytes(2)))).expect("a limit");
+        assert_eq!(limits(&brokers), [1, 1]);
+
         settings.configure(&config);
         assert_eq!(limits(&brokers), [200, 200]);
         assert_eq!(settings.ask(&asked(None)).expect("a limit").changed_by, None);
@@ -186,6 +209,8 @@ mod tests {
         let default = settings.ask(&asked(Some(Bytes(0)))).expect("the default").value;
         let share = default.as_f64().expect("bytes") / all.as_f64().expect("bytes");
         assert!((0.39..0.41).contains(&share), "{share}");
+        let refused = settings.ask(&asked(Some(Fraction(1e-15)))).expect_err("no byte");
+        assert!(refused.contains("less than one"), "{refused}");
         for fraction in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
             let refused = settings.ask(&asked(Some(Fraction(fraction))));
             assert!(refused.expect_err("no fraction").contains("more than 0 and at most 1"));

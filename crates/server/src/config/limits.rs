@@ -100,7 +100,12 @@ pub(crate) fn memory_fraction_bytes(fraction: f64) -> Result<u64, String> {
     }
     let there = machine_memory_bytes()
         .ok_or("the system does not say how much memory there is: give a number of bytes")?;
-    Ok((there as f64 * fraction) as u64)
+    match (there as f64 * fraction) as u64 {
+        0 => Err(format!(
+            "the fraction is {fraction}: of the {there} bytes of memory that is less than one, with which nothing could be published"
+        )),
+        bytes => Ok(bytes),
+    }
 }
 
 impl Config {

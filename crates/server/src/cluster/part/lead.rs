@@ -3,6 +3,7 @@
 use super::*;
 use crate::driver::SHUTDOWN;
 use crate::notices::Settings;
+use crate::runtime_settings::share;
 use crate::storage::Storage;
 use courser_broker::{Broker, LEADER_CHANGED};
 use std::error::Error;
@@ -20,7 +21,7 @@ impl Inner {
     /// The settings for the broker of one group. As this node may come to lead all of them, each has its share of the memory.
     fn config_of_group(&self, mut config: Config) -> Config {
         let all = self.around.runtime.memory_high_bytes();
-        config.limits.memory_high_bytes = all / self.groups_here(&config);
+        config.limits.memory_high_bytes = share(all, self.groups_here(&config));
         config
     }
 
