@@ -31,7 +31,9 @@ impl<S: ClientStream> Driver<S> {
                 }
             }
             Event::LargePublish(publish) => self.publish_large(&publish, batch, now),
-            Event::Request { channel: 0, method } => self.request_of_connection(&method, now),
+            Event::Request { channel: 0, method } => {
+                self.request_of_connection(&method, batch, now);
+            }
             Event::Request { channel, method } => {
                 let Some(session) = &mut self.session else { return };
                 if !is_settlement(&method) {
@@ -118,10 +120,15 @@ impl<S: ClientStream> Driver<S> {
         }
     }
 
-    fn request_of_connection(&mut self, method: &Method<'_>, now: Instant) {
+    fn request_of_connection(&mut self, method: &Method<'_>, batch: &mut Batch<'_>, now: Instant) {
         if let Method::ConnectionUpdateSecret(update) = method {
+            if self.renewal.is_some() {
+                // It is refused for that, and the connection ends.
+                self.flush_for_good(batch);
+            }
             return self.update_secret(update, now);
         }
+        self.flush_for_good(batch);
         let fault = Fault::new(504, "unexpected method in connection state running");
         self.connection_fault(&fault, (method.class_id(), method.method_id()), now);
     }

@@ -1,7 +1,7 @@
 //! Sockets that speak AMQP badly, too late, not at all, or in large numbers.
 
 use crate::support::{Client, Heard, PATIENCE, Process, TestServer, short, wait_until};
-use courser_codec::{Frame, Method, channel, connection, queue};
+use courser_codec::{Frame, Method, basic, channel, connection, queue};
 use courser_connection::client::Config;
 use courser_connection::server::Config as ConnectionConfig;
 use std::net::SocketAddr;
@@ -357,5 +357,21 @@ async fn a_machine_that_vanishes_is_noticed_by_the_system() {
         let client = stream.local_addr().expect("an address");
         wait_until("the system asks after it", async || is_asked_after(address, client)).await;
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_published_before_a_method_that_ends_the_connection_is_there() {
+    let server = TestServer::start().await;
+    let mut client = Client::connect(server.address()).await;
+    client.declare("q").await;
+    // In one read with what is wrong.
+    let mut bytes = client.encode("", "q", b"before");
+    basic::Ack { delivery_tag: 1, multiple: false }.write_frame(0, &mut bytes);
+    client.stream.write_all(&bytes).await.expect("an open connection");
+    let heard = client.wait_for(|heard| matches!(heard, Heard::Closed(..))).await;
+    assert!(matches!(heard, Heard::Closed(504, _)), "{heard:?}");
+    let mut other = Client::connect(server.address()).await;
+    assert_eq!(other.count("q").await, 1);
     server.stop().await;
 }
