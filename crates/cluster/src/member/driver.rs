@@ -8,6 +8,7 @@ use courser_journal::replica::{Events, Replica};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
 /// Entries that are proposed at once, before a look at what else waits.
@@ -59,6 +60,7 @@ impl Driver {
             status: Mutex::new(status(node, &group, 0)),
             lead: Mutex::default(),
             restoring: Mutex::default(),
+            disk_stands_still: AtomicBool::new(false),
         });
         let mut driver = Driver {
             node,
@@ -268,6 +270,7 @@ impl Driver {
         self.disk_stood_at = synced;
         let stands_still = self.disk_stood_ticks >= DISK_TICKS;
         self.group.set_disk_stands_still(stands_still);
+        self.shared.disk_stands_still.store(stands_still, Ordering::Relaxed);
         if stands_still && self.others_are_a_majority() {
             tracing::warn!("the disk stands still: this node gives up the lead until it moves");
             self.group.step_down()?;

@@ -25,6 +25,7 @@ use courser_store::{MemoryGauge, critical};
 use inbox::{Command, Inbox};
 use parking_lot::Mutex;
 use run::Running;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use tokio::sync::watch;
 
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub lead: Mutex<Option<Lead>>,
     /// Held by who makes a checkpoint of a follower, and by who restores what a leader begins with.
     pub restoring: Mutex<()>,
+    /// The disk syncs nothing.
+    pub disk_stands_still: AtomicBool,
 }
 
 /// What a leader begins with.
@@ -120,6 +123,11 @@ impl Member {
     /// Whether the disk of this node has room for what comes.
     pub fn has_room(&self) -> bool {
         self.shared.replica.has_room()
+    }
+
+    /// Whether the disk of this node syncs nothing: it does not come to lead then.
+    pub fn disk_stands_still(&self) -> bool {
+        self.shared.disk_stands_still.load(Ordering::Relaxed)
     }
 
     /// What a broker is opened on while this node serves in `term`: see [`ReplicatedShards`].

@@ -67,13 +67,16 @@ fn a_leader_whose_disk_stands_still_lets_another_node_lead_until_it_moves() {
     let end = store.end();
     turns_until(&mut nodes, &[0], &[1, 2], |_| store.durable() >= end);
     assert_eq!(nodes[0].serves(), Some(term), "the others keep what it writes");
+    assert!(!nodes[0].member.disk_stands_still());
     turns_until(&mut nodes, &[0], &[1, 2], |nodes| nodes[0].serves().is_none());
+    assert!(nodes[0].member.disk_stands_still(), "others are told that it would not lead");
     let next = |nodes: &[Node]| nodes[1].serves().or(nodes[2].serves());
     turns_until(&mut nodes, &[0, 1, 2], &[1, 2], |nodes| next(nodes).is_some());
     turns_until(&mut nodes, &[0, 1, 2], &[0, 1, 2], |nodes| {
         let committed = nodes.iter().map(Node::committed);
         next(nodes).is_some() && committed.clone().min() == committed.max()
     });
+    assert!(!nodes[0].member.disk_stands_still());
 }
 
 /// Bytes that a leader has just said to a node.

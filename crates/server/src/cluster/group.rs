@@ -2,6 +2,7 @@
 
 use super::front::Serves;
 use super::roster::Roster;
+use super::succession::HandOvers;
 use crate::clock;
 use arc_swap::ArcSwapOption;
 use courser_cluster::transport::{Endpoint, Links};
@@ -32,6 +33,8 @@ pub(crate) struct Group {
     committed: Mutex<Option<(u64, Instant)>>,
     /// Since when no node is known that serves what is in it.
     unserved_since: Mutex<Option<Instant>>,
+    /// When this node hands the lead over that it would rather not have.
+    pub(super) hand_overs: HandOvers,
     /// Held while its broker adopts the definitions of home.
     pub(super) adopting: AsyncMutex<()>,
     /// Held while what this node has served it with is let go of.
@@ -64,7 +67,7 @@ impl Group {
         let (adopting, ending, sent) =
             (AsyncMutex::new(()), Arc::default(), watch::Sender::new(()));
         let (unserved_since, copies) = (Mutex::new(Some(clock::now())), Mutex::default());
-        let committed = Mutex::default();
+        let (committed, hand_overs) = (Mutex::default(), HandOvers::default());
         Arc::new(Group {
             number,
             thread,
@@ -75,6 +78,7 @@ impl Group {
             serves,
             committed,
             unserved_since,
+            hand_overs,
             adopting,
             ending,
         })

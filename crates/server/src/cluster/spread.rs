@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// By how much less the busier of two nodes has to have to do after a move: half of what an idle group counts for.
 const GAIN_MIN: f64 = 0.5;
 /// Entries that a node may lack of a group that is to lead it: what is on its way while all is well.
-const LAG_MAX: u64 = 1000;
+pub(super) const LAG_MAX: u64 = 1000;
 
 /// What a group has done since its leader began to lead it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

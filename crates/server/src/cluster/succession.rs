@@ -5,15 +5,21 @@ use super::group::Group;
 use super::members::Members;
 use super::node::Inner;
 use super::questions::Question;
+use super::spread::{LAG_MAX, lags};
+use crate::clock;
 use courser_cluster::{GroupNumber, Member, NodeId, Status};
 use courser_management::ClusterError;
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// How long other nodes may take to say whether they would lead.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a group goes on whose lead was to be handed over, before that is tried again: while it is tried, for as long as an
+/// election timeout, the group takes nothing.
+const HAND_OVER_REST: Duration = Duration::from_secs(10);
 
 impl Members {
     /// Why another node should rather lead than this one, if there is such a reason.
@@ -38,10 +44,12 @@ impl Members {
     /// Why another node should rather come to lead a group than this one. One that leads already goes on with a damaged log.
     pub(super) fn reluctance_to_begin(&self, group: GroupNumber) -> Option<&'static str> {
         let member = || self.groups.get(group).and_then(|group| group.member());
-        self.reluctance_to_lead(group).or_else(|| {
-            let is_damaged =
-                member().is_some_and(|member| member.wants_pieces() || member.needs_copy());
-            is_damaged.then_some("its log of the group is damaged")
+        self.reluctance_to_lead(group).or_else(|| match member()? {
+            member if member.wants_pieces() || member.needs_copy() => {
+                Some("its log of the group is damaged")
+            }
+            member if member.disk_stands_still() => Some("its disk stands still"),
+            _ => None,
         })
     }
 
@@ -77,8 +85,8 @@ impl Members {
         let wants = self.ask(&node, &Question::Lead { group: Some(group) })?;
         if status.leader != Some(node.id) && wants != "true" {
             return Err(ClusterError::Refused(format!(
-                "node '{name}' is drained, has no room on its disk, can't take part in one of the groups or has a damaged log of \
-                 group {group}, and would hand the lead on"
+                "node '{name}' is drained, has a disk without room or that stands still, can't take part in one of the groups or has a \
+                 damaged log of group {group}, and would hand the lead on"
             )));
         }
         Ok(node.id)
@@ -121,6 +129,27 @@ impl Members {
     }
 }
 
+/// When a node that would rather not lead a group hands the lead over: not again and again, if another one does not come to lead.
+#[derive(Default)]
+pub(super) struct HandOvers(Mutex<Option<Instant>>);
+
+impl HandOvers {
+    /// Whether it may be handed over `now`, which is noted.
+    fn begin(&self, now: Instant) -> bool {
+        let mut last = self.0.lock();
+        let may = last.is_none_or(|last| now.duration_since(last) >= HAND_OVER_REST);
+        if may {
+            *last = Some(now);
+        }
+        may
+    }
+}
+
+/// Whether a member has nearly all of the log of the group that this node leads: until it has the rest, the group takes nothing.
+fn has_nearly_all(status: &Status, node: NodeId) -> bool {
+    lags(status).get(&node).is_some_and(|lag| *lag <= LAG_MAX)
+}
+
 /// Members that are there and vote.
 fn followers(status: &Status) -> impl Iterator<Item = NodeId> {
     let is_voter = |node: &NodeId| status.members.voters.contains(node);
@@ -154,7 +183,13 @@ impl Inner {
             return;
         }
         let Some(why) = self.members.reluctance_to_lead(group.number) else { return };
-        self.hand_lead_over(group, member, why).await;
+        let status = member.status();
+        let next = self.members.willing(group.number, &status).await;
+        // It is the one that lacks least.
+        let Some(next) = next.filter(|next| has_nearly_all(&status, *next)) else { return };
+        if group.hand_overs.begin(clock::now()) {
+            self.hand_lead_to(Some(next), group, member, why).await;
+        }
     }
 
     /// Has another node lead that would, if there is one.
@@ -189,7 +224,7 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeId, Status, next_leaders};
+    use super::{HAND_OVER_REST, HandOvers, LAG_MAX, NodeId, Status, has_nearly_all, next_leaders};
     use courser_cluster::{Follower, Members};
 
     #[test]
@@ -209,8 +244,20 @@ mod tests {
             elections: 1,
         };
         assert_eq!(next_leaders(&status), [quick, slow]);
+        status.last = 10 + LAG_MAX;
+        assert!(has_nearly_all(&status, slow), "what is on its way while all is well");
+        status.last += 1;
+        assert!(!has_nearly_all(&status, slow) && has_nearly_all(&status, quick));
         // As a follower knows it.
         status.followers.clear();
         assert_eq!(next_leaders(&status), [slow, quick]);
+    }
+    #[test]
+    fn a_lead_that_is_not_taken_is_not_handed_over_again_at_once() {
+        let (hand_overs, now) = (HandOvers::default(), crate::clock::now());
+        assert!(hand_overs.begin(now));
+        assert!(!hand_overs.begin(now + HAND_OVER_REST / 2));
+        assert!(hand_overs.begin(now + HAND_OVER_REST));
+        assert!(!hand_overs.begin(now + HAND_OVER_REST * 3 / 2));
     }
 }
