@@ -29,3 +29,23 @@ async fn a_vhost_that_has_left_a_group_does_not_go_on_there_when_the_move_back_i
     drop(left);
     three.stop().await;
 }
+
+#[test]
+fn a_vhost_is_where_home_says_though_what_comes_behind_that_fails() {
+    let gauge = Arc::new(MemoryGauge::default());
+    let store = Arc::new(MemoryStore::new(Arc::clone(&gauge)));
+    let home = Broker::new(store, gauge, Limits::default(), 7).admin();
+    home.change_vhost(V, |_| {}).expect("a vhost");
+    let known = home.vhost_handle(V).expect("it is there");
+    let (here, there) = (GroupNumber::HOME, GroupNumber(1));
+    assert!(!is_said_to_be_in(&home, &known, there));
+    home.set_vhost_group(&known, there.0).expect("it is said");
+    assert!(is_said_to_be_in(&home, &known, there));
+    assert!(!is_said_to_be_in(&home, &known, here));
+    // Another one of its name is not what was moved.
+    home.delete_vhost(V).expect("it is gone");
+    home.change_vhost(V, |_| {}).expect("a vhost");
+    let other = home.vhost_handle(V).expect("it is there");
+    home.set_vhost_group(&other, 2).expect("it is said");
+    assert!(!is_said_to_be_in(&home, &known, GroupNumber(2)));
+}
