@@ -1,14 +1,16 @@
 //! What of a group's log this node's disk has damaged: the other nodes of the group are asked for it, and what one has is
 //! written again. Only what no voter has is lost.
 
+use super::front::Serves;
 use super::group::Group;
 use super::members::Members;
 use super::questions::Question;
 use crate::scrub::{Journals, Part, Pass, Piece, Readable, Scrubbing};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use courser_broker::admin::Held;
 use courser_cluster::transport::{DialError, Node};
-use courser_cluster::{GroupNumber, Leadership, Member, MendError, NodeId};
+use courser_cluster::{GroupNumber, Leadership, Member, MendError, NodeId, PACKET_BYTES_MAX};
 use courser_management::ScrubState;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -21,6 +23,8 @@ const PIECES_AT_ONCE: usize = 16;
 const MEND_TIME: Duration = Duration::from_secs(3);
 /// Bytes that an answer brings at most.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a piece at most, with whole pages around it: what is longer has not come to a log in a packet.
+const PIECE_BYTES_MAX: usize = PACKET_BYTES_MAX;
 /// How often the others are asked what they have found.
 const HEAR_INTERVAL: Duration = Duration::from_secs(10);
 /// How long another node may take for an answer.
@@ -84,6 +88,16 @@ impl Readable for OwnCopy {
     }
 }
 
+/// Whether all of a piece has come. What is wrong with it is seen when it has, and until then a node is believed how long it is.
+fn is_whole(piece: Piece, bytes: &[u8]) -> Result<bool, NoPiece> {
+    match piece.len_of(bytes) {
+        Some(len) if len > PIECE_BYTES_MAX => {
+            Err(NoPiece::Failed("it says that it is longer than a log can have it".into()))
+        }
+        len => Ok(len.is_some_and(|len| bytes.len() >= len)),
+    }
+}
+
 /// What a piece is called when it is found to be damaged.
 fn part_of(piece: Piece) -> Part {
     match piece {
@@ -140,7 +154,7 @@ impl Members {
         while let Some((id, patience)) = turns.pop_front() {
             let why = match self.runtime.block_on(self.piece_of(id, group, piece, patience)) {
                 Ok(None) => continue,
-                Ok(Some(bytes)) => match member.mend(piece, &bytes) {
+                Ok(Some((bytes, _held))) => match member.mend(piece, &bytes) {
                     Ok(written) => {
                         tracing::warn!(%position, group = group.0, from = self.name(id), pieces = written.len(),
                             "a part of the log that the disk had damaged is written again; look after the disk");
@@ -264,10 +278,10 @@ impl Members {
         group: GroupNumber,
         piece: Piece,
         patience: Duration,
-    ) -> Result<Option<Vec<u8>>, NoPiece> {
+    ) -> Result<Option<(Vec<u8>, Option<Held>)>, NoPiece> {
         let unknown = || NoPiece::Failed("its address is not known".into());
         let node = self.roster.node(id).ok_or_else(unknown)?;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut held) = (Vec::new(), self.hold());
         loop {
             let from = bytes.len();
             let question = match piece {
@@ -291,14 +305,24 @@ impl Members {
             };
             let some = STANDARD.decode(some)?;
             bytes.extend_from_slice(&some);
-            match piece.len_of(&bytes) {
-                Some(len) if bytes.len() >= len => return Ok(Some(bytes)),
-                _ if some.is_empty() => {
-                    return Err(NoPiece::Failed("it sends a part of it".into()));
-                }
-                _ => {}
+            if let Some(held) = &mut held {
+                held.set(bytes.capacity());
+            }
+            if is_whole(piece, &bytes)? {
+                return Ok(Some((bytes, held)));
+            }
+            if some.is_empty() {
+                return Err(NoPiece::Failed("it sends a part of it".into()));
             }
         }
+    }
+
+    /// Counts what is kept meanwhile towards the memory limit, if this node serves a group: it has none otherwise.
+    fn hold(&self) -> Option<Held> {
+        self.groups.all().into_iter().find_map(|group| match group.serves() {
+            Serves::Here(service) => Some(service.shared.broker.admin().hold(0)),
+            _ => None,
+        })
     }
 
     /// Answers [`Question::Record`] and [`Question::Frame`].

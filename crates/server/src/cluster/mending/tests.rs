@@ -5,6 +5,7 @@ use courser_client::{Connection, Options, Outgoing, QueueOptions};
 use courser_connection::Credentials;
 use courser_journal::Damaged;
 use courser_management::Scrub as _;
+use courser_store::Lsn;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -203,4 +204,14 @@ async fn a_node_that_can_not_mend_its_log_leads_for_a_while_and_no_longer() {
     let admin = tokio::time::timeout(PATIENCE, three.admin(HOME)).await.expect("a node serves");
     assert_eq!(admin.queue("/", b"q").expect("the queue").ready, MESSAGES);
     three.stop().await;
+}
+
+#[test]
+fn no_node_is_believed_that_a_piece_is_longer_than_any() {
+    for piece in [Piece::Record(Lsn(0)), Piece::Frame(Lsn(0))] {
+        let why = is_whole(piece, &[0xff; 64]).expect_err("4 GiB");
+        assert!(matches!(why, NoPiece::Failed(why) if why.contains("longer")), "{piece:?}");
+        let short = is_whole(piece, &[0; 1024]).is_ok_and(|is_whole| is_whole);
+        assert!(short && is_whole(piece, &[0; 2]).is_ok_and(|is_whole| !is_whole), "{piece:?}");
+    }
 }
