@@ -128,7 +128,6 @@ impl<S: ClientStream> Driver<S> {
             }
             return self.update_secret(update, now);
         }
-        self.flush_for_good(batch);
         let fault = Fault::new(504, "unexpected method in connection state running");
         self.connection_fault(&fault, (method.class_id(), method.method_id()), now);
     }
