@@ -26,7 +26,7 @@ pub(crate) struct Shard {
     /// Where its messages and changes are kept.
     pub store: Arc<dyn Store>,
     /// What is gone and not in the log, which had no room. Nothing is defined meanwhile, so this is no more than what was.
-    pub unlogged: Lock<Vec<Gone>>,
+    pub unlogged: Lock<Gone>,
     /// Where the log ends that has all changes of definitions so far.
     pub defined: LogEnd,
     /// What is gone from its vhosts, and the log has yet to be told so.

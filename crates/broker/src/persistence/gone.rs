@@ -2,14 +2,36 @@
 
 use crate::gate;
 use crate::shard::Shard;
-use courser_store::{Lsn, Position, Record, StoreError, Sync};
+use courser_store::critical::{self, Work};
+use courser_store::{Lsn, Position, Record, Store, StoreError, Sync, blocking};
 use std::fmt::Debug;
+use std::time::Duration;
 
-/// Bytes of removals that go into the log at once, where all together are more than it takes.
-const PART_BYTES: usize = 1 << 20;
+/// Bytes of removals that go into the log at once. Behind more of them, what others append would be durable only much later.
+const PART_BYTES: usize = 4 << 20;
 
 /// Positions that are released together.
 const RELEASED_AT_ONCE: usize = 1 << 14;
+
+/// How often a log that is behind is asked whether it still is, and how many times.
+const ASKED_EVERY: Duration = Duration::from_millis(1);
+const ASKED_MAX: u32 = 100;
+
+/// Waits for a while until the log takes more without holding up others that append.
+pub(crate) fn wait_for_log(store: &dyn Store) {
+    critical::check(Work::Room);
+    let has_to_wait = || store.is_behind() && store.failure().is_none();
+    if has_to_wait() {
+        blocking::wait(|| {
+            for _ in 0..ASKED_MAX {
+                std::thread::sleep(ASKED_EVERY);
+                if !has_to_wait() {
+                    break;
+                }
+            }
+        });
+    }
+}
 
 /// Knows where messages are, maybe very many.
 pub(crate) trait HoldsPlaces: Debug + Send {
@@ -56,17 +78,26 @@ impl Gone {
         Gone { keys, ..Gone::default() }
     }
 
-    fn records(&self) -> Vec<Record<'_>> {
-        let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
-        let keys = self.keys.iter().chain(&self.bindings);
-        let forgotten = keys.map(|key| Record::Forgotten { key });
-        dropped.chain(forgotten).collect()
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.bindings.is_empty() && self.queues.is_empty()
     }
 
-    /// The same in batches of a bounded size, bindings first: after a crash between two of them, none is left without its exchange.
+    /// Takes in what another operation removes.
+    fn add(&mut self, other: Gone) {
+        self.keys.extend(other.keys);
+        self.bindings.extend(other.bindings);
+        self.queues.extend(other.queues);
+        self.left.extend(other.left);
+    }
+
+    /// The records of all that, in batches of a bounded size. After a crash between two of them, no binding is left without its
+    /// exchange, and no queue without its messages; what was removed first, with which the others went, is there until the last.
     fn parts(&self) -> Vec<Vec<Record<'_>>> {
-        let (mut parts, mut bytes) = (vec![Vec::new()], 0);
-        for record in self.records() {
+        let keys = self.bindings.iter().chain(self.keys.iter().rev());
+        let forgotten = keys.map(|key| Record::Forgotten { key });
+        let dropped = self.queues.iter().map(|queue| Record::Dropped { queue: *queue });
+        let (mut parts, mut bytes) = (Vec::new(), PART_BYTES);
+        for record in forgotten.chain(dropped) {
             bytes += match record {
                 Record::Forgotten { key } => key.len(),
                 _ => size_of::<u64>(),
@@ -77,7 +108,6 @@ impl Gone {
             }
             parts.last_mut().into_iter().for_each(|part| part.push(record));
         }
-        parts.reverse();
         parts
     }
 }
@@ -88,44 +118,43 @@ impl Shard {
     /// survive.
     pub fn define(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
         gate::assert_inside("a definition changes");
-        let append = |records: &[Record<'_>], sync| {
-            let lsn = self.store.append(records, sync, &mut Vec::new())?;
-            self.defined.reach(lsn);
-            Ok(lsn)
-        };
         let mut unlogged = self.unlogged.lock();
-        if unlogged.is_empty() {
-            drop(unlogged);
-            return append(records, Sync::Wanted);
-        }
-        // To find that out from the store would take all of them each time.
-        if !self.store.has_room() {
-            return Err(StoreError::Full);
-        }
-        let before = unlogged.iter().flat_map(Gone::records);
-        let all: Vec<_> = before.chain(records.iter().copied()).collect();
-        let mut appended = append(&all, Sync::Wanted);
-        if let Err(StoreError::TooLarge(_)) = appended {
-            // All together they are more than a batch may be.
-            while let Some(gone) = unlogged.last() {
-                for part in gone.parts() {
-                    append(&part, Sync::Later)?;
-                }
-                unlogged.pop();
+        if !unlogged.is_empty() {
+            // To find that out from the store would take all of them each time.
+            if !self.store.has_room() {
+                return Err(StoreError::Full);
             }
-            appended = append(records, Sync::Wanted);
+            self.append_parts(&unlogged.parts(), |part| self.append_definitions(part))?;
+            *unlogged = Gone::default();
         }
-        let lsn = appended?;
-        *unlogged = Vec::new();
+        drop(unlogged);
+        self.append_definitions(records)
+    }
+
+    fn append_definitions(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
+        let lsn = self.store.append(records, Sync::Wanted, &mut Vec::new())?;
+        self.defined.reach(lsn);
         Ok(lsn)
     }
 
-    fn define_unless_empty(&self, records: &[Record<'_>]) -> Result<Lsn, StoreError> {
-        if records.is_empty() { Ok(Lsn::default()) } else { self.define(records) }
+    /// Appends one part after the other. Where there are several, what others append gets its turn between them.
+    fn append_parts(
+        &self,
+        parts: &[Vec<Record<'_>>],
+        append: impl Fn(&[Record<'_>]) -> Result<Lsn, StoreError>,
+    ) -> Result<Lsn, StoreError> {
+        let mut lsn = Lsn::default();
+        for part in parts {
+            if parts.len() > 1 {
+                wait_for_log(&*self.store);
+            }
+            lsn = append(part)?;
+        }
+        Ok(lsn)
     }
 
-    /// Tells the log what is gone: all at once, if that is not too much; when there is room, if there is none now. Returns the LSN
-    /// at which it stays gone, if it is in the log.
+    /// Tells the log what is gone: when there is room, if there is none now. Returns the LSN at which it stays gone, if it is
+    /// in the log.
     pub fn forget(&self, gone: Gone) -> Result<Option<Lsn>, StoreError> {
         self.forget_and(gone, |_| ())
     }
@@ -138,14 +167,7 @@ impl Shard {
         told: impl FnOnce(Lsn),
     ) -> Result<Option<Lsn>, StoreError> {
         let left = std::mem::take(&mut gone.left);
-        let records = gone.records();
-        let appended = match self.define_unless_empty(&records) {
-            Err(StoreError::TooLarge(_)) => gone
-                .parts()
-                .iter()
-                .try_fold(Lsn::default(), |_, part| self.define_unless_empty(part)),
-            appended => appended,
-        };
+        let appended = self.append_parts(&gone.parts(), |part| self.define(part));
         match appended {
             Ok(lsn) => {
                 told(lsn);
@@ -155,7 +177,7 @@ impl Shard {
             Err(failed) => {
                 let store = self.store.unlogged().filter(|_| matches!(failed, StoreError::Full));
                 let Some(store) = store else { return Err(failed) };
-                self.unlogged.lock().push(gone);
+                self.unlogged.lock().add(gone);
                 drop(told);
                 let_go(left, &mut |positions| store.release(positions));
                 Ok(None)

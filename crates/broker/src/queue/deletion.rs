@@ -6,11 +6,10 @@ use super::settle::Settling;
 use super::{Consumer, Queue, QueueStatus};
 use crate::fault::Fault;
 use crate::memory::Use;
-use crate::persistence::gone::HoldsPlaces;
+use crate::persistence::gone::{HoldsPlaces, wait_for_log};
 use crate::timers::TimerKind;
-use courser_store::{Location, Position, Store, StoreError, Sync, blocking, critical};
+use courser_store::{Location, Position, Store, StoreError, Sync, critical};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// What a deletion may depend on.
 pub(crate) struct BeforeDeletion {
@@ -34,10 +33,6 @@ const PURGED_AT_ONCE: usize = 1 << 14;
 
 /// A purge of more waits where the log is behind: it is known before to take long, so its thread is one that may.
 pub(crate) const PURGED_WITHOUT_WAITING: usize = 300_000;
-/// How often the log is asked, and how many times.
-const ASKED_EVERY: Duration = Duration::from_millis(1);
-const ASKED_MAX: u32 = 100;
-
 /// A purge under way: what waited when it began, as far as it still does.
 pub(crate) struct Purge {
     ends: Ends,
@@ -52,16 +47,8 @@ impl Purge {
     /// If it is a long one, waits for a while until the log takes more without holding up others that append.
     pub fn wait_for_log(&self, store: &dyn Store) {
         critical::assert_outside("a purge waits for the log");
-        let has_to_wait = || store.is_behind() && store.failure().is_none();
-        if self.may_wait && has_to_wait() {
-            blocking::wait(|| {
-                for _ in 0..ASKED_MAX {
-                    std::thread::sleep(ASKED_EVERY);
-                    if !has_to_wait() {
-                        break;
-                    }
-                }
-            });
+        if self.may_wait {
+            wait_for_log(store);
         }
     }
 }
