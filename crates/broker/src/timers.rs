@@ -2,7 +2,7 @@
 //!
 //! Nothing here reads a clock: the time comes in through [`Timers::set_time`], milliseconds since
 //! 1970. Whatever needs to be called later keeps a [`Timer`] behind its own lock and arms it here;
-//! `Broker::tick` calls what is due, or `tick_promptly` and, for what may have to read the disk, `tick_reading`. Lock order: the
+//! `Broker::tick` calls what is due, or `tick_promptly` and, for what may have to read the disk or takes long, `tick_reading`. Lock order: the
 //! owner's lock, then this one's.
 
 use crate::wakes::Wakes;
@@ -53,8 +53,8 @@ pub(crate) trait Timed: Send + Sync {
     /// Whether it has to wait with what is due until [`Timers::let_go`].
     fn is_still(&self) -> bool;
 
-    /// Whether what is due may have to be read from the disk. Called without any lock held.
-    fn may_read(&self) -> bool;
+    /// Whether what is due may have to be read from the disk, or takes long. Called without any lock held.
+    fn may_take_long(&self, kind: TimerKind) -> bool;
 }
 
 /// When something will be called, if it will. Belongs behind the lock of what is to be called.
@@ -107,7 +107,7 @@ struct Turn {
 pub(crate) enum Lane {
     /// Where all begin.
     Prompt,
-    /// Where the disk may be waited for: those that are left to it.
+    /// Where the disk may be waited for, and what takes long is done: those that are left to it.
     Reading,
 }
 
@@ -309,7 +309,7 @@ impl Timers {
         Serving(&self.all.armed, lane)
     }
 
-    /// Leaves a timer that was due to the lane that may wait for the disk.
+    /// Leaves a timer that was due to the lane of those that may take long.
     pub fn leave_to_reading(&self, timer: Fired) {
         self.all.armed.lock().reading.timers.insert(timer.key(), timer.target);
     }

@@ -247,7 +247,7 @@ impl Broker {
         self.timers.next_ms(Lane::Prompt)
     }
 
-    /// As [`Broker::tick`], but leaves what may have to be read from the disk to [`Broker::tick_reading`].
+    /// As [`Broker::tick`], but leaves what may have to be read from the disk, or takes long, to [`Broker::tick_reading`].
     pub fn tick_promptly(&self, now_ms: u64) -> Option<u64> {
         self.fire_due((Lane::Prompt, true), now_ms);
         self.timers.next_ms(Lane::Prompt)
@@ -263,7 +263,7 @@ impl Broker {
         self.timers.next_ms(Lane::Reading)
     }
 
-    /// Fires timers of a lane that are due; or leaves those that may read.
+    /// Fires timers of a lane that are due; or leaves those that may take long.
     fn fire_due(&self, (lane, leaves): (Lane, bool), now_ms: u64) {
         self.set_time(now_ms);
         if matches!(lane, Lane::Prompt)
@@ -280,7 +280,7 @@ impl Broker {
             }
             let Some(fired) = self.timers.pop_due(lane, now_ms) else { break };
             let Some(target) = fired.target.upgrade() else { continue };
-            if leaves && target.may_read() {
+            if leaves && target.may_take_long(fired.kind) {
                 self.timers.leave_to_reading(fired);
                 continue;
             }

@@ -110,9 +110,14 @@ impl Timed for Queue {
         self.namespace().is_some_and(|vhost| vhost.is_still())
     }
 
-    fn may_read(&self) -> bool {
-        let state = self.state.try_lock_for(SECTION_WAIT);
-        state.is_none_or(|state| state.may_read())
+    fn may_take_long(&self, kind: TimerKind) -> bool {
+        let may_read = {
+            let state = self.state.try_lock_for(SECTION_WAIT);
+            state.is_none_or(|state| state.may_read())
+        };
+        may_read
+            || kind == TimerKind::Unused
+                && self.namespace().is_some_and(|vhost| vhost.takes_long_to_delete(self))
     }
 
     fn fire(

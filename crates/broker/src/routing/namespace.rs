@@ -40,6 +40,9 @@ pub(crate) trait Namespace: Send + Sync {
         without: &[u64],
     ) -> Option<Route>;
 
+    /// Whether it takes long to delete a queue.
+    fn takes_long_to_delete(&self, queue: &Queue) -> bool;
+
     /// Deletes a queue that has not been used for as long as its `x-expires` allows.
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes);
 }

@@ -2,27 +2,18 @@
 //! meanwhile. What waits for the disk sees to that by itself ([`courser_store::blocking`]).
 
 use super::{Batch, Session};
-use crate::exchange::{Exchange, Sources};
+use crate::exchange::Exchange;
 use crate::outbox::Slot;
-use crate::queue::{PURGED_WITHOUT_WAITING, Queue};
-use crate::vhost::{Vhost, clean_name};
+use crate::queue::Queue;
+use crate::vhost::{CONSUMERS, Removed, clean_name};
 use courser_codec::{Method, ShortStr};
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// So many bindings take that long to remove.
-const BINDINGS: usize = 5_000;
-/// So many queues and exchanges take that long to remove, with nothing in them.
-const QUEUES: usize = 500;
-/// So many messages take that long to remove.
-const MESSAGES: usize = PURGED_WITHOUT_WAITING;
 /// So many messages that an exchange remembers, of any size, take that long to send to a queue. One that goes through an
 /// exchange may have very many queues.
 const REMEMBERED: u64 = 100;
 /// So many copies of messages take that long to put into queues.
 const COPIES: usize = 100_000;
-/// So many consumers take that long to end.
-const CONSUMERS: usize = 5_000;
 /// So many deliveries take that long to settle, whatever becomes of them.
 const DELIVERIES: usize = 50_000;
 /// So many messages take that long to expire.
@@ -97,11 +88,7 @@ impl Session {
 
     /// Whether it takes long to delete all of these queues.
     fn takes_long_to_delete<'q>(&self, queues: impl IntoIterator<Item = &'q Queue>) -> bool {
-        let mut removed = Removed::default();
-        queues.into_iter().any(|queue| {
-            removed.add_queue(&self.vhost, queue);
-            removed.is_much()
-        })
+        Removed::default().is_much_with(&self.vhost, queues)
     }
 
     /// Whether it takes long to delete this exchange.
@@ -174,70 +161,6 @@ impl Session {
         let exchange = self.vhost.exchange(clean_name(exchange).as_bytes());
         let numbers = exchange.and_then(|exchange| Some(exchange.history()?.numbers()));
         numbers.map_or(0, |numbers| numbers.end - numbers.start)
-    }
-}
-
-/// What is removed together, counted until it is much.
-#[derive(Default)]
-struct Removed {
-    queues: usize,
-    /// The numbers of exchanges.
-    exchanges: FxHashSet<u64>,
-    messages: usize,
-    consumers: usize,
-    bindings: usize,
-}
-
-impl Removed {
-    fn is_much(&self) -> bool {
-        self.queues + self.exchanges.len() > QUEUES
-            || self.messages > MESSAGES
-            || self.consumers > CONSUMERS
-            || self.bindings > BINDINGS
-    }
-
-    fn add_queue(&mut self, vhost: &Vhost, queue: &Queue) {
-        let status = queue.status();
-        self.queues += 1;
-        self.messages += status.messages();
-        self.consumers += status.consumers;
-        let going = self.add_bindings_to(vhost, queue.id, &queue.sources);
-        self.add_exchanges(vhost, going);
-    }
-
-    fn add_exchanges(&mut self, vhost: &Vhost, mut going: Vec<Arc<Exchange>>) {
-        while let Some(exchange) = going.pop()
-            && !self.is_much()
-        {
-            // Two may be bound to each other.
-            if self.exchanges.insert(exchange.id) {
-                self.bindings += exchange.binding_count();
-                self.messages += exchange.delay().map_or(0, |delay| delay.len());
-                going.append(&mut self.add_bindings_to(vhost, exchange.id, &exchange.sources));
-            }
-        }
-    }
-
-    /// Adds the bindings that lead to a queue or an exchange. Returns the exchanges that go with the last of theirs.
-    fn add_bindings_to(
-        &mut self,
-        vhost: &Vhost,
-        destination: u64,
-        sources: &Sources,
-    ) -> Vec<Arc<Exchange>> {
-        let mut going = Vec::new();
-        for source in sources.some(BINDINGS + 1) {
-            let Some(exchange) = vhost.exchange(source.as_bytes()) else { continue };
-            let bindings = exchange.bindings_to(destination, BINDINGS);
-            self.bindings += bindings;
-            if self.is_much() {
-                break;
-            }
-            if exchange.settings.auto_delete && bindings == exchange.binding_count() {
-                going.push(exchange);
-            }
-        }
-        going
     }
 }
 

@@ -108,7 +108,7 @@ impl Timed for WaitingCopies {
         self.vhost.upgrade().is_some_and(|vhost| vhost.is_still())
     }
 
-    fn may_read(&self) -> bool {
+    fn may_take_long(&self, _: TimerKind) -> bool {
         // They are in memory.
         false
     }

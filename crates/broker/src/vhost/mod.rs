@@ -12,6 +12,7 @@ mod listed;
 mod log;
 mod matching;
 mod policies;
+mod removed;
 mod replay;
 mod replies;
 mod route;
@@ -23,6 +24,7 @@ pub(crate) use declare::{QueueRequest, owned_arguments, refuse_default_exchange}
 pub use limits::{Admission, VhostLimits};
 pub(crate) use listed::is_predefined;
 pub(crate) use policies::Configured;
+pub(crate) use removed::{CONSUMERS, Removed};
 pub use route::WriteTarget;
 pub use settings::VhostSettings;
 pub(crate) use stillness::stands_still;

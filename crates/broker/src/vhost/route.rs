@@ -1,6 +1,6 @@
 //! From an exchange and a message's keys and properties to queues.
 
-use super::Vhost;
+use super::{Removed, Vhost};
 use crate::direct_reply::is_reply_name;
 use crate::exchange::delay::delay_ms;
 use crate::exchange::history::is_remembered;
@@ -193,6 +193,10 @@ impl Namespace for Vhost {
         let mut route = Route::default();
         self.route_from(Arc::clone(exchange), envelope, without, &mut route);
         Some(route.finish_in_part())
+    }
+
+    fn takes_long_to_delete(&self, queue: &Queue) -> bool {
+        Removed::default().is_much_with(self, [queue])
     }
 
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {

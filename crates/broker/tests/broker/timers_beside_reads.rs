@@ -1,4 +1,5 @@
-//! A message is read from a slow disk: no timer waits for that but those of the same queue or exchange.
+//! A message is read from a slow disk, or very much is deleted: no timer waits for that but those of the same queue or exchange, and
+//! others that take long.
 
 use crate::delayed::{START_MS, delayed, persistent, with_exchange};
 use crate::support::{Message, World, WorldOnDisk, declare_with};
@@ -75,4 +76,26 @@ fn a_delayed_message_that_is_read_holds_up_no_other_timer() {
     client.disconnect();
     check_timers_go_on(&mut world, fire);
     assert_eq!(world.connect().pop_all("q"), ["m"]);
+}
+
+#[test]
+fn an_unused_queue_with_very_many_bindings_goes_where_no_other_timer_waits_for_it() {
+    for (bindings, takes_long) in [(10, false), (5001, true)] {
+        let world = World::new();
+        world.broker.set_time(START_MS);
+        let mut client = world.connect();
+        let (lease, ttl) = (("x-expires", 1000), ("x-message-ttl", 1100));
+        for (queue, (argument, ms)) in [("unused", lease), ("passing", ttl)] {
+            declare_with(&mut client, queue, false, &FieldTable::new().with(argument, ms));
+        }
+        (0..bindings).for_each(|nth| client.bind("unused", "amq.direct", &nth.to_string()));
+        client.fill("passing", &["m"]);
+        while world.broker.tick_promptly(LATER_MS).is_some_and(|next_ms| next_ms <= LATER_MS) {}
+        assert_eq!(world.counts("passing"), (0, 0, 0));
+        assert_eq!(world.has_queue("unused"), takes_long, "{bindings} bindings");
+        while world.broker.next_reading_ms().is_some() {
+            world.broker.tick_reading(LATER_MS);
+        }
+        assert!(!world.has_queue("unused"));
+    }
 }

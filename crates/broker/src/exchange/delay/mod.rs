@@ -278,7 +278,7 @@ impl Timed for Delay {
         self.context.namespace.upgrade().is_some_and(|vhost| vhost.is_still())
     }
 
-    fn may_read(&self) -> bool {
+    fn may_take_long(&self, _: TimerKind) -> bool {
         self.state.lock().wheel.has_logged()
     }
 
