@@ -1,6 +1,6 @@
 //! Policies of a vhost: set, cleared, listed, and followed by its queues and exchanges at once.
 
-use super::matching::Announced;
+use super::matching::{Announced, Room};
 use super::{Vhost, is_predefined};
 use crate::arguments::QueueType;
 use crate::broker::Broker;
@@ -158,7 +158,7 @@ impl Broker {
     ///
     /// What is made from then on follows the new policies. For what is there it is worked out which count, and with many
     /// names and patterns that takes long: one change of the vhost after the other, with nothing locked besides. A change that is
-    /// bound is tried with all names before, and does nothing if it says what there is.
+    /// bound is tried with all names before. One that says what there is does nothing.
     fn change_policies(
         &self,
         vhost: &Vhost,
@@ -172,11 +172,12 @@ impl Broker {
             let mut after = Policies::clone(&before);
             change(&mut after)?;
             let (after, room) = (Arc::new(after), vhost.room());
-            let holds = matches!(bound, Bound::Holds);
-            if holds && !vhost.is_deleted() && after.are(&before) {
+            // What there is follows these already: a start has just matched all of it.
+            if after.are(&before) && !vhost.is_deleted() {
+                vhost.let_stay(bound, room);
                 return Ok(());
             }
-            let is_bound = holds && !after.are_matched_as(&before);
+            let is_bound = matches!(bound, Bound::Holds) && !after.are_matched_as(&before);
             let announced = is_bound.then(|| vhost.announce(&after));
             announced.as_ref().map_or(Ok(()), Announced::try_all)?;
             let is_replaced = {
@@ -191,9 +192,7 @@ impl Broker {
             drop(announced);
             if is_replaced {
                 vhost.follow_policies(&after);
-                if matches!(bound, Bound::None) {
-                    vhost.admit_what_stays(room);
-                }
+                vhost.let_stay(bound, room);
                 return Ok(());
             }
         }
@@ -225,6 +224,13 @@ impl Vhost {
         // Locked no longer than that: who wants to know the policies does not wait for the log.
         *self.policies.write() = Arc::clone(after);
         Ok(true)
+    }
+
+    /// What there is may stay behind a change that no bound holds for.
+    fn let_stay(&self, bound: Bound, before: Room) {
+        if matches!(bound, Bound::None) {
+            self.admit_what_stays(before);
+        }
     }
 
     /// The policies of one kind, those from the configuration included, by name.

@@ -229,6 +229,25 @@ fn what_may_come_besides_does_not_grow_by_reloads() {
 }
 
 #[test]
+fn what_a_start_has_matched_is_matched_again_only_where_the_configuration_says_something_else() {
+    let mut world = WorldOnDisk::with(limits(MOST));
+    world.set_all_costly();
+    world.fill();
+    world.restart();
+    let configure = |policies: &[(String, PolicyKind, Policy)]| {
+        let before = steps();
+        world.broker.configure_policies(policies.to_vec()).expect("good policies");
+        steps() - before
+    };
+    assert!(configure(&[]) < 1000);
+    let from_file = [("/".to_owned(), PolicyKind::Operator, policy("file", "^x", 0))];
+    assert!(configure(&from_file) > 100_000);
+    assert!(configure(&from_file) < 1000);
+    assert!(configure(&[]) > 100_000);
+    assert_eq!(world.fill().0, 5, "what was matched counts");
+}
+
+#[test]
 fn what_another_group_has_let_in_stays_and_may_change() {
     let (here, there) = (World::with(limits(Duration::MAX)), World::with(limits(MOST)));
     let admin = here.broker.admin();
