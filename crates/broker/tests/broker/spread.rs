@@ -97,6 +97,39 @@ fn modulus_hash_does_not_depend_on_the_order_of_the_bindings() {
 }
 
 #[test]
+fn modulus_hash_goes_by_names_however_many_there_were_and_whichever_went() {
+    const MANY: usize = 1500;
+    let name = |nth: usize| format!("q{nth:04}");
+    let (many, few) = (World::new(), World::new());
+    let mut clients = [&many, &few].map(|world| {
+        let mut client = world.connect();
+        client.declare_exchange("x", "x-modulus-hash");
+        client
+    });
+    // In another order than that of the names, and most of them go again.
+    let all = || (0..MANY).map(|nth| nth * 7 % MANY);
+    let goes = |nth: usize| !nth.is_multiple_of(13) || (500..900).contains(&nth);
+    let [client, other] = &mut clients;
+    for nth in all() {
+        client.declare(&name(nth));
+        client.bind(&name(nth), "x", "");
+    }
+    all().filter(|nth| goes(*nth)).for_each(|nth| drop(client.delete(&name(nth))));
+    let left: Vec<_> = (0..MANY).filter(|nth| !goes(*nth)).map(name).collect();
+    for queue in &left {
+        other.declare(queue);
+        other.bind(queue, "x", "");
+    }
+    for key in 0..2000 {
+        client.publish("x", &key.to_string(), "m");
+        other.publish("x", &key.to_string(), "m");
+    }
+    let counts = |world: &World| left.iter().map(|queue| world.counts(queue).0).collect::<Vec<_>>();
+    assert_eq!(counts(&many), counts(&few));
+    assert_eq!(counts(&many).iter().sum::<usize>(), 2000);
+}
+
+#[test]
 fn without_bindings_messages_go_nowhere() {
     let world = World::new();
     let mut client = world.connect();
