@@ -6,10 +6,11 @@
 use super::backlog::{REDELIVERED, SPILLED};
 use courser_store::{Location, Lsn, Position};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// The numbers of messages that were handed out, and of some that have come back since.
 #[derive(Debug, Default)]
-pub(super) struct Unnoted(Vec<u64>);
+pub(super) struct Unnoted(VecDeque<u64>);
 
 /// Fewer are not worth sweeping.
 const SWEEP_MIN: usize = 64;
@@ -33,7 +34,7 @@ impl Unnoted {
         if self.0.len() >= SWEEP_MIN.max(2 * locations.len()) {
             self.0.retain(|sequence| locations.contains_key(sequence));
         }
-        self.0.push(sequence);
+        self.0.push_back(sequence);
     }
 
     /// Adds to `returns` the positions of those that are still in `locations`, some at a time. Of what has come back meanwhile
