@@ -302,3 +302,41 @@ fn a_time_is_found_behind_what_came_while_the_clock_was_ahead() {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn a_time_is_found_however_often_the_clock_was_set(
+        steps in prop::collection::vec((0u64..3 * HOUR_MS, 0u64..5), 1..60),
+        trim in 0u64..40,
+        times in prop::collection::vec(0u64..100 * HOUR_MS, 1..30),
+        later in 0u64..100 * HOUR_MS,
+    ) {
+        // Each message has a page of its own.
+        let limits = PageLimits { size_bytes: 1, ..PageLimits::default() };
+        let (mut index, mut clock) = (StreamIndex::new(0, limits), 50 * HOUR_MS);
+        let mut arrived = Vec::new();
+        for (nth, (by, back)) in steps.iter().enumerate() {
+            clock = if *back == 0 { clock.saturating_sub(5 * by) } else { clock + by };
+            index.push(&log(nth as u64), 1, clock);
+            let last = arrived.last().copied().unwrap_or_default();
+            // Going back a little counts as standing still.
+            arrived.push(if clock + 60_000 >= last { clock.max(last) } else { clock });
+        }
+        let trim = trim.min(arrived.len() as u64);
+        index.trim(trim);
+        let is_ahead = |at: &u64| *at > later + 60_000;
+        let expected = |time: u64| {
+            let left = &arrived[trim as usize..];
+            let is_later = |at: &u64| *at >= time && !is_ahead(at);
+            let found = left.iter().position(is_later).unwrap_or(left.len());
+            let ahead = left[..found].iter().rev().take_while(|at| is_ahead(at)).count();
+            trim + (found - ahead) as u64
+        };
+        for index in [restarted(&index), index] {
+            for time in &times {
+                prop_assert_eq!(index.offset_at(*time, later), expected(*time), "{}", time);
+            }
+        }
+    }
+}

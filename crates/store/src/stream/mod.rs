@@ -50,6 +50,8 @@ pub struct Retention {
 #[derive(Debug, Default, PartialEq)]
 pub struct StreamIndex {
     pages: VecDeque<Page>,
+    /// The first offsets of pages that came after the clock was set back: between two of them, times ascend.
+    set_back: VecDeque<u64>,
     first_offset: u64,
     next_offset: u64,
     /// The first offset from which on all messages are in the log.
@@ -122,7 +124,7 @@ impl StreamIndex {
             if let Some(page) = self.pages.back_mut() {
                 page.close();
             }
-            self.pages.push_back(Page::new(self.next_offset, now_ms, in_log));
+            self.add_page(Page::new(self.next_offset, now_ms, in_log));
         }
         if let Some(page) = self.pages.back_mut() {
             page.push(location, size_bytes, now_ms);
@@ -133,6 +135,13 @@ impl StreamIndex {
         if !in_log {
             self.logged_from = self.next_offset;
         }
+    }
+
+    fn add_page(&mut self, page: Page) {
+        if self.pages.back().is_some_and(|last| page.last_ms < last.last_ms) {
+            self.set_back.push_back(page.first_offset);
+        }
+        self.pages.push_back(page);
     }
 
     /// Adds a message of the log that is replayed, unless a checkpoint knew of it already.
@@ -158,8 +167,7 @@ impl StreamIndex {
     /// clock was ahead nothing is known but what came before and after it.
     pub fn offset_at(&self, time_ms: u64, now_ms: u64) -> u64 {
         let is_ahead = |page: &&Page| page.is_ahead_of(now_ms);
-        let is_later = |page: &Page| page.last_ms >= time_ms && !is_ahead(&page);
-        let later = self.pages.iter().position(is_later).unwrap_or(self.pages.len());
+        let later = self.first_later(time_ms, now_ms);
         let has_earlier = self.pages.get(later).is_some_and(|page| page.index_at(time_ms) > 0);
         // What comes just before may have come at that time.
         let ahead = match has_earlier {
@@ -170,6 +178,30 @@ impl StreamIndex {
             Some(page) => page.first_offset + u64::from(page.index_at(time_ms)),
             None => self.next_offset,
         }
+    }
+
+    /// The index of the first page that ends at `time_ms` or later, of those that did not come while the clock was ahead; behind
+    /// all if there is none.
+    fn first_later(&self, time_ms: u64, now_ms: u64) -> usize {
+        let page_of = |offset: u64| self.pages.partition_point(|page| page.first_offset < offset);
+        let mut from = 0;
+        for to in self.set_back.iter().map(|at| page_of(*at)).chain([self.pages.len()]) {
+            // Times ascend up to there.
+            let mut left = from..to;
+            while !left.is_empty() {
+                let middle = left.start + left.len() / 2;
+                match self.pages[middle].last_ms >= time_ms {
+                    true => left.end = middle,
+                    false => left.start = middle + 1,
+                }
+            }
+            if self.pages.range(left.start..to).next().is_some_and(|page| !page.is_ahead_of(now_ms))
+            {
+                return left.start;
+            }
+            from = to;
+        }
+        self.pages.len()
     }
 
     /// The first offset that is left when what need not be kept has left, or as much of it as leaves
@@ -212,6 +244,7 @@ impl StreamIndex {
         }
         self.first_offset = self.first_offset.max(first_offset);
         self.next_offset = self.next_offset.max(first_offset);
+        while self.set_back.pop_front_if(|at| *at <= self.first_offset).is_some() {}
         gone
     }
 
@@ -262,7 +295,7 @@ impl StreamIndex {
             self.next_offset = page.end_offset();
             self.size_bytes = self.size_bytes.checked_add(page.size_bytes)?;
             self.last_position = page.last_position().or(self.last_position);
-            self.pages.push_back(page);
+            self.add_page(page);
         }
         self.last_position = last_position.or(self.last_position);
         Some(())
