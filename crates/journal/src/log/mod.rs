@@ -148,7 +148,9 @@ impl Core {
                 gathers && (self.is_stalled() || !self.has_room() || !self.options.threads);
             let of_reserve = if may_last && reserve { self.options.buffer_bytes } else { 0 };
             let (buffered, max) = (log.buffered_bytes(), self.options.buffer_bytes + of_reserve);
-            let is_over = buffered > 0 && buffered as u64 + len > max as u64;
+            // What takes all of the buffer gets in beside some of what others append: it would seldom find nothing there.
+            let needed = len.min(max as u64 / 4 * 3);
+            let is_over = buffered > 0 && buffered as u64 + needed > max as u64;
             // What another machine has placed was let in with all of its packet, by `room_for`.
             let is_full = len > 0 && epoch != FOLLOWS && is_over;
             if is_full && may_last {

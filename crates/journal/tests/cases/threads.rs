@@ -202,3 +202,20 @@ fn nothing_is_durable_behind_what_could_not_be_synced_also_if_another_thread_wri
     assert!(journal.failed().is_some());
     assert_eq!(journal.durable(), before, "what follows a failed sync is durable");
 }
+
+/// Those who append little would never let the buffer be empty.
+#[test]
+fn a_batch_larger_than_the_buffer_gets_in_beside_what_others_append() {
+    let disk = FakeDisk::new(4);
+    let journal = Journal::open(&dir(), options(), Arc::new(disk.clone()));
+    let journal = journal.and_then(|recovery| recovery.start()).unwrap();
+    let hold = disk.hold_syncs();
+    append(&journal, &[b"under way"], SYNC);
+    assert!(hold.wait_until_reached());
+    append(&journal, &[b"of another"], SYNC);
+    let large = vec![7; options().buffer_bytes * 3 / 2];
+    append(&journal, &[&large], SYNC);
+    assert!(hold.let_go(), "it has waited until there was nothing in the buffer");
+    journal.wait_durable(journal.end()).unwrap();
+    journal.close().unwrap();
+}
