@@ -36,7 +36,9 @@ pub struct Segment {
     /// Half of this many live records are few enough to look for holes again.
     pub sparse_below: AtomicU64,
     /// Ranges of offsets in the file that were given back to the file system.
-    pub holes: Mutex<Vec<Range<u32>>>,
+    holes: Mutex<Vec<Range<u32>>>,
+    /// Bytes of these.
+    hole_bytes: AtomicU64,
     /// The open file, while it is read.
     file: Lock<Option<Weak<dyn DiskFile>>>,
 }
@@ -53,6 +55,7 @@ impl Segment {
             checkpoint: AtomicU64::new(0),
             sparse_below: AtomicU64::new(u64::MAX),
             holes: Mutex::default(),
+            hole_bytes: AtomicU64::new(0),
             file: Lock::default(),
         }
     }
@@ -98,7 +101,20 @@ impl Segment {
 
     /// Bytes that were punched out of it.
     pub fn hole_bytes(&self) -> u64 {
-        self.holes.lock().iter().map(|hole| u64::from(hole.end - hole.start)).sum()
+        self.hole_bytes.load(Acquire)
+    }
+
+    /// Ranges of offsets in the file that were punched out of it.
+    pub fn holes(&self) -> Vec<Range<u32>> {
+        self.holes.lock().clone()
+    }
+
+    /// Says that these were.
+    pub fn set_holes(&self, holes: Vec<Range<u32>>) {
+        let mut now = self.holes.lock();
+        let bytes = holes.iter().map(|hole| u64::from(hole.end - hole.start)).sum();
+        self.hole_bytes.store(bytes, Release);
+        *now = holes;
     }
 
     /// Whether some of these offsets were punched out of it.
@@ -135,7 +151,10 @@ impl Segments {
 
     /// Takes the segment that starts at `start` out.
     pub fn remove(&self, start: Lsn) {
-        self.table.write().retain(|segment| segment.start != start);
+        let mut table = self.table.write();
+        if let Ok(index) = table.binary_search_by_key(&start, |segment| segment.start) {
+            table.remove(index);
+        }
     }
 
     /// The segment that has `position` in it.
@@ -157,6 +176,17 @@ impl Segments {
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<Arc<Segment>> {
         self.table.read().clone()
+    }
+
+    /// Calls `each` with all of them, oldest first. Until it returns, none is added or taken out.
+    pub fn for_each(&self, each: &mut dyn FnMut(&Segment)) {
+        self.table.read().iter().for_each(|segment| each(segment));
+    }
+
+    /// Whether one of those that lie before `start` as a whole is such a one.
+    pub fn is_any_before(&self, start: Lsn, is_such: impl Fn(&Segment) -> bool) -> bool {
+        let table = self.table.read();
+        table.iter().take_while(|segment| segment.end() <= start).any(|segment| is_such(segment))
     }
 
     /// Those that lie before `start` as a whole, oldest first.

@@ -112,7 +112,7 @@ impl Core {
             // First it cannot be found any more, then it changes its name.
             self.segments.remove(segment.start);
             let path = segment.path(&self.dir);
-            let whole = segment.capacity == usual && segment.holes.lock().is_empty();
+            let whole = segment.capacity == usual && segment.hole_bytes() == 0;
             if whole && ready < keep {
                 let spare = Spare { number: self.next_number(), capacity: usual };
                 let name = self.dir.join(names::spare(spare.number));

@@ -140,13 +140,13 @@ impl Core {
         let done = self.latest.unlogged.done_before();
         let written = self.written();
         let waits = |segment: &Segment| segment.live() == 0 && !segment.is_settled(done);
-        self.segments.before(written).iter().any(|segment| waits(segment))
+        self.segments.is_any_before(written, waits)
     }
 
     /// See [`Journal::usage`](crate::Journal::usage).
     pub fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        for segment in self.segments.all() {
+        self.segments.for_each(&mut |segment| {
             let used = segment.capacity - segment.hole_bytes();
             let live = u128::from(segment.live());
             let live_bytes = match segment.records.load(Relaxed) {
@@ -157,7 +157,7 @@ impl Core {
             usage.log_bytes += used;
             usage.live_bytes += live_bytes.min(u128::from(segment.capacity)) as u64;
             usage.segments += 1;
-        }
+        });
         usage.live_bytes = usage.live_bytes.min(usage.log_bytes);
         usage.spare_bytes = self.log.lock().spares.iter().map(|spare| spare.capacity).sum();
         usage

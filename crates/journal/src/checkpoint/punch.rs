@@ -13,6 +13,7 @@ use crate::{
     segments::Segment,
 };
 use std::{
+    collections::HashMap,
     ops::Range,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -35,18 +36,18 @@ impl Plan {
     ///
     /// `earlier` is what the checkpoint before has planned, which is punched when this one counts.
     pub fn table(&self, earlier: &Plan, segments: &[Arc<Segment>]) -> Vec<SegmentEntry> {
-        let entry = |segment: &Arc<Segment>| {
-            let mut all = self.segments.iter().chain(&earlier.segments);
-            let planned = all.find(|(of, _)| Arc::ptr_eq(of, segment));
-            SegmentEntry {
-                start: segment.start,
-                capacity: segment.capacity,
-                records: segment.records.load(Relaxed),
-                holes: match planned {
-                    Some((_, holes)) => holes.clone(),
-                    None => segment.holes.lock().clone(),
-                },
-            }
+        // Where both have some, those of this one.
+        let all = earlier.segments.iter().chain(&self.segments);
+        let planned: HashMap<_, _> =
+            all.map(|(segment, holes)| (Arc::as_ptr(segment), holes)).collect();
+        let entry = |segment: &Arc<Segment>| SegmentEntry {
+            start: segment.start,
+            capacity: segment.capacity,
+            records: segment.records.load(Relaxed),
+            holes: match planned.get(&Arc::as_ptr(segment)) {
+                Some(holes) => (*holes).clone(),
+                None => segment.holes(),
+            },
         };
         segments.iter().map(entry).collect()
     }
@@ -183,7 +184,7 @@ impl Core {
             // A hole that failed half-way may have taken bytes: all of them count as gone, except
             // where nothing can be punched at all.
             if failed != Some(0) {
-                *segment.holes.lock() = holes;
+                segment.set_holes(holes);
                 punched_bytes += segment.hole_bytes().saturating_sub(before);
             }
         }

@@ -195,7 +195,7 @@ impl Recovery {
         for entry in table.segments {
             if let Some(segment) = self.segments.find(entry.start) {
                 segment.records.store(entry.records, Relaxed);
-                *segment.holes.lock() = entry.holes;
+                segment.set_holes(entry.holes);
             }
         }
         self.take_chain(headers)

@@ -275,8 +275,8 @@ impl<'a> Walk<'a> {
     }
 
     fn holes_now(&self) -> Vec<Range<u64>> {
-        let holes = self.segment.holes.lock();
-        holes.iter().map(|hole| hole.start.into()..hole.end.into()).collect()
+        let holes = self.segment.holes();
+        holes.into_iter().map(|hole| hole.start.into()..hole.end.into()).collect()
     }
 
     /// The first hole that overlaps this range.

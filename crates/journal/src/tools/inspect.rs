@@ -115,7 +115,7 @@ fn verify_what_is_read(
         }
         let path = segment.path(&recovery.dir);
         let header = read_segment_header(&**disk, &path, segment.start, segment.capacity)?;
-        let holes = segment.holes.lock().clone();
+        let holes = segment.holes();
         for bad in survey_segment(&**disk, dir, &header)?.bad {
             let offset = bad.start.0 - segment.start.0;
             let end = bad.end.0 - segment.start.0;
