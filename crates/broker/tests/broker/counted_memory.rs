@@ -1,7 +1,7 @@
 //! What clients make the broker hold counts by no less than what it takes, as the allocator has it.
 
-use crate::delayed::{START_MS, delayed, run_until, with_exchange};
-use crate::support::{Client, Step, World, allocated_bytes, short};
+use crate::delayed::{START_MS, delayed, delayed_type, persistent, run_until, with_exchange};
+use crate::support::{Client, Message, Step, World, WorldOnDisk, allocated_bytes, short};
 use courser_codec::{FieldTable, Table, exchange, queue};
 
 /// Queues that things are bound to: as many as there are bindings, or one for all.
@@ -17,8 +17,13 @@ fn costs(world: &World, act: impl FnOnce()) -> (i64, i64) {
 }
 
 fn declare_exchange(client: &mut Client, kind: &str) {
-    let (exchange, kind) = (short("x"), short(kind));
-    client.call(exchange::Declare { exchange, kind, ..Default::default() });
+    declare_exchange_with(client, "x", kind, &FieldTable::new());
+}
+
+fn declare_exchange_with(client: &mut Client, name: &str, kind: &str, arguments: &FieldTable) {
+    let entries = arguments.to_entries();
+    let (exchange, kind, arguments) = (short(name), short(kind), Table::from_entries(&entries));
+    client.call(exchange::Declare { exchange, kind, arguments, ..Default::default() });
 }
 
 fn bind(client: &mut Client, queue: &str, key: &str, arguments: &FieldTable) {
@@ -152,4 +157,55 @@ fn delayed_messages_count_by_where_they_wait() {
         client.purge("q");
         assert!(places() <= before.0 + 8192, "{delay_ms} ms: {} are left", places());
     }
+}
+
+#[test]
+fn delayed_messages_that_are_due_far_from_each_other_count_by_what_each_takes() {
+    // Each in a bucket of its own, of as many as a level has; and three in each of many exchanges.
+    let scattered: [(u32, i64, usize); 5] =
+        [(24, 5000, 1), (16, 250, 20), (8, 250, 20), (16, 3, 1000), (0, 3, 1000)];
+    for (bits, messages, exchanges) in scattered {
+        let world = World::new();
+        let mut client = with_exchange(&world);
+        let names: Vec<String> = (0..exchanges).map(|nth| format!("x{nth}")).collect();
+        for name in &names {
+            let arguments = delayed_type("fanout");
+            declare_exchange_with(&mut client, name, "x-delayed-message", &arguments);
+        }
+        let (counted, allocated) = costs(&world, || {
+            for name in &names {
+                for nth in 1..=messages {
+                    let delay = FieldTable::new().with("x-delay", nth << bits);
+                    client.send(Message::new(name, "", "x").headers(delay));
+                }
+            }
+        });
+        let what = format!("{messages} in each of {exchanges}, {bits} bits");
+        assert!(allocated <= counted + 65_536, "{what}: {allocated} of {counted} counted");
+        assert!(counted < 3 * allocated, "{what}: {allocated} of {counted} counted");
+        let (uncounted, freed) = costs(&world, || {
+            run_until(&world, START_MS + ((messages + 1) << bits) as u64);
+        });
+        let (counted, left) = (counted + uncounted, allocated + freed);
+        assert!(left <= counted + 65_536, "{what}: {left} of {counted} left");
+    }
+}
+
+#[test]
+fn a_start_counts_what_each_delayed_message_takes_that_it_finds() {
+    const MESSAGES: i64 = 2000;
+    let mut world = WorldOnDisk::new();
+    let mut client = with_exchange(&world);
+    for nth in 1..=MESSAGES {
+        client.send(persistent(delayed("x", nth << 24)));
+    }
+    world.flush();
+    client.disconnect();
+    world.restart();
+    let mut client = world.connect();
+    let (uncounted, freed) = costs(&world, || {
+        client.call(exchange::Delete { exchange: short("x"), ..Default::default() });
+    });
+    assert!(freed <= -100 * MESSAGES, "{freed}");
+    assert!(uncounted <= freed + 65_536, "{freed} of {uncounted} counted");
 }

@@ -29,7 +29,7 @@ pub(super) struct Wheel {
     len: usize,
     /// How many of them are in the log.
     in_log: usize,
-    /// What all buckets use.
+    /// What is in all buckets.
     buckets_bytes: usize,
     charge: Charge,
 }
@@ -39,7 +39,11 @@ pub(super) type DueKey = (u64, u64);
 
 /// What a message that is due soon uses: a place in a tree whose nodes are half full.
 const SOON_BYTES: usize = 3 * size_of::<(DueKey, Location)>();
-/// Memory is counted anew when it has changed by so much.
+/// What a bucket uses besides what is in it: a place in a tree whose nodes are half full, and what the allocator adds to a few bytes.
+const BUCKET_BYTES: usize = 2 * size_of::<(u64, Bucket)>() + 32;
+/// A tree begins with a node that uses as much as so many places in it.
+const FIRST_PLACES: usize = 6;
+/// Memory is counted anew when it has changed by so much, or by an eighth.
 const COUNTED_BYTES: usize = 4096;
 
 /// What is in the log of all messages in a wheel, most of it shared with that.
@@ -56,8 +60,11 @@ impl Wheel {
     }
 
     fn count_memory(&mut self) {
-        let used = self.soon.len() * SOON_BYTES + self.buckets_bytes;
-        if used == 0 || used.abs_diff(self.charge.bytes()) >= COUNTED_BYTES {
+        let places = |len| if len == 0 { 0 } else { FIRST_PLACES.max(len) };
+        let buckets: usize = self.levels.iter().map(|level| places(level.len())).sum();
+        let trees = places(self.soon.len()) * SOON_BYTES + buckets * BUCKET_BYTES;
+        let used = trees + self.buckets_bytes;
+        if used.abs_diff(self.charge.bytes()) >= COUNTED_BYTES.min(used / 8) {
             self.charge.set(used);
         }
     }
@@ -136,6 +143,10 @@ impl Wheel {
                     }
                 }
             }
+            if self.levels[level].is_empty() {
+                // An empty tree keeps a node.
+                self.levels[level] = BTreeMap::new();
+            }
         }
         true
     }
@@ -150,6 +161,10 @@ impl Wheel {
     /// Takes out a message that was due, if it is still there.
     pub fn remove(&mut self, key: &DueKey) -> Option<Location> {
         let location = self.soon.remove(key)?;
+        if self.soon.is_empty() {
+            // An empty tree keeps a node.
+            self.soon = OrdMap::new();
+        }
         self.len -= 1;
         self.in_log -= usize::from(location.in_memory().is_none());
         self.count_memory();
