@@ -95,9 +95,10 @@ impl Line {
             self.oldest.push_back(Some(location));
             return grows;
         }
+        let grows = self.newest.len() == self.newest.capacity();
         self.newest.push_back(Some(location));
         if self.newest.len() < PAGE_LOCATIONS {
-            return false;
+            return grows;
         }
         let packed = Packed::pack(&mut self.newest);
         self.packed_bytes += packed.size_bytes();

@@ -37,11 +37,13 @@ pub(crate) fn priority_of(message: &MessageRef<'_>) -> Option<u8> {
     ContentHeader::parse(message.header).ok()?.properties.priority().ok()?
 }
 
+/// Room for so many lines is kept when they are empty.
+const KEPT_LINES: usize = 4;
 /// Bits of a sequence number below the level, which stands in front.
 const LEVEL_SHIFT: u32 = 56;
 
-/// A line of messages for each priority that some message waits with. Levels that nothing waits in
-/// cost nothing.
+/// A line of messages for each priority that some message waits with. Of levels that nothing waits in
+/// no more is kept than room for a few lines.
 ///
 /// A message's number in the queue is its level and its number in that level's line. A line that is
 /// begun again goes on with a number that none of that level has had.
@@ -54,7 +56,7 @@ pub(super) struct Levels {
     counts_bytes: bool,
     /// Above every number given out in any level.
     next_sequence: u64,
-    /// Counts nothing itself; each line has one like it.
+    /// Counts the room for lines; each line has one like it for what is in it.
     charge: Charge,
 }
 
@@ -97,7 +99,24 @@ impl Levels {
 
     /// Bytes of memory that the lines use.
     pub fn used_bytes(&self) -> usize {
-        self.backlogs.iter().map(|(_, backlog)| backlog.used_bytes()).sum()
+        let lines = self.backlogs.iter().map(|(_, backlog)| backlog.used_bytes());
+        lines.sum::<usize>() + self.charge.bytes()
+    }
+
+    /// Counts the room for lines, after that has changed.
+    #[cold]
+    fn count_room(&mut self) {
+        self.charge.set(self.backlogs.capacity() * size_of::<(u8, Backlog)>());
+    }
+
+    /// Ends an empty line. Gives room back when hardly any is needed.
+    fn end_line(&mut self, index: usize) {
+        self.backlogs.remove(index);
+        let (lines, room) = (self.backlogs.len(), self.backlogs.capacity());
+        if room > KEPT_LINES && lines * 4 <= room {
+            self.backlogs.shrink_to(KEPT_LINES.max(2 * lines));
+            self.count_room();
+        }
     }
 
     pub fn pass_by(&mut self, level: u8) -> u64 {
@@ -161,7 +180,7 @@ impl Levels {
         let (sequence, location) = backlog.pop()?;
         let sequence = number(*level, sequence);
         if backlog.is_empty() {
-            self.backlogs.pop();
+            self.end_line(self.backlogs.len() - 1);
         }
         self.len -= 1;
         Some((sequence, location))
@@ -179,7 +198,7 @@ impl Levels {
         })?;
         let (_, location) = self.backlogs[index].1.pop()?;
         if self.backlogs[index].1.is_empty() {
-            self.backlogs.remove(index);
+            self.end_line(index);
         }
         self.len -= 1;
         Some(location)
@@ -221,7 +240,7 @@ impl Levels {
         let done = backlog.take(&sequences, &mut |at, location| each(number(level, at), location));
         self.len -= before - backlog.len();
         if backlog.is_empty() {
-            self.backlogs.remove(index);
+            self.end_line(index);
         }
         done
     }
@@ -247,7 +266,11 @@ impl Levels {
                 if self.counts_bytes {
                     backlog.count_bytes();
                 }
+                let room = self.backlogs.capacity();
                 self.backlogs.insert(index, (level, backlog));
+                if self.backlogs.capacity() != room {
+                    self.count_room();
+                }
                 index
             }
         };

@@ -17,9 +17,18 @@ fn uncounted(world: &World, act: impl FnOnce()) -> i64 {
     now() - before
 }
 
+/// What was allocated while `act` ran.
+fn allocated_after(act: impl FnOnce()) -> i64 {
+    let before = allocated_bytes();
+    act();
+    allocated_bytes() - before
+}
+
 /// A queue `full` that refuses all.
 fn declare_full(client: &mut Client) {
-    let nothing = FieldTable::new().with("x-max-length", 0).with("x-overflow", "reject-publish");
+    let nothing = FieldTable::new()
+        .with("x-max-length", 0)
+        .with("x-overflow", "reject-publish");
     declare_with(client, "full", false, &nothing);
 }
 
@@ -33,7 +42,10 @@ fn open(client: &mut Client, number: u16) {
 fn publish_refused(client: &mut Client, number: u16, first: Option<Message>) {
     let refused = vec![Message::new("", "full", ""); 3000];
     let all = first.into_iter().chain(refused);
-    client.read(&all.map(|message| Step::Publish(number, message)).collect::<Vec<_>>());
+    client.read(
+        &all.map(|message| Step::Publish(number, message))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -139,13 +151,23 @@ fn queues_that_were_deleted_keep_no_room_at_the_exchange_that_they_were_bound_to
                 }
             }
             for name in &names {
-                client.call(queue::Delete { queue: short(name), ..Default::default() });
+                client.call(queue::Delete {
+                    queue: short(name),
+                    ..Default::default()
+                });
             }
         })
     };
     let unbound = deleted(None);
-    let kinds =
-        ["direct", "fanout", "topic", "headers", "x-random", "x-modulus-hash", "x-consistent-hash"];
+    let kinds = [
+        "direct",
+        "fanout",
+        "topic",
+        "headers",
+        "x-random",
+        "x-modulus-hash",
+        "x-consistent-hash",
+    ];
     let mut kept = Vec::from(kinds.map(|kind| (kind, deleted(Some(kind)) - unbound)));
     kept.retain(|(_, bytes)| *bytes > SPARE / 2);
     assert_eq!(kept, []);
@@ -182,8 +204,13 @@ fn when_deliveries_were_made_counts() {
     (2..CHANNELS + 2).for_each(|number| client.open_channel(number));
     let get = |client: &mut Client, number| {
         client.publish("", "q", "x");
-        let get = basic::Get { queue: short("q"), no_ack: false };
-        let Heard::GetOk { delivery, .. } = client.call_on(number, get) else { panic!("none") };
+        let get = basic::Get {
+            queue: short("q"),
+            no_ack: false,
+        };
+        let Heard::GetOk { delivery, .. } = client.call_on(number, get) else {
+            panic!("none")
+        };
         delivery.tag
     };
     // The first of each stays unacknowledged.
@@ -193,9 +220,55 @@ fn when_deliveries_were_made_counts() {
             world.broker.set_time(second * 1000);
             for number in 2..CHANNELS + 2 {
                 let delivery_tag = get(&mut client, number);
-                client.tell_on(number, basic::Ack { delivery_tag, multiple: false });
+                client.tell_on(
+                    number,
+                    basic::Ack {
+                        delivery_tag,
+                        multiple: false,
+                    },
+                );
             }
         }
     });
     assert!(kept <= SPARE / 2, "{kept}");
+}
+
+#[test]
+fn priorities_that_no_message_has_any_more_keep_no_room() {
+    const QUEUES: i64 = 100;
+    let world = World::new();
+    let mut client = world.connect();
+    let ranked = FieldTable::new().with("x-max-priority", 255);
+    let names: Vec<String> = (0..QUEUES).map(|nth| format!("q{nth}")).collect();
+    names
+        .iter()
+        .for_each(|name| declare_with(&mut client, name, false, &ranked));
+    let message = |name: &str, priority: u8| {
+        let message = Message::new("", name, "x");
+        message.with_properties(|properties| properties.priority = Some(priority))
+    };
+    let fill = |client: &mut Client| {
+        for name in &names {
+            let all = (0..=255).map(|priority| Step::Publish(1, message(name, priority)));
+            client.read(&all.collect::<Vec<_>>());
+        }
+    };
+    let empty = |client: &mut Client| {
+        names
+            .iter()
+            .for_each(|name| while client.pop(name).is_some() {});
+    };
+    // What each queue needs for a message.
+    for name in &names {
+        client.send(message(name, 0));
+    }
+    empty(&mut client);
+    let full = uncounted(&world, || fill(&mut client));
+    assert!(full <= SPARE, "{full}");
+    let left = uncounted(&world, || empty(&mut client)) + full;
+    let kept = allocated_after(|| {
+        fill(&mut client);
+        empty(&mut client);
+    });
+    assert!(left <= SPARE && kept <= SPARE, "{left}, {kept}");
 }
