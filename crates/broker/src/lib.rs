@@ -40,6 +40,7 @@ mod removals;
 mod routing;
 mod session;
 mod shard;
+mod shrink;
 mod stream;
 mod timers;
 mod trace;

@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::outbox::Outbox;
 use crate::queue::ConnectionId;
+use crate::shrink::shrink;
 use courser_auth::UserLimits;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -115,9 +116,11 @@ impl Drop for Member {
         membership.channels = membership.channels.saturating_sub(self.channels);
         if let Some(connection) = &self.connection {
             membership.outboxes.remove(connection);
+            shrink(&mut membership.outboxes);
         }
         if membership.connections == 0 {
             members.remove(&self.user);
+            shrink(&mut members);
         }
     }
 }

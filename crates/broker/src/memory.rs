@@ -26,7 +26,10 @@ pub(crate) enum Use {
     Transactions,
     /// The large bodies among that, which count for themselves as those of waiting messages do, and in no total here.
     TransactionBodies,
-    /// Channels and consumers, remembered routes, the books of what is unacknowledged, and deleted queues that are kept for these.
+    /// Channels and consumers, and what is kept for these: stream filters, queues for direct replies.
+    Channels,
+    /// Remembered routes, the books of what is unacknowledged, deleted queues that are kept for these, and what clients say of
+    /// themselves.
     Sessions,
     /// The places of what waits: in queues, and in exchanges that delay.
     Places,
@@ -61,6 +64,9 @@ const DEFINITIONS_MAX_LEAST: u64 = 1 << 20;
 /// What each connection may have of messages that have come in part, whatever others have: what one read leaves, and the
 /// beginning of a message.
 const INCOMPLETE_AT_ANY_TIME: usize = 256 * 1024;
+
+/// What each connection may have of channels and consumers, whatever others have: a channel with a few consumers.
+const HELD_AT_ANY_TIME: usize = 4096;
 
 /// Bytes that are used, by their use.
 #[derive(Debug)]
@@ -101,7 +107,7 @@ impl Memory {
     }
 
     /// The most that transactions, that what is remembered to drop repetitions, that recent histories, that
-    /// sessions with stream filters, that places of what waits for another try, and that copies of what is traced may use.
+    /// channels and consumers, that places of what waits for another try, and that copies of what is traced may use.
     fn share_max(&self) -> u64 {
         self.high_bytes() / 4
     }
@@ -155,10 +161,17 @@ impl Memory {
         admit(used, bytes, self.share_max(), "open transactions")
     }
 
-    /// Refuses what a consumer wants to have kept for it when all sessions together have what they may.
-    pub fn admit_consumer(&self, bytes: usize) -> Result<(), Fault> {
+    /// Refuses to let channels and consumers grow by `bytes` when all together have what they may, and the connection that wants
+    /// it has what each may have at any time: `holds_within` says whether its own use no more than so many bytes.
+    pub fn admit_held(
+        &self,
+        bytes: usize,
+        holds_within: impl FnOnce(usize) -> bool,
+    ) -> Result<(), Fault> {
         let what = "channels, consumers and stream filters";
-        admit(self.used(Use::Sessions), bytes, self.share_max(), what)
+        let admitted = admit(self.used(Use::Channels), bytes, self.share_max(), what);
+        let left = HELD_AT_ANY_TIME.checked_sub(bytes);
+        admitted.or_else(|fault| if left.is_some_and(holds_within) { Ok(()) } else { Err(fault) })
     }
 
     /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
@@ -274,8 +287,12 @@ impl Drop for Charge {
     }
 }
 
-/// A queue or an exchange without its name and arguments.
-const NAMED_BYTES: usize = 1536;
+/// A queue without its name and arguments.
+const QUEUE_BYTES: usize = 2304;
+/// What a queue does besides that has arguments.
+const QUEUE_SETTINGS_BYTES: usize = 512;
+/// An exchange without its name and arguments.
+const EXCHANGE_BYTES: usize = 1536;
 /// A binding without its key and arguments: an entry of its destination and one of its exchange's index.
 const BINDING_BYTES: usize = 768;
 /// A word of a topic: a node of the trie.
@@ -283,9 +300,19 @@ const WORD_BYTES: usize = 160;
 /// A header that a binding asks for: an entry among those that bindings are found by.
 const HEADER_BYTES: usize = 256;
 
-/// What a queue or an exchange uses.
-pub(crate) fn named_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
-    NAMED_BYTES + 2 * name.as_bytes().len() + table_bytes(arguments)
+/// What a queue uses.
+pub(crate) fn queue_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
+    let settings = if arguments.is_empty() { 0 } else { QUEUE_SETTINGS_BYTES };
+    QUEUE_BYTES + settings + named_bytes(name, arguments)
+}
+
+/// What an exchange uses.
+pub(crate) fn exchange_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
+    EXCHANGE_BYTES + named_bytes(name, arguments)
+}
+
+fn named_bytes(name: &ShortString, arguments: &FieldTable) -> usize {
+    2 * name.as_bytes().len() + table_bytes(arguments)
 }
 
 /// What a binding to an exchange that routes as this kind uses.

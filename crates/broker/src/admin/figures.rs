@@ -155,7 +155,7 @@ impl Admin {
             messages: self.broker.messages_bytes(),
             definitions: used(Use::Definitions),
             transactions: used(Use::Transactions),
-            sessions: used(Use::Sessions),
+            sessions: used(Use::Sessions) + used(Use::Channels),
             places: used(Use::Places) + used(Use::Retries) + used(Use::Histories),
             deduplication: used(Use::Deduplication),
             answers: used(Use::Answers) + used(Use::Copies),

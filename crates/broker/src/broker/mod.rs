@@ -145,7 +145,7 @@ impl Broker {
             configured: Mutex::default(),
             kept: Kept::default(),
             limits,
-            monitor: Arc::default(),
+            monitor: Monitor::new(&memory),
             timers: timers.clone(),
             ticked_ms: AtomicU64::new(0),
             gauge,

@@ -34,10 +34,11 @@ use crate::arguments::ALTERNATE_EXCHANGE;
 use crate::counts::SharedExchangeCounts;
 use crate::keyed::KeyedMap;
 use crate::log_end::LogEnd;
-use crate::memory::{Charge, Use, named_bytes};
+use crate::memory::{Charge, Use, exchange_bytes};
 use crate::policy::{CompiledPolicy, Counting, ExchangePolicy, Takes};
 use crate::queue::Queue;
 use crate::routing::deduplication::Deduplication;
+use crate::shrink::{shrink, shrink_list, shrink_set};
 use arc_swap::ArcSwapOption;
 use courser_codec::FieldTable;
 use courser_codec::ShortString;
@@ -46,9 +47,7 @@ use history::History;
 use index::Index;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Weak};
 use variants::Variants;
 
@@ -103,27 +102,6 @@ pub(crate) enum Destination {
 pub(crate) struct BindingKey {
     pub routing_key: ShortString,
     pub arguments: FieldTable,
-}
-
-/// Gives back memory of a map that had many more entries.
-fn shrink<K: Eq + Hash, V, S: BuildHasher>(map: &mut HashMap<K, V, S>) {
-    if map.capacity() > 64 && map.len() < map.capacity() / 4 {
-        map.shrink_to(2 * map.len());
-    }
-}
-
-/// The same for a set.
-fn shrink_set<K: Eq + Hash, S: BuildHasher>(set: &mut HashSet<K, S>) {
-    if set.capacity() > 64 && set.len() < set.capacity() / 4 {
-        set.shrink_to(2 * set.len());
-    }
-}
-
-/// The same for a list.
-fn shrink_list<T>(list: &mut Vec<T>) {
-    if list.capacity() > 64 && list.len() < list.capacity() / 4 {
-        list.shrink_to(2 * list.len());
-    }
 }
 
 /// Everything bound to an exchange.
@@ -199,7 +177,7 @@ impl Exchange {
         policy: ExchangePolicy,
         context: Context,
     ) -> Arc<Self> {
-        let bytes = named_bytes(&name, &settings.arguments);
+        let bytes = exchange_bytes(&name, &settings.arguments);
         let charge = context.memory.charge(Use::Definitions, bytes);
         let bindings = Bindings::none(&settings);
         let remembered = context.memory.charge(Use::Deduplication, 0);

@@ -16,6 +16,7 @@ pub use registry::{
 
 use crate::counts::{MessageCounts, SharedSizes};
 use crate::fault::Fault;
+use crate::memory::{Memory, Use};
 use crate::outbox::Outbox;
 use crate::vhost::{Vhost, VhostLabel};
 use events::Events;
@@ -44,6 +45,12 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
+    /// What it keeps of what clients say of themselves counts in these books.
+    pub fn new(memory: &Arc<Memory>) -> Arc<Self> {
+        let properties = Interned::counted(memory.charge(Use::Sessions, 0));
+        Arc::new(Monitor { properties, ..Monitor::default() })
+    }
+
     /// Takes a connection in, under a name of its own.
     pub fn register(&self, outbox: Arc<Outbox>, now_ms: u64) -> Arc<Outbox> {
         let mut outcome = self.registry.try_insert(outbox);

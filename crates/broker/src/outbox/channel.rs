@@ -1,10 +1,11 @@
 //! The deliveries of one open channel: its consumers, their credit, and what is unacknowledged.
 
+use super::room::tag_bytes;
 use super::{Blocked, DeliveryTimes, NO_SLOT, Slot, Stalled, Turn, Unacked, UnackedList};
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
 use crate::keyed::KeyedMap;
-use crate::memory::Charge;
+use crate::memory::{Charge, Memory, Use};
 use crate::queue::{Freed, Queue};
 use crate::work;
 use courser_codec::ShortString;
@@ -37,9 +38,13 @@ pub(crate) struct ChannelOut {
     /// The slots of queues that were polled, by their numbers.
     polled: FxHashMap<u64, u32>,
     /// Queues whose consumers were given nothing while a limit for the whole channel held.
-    starved: Stalled,
-    /// What all this uses.
+    pub(super) starved: Stalled,
+    /// What tags of consumers use.
+    pub(super) names_bytes: usize,
+    /// What it and its consumers use.
     pub(super) charge: Charge,
+    /// What the books of its deliveries use.
+    pub(super) books_charge: Charge,
     /// How much consumers may leave unacknowledged, whatever the limit of the client.
     pub(super) unacked_max: u32,
     /// There once there is anything to count.
@@ -48,15 +53,11 @@ pub(crate) struct ChannelOut {
     pub(super) fault: Option<Fault>,
 }
 
-/// What an open channel uses here and in its session, with the address that it published to last.
-const CHANNEL_BYTES: usize = 1280;
-/// What a consumer uses here and in its queue, its tag not counted.
-const CONSUMER_BYTES: usize = 256;
 /// Room for so many tags of a consumer's deliveries is kept once they are settled.
 const KEPT_TAGS: usize = 1024;
 
 impl ChannelOut {
-    pub(super) fn new(unacked_max: u32, charge: Charge) -> Self {
+    pub(super) fn new(unacked_max: u32, memory: &Arc<Memory>) -> Self {
         let mut new = ChannelOut {
             next_tag: 1,
             unacked: UnackedList::default(),
@@ -69,26 +70,19 @@ impl ChannelOut {
             prefetch_each: 0,
             slots: Vec::new(),
             tag_places: 0,
+            names_bytes: 0,
             free: Vec::new(),
             by_tag: KeyedMap::default(),
             polled: FxHashMap::default(),
             starved: Stalled::default(),
-            charge,
+            charge: memory.charge(Use::Channels, 0),
+            books_charge: memory.charge(Use::Sessions, 0),
             unacked_max,
             counts: None,
             fault: None,
         };
         new.count_memory();
         new
-    }
-
-    /// Counts what it uses, after something has grown or shrunk.
-    pub(super) fn count_memory(&mut self) {
-        let slots = self.slots.capacity() * (size_of::<Option<Slot>>() + CONSUMER_BYTES);
-        let waiting = self.starved.used_bytes();
-        let tags = self.tag_places * size_of::<u64>();
-        let deliveries = tags + self.times.used_bytes() + self.unacked.used_bytes();
-        self.charge.set(CHANNEL_BYTES + slots + waiting + deliveries);
     }
 
     /// Where to count what happens on it.
@@ -265,6 +259,7 @@ impl ChannelOut {
             self.polled.remove(&slot.queue.id);
         }
         self.tag_places -= slot.tags.map_or(0, |tags| tags.capacity());
+        self.names_bytes -= slot.consumer_tag.as_ref().map_or(0, tag_bytes);
         self.free.push(index);
         if self.free.len() == self.slots.len() {
             self.free = Vec::new();
@@ -272,8 +267,8 @@ impl ChannelOut {
             self.starved = Stalled::default();
             self.polled = FxHashMap::default();
             self.by_tag = KeyedMap::default();
-            self.count_memory();
         }
+        self.count_memory();
     }
 
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot> {
@@ -326,7 +321,9 @@ impl ChannelOut {
             is_overdue: false,
             ended: false,
         });
+        self.names_bytes += tag_bytes(&tag);
         self.by_tag.insert(tag, index);
+        self.count_memory();
         index
     }
 

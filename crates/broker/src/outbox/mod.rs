@@ -8,6 +8,7 @@ mod channel;
 mod deliver;
 mod delivery_times;
 mod held;
+mod room;
 mod slot;
 mod stalled;
 mod take_away;
@@ -27,7 +28,7 @@ pub(crate) use until::{Next, Until};
 use crate::channels::Channels;
 use crate::counts::ChannelCounts;
 use crate::fault::Fault;
-use crate::memory::Charge;
+use crate::memory::{Charge, Memory};
 use crate::monitor::{Connection, ConnectionState};
 use crate::outbox::wire::WireBuffer;
 use crate::work;
@@ -311,8 +312,8 @@ impl OutboxState {
         channel.map(|channel| channel.fault = Some(fault)).is_some()
     }
 
-    pub(crate) fn open_channel(&mut self, number: u16, unacked_max: u32, charge: Charge) {
-        self.channels.insert(number, ChannelOut::new(unacked_max, charge));
+    pub(crate) fn open_channel(&mut self, number: u16, unacked_max: u32, memory: &Arc<Memory>) {
+        self.channels.insert(number, ChannelOut::new(unacked_max, memory));
     }
 
     /// The consumers on all channels.

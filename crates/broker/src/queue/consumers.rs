@@ -3,9 +3,11 @@
 //! A queue may have a hundred thousand of them, and all may go at once: whatever happens to one takes
 //! the same time however many there are. Those of one kind are linked in a ring by their keys.
 
+use super::consumer_table::ConsumerTable;
 use super::handed_out::Receiver;
 use super::single_active::SingleActive;
 use super::{NewConsumer, Queue, State};
+use crate::memory::Charge;
 use crate::outbox::wire::WireBuffer;
 use crate::outbox::{Outbox, Until};
 use crate::wakes::Wakes;
@@ -53,7 +55,7 @@ pub(crate) struct ConsumerStanding {
 impl ConsumerStanding {
     /// Those of a queue.
     pub(super) fn all_of(state: &State) -> Vec<Self> {
-        let keys = 0..state.consumers.all.len() as u32;
+        let keys = state.consumers.all.iter().map(|(key, _)| key);
         keys.filter_map(|key| ConsumerStanding::of(state, key)).collect()
     }
 
@@ -94,6 +96,9 @@ pub(super) enum Place {
 }
 
 impl Consumer {
+    /// What one uses in its queue.
+    pub const NEW_BYTES: usize = size_of::<Option<Self>>() + PLACE_BYTES + BLOCKED_BYTES;
+
     pub fn new(new: &NewConsumer<'_>, slot: u32) -> Self {
         let NewConsumer { channel, no_ack, priority, timeout_ms, .. } = *new;
         let (outbox, place) = (Arc::clone(new.outbox), Place::Waiting);
@@ -140,12 +145,18 @@ impl Consumer {
     }
 }
 
+/// What a consumer uses besides its entry: it may be the only one of its priority and channel, in the ring that uses most.
+const PLACE_BYTES: usize = 224;
+/// What a connection uses whose consumers are blocked: an entry of a map that is half full.
+const BLOCKED_BYTES: usize = (size_of::<(usize, u32)>() + 1) * 16 / 7;
+
 /// Consumers by key, and for each priority those that can take a message, in the order of turns.
 #[derive(Debug, Default)]
 pub(crate) struct Consumers {
-    all: Vec<Option<Consumer>>,
-    /// Keys that were in use and are not.
-    free: Vec<u32>,
+    all: ConsumerTable,
+    /// The most that there were since what they need in rings was last given back.
+    most: usize,
+    charge: Charge,
     /// The one whose turn it is, for each priority that has any; the highest is the last.
     turns: BTreeMap<i64, u32>,
     /// The one that has been blocked longest, for each connection that has any.
@@ -159,9 +170,15 @@ pub(crate) struct Consumers {
 }
 
 impl Consumers {
-    /// No consumers yet, of which only one at a time will be active if `single` is there.
-    pub fn new(single: Option<SingleActive>) -> Self {
-        Consumers { single: single.map(Box::new), ..Consumers::default() }
+    /// No consumers yet, of which only one at a time will be active if `single` is there. What they use is counted by `charge`.
+    pub fn new(single: Option<SingleActive>, charge: Charge) -> Self {
+        Consumers { single: single.map(Box::new), charge, ..Consumers::default() }
+    }
+
+    /// Counts what they use, after one has come or gone.
+    fn count_memory(&mut self) {
+        self.charge
+            .set(self.all.used_bytes() + self.len() * PLACE_BYTES + self.most * BLOCKED_BYTES);
     }
 
     /// Whether only one consumer at a time gets messages.
@@ -170,12 +187,12 @@ impl Consumers {
     }
 
     pub fn len(&self) -> usize {
-        self.all.len() - self.free.len()
+        self.all.len()
     }
 
     /// Calls `each` with the connection of every consumer.
     pub fn for_each_outbox(&self, each: &mut dyn FnMut(&Arc<Outbox>)) {
-        self.all.iter().flatten().for_each(|consumer| each(&consumer.outbox));
+        self.all.iter().for_each(|(_, consumer)| each(&consumer.outbox));
     }
 
     /// Whether the consumer with this key is one of this connection and channel.
@@ -185,27 +202,20 @@ impl Consumers {
 
     #[inline]
     pub fn get(&self, key: u32) -> Option<&Consumer> {
-        self.all.get(key as usize)?.as_ref()
+        self.all.get(key)
     }
 
     #[inline]
     fn get_mut(&mut self, key: u32) -> Option<&mut Consumer> {
-        self.all.get_mut(key as usize)?.as_mut()
+        self.all.get_mut(key)
     }
 
     /// Adds a consumer, ready to take messages when it is to get any. Returns its key.
     pub fn add(&mut self, consumer: Consumer) -> u32 {
         let priority = consumer.priority;
-        let key = match self.free.pop() {
-            Some(free) => {
-                self.all[free as usize] = Some(consumer);
-                free
-            }
-            None => {
-                self.all.push(Some(consumer));
-                (self.all.len() - 1) as u32
-            }
-        };
+        let key = self.all.add(consumer);
+        self.most = self.most.max(self.len());
+        self.count_memory();
         match &mut self.single {
             None => self.put_into_ring(key),
             Some(single) => {
@@ -220,8 +230,7 @@ impl Consumers {
     /// [`Consumers::fill_place`], so that what it leaves can return first.
     pub fn remove(&mut self, key: u32) -> Option<Consumer> {
         self.unlink(key);
-        let consumer = self.all.get_mut(key as usize)?.take()?;
-        self.free.push(key);
+        let consumer = self.all.remove(key)?;
         // It may have had its turn for others.
         self.promote(consumer.channel_key());
         if self.exclusive == Some(key) {
@@ -230,18 +239,19 @@ impl Consumers {
         if let Some(single) = &mut self.single {
             single.remove(key, consumer.priority);
         }
-        if self.len() == 0 {
-            self.all = Vec::new();
-            self.free = Vec::new();
+        if self.len() * 4 <= self.most {
+            self.blocked.shrink_to(2 * self.len());
+            self.most = 2 * self.len();
         }
+        self.count_memory();
         Some(consumer)
     }
 
     /// Removes all consumers.
     pub fn take_all(&mut self) -> Vec<Consumer> {
         let single = self.single.as_deref().map(|single| SingleActive::new(single.by_priority()));
-        let none = Consumers::new(single);
-        std::mem::replace(self, none).all.into_iter().flatten().collect()
+        let none = Consumers::new(single, self.charge.another());
+        std::mem::replace(self, none).all.into_consumers().collect()
     }
 
     /// The key of the consumer whose turn it is, and whether it is the only one to choose from.
@@ -269,7 +279,7 @@ impl Consumers {
         let mut asked = 0;
         for (_, first) in self.turns.iter_mut().rev() {
             let mut key = *first;
-            while let Some(Some(consumer)) = self.all.get(key as usize) {
+            while let Some(consumer) = self.all.get(key) {
                 asked += 1;
                 if takes(consumer) {
                     *first = key;

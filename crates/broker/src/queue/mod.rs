@@ -11,6 +11,7 @@ mod bounds;
 mod capacity;
 mod carry;
 mod commits;
+mod consumer_table;
 mod consumers;
 mod contents;
 mod counting;
@@ -80,7 +81,7 @@ use crate::direct_reply::is_reply_name;
 use crate::exchange::Sources;
 use crate::kept_reader::KeptReader;
 use crate::log_end::LogEnd;
-use crate::memory::{Charge, Memory, Use, named_bytes};
+use crate::memory::{Charge, Memory, Use, queue_bytes};
 use crate::policy::{Counting, QueuePolicies};
 use crate::routing::Namespace;
 use crate::routing::deduplication::Deduplication;
@@ -260,7 +261,7 @@ impl Queue {
         let ranks = arguments::ranks(&settings.arguments);
         let ready = Ready::new(ranks, memory.charge(Use::Places, 0));
         let single = arguments::single_active(&settings.arguments).map(SingleActive::new);
-        let consumers = Consumers::new(single);
+        let consumers = Consumers::new(single, memory.charge(Use::Channels, 0));
         let queue_type = QueueType::of(&settings.arguments);
         let is_stream = queue_type == QueueType::Stream;
         let stream = is_stream
@@ -271,7 +272,11 @@ impl Queue {
             Some(_) => None,
             None => Deduplication::of(&settings.arguments, remembered),
         };
-        let charge = memory.charge(Use::Definitions, named_bytes(&name, &settings.arguments));
+        let used_by = match is_reply_name(name.as_bytes()) {
+            true => Use::Channels,
+            false => Use::Definitions,
+        };
+        let charge = memory.charge(used_by, queue_bytes(&name, &settings.arguments));
         let unacked = HandedOut::new(memory.charge(Use::Sessions, 0), is_copied);
         let queue = Arc::new_cyclic(|me| Queue {
             usable_ms: AtomicU64::new(timers.now_ms()),

@@ -1,7 +1,6 @@
 //! `x-single-active-consumer`: one consumer gets everything, the others stand by.
 
 use super::consumers::{Consumer, Consumers, Place};
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ pub(super) struct SingleActive {
     /// The others: those with the highest priority first, of those who came first.
     waiting: BTreeMap<(Reverse<i64>, u64), u32>,
     /// For each of them, when it came.
-    arrivals: FxHashMap<u32, u64>,
+    arrivals: BTreeMap<u32, u64>,
     next_arrival: u64,
     /// A higher priority takes the place of the active consumer.
     by_priority: bool,

@@ -4,7 +4,8 @@ use super::Session;
 use crate::arguments::{QueueType, check_consumer, consumer_priority, consumer_timeout_ms};
 use crate::direct_reply::REPLY_TO;
 use crate::fault::Fault;
-use crate::queue::{NewConsumer, Poll, Polled, Poller, Queue, Taking};
+use crate::outbox::ChannelOut;
+use crate::queue::{Consumer, NewConsumer, Poll, Polled, Poller, Queue, Taking};
 use crate::vhost::clean_name;
 use courser_codec::{Method, ShortString, basic, channel};
 use courser_store::Lsn;
@@ -90,6 +91,7 @@ impl Session {
             }
         }
         drop(outbox);
+        self.admit_held(ChannelOut::consumer_bytes(&tag) + Consumer::NEW_BYTES)?;
         self.consumers_at_most += 1;
         Ok(tag)
     }

@@ -4,6 +4,7 @@ use super::Session;
 use super::properties::malformed;
 use crate::direct_reply::{REPLY_TO, REPLY_TO_PREFIX, is_reply_name};
 use crate::fault::Fault;
+use crate::memory::queue_bytes;
 use crate::policy::QueuePolicies;
 use crate::queue::{NewConsumer, Queue, QueueSettings};
 use courser_codec::{
@@ -48,6 +49,7 @@ impl Session {
             arguments: FieldTable::new(),
         };
         let name = self.broker.random_name(REPLY_TO_PREFIX);
+        self.admit_held(queue_bytes(&name, &settings.arguments))?;
         // No policy is for what is in no list.
         let policies = QueuePolicies::default();
         let queue = self.vhost.make_queue(self.shard.next_id(), name, settings, policies);

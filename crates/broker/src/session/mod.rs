@@ -211,11 +211,11 @@ impl Session {
 
     /// `channel.open` has been answered.
     pub fn open_channel(&mut self, number: u16) {
-        let charge = self.broker.memory.charge(Use::Sessions, 0);
-        let channel = Channel { confirms_charge: charge.another(), ..Channel::default() };
-        self.channels.insert(number, channel);
+        let memory = &self.broker.memory;
+        let confirms_charge = memory.charge(Use::Sessions, 0);
+        self.channels.insert(number, Channel { confirms_charge, ..Channel::default() });
         let unacked_max = self.broker.limits.unacked_per_channel_max;
-        self.outbox.lock().open_channel(number, unacked_max, charge);
+        self.outbox.lock().open_channel(number, unacked_max, memory);
         self.broker.monitor.channel_opened(&self.outbox, number, self.broker.now_ms());
     }
 

@@ -6,8 +6,10 @@ use crate::arguments;
 use crate::direct_reply::REPLY_TO;
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
+use crate::outbox::ChannelOut;
 use crate::vhost::{WriteTarget, clean_name, owned_arguments, refuse_default_exchange};
 use courser_auth::{Access, Resource, Right};
+use courser_codec::reply_code::RESOURCE_ERROR;
 use courser_codec::{FieldTable, FieldValue, Method, ShortStr, ShortString, exchange, queue};
 use courser_store::critical;
 
@@ -15,10 +17,18 @@ impl Session {
     /// Counts one more channel for the user.
     ///
     /// # Errors
-    /// If the user has as many as it may have; ends the connection.
+    /// If the user has as many as it may have, or all clients together; ends the connection.
     pub fn admit_channel(&mut self) -> Result<(), Fault> {
+        let admitted = self.admit_held(ChannelOut::NEW_BYTES);
+        admitted.map_err(|fault| Fault::new(RESOURCE_ERROR, fault.explanation))?;
         let broker = &self.broker;
         self.client.admission.open_channel(|user| broker.limits_of(user))
+    }
+
+    /// Refuses what channels and consumers would use, of which each connection has some room at any time.
+    pub(super) fn admit_held(&self, bytes: usize) -> Result<(), Fault> {
+        let holds_within = |most| self.outbox.lock().holds_within(most);
+        self.broker.memory.admit_held(bytes, holds_within)
     }
 
     /// Takes note of other rights that the user has from now on: routes are remembered together with the permission

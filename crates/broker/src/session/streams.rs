@@ -2,7 +2,6 @@
 
 use super::Session;
 use crate::fault::{Fault, Resource};
-use crate::kept_reader::KeptReader;
 use crate::queue::Queue;
 use crate::stream::{self, Filter, Pumped, Start, StreamReader};
 use crate::work::{self, Budget};
@@ -54,8 +53,8 @@ impl Session {
             Some((number, index, slot.consumer_key))
         });
         let Some(place) = place else { return };
-        let reader = KeptReader::new(&self.broker.memory);
-        let reader = StreamReader::new(id, queue, place, offset, filter, reader);
+        let memory = &self.broker.memory;
+        let reader = StreamReader::new(id, queue, place, offset, filter, memory);
         self.stream_readers.insert(id, reader);
     }
 

@@ -57,8 +57,8 @@ impl Filter {
         // Place and control byte, in a table of which an eighth stays free.
         let table_bytes = values.capacity() * (size_of::<Vec<u8>>() + 1) * 8 / 7;
         let bytes = values.iter().map(|value| value.len() + VALUE_BYTES).sum::<usize>();
-        memory.admit_consumer(table_bytes + bytes)?;
-        let charge = memory.charge(Use::Sessions, table_bytes + bytes);
+        memory.admit_held(table_bytes + bytes, |_| false)?;
+        let charge = memory.charge(Use::Channels, table_bytes + bytes);
         Ok(Some(Filter { values, unfiltered_too, _charge: charge }))
     }
 

@@ -30,6 +30,7 @@ use crate::outbox::Outbox;
 use crate::persistence::gone::HoldsPlaces;
 use crate::posting::PublishRun;
 use crate::queue::EffectiveSettings;
+use crate::shrink::shrink;
 use crate::timers::{Timed, Timer, TimerKind, Timers};
 use crate::wakes::Wakes;
 use arguments::Settings;
@@ -274,7 +275,9 @@ impl Stream {
 
     /// A reader is gone and need not be woken.
     pub fn forget(&self, reader: u64) {
-        self.state.lock().sleeping.remove(&reader);
+        let mut state = self.state.lock();
+        state.sleeping.remove(&reader);
+        shrink(&mut state.sleeping);
     }
 
     /// The offset at which a consumer begins that wants to start there, at this time.

@@ -4,6 +4,7 @@ use super::Filter;
 use super::content::put_offset;
 use crate::counts::Handed;
 use crate::kept_reader::{KeptReader, UNUSED_MS};
+use crate::memory::{Charge, Memory, Use};
 use crate::outbox::{Blocked, Outbox, OutboxState, Turn};
 use crate::queue::{Queue, is_too_early};
 use crate::wakes::Wakes;
@@ -47,6 +48,8 @@ pub(crate) struct StreamReader {
     reads_at_ms: u64,
     /// Since when it has not been able to read anything.
     held_up_since_ms: Option<u64>,
+    /// What it uses itself.
+    _charge: Charge,
 }
 
 /// How things stand with a reader after its turn.
@@ -68,6 +71,9 @@ enum Stop {
     Blocked,
 }
 
+/// What a reader uses: a place in a tree whose nodes are half full, and among those that the next message wakes.
+const READER_BYTES: usize = 2 * size_of::<(u64, StreamReader)>() + 64;
+
 impl StreamReader {
     /// A reader from `offset` on for the consumer in a slot of a channel.
     pub fn new(
@@ -76,7 +82,7 @@ impl StreamReader {
         (channel, slot, key): (u16, u32, u32),
         offset: u64,
         filter: Option<Filter>,
-        reader: KeptReader,
+        memory: &Arc<Memory>,
     ) -> Self {
         StreamReader {
             id,
@@ -87,13 +93,14 @@ impl StreamReader {
             offset,
             filter,
             ahead: VecDeque::new(),
-            reader,
+            reader: KeptReader::new(memory),
             read_ms: 0,
             asleep_until: None,
             awaited: None,
             header: Vec::new(),
             reads_at_ms: 0,
             held_up_since_ms: None,
+            _charge: memory.charge(Use::Channels, READER_BYTES),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Vhost, clean_name};
 use crate::arguments::{self, QueueType};
 use crate::exchange::{BindingKey, Destination, Exchange, ExchangeKind, ExchangeSettings};
 use crate::fault::{Fault, Resource};
-use crate::memory::{binding_bytes, named_bytes};
+use crate::memory::{binding_bytes, exchange_bytes, queue_bytes};
 use crate::monitor::{EventKind, count, vhost_deleted};
 use crate::policy::{ExchangePolicy, QueuePolicies};
 use crate::queue::{ConnectionId, Queue, QueueSettings};
@@ -142,7 +142,7 @@ impl Vhost {
         if self.names.load().exchanges.len() >= self.exchanges_max {
             return Err(self.too_many("exchanges", self.exchanges_max));
         }
-        self.shard.memory.admit_definition(named_bytes(&name, arguments))?;
+        self.shard.memory.admit_definition(exchange_bytes(&name, arguments))?;
         let exchange = self.make_exchange(id, name.clone(), settings, policy);
         self.define_exchange(&exchange)?;
         let lsn = exchange.defined.lsn();
@@ -258,7 +258,7 @@ impl Vhost {
         let name = request.name.clone();
         request.check(|| self.queue_resource(&name))?;
         self.admit_queue(&name)?;
-        self.shard.memory.admit_definition(named_bytes(&name, &request.arguments))?;
+        self.shard.memory.admit_definition(queue_bytes(&name, &request.arguments))?;
         let settings = QueueSettings {
             durable: request.durable,
             exclusive_owner: request.exclusive.then_some(connection),

@@ -3,6 +3,7 @@
 use super::Vhost;
 use crate::persistence::gone::let_go;
 use crate::queue::Queue;
+use crate::shrink::shrink;
 use courser_codec::ShortString;
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -24,7 +25,9 @@ impl ReplyQueues {
     }
 
     pub fn remove(&self, queue: &Queue) {
-        self.0.write().remove(queue.name.as_bytes());
+        let mut all = self.0.write();
+        all.remove(queue.name.as_bytes());
+        shrink(&mut all);
     }
 }
 

@@ -1,8 +1,11 @@
 //! What clients make the broker hold counts by no less than what it takes, as the allocator has it.
 
 use crate::delayed::{START_MS, delayed, delayed_type, persistent, run_until, with_exchange};
-use crate::support::{Client, Message, Step, World, WorldOnDisk, allocated_bytes, short};
-use courser_codec::{FieldTable, Table, exchange, queue};
+use crate::frame_costs::large;
+use crate::support::{
+    Client, Message, Step, World, WorldOnDisk, allocated_bytes, declare_with, short,
+};
+use courser_codec::{FieldTable, Table, basic, exchange, queue};
 
 /// Queues that things are bound to: as many as there are bindings, or one for all.
 const QUEUES: usize = 500;
@@ -208,4 +211,104 @@ fn a_start_counts_what_each_delayed_message_takes_that_it_finds() {
     });
     assert!(freed <= -100 * MESSAGES, "{freed}");
     assert!(uncounted <= freed + 65_536, "{freed} of {uncounted} counted");
+}
+
+/// Opens channels with so many consumers of a queue each, whose tags begin like this, and sees that no more is allocated than
+/// counts.
+fn assert_consumers_counted(
+    what: &str,
+    (channels, consumers): (u16, usize),
+    tag: &str,
+    arguments: &FieldTable,
+) {
+    let world = large();
+    let mut client = world.connect();
+    let is_stream = arguments.get("x-queue-type").is_some();
+    declare_with(&mut client, "q", is_stream, arguments);
+    let global = what == "starved";
+    let (counted, allocated) = costs(&world, || {
+        for number in 2..channels + 2 {
+            client.open_channel(number);
+            if global || is_stream {
+                let qos = basic::Qos { prefetch_count: 1, global, ..Default::default() };
+                client.call_on(number, qos);
+            }
+            for nth in 0..consumers {
+                let mut arguments = FieldTable::new();
+                if !is_stream {
+                    arguments = arguments.with("x-priority", nth as i64);
+                }
+                let entries = arguments.to_entries();
+                let arguments = Table::from_entries(&entries);
+                let (queue, tag) = (short("q"), format!("{tag}{nth}"));
+                let consumer_tag = short(&tag);
+                let consume =
+                    basic::Consume { queue, consumer_tag, arguments, ..Default::default() };
+                client.call_on(number, consume);
+            }
+        }
+        if global {
+            client.fill("q", &vec!["x"; usize::from(channels) * (consumers + 1)]);
+            client.heard();
+        }
+    });
+    assert!(allocated <= counted + 4096, "{what}: {allocated} of {counted} counted");
+    assert!(counted < 4 * allocated, "{what}: {allocated} of {counted} counted");
+}
+
+#[test]
+fn channels_and_consumers_count_by_what_they_take() {
+    let none = FieldTable::new();
+    assert_consumers_counted("channels", (1000, 0), "", &none);
+    assert_consumers_counted("a consumer on each channel", (1000, 1), "ctag1.", &none);
+    assert_consumers_counted("many on a channel", (1, 5000), "ctag1.", &none);
+    assert_consumers_counted("long tags", (1, 5000), &"t".repeat(240), &none);
+    assert_consumers_counted("starved", (1000, 2), "ctag1.", &none);
+    let single = FieldTable::new().with("x-single-active-consumer", true);
+    assert_consumers_counted("standing by", (1, 5000), "ctag1.", &single);
+    let stream = FieldTable::new().with("x-queue-type", "stream");
+    assert_consumers_counted("readers", (1, 1000), "ctag1.", &stream);
+}
+
+#[test]
+fn queues_and_exchanges_count_by_what_they_take() {
+    const EACH: i64 = 2000;
+    let letters = FieldTable::new().with("x-dead-letter-exchange", "x").with("x-message-ttl", 1000);
+    let kinds = [
+        ("classic", FieldTable::new()),
+        ("quorum", FieldTable::new().with("x-queue-type", "quorum")),
+        ("stream", FieldTable::new().with("x-queue-type", "stream")),
+        ("ranked", FieldTable::new().with("x-max-priority", 10)),
+        ("limits", letters.with("x-max-length", 1000).with("x-max-length-bytes", 100_000)),
+    ];
+    let assert_counted = |what: &str, mut make: Box<dyn FnMut(&mut Client, i64)>| {
+        let world = World::new();
+        let mut client = world.connect();
+        let (counted, allocated) =
+            costs(&world, || (0..EACH).for_each(|nth| make(&mut client, nth)));
+        let (counted, allocated) = (counted / EACH, allocated / EACH);
+        assert!(
+            allocated <= counted && counted < 2 * allocated,
+            "{what}: {allocated} of {counted}"
+        );
+    };
+    for (what, arguments) in kinds {
+        let make = move |client: &mut Client, nth| {
+            let name = format!("queue {nth}");
+            declare_with(client, &name, true, &arguments);
+            if what != "stream" {
+                // It has counts from then on.
+                client.publish("", &name, "x");
+                client.purge(&name);
+            }
+        };
+        assert_counted(what, Box::new(make));
+    }
+    for kind in ["direct", "topic", "headers", "x-delayed-message", "x-random"] {
+        let make = move |client: &mut Client, nth| {
+            let arguments = delayed_type("direct");
+            declare_exchange_with(client, &format!("exchange {nth}"), kind, &arguments);
+        };
+        assert_counted(kind, Box::new(make));
+    }
 }

@@ -1,6 +1,7 @@
 //! Room that was needed once: it is given back, or it counts.
 
 use crate::frame_costs::{fill, large};
+use crate::streams::stream;
 use crate::support::{
     Client, Heard, Message, Step, World, WorldOnDisk, allocated_bytes, declare_with, short,
 };
@@ -26,9 +27,7 @@ fn allocated_after(act: impl FnOnce()) -> i64 {
 
 /// A queue `full` that refuses all.
 fn declare_full(client: &mut Client) {
-    let nothing = FieldTable::new()
-        .with("x-max-length", 0)
-        .with("x-overflow", "reject-publish");
+    let nothing = FieldTable::new().with("x-max-length", 0).with("x-overflow", "reject-publish");
     declare_with(client, "full", false, &nothing);
 }
 
@@ -42,10 +41,7 @@ fn open(client: &mut Client, number: u16) {
 fn publish_refused(client: &mut Client, number: u16, first: Option<Message>) {
     let refused = vec![Message::new("", "full", ""); 3000];
     let all = first.into_iter().chain(refused);
-    client.read(
-        &all.map(|message| Step::Publish(number, message))
-            .collect::<Vec<_>>(),
-    );
+    client.read(&all.map(|message| Step::Publish(number, message)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -151,23 +147,13 @@ fn queues_that_were_deleted_keep_no_room_at_the_exchange_that_they_were_bound_to
                 }
             }
             for name in &names {
-                client.call(queue::Delete {
-                    queue: short(name),
-                    ..Default::default()
-                });
+                client.call(queue::Delete { queue: short(name), ..Default::default() });
             }
         })
     };
     let unbound = deleted(None);
-    let kinds = [
-        "direct",
-        "fanout",
-        "topic",
-        "headers",
-        "x-random",
-        "x-modulus-hash",
-        "x-consistent-hash",
-    ];
+    let kinds =
+        ["direct", "fanout", "topic", "headers", "x-random", "x-modulus-hash", "x-consistent-hash"];
     let mut kept = Vec::from(kinds.map(|kind| (kind, deleted(Some(kind)) - unbound)));
     kept.retain(|(_, bytes)| *bytes > SPARE / 2);
     assert_eq!(kept, []);
@@ -204,13 +190,8 @@ fn when_deliveries_were_made_counts() {
     (2..CHANNELS + 2).for_each(|number| client.open_channel(number));
     let get = |client: &mut Client, number| {
         client.publish("", "q", "x");
-        let get = basic::Get {
-            queue: short("q"),
-            no_ack: false,
-        };
-        let Heard::GetOk { delivery, .. } = client.call_on(number, get) else {
-            panic!("none")
-        };
+        let get = basic::Get { queue: short("q"), no_ack: false };
+        let Heard::GetOk { delivery, .. } = client.call_on(number, get) else { panic!("none") };
         delivery.tag
     };
     // The first of each stays unacknowledged.
@@ -220,17 +201,67 @@ fn when_deliveries_were_made_counts() {
             world.broker.set_time(second * 1000);
             for number in 2..CHANNELS + 2 {
                 let delivery_tag = get(&mut client, number);
-                client.tell_on(
-                    number,
-                    basic::Ack {
-                        delivery_tag,
-                        multiple: false,
-                    },
-                );
+                client.tell_on(number, basic::Ack { delivery_tag, multiple: false });
             }
         }
     });
     assert!(kept <= SPARE / 2, "{kept}");
+}
+
+#[test]
+fn consumers_that_have_gone_keep_no_room_in_a_queue_while_one_stays() {
+    const CONSUMERS: usize = 20_000;
+    let single = FieldTable::new().with("x-single-active-consumer", true);
+    for (stays_last, arguments) in
+        [(false, FieldTable::new()), (true, FieldTable::new()), (true, single)]
+    {
+        let world = World::new();
+        let (mut staying, mut others) = (world.connect(), world.connect());
+        declare_with(&mut staying, "q", false, &arguments);
+        others.open_channel(2);
+        others.open_channel(3);
+        let kept = allocated_after(|| {
+            if !stays_last {
+                staying.consume("q");
+            }
+            for nth in 0..CONSUMERS {
+                let consume = basic::Consume { queue: short("q"), ..Default::default() };
+                others.call_on(2 + (nth % 2) as u16, consume);
+            }
+            if stays_last {
+                staying.consume("q");
+            }
+            others.close_channel(2);
+            others.close_channel(3);
+        });
+        assert!(kept <= SPARE, "{kept}");
+        staying.publish("", "q", "x");
+        assert_eq!(staying.deliveries().len(), 1);
+    }
+}
+
+#[test]
+fn readers_that_have_gone_keep_no_room_in_a_stream_while_one_stays() {
+    const READERS: usize = 2000;
+    let world = World::new();
+    let (mut staying, mut others) = (world.connect(), world.connect());
+    stream(&mut staying, "s");
+    let consume = || basic::Consume { queue: short("s"), ..Default::default() };
+    let qos = basic::Qos { prefetch_count: 1, ..Default::default() };
+    staying.call(qos.clone());
+    for number in [2, 3] {
+        others.open_channel(number);
+        others.call_on(number, qos.clone());
+    }
+    let kept = allocated_after(|| {
+        staying.call(consume());
+        for nth in 0..READERS {
+            others.call_on(2 + (nth % 2) as u16, consume());
+        }
+        others.close_channel(2);
+        others.close_channel(3);
+    });
+    assert!(kept <= SPARE, "{kept}");
 }
 
 #[test]
@@ -240,9 +271,7 @@ fn priorities_that_no_message_has_any_more_keep_no_room() {
     let mut client = world.connect();
     let ranked = FieldTable::new().with("x-max-priority", 255);
     let names: Vec<String> = (0..QUEUES).map(|nth| format!("q{nth}")).collect();
-    names
-        .iter()
-        .for_each(|name| declare_with(&mut client, name, false, &ranked));
+    names.iter().for_each(|name| declare_with(&mut client, name, false, &ranked));
     let message = |name: &str, priority: u8| {
         let message = Message::new("", name, "x");
         message.with_properties(|properties| properties.priority = Some(priority))
@@ -254,9 +283,7 @@ fn priorities_that_no_message_has_any_more_keep_no_room() {
         }
     };
     let empty = |client: &mut Client| {
-        names
-            .iter()
-            .for_each(|name| while client.pop(name).is_some() {});
+        names.iter().for_each(|name| while client.pop(name).is_some() {});
     };
     // What each queue needs for a message.
     for name in &names {

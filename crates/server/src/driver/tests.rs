@@ -1,6 +1,7 @@
 //! Connections whose streams are not what they should be.
 
 mod alarms;
+mod channels;
 mod failing_calls;
 mod failing_store;
 mod held_reasons;

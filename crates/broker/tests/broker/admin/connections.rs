@@ -56,6 +56,28 @@ fn the_connections_of_a_user_and_of_a_vhost_can_be_asked_for() {
 }
 
 #[test]
+fn what_clients_say_of_themselves_counts_once_as_long_as_one_of_them_is_there() {
+    let world = World::new();
+    let said = |text: &str| FieldTable::new().with("product", text.repeat(2000).as_str());
+    let used = || world.broker.memory_used_bytes();
+    let plain = connect(&world, "plain", "guest", FieldTable::new());
+    let before = used();
+    let one = connect(&world, "one", "guest", said("x"));
+    let each = used() - before;
+    assert!(each > 2000, "{each}");
+    let same = connect(&world, "same", "guest", said("x"));
+    let other = connect(&world, "other", "guest", said("y"));
+    assert!(used() < before + 3 * each - 1000, "{before}, {}", used());
+    assert!(used() > before + 2 * each, "{before}, {}", used());
+    drop((one, other));
+    assert_eq!(used(), before + each);
+    drop(same);
+    assert_eq!(used(), before);
+    drop(plain);
+    assert!(used() < before);
+}
+
+#[test]
 fn what_a_client_says_at_too_great_length_is_kept_in_part() {
     let world = World::new();
     let properties =
