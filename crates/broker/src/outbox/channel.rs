@@ -259,7 +259,8 @@ impl ChannelOut {
             self.polled.remove(&slot.queue.id);
         }
         self.tag_places -= slot.tags.map_or(0, |tags| tags.capacity());
-        self.names_bytes -= slot.consumer_tag.as_ref().map_or(0, tag_bytes);
+        let name_bytes = slot.consumer_tag.as_ref().map_or(0, tag_bytes);
+        self.names_bytes -= name_bytes;
         self.free.push(index);
         if self.free.len() == self.slots.len() {
             self.free = Vec::new();
@@ -268,7 +269,9 @@ impl ChannelOut {
             self.polled = FxHashMap::default();
             self.by_tag = KeyedMap::default();
         }
-        self.count_memory();
+        if name_bytes > 0 || self.slots.is_empty() {
+            self.count_memory();
+        }
     }
 
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot> {

@@ -43,8 +43,14 @@ impl ConsumerTable {
     pub fn get_mut(&mut self, key: u32) -> Option<&mut Consumer> {
         match self.near.get_mut(key as usize) {
             Some(consumer) => consumer.as_mut(),
-            None => self.far.get_mut(&key),
+            None => self.far_mut(key),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_mut(&mut self, key: u32) -> Option<&mut Consumer> {
+        self.far.get_mut(&key)
     }
 
     /// Adds a consumer. Returns its key.

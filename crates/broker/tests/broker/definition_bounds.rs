@@ -75,7 +75,6 @@ fn definitions_together_are_bounded_and_may_be_made_again_when_some_have_gone() 
     assert_eq!(world.broker.alarm(), None);
     client.open_channel(1);
     client.delete("0");
-    client.delete("1");
     client.tell(queue::Declare { nowait: true, ..declare(&names[made]) });
     let bind = bind_with(&mut client, &with_text(30_000));
     assert!(client.refused(bind).contains("of queues, exchanges and bindings reached"));

@@ -1,5 +1,6 @@
 //! What clients make the broker hold besides waiting messages: it is counted, bounded and given back.
 
+use crate::delayed::{delayed, with_exchange};
 use crate::streams::{stream, try_read};
 use crate::support::{Client, Heard, Message, Step, World, declare_with, short};
 use courser_broker::{Fault, Limits};
@@ -88,6 +89,20 @@ fn a_transaction_raises_the_alarm_with_what_waits() {
         other.pop("q").expect("a message");
         other.read(&[]);
     }
+}
+
+#[test]
+fn delayed_messages_that_are_due_far_from_each_other_raise_the_alarm() {
+    let world = world_of(1_000_000);
+    let mut client = with_exchange(&world);
+    let mut messages = 0_i64;
+    while world.broker.alarm().is_none() {
+        messages += 1;
+        client.send(delayed("x", messages << 24));
+        client.read(&[]);
+    }
+    // Each is in memory, and takes 300 bytes for its time beside that.
+    assert!((1000..2500).contains(&messages), "{messages}");
 }
 
 #[test]
