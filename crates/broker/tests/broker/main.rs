@@ -74,6 +74,7 @@ mod long_headers;
 mod memory_alarm;
 mod memory_bounds;
 mod memory_limit_changed;
+mod memory_of_anything;
 mod memory_of_books;
 mod method_costs;
 mod model;

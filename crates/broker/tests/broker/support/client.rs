@@ -229,6 +229,16 @@ impl Client {
         self.take();
     }
 
+    /// Forgets everything that was sent to this client, and what this took, as well as what its session keeps for the next time: as the
+    /// driver does for a connection that is idle.
+    pub fn rest(&mut self) {
+        self.receive();
+        self.inbox = VecDeque::new();
+        if let Some(session) = &mut self.session {
+            session.release_memory();
+        }
+    }
+
     /// The deliveries among what was heard; all else stays.
     pub fn deliveries(&mut self) -> Vec<Delivery> {
         self.receive();

@@ -1,0 +1,170 @@
+//! Very many connections, channels and consumers.
+
+use super::definitions::arguments;
+use super::scene::Scene;
+use super::{Many, Named};
+use crate::support::{Client, short};
+use courser_codec::{FieldTable, basic};
+use std::ops::Range;
+
+fn consume_as<'a>(queue: &'a str, tag: &'a str) -> basic::Consume<'a> {
+    let (queue, consumer_tag) = (short(queue), short(tag));
+    basic::Consume { queue, consumer_tag, ..Default::default() }
+}
+
+/// Channels of one connection, every other time with a consumer each.
+pub struct Channels(pub Named, Option<Client>);
+
+impl Channels {
+    pub fn new(named: Named) -> Self {
+        Channels(named, None)
+    }
+}
+
+impl Many for Channels {
+    fn prepare(&mut self, scene: &mut Scene) {
+        scene.declare(&self.0.name(), &FieldTable::new());
+        self.1 = Some(scene.world.connect());
+    }
+
+    fn add(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        for nth in range {
+            let number = nth as u16 + 2;
+            client.open_channel(number);
+            if self.0.choice % 2 == 1 {
+                client.consume_on(number, consume_as(&self.0.name(), ""));
+            }
+        }
+    }
+
+    fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        range.for_each(|nth| client.close_channel(nth as u16 + 2));
+    }
+
+    fn rest(&mut self) {
+        self.1.iter_mut().for_each(Client::rest);
+    }
+}
+
+/// Connections, a tenth of all: each has much of its own in a test, too. Every other time, each has a queue at one fanout
+/// exchange, through which some of them publish.
+pub struct Connections(pub Named, Vec<Client>);
+
+/// How many of them publish.
+const PUBLISH: usize = 50;
+
+impl Connections {
+    pub fn new(named: Named) -> Self {
+        Connections(named, Vec::with_capacity(1000))
+    }
+}
+
+impl Many for Connections {
+    fn prepare(&mut self, scene: &mut Scene) {
+        scene.declare_exchange(&self.0.name(), "fanout", &FieldTable::new());
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        let has_queues = self.0.choice % 2 == 1;
+        for nth in range.step_by(10) {
+            let (mut client, queue) = (scene.world.connect(), self.0.nth(nth));
+            if has_queues {
+                client.declare(&queue);
+                client.bind(&queue, &self.0.name(), "");
+                client.consume_no_ack(&queue);
+            }
+            self.1.push(client);
+        }
+        for publisher in (0..self.1.len().min(PUBLISH)).filter(|_| has_queues) {
+            // Each is woken once, when it has nothing to send.
+            self.rest();
+            self.1[publisher].publish(&self.0.name(), "", "x");
+        }
+    }
+
+    fn remove(&mut self, scene: &mut Scene, range: Range<usize>) {
+        self.1.drain(1..).for_each(|mut client| client.disconnect());
+        for nth in range.step_by(10).filter(|_| self.0.choice % 2 == 1) {
+            scene.owner.delete(&self.0.nth(nth));
+        }
+    }
+
+    fn rest(&mut self) {
+        self.1.iter_mut().for_each(Client::rest);
+    }
+}
+
+/// Consumers of one connection, on three channels, of a queue or of several in turn.
+pub struct Consumers(pub Named, Option<Client>);
+
+impl Consumers {
+    pub fn new(named: Named) -> Self {
+        Consumers(named, None)
+    }
+}
+
+impl Many for Consumers {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let arguments = arguments(self.0.choice);
+        self.0.queues().for_each(|name| scene.declare(&name, &arguments));
+        let mut client = scene.world.connect();
+        (2..=3).for_each(|number| client.open_channel(number));
+        self.1 = Some(client);
+    }
+
+    fn add(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        for nth in range {
+            let (queue, tag) = (self.0.queue(nth), nth.to_string());
+            client.consume_on(nth as u16 % 3 + 1, consume_as(&queue, &tag));
+        }
+    }
+
+    fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        for nth in range {
+            let tag = nth.to_string();
+            let cancel = basic::Cancel { consumer_tag: short(&tag), nowait: false };
+            client.call_on(nth as u16 % 3 + 1, cancel);
+        }
+    }
+
+    fn rest(&mut self) {
+        self.1.iter_mut().for_each(Client::rest);
+    }
+}
+
+/// Consumers of one stream.
+pub struct StreamReaders(pub Named, Option<Client>);
+
+impl StreamReaders {
+    pub fn new(named: Named) -> Self {
+        StreamReaders(named, None)
+    }
+}
+
+impl Many for StreamReaders {
+    fn prepare(&mut self, scene: &mut Scene) {
+        scene.declare(&self.0.name(), &FieldTable::new().with("x-queue-type", "stream"));
+        let mut client = scene.world.connect();
+        client.qos(10);
+        self.1 = Some(client);
+    }
+
+    fn add(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        let queue = self.0.name();
+        range.for_each(|nth| drop(client.consume_with(consume_as(&queue, &nth.to_string()))));
+    }
+
+    fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        range.for_each(|nth| client.cancel(&nth.to_string()));
+    }
+
+    fn rest(&mut self) {
+        self.1.iter_mut().for_each(Client::rest);
+    }
+}

@@ -1,0 +1,217 @@
+//! Very many messages, wherever they may be.
+
+use super::definitions::arguments;
+use super::scene::{Scene, ask, send};
+use super::{Many, Named};
+use crate::support::{Client, Message};
+use courser_codec::{FieldTable, basic};
+use std::ops::Range;
+
+/// Messages that wait in a queue, or in several in turn.
+#[derive(Debug)]
+pub struct Waiting(pub Named);
+
+impl Many for Waiting {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let arguments = arguments(self.0.choice);
+        self.0.queues().for_each(|name| scene.declare(&name, &arguments));
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        scene.send("", range.map(|nth| self.0.queue(nth)));
+    }
+
+    fn remove(&mut self, scene: &mut Scene, range: Range<usize>) {
+        range.for_each(|nth| drop(scene.user.pop(&self.0.queue(nth))));
+    }
+}
+
+/// Messages that are unacknowledged, polled or consumed.
+pub struct Unacknowledged {
+    named: Named,
+    client: Option<Client>,
+    delivered: u64,
+}
+
+impl Unacknowledged {
+    pub fn new(named: Named) -> Self {
+        Unacknowledged { named, client: None, delivered: 0 }
+    }
+
+    fn is_consumer(&self) -> bool {
+        self.named.choice / 8 % 2 == 0
+    }
+}
+
+impl Many for Unacknowledged {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let mut client = scene.world.connect();
+        for name in self.named.queues() {
+            scene.declare(&name, &arguments(self.named.choice));
+            if self.is_consumer() {
+                client.consume(&name);
+            }
+        }
+        self.client = Some(client);
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        let is_consumer = self.is_consumer();
+        let Some(client) = &mut self.client else { return };
+        self.delivered += range.len() as u64;
+        scene.send("", range.clone().map(|nth| self.named.queue(nth)));
+        for nth in range.filter(|_| !is_consumer) {
+            client.get(&self.named.queue(nth));
+        }
+    }
+
+    fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.client else { return };
+        client.rest();
+        let (last, count) = (self.delivered, range.len() as u64);
+        let ack = |delivery_tag| basic::Ack { delivery_tag, multiple: false }.into();
+        match self.named.choice / 16 % 3 {
+            0 => ask(client, (last + 1 - count..=last).map(ack)),
+            1 => ask(client, (last + 1 - count..=last).rev().map(ack)),
+            _ => client.ack_through(last),
+        }
+    }
+
+    fn rest(&mut self) {
+        self.client.iter_mut().for_each(Client::rest);
+    }
+}
+
+/// Messages that are due this far from each other.
+#[derive(Debug)]
+pub struct Delayed(pub Named);
+
+/// Less than ten years.
+const DELAY_MAX_MS: u64 = 300_000_000_000;
+
+impl Many for Delayed {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let kind = FieldTable::new().with("x-delayed-type", "fanout");
+        scene.declare_exchange(&self.0.name(), "x-delayed-message", &kind);
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        let message = |nth: usize| {
+            let delay_ms = (((nth as u64) << (self.0.choice % 28)) % DELAY_MAX_MS + 1) as i64;
+            let headers = FieldTable::new().with("x-delay", delay_ms);
+            Message::new(&self.0.name(), "", "0123456789").headers(headers)
+        };
+        send(&mut scene.user, range.map(message));
+    }
+
+    fn remove(&mut self, scene: &mut Scene, _: Range<usize>) {
+        scene.pass(DELAY_MAX_MS + 1);
+    }
+}
+
+/// Messages of an open transaction.
+pub struct InTransaction(pub Named, Option<Client>);
+
+impl InTransaction {
+    pub fn new(named: Named) -> Self {
+        InTransaction(named, None)
+    }
+}
+
+impl Many for InTransaction {
+    fn prepare(&mut self, scene: &mut Scene) {
+        scene.declare(&self.0.name(), &FieldTable::new());
+        let mut client = scene.world.connect();
+        client.tx_select();
+        self.1 = Some(client);
+    }
+
+    fn add(&mut self, _: &mut Scene, range: Range<usize>) {
+        let Some(client) = &mut self.1 else { return };
+        send(client, range.map(|_| Message::new("", &self.0.name(), "0123456789")));
+    }
+
+    fn remove(&mut self, _: &mut Scene, _: Range<usize>) {
+        self.1.iter_mut().for_each(Client::rollback);
+    }
+
+    fn rest(&mut self) {
+        self.1.iter_mut().for_each(Client::rest);
+    }
+}
+
+/// Messages with different keys through a topic exchange.
+#[derive(Debug)]
+pub struct Routed(pub Named);
+
+impl Many for Routed {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let (queue, exchange) = (self.0.queue(0), self.0.name());
+        scene.declare(&queue, &FieldTable::new());
+        scene.declare_exchange(&exchange, "topic", &FieldTable::new());
+        scene.owner.bind(&queue, &exchange, "#");
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        scene.send(&self.0.name(), range.map(|nth| format!("k.{nth}")));
+    }
+
+    fn remove(&mut self, scene: &mut Scene, _: Range<usize>) {
+        scene.owner.purge(&self.0.queue(0));
+    }
+}
+
+/// Messages that are remembered, by an exchange, by a queue's cache or by what is present in it.
+#[derive(Debug)]
+pub struct Remembered(pub Named);
+
+impl Many for Remembered {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let (by, queue, exchange) = (self.0.choice % 3, self.0.queue(0), self.0.name());
+        let size = FieldTable::new().with("x-cache-size", 100_000);
+        let is_on = |table: FieldTable| table.with("x-message-deduplication", true);
+        let (of_queue, kind, of_exchange) = match by {
+            0 => (FieldTable::new(), "x-message-deduplication", size),
+            1 => (is_on(size), "fanout", FieldTable::new()),
+            _ => (is_on(FieldTable::new()), "fanout", FieldTable::new()),
+        };
+        scene.declare(&queue, &of_queue);
+        scene.declare_exchange(&exchange, kind, &of_exchange);
+        scene.owner.bind(&queue, &exchange, "");
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        scene.send(&self.0.name(), range.map(|_| String::new()));
+    }
+
+    fn remove(&mut self, scene: &mut Scene, _: Range<usize>) {
+        scene.owner.purge(&self.0.queue(0));
+    }
+}
+
+/// Messages that were rejected.
+#[derive(Debug)]
+pub struct DeadLetters(pub Named);
+
+impl Many for DeadLetters {
+    fn prepare(&mut self, scene: &mut Scene) {
+        let letters = FieldTable::new()
+            .with("x-dead-letter-exchange", "")
+            .with("x-dead-letter-routing-key", self.0.queue(0).as_str());
+        scene.declare(&self.0.name(), &letters);
+        scene.declare(&self.0.queue(0), &FieldTable::new());
+    }
+
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
+        let name = self.0.name();
+        scene.send("", range.clone().map(|_| name.clone()));
+        for _ in range {
+            let Some(delivery) = scene.user.get(&name) else { return };
+            scene.user.tell(basic::Reject { delivery_tag: delivery.tag, requeue: false });
+        }
+    }
+
+    fn remove(&mut self, scene: &mut Scene, _: Range<usize>) {
+        scene.owner.purge(&self.0.queue(0));
+    }
+}

@@ -1,0 +1,155 @@
+//! Whatever clients make very many of, in any mixture: it counts by no less than what the allocator has given out for it, and when
+//! all but one of each have gone, what is left takes no more than counts.
+//!
+//! What is made together is drawn at random. `COURSER_MEMORY_CASES` has it draw more.
+
+mod clients;
+mod definitions;
+mod messages;
+mod scene;
+
+use crate::support::allocated_bytes;
+use clients::{Channels, Connections, Consumers, StreamReaders};
+use definitions::{Bindings, Exchanges, Exclusive, Queues};
+use messages::{DeadLetters, Delayed, InTransaction, Remembered, Routed, Unacknowledged, Waiting};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use scene::Scene;
+use std::ops::Range;
+
+/// Allocated besides what counts, whatever there is: room for a few of everything.
+const SPARE: i64 = 65_536;
+/// How many there are of each.
+const MANY: usize = 3000;
+
+/// Something that there may be very many of.
+trait Many {
+    /// Makes what is needed first.
+    fn prepare(&mut self, _: &mut Scene) {}
+    /// Those with these numbers come.
+    fn add(&mut self, scene: &mut Scene, range: Range<usize>);
+    /// As many go.
+    fn remove(&mut self, scene: &mut Scene, range: Range<usize>);
+    /// Its clients have looked at what they were sent, and are idle.
+    fn rest(&mut self) {}
+}
+
+/// How it is called, and a number that chooses among arguments, types and ways to go.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    id: usize,
+    choice: usize,
+}
+
+impl Named {
+    fn name(self) -> String {
+        format!("many{}", self.id)
+    }
+
+    fn nth(self, nth: usize) -> String {
+        format!("many{} {nth}", self.id)
+    }
+
+    /// How many queues share what there is many of.
+    fn shared_by(self) -> usize {
+        [1, 2, 100][self.choice % 3]
+    }
+
+    fn queues(self) -> impl Iterator<Item = String> {
+        (0..self.shared_by()).map(move |nth| self.queue(nth))
+    }
+
+    /// The queue that one of them is in.
+    fn queue(self, nth: usize) -> String {
+        format!("queue{} {}", self.id, nth % self.shared_by())
+    }
+}
+
+/// Each kind, and how many choices there are for it.
+type Kind = (&'static str, usize, fn(Named) -> Box<dyn Many>);
+const KINDS: [Kind; 15] = [
+    ("queues", 40, |named| Box::new(Queues(named))),
+    ("exclusive queues", 1, |named| Box::new(Exclusive(named))),
+    ("exchanges", 8, |named| Box::new(Exchanges(named))),
+    ("bindings", 24, |named| Box::new(Bindings(named))),
+    ("channels", 2, |named| Box::new(Channels::new(named))),
+    ("connections", 2, |named| Box::new(Connections::new(named))),
+    ("consumers", 24, |named| Box::new(Consumers::new(named))),
+    ("stream readers", 1, |named| Box::new(StreamReaders::new(named))),
+    ("waiting", 24, |named| Box::new(Waiting(named))),
+    ("unacknowledged", 48, |named| Box::new(Unacknowledged::new(named))),
+    ("delayed", 28, |named| Box::new(Delayed(named))),
+    ("in a transaction", 1, |named| Box::new(InTransaction::new(named))),
+    ("routed", 1, |named| Box::new(Routed(named))),
+    ("remembered", 3, |named| Box::new(Remembered(named))),
+    ("dead letters", 1, |named| Box::new(DeadLetters(named))),
+];
+
+/// What is allocated and not counted.
+fn uncounted(scene: &mut Scene, all: &mut [(String, Box<dyn Many>)]) -> i64 {
+    scene.rest();
+    all.iter_mut().for_each(|(_, many)| many.rest());
+    allocated_bytes() - scene.counted_bytes()
+}
+
+/// Makes very many of each, and all but one of each go, twice. Says what does not count.
+fn check(kinds: &[(usize, usize)]) -> Vec<String> {
+    let mut scene = Scene::new();
+    let mut all: Vec<_> = (kinds.iter().enumerate())
+        .map(|(id, (kind, choice))| {
+            let (name, choices, new) = KINDS[*kind];
+            let choice = choice % choices;
+            (format!("{name} ({choice})"), new(Named { id, choice }))
+        })
+        .collect();
+    for (_, many) in &mut all {
+        many.prepare(&mut scene);
+        many.add(&mut scene, 0..1);
+    }
+    let mut failed = Vec::with_capacity(100);
+    let before = uncounted(&mut scene, &mut all);
+    for time in 1..=2 {
+        for at in 0..all.len() {
+            let without = uncounted(&mut scene, &mut all);
+            all[at].1.add(&mut scene, 1..MANY);
+            let more = uncounted(&mut scene, &mut all) - without;
+            if more > SPARE {
+                failed.push(format!("{}, time {time}: {more} bytes more", all[at].0));
+            }
+        }
+        for (_, many) in all.iter_mut().rev() {
+            many.remove(&mut scene, 1..MANY);
+        }
+        let left = uncounted(&mut scene, &mut all) - before;
+        if left > SPARE {
+            let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+            failed.push(format!("{}, time {time}: {left} bytes are left", names.join(" and ")));
+        }
+    }
+    failed
+}
+
+#[test]
+fn each_thing_of_which_there_are_many_counts_by_what_it_takes() {
+    let mut failed = Vec::new();
+    for (kind, (_, choices, _)) in KINDS.iter().enumerate() {
+        // Coprime with the numbers that a choice is divided by, so that some of all come.
+        (0..*choices).step_by(5).for_each(|choice| failed.extend(check(&[(kind, choice)])));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn whatever_there_is_many_of_counts_by_what_it_takes() {
+    let cases = std::env::var("COURSER_MEMORY_CASES").ok().and_then(|cases| cases.parse().ok());
+    let cases = cases.unwrap_or(12);
+    let mut runner =
+        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mixture = prop::collection::vec((0..KINDS.len(), 0..64_usize), 2..=3);
+    let done = runner.run(&mixture, |kinds| {
+        let failed = check(&kinds);
+        prop_assert!(failed.is_empty(), "{}", failed.join("\n"));
+        Ok(())
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
