@@ -246,7 +246,8 @@ fn the_places_of_waiting_messages_count_and_are_given_back() {
     client.fill("ranked", &bodies);
     assert!(books(&world) > before + 20_000 * 16);
     client.delete("ranked");
-    assert!(books(&world) < before + 2000, "{before}, {}", books(&world));
+    // The queue itself is kept for the way to it, which is remembered.
+    assert!(books(&world) < before + 3000, "{before}, {}", books(&world));
 }
 
 /// Says of itself that it is this one.
