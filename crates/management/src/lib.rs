@@ -156,9 +156,10 @@ pub struct Api {
     pub(crate) more_followers: Shares,
     /// For logins at the provider of tokens.
     pub(crate) exchanges: Semaphore,
-    /// For what the log is told of moves, and of parameters that nothing comes of.
+    /// For what the log is told of moves, of parameters that nothing comes of, and of tokens of the provider.
     pub(crate) moves_log: LogThrottle,
     pub(crate) parameters_log: LogThrottle,
+    pub(crate) tokens_log: LogThrottle,
     /// What strangers may read of this API, made once.
     pub(crate) description: OnceLock<Packed>,
     pub(crate) reference: OnceLock<Packed>,
@@ -197,6 +198,7 @@ impl Api {
             exchanges: Semaphore::new(EXCHANGES_MAX),
             moves_log: LogThrottle::default(),
             parameters_log: LogThrottle::default(),
+            tokens_log: LogThrottle::default(),
             description: OnceLock::new(),
             reference: OnceLock::new(),
             bodies: Shares::new(BODIES_BYTES_MAX, USER_BODIES_BYTES_MAX),

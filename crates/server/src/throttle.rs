@@ -21,6 +21,8 @@ pub(crate) struct Throttles {
     pub logins: Throttle,
     /// Connections that there was no room for.
     pub connections: Throttle,
+    /// Connections that have ended with what their users had logged in with.
+    pub expired: Throttle,
 }
 
 /// Bounds the lines of one kind, whichever connections cause them.

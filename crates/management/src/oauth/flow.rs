@@ -116,7 +116,9 @@ pub(crate) async fn finish(
 async fn let_in(api: &Api, issued: Issued, peer: SocketAddr) -> Result<Caller, Refusal> {
     let Issued { access, refresh } = issued;
     let login = api.logins.of_token(&access, peer).await.map_err(|why| {
-        tracing::warn!(%peer, %why, "a token of the provider is refused");
+        if let Some(suppressed) = api.tokens_log.allow(api.now_ms()) {
+            tracing::warn!(%peer, %why, suppressed, "a token of the provider is refused");
+        }
         not_let_in(why)
     })?;
     let mut caller = Caller::of_login(login, &api.settings.accounts);

@@ -111,7 +111,9 @@ async fn renew(
     if let Err(why) = &renewed {
         let authority = grant.authority();
         let user = authority.user().name.as_str();
-        tracing::info!(user, %why, "the token of a session can't be renewed");
+        if let Some(suppressed) = api.tokens_log.allow(api.now_ms()) {
+            tracing::info!(user, %why, suppressed, "the token of a session can't be renewed");
+        }
         if matches!(why, ProviderError::Refused(_)) {
             *renewal.refresh.lock() = None;
         }

@@ -89,7 +89,10 @@ impl<S: ClientStream> Driver<S> {
         if self.session.is_none() || self.renewal.is_some() {
             return;
         }
-        tracing::info!(peer = %self.peer, "connection closed: what its user logged in with has expired");
+        if let Some(suppressed) = self.shared.throttles.expired.allow(now) {
+            let what = "connection closed: what its user logged in with has expired";
+            tracing::info!(peer = %self.peer, suppressed, "{what}");
+        }
         self.connection_fault(&Fault::new(320, "credential expired"), (0, 0), now);
     }
 }
