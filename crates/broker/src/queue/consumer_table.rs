@@ -41,9 +41,9 @@ impl ConsumerTable {
 
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut Consumer> {
-        match self.near.get_mut(key as usize) {
-            Some(consumer) => consumer.as_mut(),
-            None => self.far_mut(key),
+        match (key as usize) < self.near.len() {
+            true => self.near.get_mut(key as usize)?.as_mut(),
+            false => self.far_mut(key),
         }
     }
 
