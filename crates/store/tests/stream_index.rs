@@ -331,7 +331,9 @@ proptest! {
             let is_later = |at: &u64| *at >= time && !is_ahead(at);
             let found = left.iter().position(is_later).unwrap_or(left.len());
             let ahead = left[..found].iter().rev().take_while(|at| is_ahead(at)).count();
-            trim + (found - ahead) as u64
+            let first = found - ahead;
+            let is_earlier = left.get(first).is_some_and(|at| *at < time);
+            trim + first as u64 + u64::from(is_earlier)
         };
         for index in [restarted(&index), index] {
             for time in &times {
