@@ -153,15 +153,3 @@ fn a_removal_without_room_does_not_try_all_earlier_ones_again() {
     world.store().heal();
     declare_behind_removals(world);
 }
-
-#[test]
-fn removals_that_are_too_many_for_one_batch_go_into_the_log_one_by_one() {
-    let world = WorldOnDisk::new();
-    removed_without_room(&world);
-    let mut is_first = true;
-    world.store().set_faults(move |call| {
-        let is_too_large = call == Call::Append && std::mem::take(&mut is_first);
-        is_too_large.then_some(StoreError::TooLarge(1 << 30))
-    });
-    declare_behind_removals(world);
-}
