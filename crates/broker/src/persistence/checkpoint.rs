@@ -25,12 +25,10 @@ impl StateOfShard {
     /// The vhosts on the shard; an error if it has been closed, and they are not known any more.
     fn vhosts(&self) -> io::Result<Vec<Arc<Vhost>>> {
         // Those that arrive first: one that has arrived meanwhile is among the others then.
-        let mut vhosts = self.broker.arrivals.all();
-        for vhost in self.broker.vhosts() {
-            if !vhosts.iter().any(|known| Arc::ptr_eq(known, &vhost)) {
-                vhosts.push(vhost);
-            }
-        }
+        let arrivals = self.broker.arrivals.all();
+        let mut vhosts = self.broker.vhosts();
+        vhosts.retain(|vhost| !arrivals.iter().any(|arrival| Arc::ptr_eq(arrival, vhost)));
+        vhosts.extend(arrivals);
         vhosts.retain(|vhost| Arc::ptr_eq(vhost.shard(), &self.shard));
         // Asked after they were listed: some of them may have gone before.
         match self.shard.is_closed() {

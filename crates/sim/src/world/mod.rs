@@ -84,8 +84,8 @@ impl World {
             ..Options::default()
         };
         let spill_bytes = [0, 4096, u64::MAX][rng.below(3) as usize];
-        let expires = rng.one_in(2);
         World {
+            expires: rng.one_in(2),
             rng,
             disk,
             options,
@@ -94,7 +94,6 @@ impl World {
             history: History::default(),
             next_id: 1,
             now_ms: BEGIN_MS,
-            expires,
             is_full: false,
             end_before: 0,
             verbose,
