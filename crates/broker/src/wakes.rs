@@ -6,6 +6,9 @@ use crate::queue::Queue;
 use crate::trace::WaitingCopies;
 use std::sync::Arc;
 
+/// Room for so many connections is kept for the next batch.
+const KEPT_WAKES: usize = 64;
+
 /// Collects, while locks are held, what has to wait until none is.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
@@ -85,6 +88,9 @@ impl Wakes {
         debug_assert!(self.traced.is_empty(), "copies were left lying");
         for outbox in self.due.drain(..) {
             outbox.wake();
+        }
+        if self.due.capacity() > KEPT_WAKES {
+            self.due = Vec::new();
         }
         if let Some(tally) = &mut self.tally {
             tally.add_up();

@@ -299,3 +299,24 @@ fn priorities_that_no_message_has_any_more_keep_no_room() {
     });
     assert!(left <= SPARE && kept <= SPARE, "{left}, {kept}");
 }
+
+#[test]
+fn connections_that_were_woken_at_once_keep_no_room() {
+    const CLIENTS: usize = 300;
+    let world = World::new();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| world.connect()).collect();
+    for (nth, client) in clients.iter_mut().enumerate() {
+        let name = format!("q{nth}");
+        client.declare(&name);
+        client.bind(&name, "amq.fanout", "");
+        client.consume_no_ack(&name);
+    }
+    let kept = uncounted(&world, || {
+        for nth in 0..CLIENTS {
+            clients[nth].publish("amq.fanout", "", "x");
+            clients.iter_mut().for_each(|client| assert_eq!(client.deliveries().len(), 1));
+            clients[nth].session().release_memory();
+        }
+    });
+    assert!(kept <= 512 * CLIENTS as i64, "{kept}");
+}
