@@ -77,6 +77,7 @@ pub struct OutboxState {
     closed: bool,
     /// What has more for this connection once it has sent what it has.
     stalled: Stalled,
+    stalled_charge: Charge,
     /// What happened on channels that are closed, if anything.
     closed_counts: Option<Box<ChannelCounts>>,
     /// Why the connection has to be closed.
@@ -112,6 +113,7 @@ impl Outbox {
         connection: Connection,
         charge: Charge,
     ) -> Arc<Self> {
+        let stalled_charge = charge.another();
         Arc::new(Outbox {
             state: Lock::new(OutboxState {
                 wire: WireBuffer::counted(charge),
@@ -123,6 +125,7 @@ impl Outbox {
                 wake_due: false,
                 closed: false,
                 stalled: Stalled::default(),
+                stalled_charge,
                 closed_counts: None,
                 fault: None,
             }),
@@ -159,7 +162,7 @@ impl Outbox {
         if state.bytes() >= self.high_bytes {
             return Taken::default();
         }
-        Taken { stalled: std::mem::take(&mut state.stalled) }
+        Taken { stalled: state.take_stalled() }
     }
 
     /// The channels that are to be closed for what has been found elsewhere, and why; channel 0 for
@@ -231,7 +234,7 @@ impl Outbox {
         state.wire.release();
         state.waiter = None;
         state.deliveries_bytes = 0;
-        state.stalled = Stalled::default();
+        drop(state.take_stalled());
     }
 
     /// Forgets what was held back: all channels are closed.

@@ -1,17 +1,16 @@
 //! What has more for a connection than its outbox has room for, in the order of turns.
 
 use super::{ChannelOut, OutboxState};
-use crate::queue::Queue;
+use crate::queue::{Handle, Queue};
 use crate::work;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
 
 /// Something that waits for its turn to put more into an outbox.
 #[derive(Clone, Debug)]
 pub(crate) enum Turn {
     /// A queue with messages for consumers of the connection. It is not kept for that once it is deleted.
-    Queue(Weak<Queue>),
+    Queue(Handle),
     /// The reader with this number, of a stream.
     Reader(u64),
     /// The consumers of this channel, which share its limit.
@@ -20,19 +19,19 @@ pub(crate) enum Turn {
 
 impl Turn {
     /// That of a queue.
-    pub fn of(queue: &Arc<Queue>) -> Self {
-        Turn::Queue(Arc::downgrade(queue))
+    pub fn of(queue: &Queue) -> Self {
+        Turn::Queue(queue.handle.clone())
     }
 
     /// Whether it is one of a queue that is gone.
     fn is_vain(&self) -> bool {
-        matches!(self, Turn::Queue(queue) if queue.strong_count() == 0)
+        matches!(self, Turn::Queue(queue) if queue.is_vain())
     }
 
     /// Unlike that of any other.
     fn key(&self) -> (u8, u64) {
         match self {
-            Turn::Queue(queue) => (0, queue.as_ptr().addr() as u64),
+            Turn::Queue(queue) => (0, queue.key()),
             Turn::Reader(id) => (1, *id),
             Turn::Channel(number) => (2, u64::from(*number)),
         }
@@ -72,9 +71,10 @@ impl Stalled {
         turns.reserve(turns.len());
     }
 
-    /// Bytes that it uses.
+    /// Bytes that it uses, if all the queues are gone.
     pub(super) fn used_bytes(&self) -> usize {
-        self.turns.capacity() * (size_of::<Turn>() + 2 * size_of::<(u8, u64)>())
+        let each = size_of::<Turn>() + Handle::BYTES + 2 * size_of::<(u8, u64)>();
+        self.turns.capacity() * each
     }
 
     /// Takes the turn that has been due longest.
@@ -94,12 +94,28 @@ impl OutboxState {
     /// Remembers to give something its turn when this outbox has been drained, behind all else.
     pub(crate) fn stall(&mut self, turn: Turn) {
         self.stalled.push(turn);
+        self.count_stalled();
+    }
+
+    /// Takes all turns.
+    pub(super) fn take_stalled(&mut self) -> Stalled {
+        let stalled = std::mem::take(&mut self.stalled);
+        self.count_stalled();
+        stalled
+    }
+
+    fn count_stalled(&mut self) {
+        let used = self.stalled.used_bytes();
+        if used != self.stalled_charge.bytes() {
+            self.stalled_charge.set(used);
+        }
     }
 
     /// Remembers turns that are due longer than all others.
     pub(crate) fn stall_first(&mut self, first: Stalled) {
         let later = std::mem::replace(&mut self.stalled, first);
         self.stalled.append(later);
+        self.count_stalled();
     }
 
     /// Lets the queues of all consumers of a channel have their turns.
@@ -110,6 +126,7 @@ impl OutboxState {
             work::count(1);
             stalled.push(Turn::of(&slot.queue));
         }
+        self.count_stalled();
     }
 
     /// Lets consumers that wait for the limit of a whole channel have their turns, if there are any.

@@ -21,6 +21,7 @@ mod effective_settings;
 mod expiry;
 mod feed;
 mod handed_out;
+mod handle;
 mod lease;
 mod line;
 mod logged;
@@ -61,6 +62,7 @@ pub(crate) use dead::Letter;
 pub(crate) use deletion::{BeforeDeletion, PURGED_WITHOUT_WAITING};
 pub use effective_settings::{DeadLetterTo, EffectiveSettings};
 pub(crate) use expiry::has_expiration;
+pub(crate) use handle::Handle;
 pub(crate) use logged::{Entries, Entry};
 pub(crate) use look::Look;
 pub(crate) use peek::{Peeked, Seen};
@@ -140,7 +142,8 @@ pub struct Queue {
     namespace: Weak<dyn Namespace>,
     vhost_counts: Arc<VhostCounts>,
     timers: Arc<Timers>,
-    me: Weak<Queue>,
+    /// For what may outlive it.
+    pub(crate) handle: Handle,
     /// What it has as a stream, if it is one.
     stream: Option<Box<Stream>>,
     deduplication: Option<Arc<Deduplication>>,
@@ -292,7 +295,7 @@ impl Queue {
             namespace,
             vhost_counts,
             timers,
-            me: Weak::clone(me),
+            handle: Handle::new(me),
             stream,
             deduplication,
             takes_specially: is_stream || notes.is_some(),
@@ -344,7 +347,7 @@ impl Queue {
 
     /// Itself, for a timer.
     fn timed(&self) -> Weak<dyn Timed> {
-        Weak::<Queue>::clone(&self.me)
+        self.handle.downgrade()
     }
 
     /// What time it is, in milliseconds since 1970.

@@ -72,13 +72,13 @@ impl Session {
         };
         queue.add_consumer(new, &self.vhost.name, &*self.shard.store, &mut self.wakes)?;
         self.vhost.begin_reply_queue(&queue);
-        self.channel(number)?.reply_queue = Arc::downgrade(&queue);
+        self.channel(number)?.reply_queue = Some(queue.handle.clone());
         Ok(())
     }
 
     /// The queue behind the channel's direct reply consumer.
     fn reply_queue(&self, number: u16) -> Option<Arc<Queue>> {
-        let queue = self.channels.get(number)?.reply_queue.upgrade()?;
+        let queue = self.channels.get(number)?.reply_queue.as_ref()?.upgrade()?;
         (!queue.is_deleted()).then_some(queue)
     }
 

@@ -34,7 +34,8 @@ impl Session {
     /// Removes the exclusive queues of a connection whose channels are closed, as far as `budget` goes:
     /// there may be many. Returns whether nothing is left of it.
     pub fn end(&mut self, budget: &mut Budget) -> bool {
-        while let Some(queue) = self.exclusive.take_first() {
+        let connection = self.client.connection;
+        while let Some(queue) = self.vhost.exclusive.take_first(connection) {
             self.delete_queue(&queue);
             budget.note_request();
             if budget.is_spent() || self.takes_long_to_go_on() {
@@ -42,7 +43,7 @@ impl Session {
             }
         }
         self.wakes.wake_all();
-        let is_done = self.exclusive.is_empty();
+        let is_done = self.vhost.exclusive.first(connection).is_none();
         if is_done {
             self.broker.monitor.forget(&self.outbox, self.broker.now_ms());
         }

@@ -12,7 +12,6 @@ mod consume;
 mod count;
 mod direct_reply;
 mod ending;
-mod exclusive;
 mod open;
 mod pace;
 mod permission;
@@ -34,7 +33,7 @@ use crate::fault::Fault;
 use crate::memory::{Charge, Use};
 use crate::monitor::ConnectionState;
 use crate::outbox::{Outbox, Stalled, Turn};
-use crate::queue::{ConnectionId, Departure, Queue};
+use crate::queue::{ConnectionId, Departure, Handle, Queue};
 use crate::routing::cache::{LastRoute, RouteCache};
 use crate::shard::Shard;
 use crate::stream::StreamReader;
@@ -45,10 +44,9 @@ use acknowledge::{Returned, Runs};
 use confirm::{Confirm, Confirms};
 use courser_codec::ShortString;
 use courser_store::Lsn;
-use exclusive::ExclusiveQueues;
 use pace::Pacing;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use transaction::Transaction;
 
 /// Queues, readers and channels that have their turns in one go.
@@ -63,7 +61,6 @@ pub struct Session {
     client: Client,
     outbox: Arc<Outbox>,
     channels: Channels<Channel>,
-    exclusive: ExclusiveQueues,
     /// One for each consumer of a stream, by their numbers.
     stream_readers: BTreeMap<u64, StreamReader>,
     /// The client has done something that may let one of them go on.
@@ -105,7 +102,7 @@ struct Channel {
     /// `basic.qos` with global=false: for consumers made from now on.
     prefetch: u32,
     /// The queue behind its consumer of direct replies, which may be deleted with that.
-    reply_queue: Weak<Queue>,
+    reply_queue: Option<Handle>,
     /// The last publish routed, because the next one mostly goes the same way. The cache has this route
     /// too, and counts it.
     last_route: Option<LastRoute>,
@@ -148,7 +145,6 @@ impl Session {
             client: Client { admission, identity, connection },
             outbox,
             channels: Channels::default(),
-            exclusive: ExclusiveQueues::default(),
             stream_readers: BTreeMap::new(),
             readers_due: false,
             readers_looked_at_ms: 0,
@@ -318,7 +314,6 @@ impl Session {
     }
 
     fn delete_queue(&mut self, queue: &Arc<Queue>) {
-        self.exclusive.remove(queue);
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         // Without a condition, deleting can't be refused; a store that takes nothing more ends the broker.
@@ -362,9 +357,8 @@ impl Session {
         let shard = Arc::clone(&self.shard);
         let _gate = shard.gate.read();
         let note = |_, lsn| deleted = lsn;
-        if self.vhost.delete_queue_if(queue, true, false, note, &mut self.wakes).is_ok() {
-            self.exclusive.remove(queue);
-        }
+        // It stays where another consumer has come in the meantime.
+        drop(self.vhost.delete_queue_if(queue, true, false, note, &mut self.wakes));
         deleted
     }
 

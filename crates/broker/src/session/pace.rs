@@ -5,8 +5,8 @@ use crate::broker::Broker;
 use crate::queue::Queue;
 use courser_store::Store;
 use courser_store::critical;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How long consumers are waited for, for each message that was published, on one queue: its publishers bring 10,000 messages a second
@@ -142,7 +142,8 @@ pub(super) struct Behind {
 /// How the consumers of a queue keep up with one publisher while it is ahead of them.
 #[derive(Debug, Default)]
 struct Watched {
-    queue: Weak<Queue>,
+    /// The number of the queue.
+    queue: u64,
     /// Messages that it has brought since then, and that consumers had taken before.
     published: u64,
     consumed_before: u64,
@@ -153,8 +154,8 @@ impl Watched {
     /// Whether consumers are too slow to be waited for, as the last messages have shown, of which there are as many as `window`.
     fn are_slow(&mut self, behind: &Behind, window: u64) -> bool {
         let consumed = behind.queue.consumed();
-        if !std::ptr::eq(self.queue.as_ptr(), &*behind.queue) {
-            let queue = Arc::downgrade(&behind.queue);
+        if self.queue != behind.queue.id {
+            let queue = behind.queue.id;
             *self = Watched { queue, consumed_before: consumed, ..Watched::default() };
             return false;
         }

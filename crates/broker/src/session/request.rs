@@ -138,14 +138,10 @@ impl Session {
             if named_by_broker {
                 self.permit_named(&request.name)?;
             }
-            let queue = match self.vhost.redeclare_queue(&mut request, self.client.connection)? {
+            match self.vhost.redeclare_queue(&mut request, self.client.connection)? {
                 Some(queue) => queue,
                 None => self.make_queue(request)?,
-            };
-            if declare.exclusive {
-                self.exclusive.add(&queue);
             }
-            queue
         };
         self.channel(number)?.last_queue = Some(queue.name.clone());
         if !declare.nowait {
@@ -272,7 +268,6 @@ impl Session {
             }
         };
         self.vhost.delete_queue_if(&queue, if_unused, if_empty, reply, &mut self.wakes)?;
-        self.exclusive.remove(&queue);
         self.broker.check_alarms();
         Ok(())
     }

@@ -131,7 +131,8 @@ impl Session {
     /// Whether the next turn of [`Session::end`] takes long.
     #[must_use]
     pub fn takes_long_to_go_on(&self) -> bool {
-        self.exclusive.first().is_some_and(|queue| self.takes_long_to_delete([&*queue]))
+        let first = self.vhost.exclusive.first(self.client.connection);
+        first.is_some_and(|queue| self.takes_long_to_delete([&*queue]))
     }
 
     /// Whether it takes long to settle all that is unacknowledged on a channel.

@@ -267,6 +267,7 @@ impl Vhost {
         };
         let queue = self.make_queue(id, name.clone(), settings, policies);
         self.define_queue(&queue)?;
+        self.exclusive.add(&queue);
         self.show(Destination::Queue(Arc::clone(&queue)));
         count(&self.monitor.churn.queues_created);
         self.tell(EventKind::QueueCreated, &name);

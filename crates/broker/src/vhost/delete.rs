@@ -92,6 +92,7 @@ impl Vhost {
         }
         let removing = self.begin_removal();
         let remains = queue.delete(condition)?;
+        self.exclusive.remove(queue);
         let mut gone = Gone::default();
         self.queue_is_gone(queue, &mut gone);
         self.change(|names| {

@@ -7,6 +7,7 @@ mod bind;
 mod carry;
 mod declare;
 mod delete;
+mod exclusive;
 mod limits;
 mod listed;
 mod log;
@@ -44,6 +45,7 @@ use crate::trace::{self, WaitingCopies};
 use arc_swap::ArcSwap;
 use courser_codec::{FieldTable, ShortStr, ShortString};
 use courser_store::blocking::Lock;
+use exclusive::ExclusiveQueues;
 use parking_lot::{Mutex, RwLock};
 use replies::ReplyQueues;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -98,6 +100,7 @@ pub struct Vhost {
     pub(crate) label: Arc<VhostLabel>,
     /// Queues that have no place in the namespace.
     pub(crate) replies: ReplyQueues,
+    pub(crate) exclusive: ExclusiveQueues,
     me: Weak<Vhost>,
     pub(crate) monitor: Arc<Monitor>,
     counts: Arc<VhostCounts>,
@@ -199,6 +202,7 @@ impl Vhost {
             monitor: Arc::clone(monitor),
             label: Arc::new(VhostLabel { name: name.to_owned(), ..VhostLabel::default() }),
             replies: ReplyQueues::default(),
+            exclusive: ExclusiveQueues::default(),
             me: Weak::clone(me),
             counts: Arc::default(),
         })

@@ -109,6 +109,7 @@ mod requeue;
 mod restarts_without_reads;
 mod returning_portions;
 mod room_for_deaths;
+mod rooms_of_deleted_queues;
 mod single_active;
 mod spread;
 mod store_behind;
